@@ -15,5 +15,7 @@ sys.path[:] = [os.path.dirname(_HERE), *_OTHERS]
 
 if __name__ == "__main__":
     from harness.launcher import main
+    from harness.processes.guard import adopt_orphans
 
+    adopt_orphans()
     sys.exit(main(sys.argv[1:]))

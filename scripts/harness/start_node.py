@@ -14,5 +14,7 @@ sys.path[:] = [os.path.dirname(_HERE)] + [
 
 if __name__ == "__main__":
     from harness.nodes.agent import main
+    from harness.processes.guard import adopt_orphans
 
+    adopt_orphans()
     sys.exit(main(sys.argv[1:]))

@@ -11,6 +11,8 @@ import traceback
 from typing import Any, Dict, Optional, Tuple
 
 _LONGEST_REASON = 300
+#: Characters of any text in a record: beginning and end are kept of a longer one.
+LONGEST_TEXT = 32768
 # Bytes that Python could not decode are halves of surrogate pairs in its strings.
 _UNDECODED = re.compile("[\udc80-\udcff]")
 
@@ -21,8 +23,9 @@ def path_of(folder: str, rank: int) -> str:
 
 
 def encodable(value: Any) -> Any:
-    """``value`` as JSON has it, at any depth: NaN and infinity become None, and bytes that are no
-    UTF-8, such as Latin-1 in a variable, their escape."""
+    """Return ``value`` as JSON has it, at any depth: NaN and infinity become None, bytes that are
+    no UTF-8, such as Latin-1 in a variable, and control characters their escape. Texts have at most
+    LONGEST_TEXT characters."""
     if isinstance(value, str):
         return _valid(value)
     if isinstance(value, float):
@@ -35,8 +38,19 @@ def encodable(value: Any) -> Any:
 
 
 def _valid(text: str) -> str:
-    text = _UNDECODED.sub(lambda found: f"\\x{ord(found.group()) - 0xDC00:02x}", text)
+    if len(text) > LONGEST_TEXT:
+        half = LONGEST_TEXT // 2 - 50
+        between = len(text) - 2 * half
+        text = f"{text[:half]}\n[{between} characters left out]\n{text[-half:]}"
+    text = printable(_UNDECODED.sub(lambda found: f"\\x{ord(found.group()) - 0xDC00:02x}", text))
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with escapes for characters that a terminal might obey; lines stay lines."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text)
 
 
 def first_line(error: BaseException) -> str:
@@ -47,7 +61,8 @@ def first_line(error: BaseException) -> str:
 
 
 def shorten(text: str) -> str:
-    """``text``, cut to 300 characters where it is longer."""
+    """Return ``text`` with escapes for control characters, cut to 300 where it is longer."""
+    text = printable(text[: 2 * _LONGEST_REASON])
     if len(text) <= _LONGEST_REASON:
         return text
     return text[: _LONGEST_REASON - 2] + ".."

@@ -13,6 +13,7 @@ from harness.machine import allocator, control_groups, hardware
 from harness.machine import cores as cores_of
 from harness.messages.wire import Connection
 from harness.processes import launch, memory, outcome
+from harness.processes.log_files import LogKeeper
 from harness.processes.private_network import Network
 from harness.request.command_line import Request
 from harness.request.declaration import Task
@@ -116,7 +117,7 @@ def run_ranks(
     gpus = case.devices_per_node if request.accelerator == "cuda" else 0
     may = memory.allowed(request.memory_limit, request.spare_memory, part, request.node_memory)
     held = memory.Memory(share.run, os.getpid(), may, len(used), request.spare_memory)
-    with Watcher(share.run, used, common, gpus) as watcher:
+    with LogKeeper() as keeper, Watcher(share.run, used, common, gpus) as watcher:
         ranks = launch.start_ranks(
             spec,
             range(share.first_rank, share.first_rank + case.devices_per_node),
@@ -125,6 +126,7 @@ def run_ranks(
             common,
             share.run,
             request.log,
+            keeper,
             lease.files if lease else (),
             network.enter if network else None,
         )

@@ -28,6 +28,7 @@ from harness.messages.report import shorten
 from harness.nodes.agent import LAUNCHER_VARIABLE, TOKEN_VARIABLE
 from harness.nodes.node import Found, Share
 from harness.processes import outcome
+from harness.processes.log_files import LogKeeper
 from harness.request.declaration import Task
 
 _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -65,7 +66,7 @@ def run_ranks(
 ) -> Tuple[List[outcome.RankOutcome], List[Dict[str, Any]]]:
     """How all ranks ended, and an entry of the record for each node. ``arguments``: the command
     line of this launcher. Raises Missing, and Mismatch where the nodes are not alike."""
-    with _listening() as (listener, addresses), open(nodes_log, "wb") as log:
+    with _listening() as (listener, addresses), LogKeeper() as log:
         token = handshake.new_token()
         command = [
             *shlex.split(str(task.request.start_nodes).format(nodes=task.case.nodes)),
@@ -74,10 +75,10 @@ def run_ranks(
             *arguments,
         ]
         own = {LAUNCHER_VARIABLE: ",".join(addresses), TOKEN_VARIABLE: token}
-        with _started(command, {**os.environ, **own}, log) as starter:
+        with _started(command, {**os.environ, **own}, log, nodes_log) as starter:
             called: List[Node] = []
             try:
-                _wait_for_calls(task, called, listener, token, starter, deadline, nodes_log)
+                _wait_for_calls(task, called, listener, token, starter, deadline, log, nodes_log)
                 listener.close()  # all are there: nobody else has anything to say
                 nodes = _in_order(called)
                 check(task, nodes)
@@ -109,12 +110,21 @@ def _listening() -> Iterator[Tuple[socket.socket, List[str]]]:
 
 @contextlib.contextmanager
 def _started(
-    command: List[str], variables: Dict[str, str], log: Any
+    command: List[str], variables: Dict[str, str], keeper: LogKeeper, log: str
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """The process that starts the agents. On the way out it has ended."""
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=variables
-    )
+    output = keeper.open(log)
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=variables,
+        )
+    finally:
+        os.close(output)
+    keeper.start()
     try:
         yield process
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -136,6 +146,7 @@ def _wait_for_calls(
     token: str,
     starter: "subprocess.Popen[bytes]",
     deadline: float,
+    keeper: LogKeeper,
     log: str,
 ) -> None:
     end = min(deadline, time.monotonic() + _CALL_SECONDS)
@@ -144,6 +155,7 @@ def _wait_for_calls(
     try:
         while len(called) < task.case.nodes:
             if starter.poll() is not None:
+                keeper.flush()
                 words = outcome.last_line(log)
                 raise Missing(
                     f"{_who_answered(task, called)}; the command that starts them ended with "

@@ -3,7 +3,15 @@
 Started as a program of its own (``python -I -S guard.py RUN FOLDER FILE``) it waits until the
 launcher's end of its standard input is closed, which the kernel does however the launcher ends.
 Processes are found by FRAMEBENCH_RUN in their environment, because compiler workers may have made
-sessions of their own. Standard library only and no import from the harness.
+sessions of their own, and, because a child may have been given another environment,
+
+- by the launcher, which adopts all whose parents end, among what descends from it;
+- by the guard, when the launcher is gone, by what that noted in the temporary folder: the session
+  of a rank, and the working directory and open files, which lie in that folder or are a rank's log.
+
+A process escapes only if the launcher itself is killed by SIGKILL and it has another environment
+and session, none of these files open, and no parent. Standard library only and no import from the
+harness.
 """
 
 from __future__ import annotations
@@ -14,7 +22,7 @@ import shutil
 import signal
 import sys
 import time
-from typing import Callable, Collection, Iterable, List, Set
+from typing import Callable, Collection, Dict, Iterable, List, NamedTuple, Set, Tuple
 
 RUN_VARIABLE = "FRAMEBENCH_RUN"
 #: Where shared memory has names.
@@ -24,6 +32,109 @@ _SEGMENTS = ("paddle_{}_", "mx_{:x}_")
 _TRACKER = b"multiprocessing.resource_tracker"
 #: Seconds.
 _TRACKERS_MAY_TAKE = 2.0
+_PR_SET_CHILD_SUBREAPER = 36
+#: In the temporary folder: what the launcher notes of its ranks, a line each.
+_MARKS = "marks"
+_SESSION, _FILE = "session", "file"
+_HERE = os.path.realpath(__file__)
+
+_adopts = False
+
+
+class _Process(NamedTuple):
+    """``state`` as /proc has it; ids of parent and session."""
+
+    state: str
+    parent: int
+    session: int
+
+
+def adopt_orphans() -> None:
+    """Become the parent of all descendants whose own parent ends, and have :func:`sweep` end them.
+    For a process that is a launcher and nothing else. Where ctypes is missing or refuses, they are
+    found by their environment alone."""
+    global _adopts
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        _adopts = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def note(folder: str, session: int, output: int) -> None:
+    """Write down a rank's session and the file that its output goes to, for the guard."""
+    with open(os.path.join(folder, _MARKS), "a", encoding="utf-8") as file:
+        file.write(f"{_SESSION} {session}\n{_FILE} {os.readlink(f'/proc/self/fd/{output}')}\n")
+
+
+def _processes() -> Dict[int, _Process]:
+    """All that there are, by id."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError), open(f"/proc/{name}/stat", "rb") as file:
+                words = file.read().rpartition(b")")[2].split()
+                found[int(name)] = _Process(words[0].decode(), int(words[1]), int(words[3]))
+    return found
+
+
+def _descendants() -> List[int]:
+    """Processes that descend from this one, in sessions of their own; not the guards. What belongs
+    to the launcher itself is in its session."""
+    known = _processes()
+    own = os.getpid()
+    family = {own}
+    grown = True
+    while grown:
+        more = {number for number, one in known.items() if one.parent in family} - family
+        family |= more
+        grown = bool(more)
+    session = os.getsid(0)
+    others = [number for number in family if known[number].session != session and number != own]
+    return [number for number in others if known[number].state != "Z" and not _guards(number)]
+
+
+def _guards(process: int) -> bool:
+    try:
+        with open(f"/proc/{process}/cmdline", "rb") as file:
+            return os.fsencode(_HERE) in file.read().split(b"\0")[:5]
+    except OSError:
+        return False
+
+
+def _read_marks(folder: str) -> Tuple[Set[int], Set[str]]:
+    """The sessions and files that were noted."""
+    sessions, files = set(), set()
+    with contextlib.suppress(OSError), open(os.path.join(folder, _MARKS), encoding="utf-8") as file:
+        for line in file:
+            kind, _, value = line.rstrip("\n").partition(" ")
+            if kind == _SESSION and value.isdigit():
+                sessions.add(int(value))
+            elif kind == _FILE:
+                files.add(value)
+    return sessions, files
+
+
+def _marked(folder: str, sessions: Collection[int], files: Collection[str]) -> List[int]:
+    """Processes in one of the ``sessions``, or with one of the ``files`` or the ``folder`` open."""
+    own = os.getpid()
+    return [
+        number
+        for number, one in _processes().items()
+        if number != own and one.state != "Z"
+        if one.session in sessions or _has_open(number, folder, files)
+    ]
+
+
+def _has_open(process: int, folder: str, files: Collection[str]) -> bool:
+    links = [f"/proc/{process}/cwd"]
+    with contextlib.suppress(OSError):
+        links += [f"/proc/{process}/fd/{name}" for name in os.listdir(f"/proc/{process}/fd")]
+    for link in links:
+        with contextlib.suppress(OSError):
+            target = os.readlink(link)
+            if target in files or target == folder or target.startswith(folder + "/"):
+                return True
+    return False
 
 
 def processes_of(run: str) -> List[int]:
@@ -57,8 +168,13 @@ def processes_in(groups: Collection[int]) -> List[int]:
 
 
 def sweep(run: str, seconds: float = 10.0) -> List[int]:
-    """Kill every process of the run; see :func:`end`."""
-    return end(lambda: processes_of(run), seconds)
+    """Kill every process of the run, by its environment and, in a launcher that adopts orphans, by
+    descent; see :func:`end`."""
+
+    def find() -> List[int]:
+        return list({*processes_of(run), *(_descendants() if _adopts else ())})
+
+    return end(find, seconds)
 
 
 def end(find: Callable[[], List[int]], seconds: float) -> List[int]:
@@ -114,7 +230,9 @@ def main(run: str, folder: str, file: str) -> None:
         signal.signal(number, signal.SIG_IGN)
     while sys.stdin.buffer.read(1):
         pass
-    sweep(run)
+    sessions, files = _read_marks(folder)
+    folder = os.path.realpath(folder)
+    end(lambda: list({*processes_of(run), *_marked(folder, sessions, files)}), 10.0)
     shutil.rmtree(folder, ignore_errors=True)
     with contextlib.suppress(OSError):
         os.unlink(file)

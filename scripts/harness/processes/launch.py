@@ -16,7 +16,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from harness.machine.cores import THREAD_VARIABLES
 from harness.messages import report, wire
-from harness.processes.guard import RUN_VARIABLE, end, processes_in
+from harness.processes.guard import RUN_VARIABLE, end, note, processes_in
+from harness.processes.log_files import LogKeeper
 from harness.processes.memory import Memory
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
@@ -134,12 +135,14 @@ def start_ranks(
     common: Mapping[str, str],
     run: str,
     log: str,
+    keeper: LogKeeper,
     files: Sequence[int] = (),
     enter: Optional[Callable[[], None]] = None,
 ) -> List[RankProcess]:
     """Start the ``ranks`` of ``spec`` that belong on this node, of all those at ``addresses``.
-    ``cores``: of each of them, empty where it is not to be pinned; ``files``: that they inherit;
-    ``enter``: what each does before it becomes one. Raises OSError."""
+    ``cores``: of each of them, empty where it is not to be pinned; ``keeper``: of their logs, which
+    writes from then on; ``files``: that they inherit; ``enter``: what each does before it becomes
+    one. Raises OSError."""
     folder = spec["folder"]
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:
@@ -156,7 +159,8 @@ def start_ranks(
         here = os.path.join(folder, f"rank{rank}")
         os.mkdir(here)
         path = log_path(log, rank)
-        with open(path, "wb") as output:
+        output = keeper.open(path)
+        try:
             process = subprocess.Popen(
                 [sys.executable, _START_RANK, spec_path],
                 stdin=subprocess.DEVNULL,
@@ -168,7 +172,11 @@ def start_ranks(
                 pass_fds=files,
                 preexec_fn=enter,
             )
+            note(folder, process.pid, output)
+        finally:
+            os.close(output)
         started.append(RankProcess(rank, process, path))
+    keeper.start()
     return started
 
 

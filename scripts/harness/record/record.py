@@ -10,13 +10,15 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from harness.kind import AXES, Series
 from harness.measuring import steps
-from harness.messages.report import encodable, shorten
+from harness.messages.report import encodable, printable, shorten
 from harness.record.schema import errors
 from harness.request.declaration import Task
 from harness.samples import folder
 from harness.telemetry.watcher import RAW_BYTES
 
 FORMAT = "framebench-record-2"
+#: Bytes of a record. The driver reads no larger file.
+LARGEST = 100 * 2**20
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,9 @@ def checked(record: Dict[str, Any], schema: Dict[str, Any]) -> Dict[str, Any]:
     becomes a ``failed`` one that says why."""
     record = encodable(record)
     wrong = errors(record, schema)
+    size = 0 if wrong else len(encode(record))
+    if size > LARGEST:
+        wrong = [f"it would have {size} bytes; allowed: at most {LARGEST}"]
     if not wrong:
         return record
     reason = shorten("the record would be invalid: " + "; ".join(wrong))
@@ -206,7 +211,7 @@ def summary(record: Dict[str, Any], output: str) -> str:
         text = f"ok: {_shown(record)}"
     text += f"; {record['wall_seconds']:.1f} s in all; "
     # A reason may hold what a foreign program printed: no terminal shall obey that.
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text) + output
+    return printable(text).replace("\n", "\\n") + output
 
 
 def _shown(record: Dict[str, Any]) -> str:

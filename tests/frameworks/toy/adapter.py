@@ -32,6 +32,21 @@ def behaviour() -> dict[str, float]:
     return {name: float(value or 1) for name, _, value in pairs}
 
 
+def _start_bare(kind: str) -> None:
+    """Start a process that nothing in its environment tells to be of this run: in the rank's
+    session, in one of its own, or without parent, files and folder, too."""
+    code = f"import time; time.sleep(600)  # {kind} {os.environ['FRAMEBENCH_TEST']}"
+    command = [sys.executable, "-S", "-c", code]
+    if kind != "bare_daemon":
+        subprocess.Popen(command, env={}, start_new_session=kind == "bare_session")
+    elif os.fork() == 0:
+        none = subprocess.DEVNULL
+        subprocess.Popen(
+            command, env={}, cwd="/", stdin=none, stdout=none, stderr=none, start_new_session=True
+        )
+        os._exit(0)
+
+
 class ToyAdapter(plain.PlainToy):
     """A step takes ``sleep`` seconds."""
 
@@ -46,6 +61,12 @@ class ToyAdapter(plain.PlainToy):
         if "grandchild" in self.does:
             code = "import time; time.sleep(600)"
             subprocess.Popen([sys.executable, "-S", "-c", code], start_new_session=True)
+        for kind in ("bare", "bare_session", "bare_daemon"):
+            if kind in self.does:
+                _start_bare(kind)
+        if "print" in self.does:  # so many MiB
+            for number in range(int(self.does["print"]) * 2**10):
+                print(f"{number:06d}\033[2J" + "x" * 1011)
         if "hungry_grandchild" in self.does:
             size = int(self.does["hungry_grandchild"]) * 2**20
             code = f"import time; food = bytearray(b'x') * {size}; time.sleep(600)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -122,6 +123,47 @@ def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
     assert done.record["status"] == "ok", done.record["reason"]
     assert not toy.processes("RANK=0"), "the grandchild outlived the run"
     toy.assert_nothing_left()
+
+
+def bare_processes(toy: Bench) -> list[int]:
+    """Those whose command line alone tells that they are of a test."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if f"{toy.marker}\0".encode() in path.read_bytes() and b"bare" in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+ORPHANS = "bare,bare_session,bare_daemon"
+
+
+@pytest.mark.parametrize("end", ["good", "terminated", "time limit"])
+def test_no_child_outlives_the_run_whatever_its_environment(toy: Bench, end: str) -> None:
+    """In the rank's session, in one of its own, and a daemon: none is known by its environment."""
+    if end == "good":
+        done = toy.run(ORPHANS)
+        assert done.record["status"] == "ok", done.record["reason"]
+    elif end == "time limit":
+        done = toy.run(f"hang,{ORPHANS}", time_limit=8)
+        assert done.record["status"] == "timeout", done.record["reason"]
+    else:
+        launcher = toy.start(f"hang,{ORPHANS}")
+        toy.wait_for_phase("warm-up", 1)
+        assert len(bare_processes(toy)) == 3
+        launcher.terminate()
+        assert toy.finish(launcher).status == 143
+    assert not bare_processes(toy), "a child outlived the run"
+
+
+def test_no_child_outlives_a_launcher_that_was_killed(toy: Bench) -> None:
+    """But for one that has no tie to the run left at all."""
+    launcher = toy.start("hang,bare,bare_session")
+    toy.wait_for_phase("warm-up", 1)
+    assert len(bare_processes(toy)) == 2
+    launcher.kill()
+    toy.finish(launcher)
+    wait_for(lambda: not bare_processes(toy), "the guard to end what was left")
 
 
 @pytest.fixture

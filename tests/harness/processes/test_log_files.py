@@ -1,0 +1,83 @@
+"""Logs have a bound, and what is kept of them is their beginning and their end."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from pathlib import Path
+
+import pytest
+from harness.messages import report
+from harness.processes.log_files import LogFile, LogKeeper
+from harness.record import record
+
+from ...bench import Bench
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_log_keeps_its_beginning_and_its_end(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    head, tail = rng.randrange(1, 200), rng.randrange(1, 200)
+    printed = b"".join(b"%d\n" % number for number in range(rng.randrange(1, 3000)))
+    path = tmp_path / "x.log"
+    log = LogFile(str(path), head, tail)
+    place = 0
+    while place < len(printed):
+        size = rng.choice([1, 7, 90, 700, 5000])
+        log.write(printed[place : place + size])
+        place += size
+        assert path.stat().st_size <= head + 2 * tail + 40
+    log.close()
+    kept = path.read_bytes()
+    if len(printed) <= head + 2 * tail:
+        assert kept == printed
+        return
+    found = re.search(rb"\n\[(\d+) bytes left out\]\n", kept)
+    assert found is not None
+    assert kept[: found.start()] == printed[:head]
+    end = kept[found.end() :]
+    assert len(end) >= tail
+    assert printed.endswith(end)
+    assert int(found[1]) == len(printed) - head - len(end), "the number left out is wrong"
+
+
+def test_what_was_printed_is_there_at_once_and_obeyed_by_no_terminal(tmp_path: Path) -> None:
+    with LogKeeper() as keeper:
+        outputs = [keeper.open(str(tmp_path / f"{number}.log")) for number in range(2)]
+        keeper.start()
+        for number, output in enumerate(outputs):
+            os.write(output, f"rank {number}\x1b[2J\x9b é\r\n".encode())
+            keeper.flush()
+            printed = (tmp_path / f"{number}.log").read_bytes()
+            assert printed == f"rank {number}\\x1b[2J\\x9b é\r\n".encode()
+            os.close(output)
+
+
+def test_a_run_that_prints_without_end_has_a_log_of_bounded_size(toy: Bench) -> None:
+    done = toy.run("print=24")
+    assert done.record["status"] == "ok", done.record["reason"]
+    assert toy.log.stat().st_size < 13 * 2**20
+    text = toy.log.read_bytes()
+    assert b"\n000000\\x1b[2Jxxx" in text
+    assert b"\n024575\\x1b[2Jxxx" in text, "its end is missing"
+    assert re.search(rb"\n\[\d{8} bytes left out\]\n", text)
+
+
+def test_no_text_of_a_record_is_longer_than_its_bound() -> None:
+    long = "a" * 10**7 + "\x1b[2J\u202e" + "z"
+    found = report.encodable({"traceback": long, "list": [long], long: 1})
+    texts = [found["traceback"], found["list"][0], *found]
+    assert all(len(text) <= report.LONGEST_TEXT for text in texts)
+    assert found["traceback"].startswith("aaa")
+    assert found["traceback"].endswith("a\\x1b[2J\\u202ez")
+    assert len(report.first_line(ValueError(long))) <= 300
+    assert report.shorten("x\x1b]0;owned\x07") == "x\\x1b]0;owned\\x07"
+
+
+def test_a_record_that_nobody_could_read_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "LARGEST", 1000)
+    made = {"metrics": {}, "status": "ok", "reason": "", "ranks": [{"a": list(range(1000))}]}
+    found = record.checked(made, {"type": "object"})
+    assert (found["status"], found["ranks"]) == ("failed", [])
+    assert "allowed: at most 1000" in found["reason"]
