@@ -32,7 +32,7 @@ from harness.provenance import computation, environment, packages, software
 from harness.record import record
 from harness.record.schema import SchemaError, record_schema
 from harness.request import declaration
-from harness.request.command_line import SKIP, Request, as_typed, parse
+from harness.request.command_line import ALLOW, SKIP, Request, as_typed, parse
 
 _CANNOT_DO = 2
 _CANNOT_WRITE = 3
@@ -60,10 +60,19 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     found: Optional[node.Found] = None
     network: Optional[Network] = None
     entries: List[Dict[str, Any]] = []
+    exposed = exposed_by(task, "it has several nodes") if case.nodes > 1 else ""
+    if exposed:
+        return record.Measured("unsupported", exposed, [])
     if case.nodes == 1:
         addresses = launch.free_addresses(case.devices)
         share = node.Share(setup.run, 0, addresses, setup.deadline - time.monotonic())
         with network_of(task) as network:
+            if case.devices > 1 and not (network and network.enter):
+                why = network.refused if network else "what its ranks have to reach is not known"
+                exposed = exposed_by(task, why)
+                if exposed:
+                    own = network.fields() if network else None
+                    return record.Measured("unsupported", exposed, [], network=own)
             found = node.run_ranks(
                 task, share, setup.folder, setup.deadline, setup.common, None, setup.lease, network
             )
@@ -87,6 +96,20 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     own = network.fields() if network else None
     return record.Measured(
         status, reason, fields, found.watch, found.memory, metrics=metrics, network=own
+    )
+
+
+def exposed_by(task: declaration.Task, why: str) -> str:
+    """Return why the run is refused whose ranks have no network of their own (``why``); "" where
+    nothing speaks against it. That they are disturbed is all that may happen to most frameworks."""
+    framework = task.framework
+    if framework is None or not framework.open_ports or task.kind.independent_ranks:
+        return ""
+    if task.request.open_ports == ALLOW:
+        return ""
+    return (
+        f"ports of {framework.name} are open to others ({why}), and it {framework.open_ports}; "
+        "allowed: with open_ports=true, where you trust whoever reaches this machine"
     )
 
 

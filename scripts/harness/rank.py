@@ -18,7 +18,7 @@ from harness import kinds
 from harness.adapter import Adapter, Case, Collectives, Place, require
 from harness.kind import Context, Kind, Subject
 from harness.loader import workers
-from harness.machine import allocator
+from harness.machine import allocator, interfaces
 from harness.machine.cores import numa_nodes, parse_list
 from harness.measuring.checks import check_processes
 from harness.measuring.failure import describe
@@ -86,6 +86,7 @@ def start_framework(context: Context) -> None:
     fields["framework_version"] = adapter.version()
     fields["device"] = adapter.device()
     if adapter.place.world_size > 1:
+        fields["listens"] = interfaces.listening()
         fields["processes"] = check_processes(adapter, adapter.place.world_size)
         fields["preflight"] = context.phase(
             "pre-flight check", lambda: preflight.check(adapter), "preflight"

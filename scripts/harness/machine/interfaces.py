@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import os
+import re
 import socket
 import struct
-from typing import Any, Dict, Optional
+import sys
+from typing import Any, Dict, List, Optional, Set
 
 _SIOCGIFADDR = 0x8915
+_LISTENS = "0A"
+_SOCKET = re.compile(r"socket:\[(\d+)\]$")
 
 
 def addresses() -> Dict[str, str]:
@@ -29,6 +35,42 @@ def with_address(address: str) -> Dict[str, Any]:
     driver states; None for what is not known."""
     name = next((name for name, own in addresses().items() if own == address), None)
     return {"name": name, "address": address, "bits_per_second": _speed(name) if name else None}
+
+
+def listening() -> List[str]:
+    """Return ``address:port`` of each TCP socket at which this process or one that it started
+    listens, as the kernel tells."""
+    own = _sockets(os.getpid())
+    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as file:
+        for child in file.read().split():
+            own |= _sockets(int(child))
+    found = set()
+    for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        with contextlib.suppress(OSError), open(f"/proc/self/net/{name}") as file:
+            for words in map(str.split, file.readlines()[1:]):
+                if words[3] == _LISTENS and words[9] in own:
+                    host, _, port = words[1].partition(":")
+                    found.add(f"{_address(host, family)}:{int(port, 16)}")
+    return sorted(found)
+
+
+def _sockets(process: int) -> Set[str]:
+    """The numbers of the sockets that it has open."""
+    numbers = set()
+    with contextlib.suppress(OSError):
+        for name in os.listdir(f"/proc/{process}/fd"):
+            with contextlib.suppress(OSError):
+                match = _SOCKET.match(os.readlink(f"/proc/{process}/fd/{name}"))
+                numbers.update(match.groups() if match else ())
+    return numbers
+
+
+def _address(text: str, family: int) -> str:
+    """From words of 32 bits in the machine's order, in hexadecimal."""
+    words = [int(text[place : place + 8], 16) for place in range(0, len(text), 8)]
+    raw = b"".join(word.to_bytes(4, sys.byteorder) for word in words)
+    host = socket.inet_ntop(family, raw)
+    return f"[{host}]" if family == socket.AF_INET6 else host
 
 
 def _speed(name: str) -> Optional[int]:

@@ -50,6 +50,7 @@ MODULES = (
     "machine/__init__",
     "machine/allocator",
     "machine/cores",
+    "machine/interfaces",
     "machine/sources",
     "measuring/__init__",
     "measuring/checks",

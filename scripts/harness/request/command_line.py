@@ -24,6 +24,8 @@ MEASURE, SKIP = "measure", "skip"
 #: Options whose value is a path; those of what a run leaves.
 _PATHS = ("--framework", "--model", "--kinds", "--prefix", "--data")
 _LEFT = ("--output", "--log")
+#: What becomes of a run whose ports give strangers more than they should have.
+REFUSE, ALLOW = "refuse", "allow"
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
 
 
@@ -69,6 +71,7 @@ class Request:
     huge_pages: bool
     start_nodes: Optional[str]
     lease: Optional[str]
+    open_ports: str
     way: str
     prefix: Optional[str]
     pins: Tuple[Tuple[str, str], ...]
@@ -308,6 +311,13 @@ def _parser() -> argparse.ArgumentParser:
         type=os.path.abspath,
         help="on devices that no other run with this folder of locks has, which must be the "
         "user's alone; waits for them at most --time-limit",
+    )
+    measuring.add_argument(
+        "--open-ports",
+        choices=[REFUSE, ALLOW],
+        default=REFUSE,
+        help="whether ranks may listen where others reach them, of a framework whose ports give "
+        "them files or have them run code (default: %(default)s)",
     )
     environment = parser.add_argument_group("environment")
     environment.add_argument(

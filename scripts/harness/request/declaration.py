@@ -36,6 +36,8 @@ class Framework:
     no_stages: str
     """Why its devices cannot each have some of the layers, in its words; else nothing."""
     optimizers: List[str]
+    open_ports: str
+    """What somebody who reaches a rank's port may have done; nothing where only disturb the run."""
 
 
 def _read(path: str) -> Dict[str, Any]:
@@ -63,6 +65,7 @@ def read_framework(folder: str) -> Framework:
             parallelism=[DATA, *declared.get("parallelism", ())],
             no_stages=declared.get("no_stages", ""),
             optimizers=[*optimizers.USUAL, *declared.get("optimizers", ())],
+            open_ports=declared.get("open_ports", ""),
         )
     except KeyError as error:
         raise DeclarationError(f"{folder}/framework.json lacks the key {error}") from None

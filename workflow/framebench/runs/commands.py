@@ -181,6 +181,7 @@ def common(plan: Plan, seconds: float) -> dict[str, object]:
         "memory-limit": settings.memory_limit,
         "node-memory": f"{cluster.memory_mib}MiB" if cluster else None,
         "lease": lease_name(plan.room),
+        "open-ports": "allow" if settings.open_ports else None,
         "seed": settings.seed,
     }
 
