@@ -56,7 +56,7 @@ def listening() -> List[str]:
 
 def _sockets(process: int) -> Set[str]:
     """The numbers of the sockets that it has open."""
-    numbers = set()
+    numbers: Set[str] = set()
     with contextlib.suppress(OSError):
         for name in os.listdir(f"/proc/{process}/fd"):
             with contextlib.suppress(OSError):

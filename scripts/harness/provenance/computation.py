@@ -86,7 +86,6 @@ MODULES = (
     "processes/__init__",
     "processes/guard",
     "processes/launch",
-    "processes/log_files",
     "processes/parent_death",
     "rank",
     "reserving",

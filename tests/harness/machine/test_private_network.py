@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from harness import launcher
 from harness.machine import interfaces
 from harness.processes import private_network as module
 from harness.processes.private_network import Network, private_network
+from harness.request.declaration import read_framework
 
-from ...bench import Bench
+from ...bench import ROOT, Bench
 
 # Listens at the address, and answers one caller, which is itself where it is told to call.
 SERVER = """
@@ -122,3 +127,52 @@ def test_the_record_says_whether_they_had_it(toy: Bench, network: Network, devic
     assert (record["status"], record["reason"]) == ("ok", "")
     expected = {"private": True, "reason": ""} if devices == 2 else None
     assert record.get("network") == expected
+
+
+def framework_with_open_ports(toy: Bench) -> Path:
+    """A copy of the toy that declares what its ports give to whoever connects."""
+    folder = toy.folder / "toy"
+    shutil.copytree(ROOT / "tests/frameworks/toy", folder)
+    declared = json.loads((folder / "framework.json").read_text())
+    declared["open_ports"] = "gives its toys to whoever connects"
+    (folder / "framework.json").write_text(json.dumps(declared))
+    return folder
+
+
+@pytest.mark.parametrize("given", [{}, {"open_ports": "allow"}])
+def test_open_ports_that_give_files_are_refused_unless_allowed(
+    toy: Bench, given: dict[str, str]
+) -> None:
+    """Ranks on several nodes have no network of their own: without a node, this is all."""
+    folder = framework_with_open_ports(toy)
+    options = {"framework": folder, "nodes": 2, "start_nodes": "false {nodes}", **given}
+    record = toy.run("", **options).record
+    assert not record["ranks"]
+    if given:
+        assert "0 of 2 nodes answered" in record["reason"]
+        return
+    assert record["status"] == "unsupported"
+    assert "open to others (it has several nodes), and it gives its toys" in record["reason"]
+    assert "allowed: with open_ports=true" in record["reason"]
+
+
+def test_a_rank_says_where_it_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert f"127.0.0.1:{server.getsockname()[1]}" in interfaces.listening()
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as server:
+        assert f"[::1]:{server.getsockname()[1]}" in interfaces.listening()
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "tensorflow1", "mxnet"])
+def test_without_namespaces_no_stranger_gets_at_files(framework: str) -> None:
+    """Refused before a rank starts; the others only say that they had no network of their own."""
+    declared = read_framework(str(ROOT / "scripts/frameworks" / framework))
+    others = read_framework(str(ROOT / "scripts/frameworks/pytorch"))
+    for found, is_refused in ((declared, True), (others, False)):
+        request = SimpleNamespace(accelerator="cpu", open_ports="refuse")
+        kind = SimpleNamespace(independent_ranks=False)
+        task = SimpleNamespace(framework=found, request=request, kind=kind)
+        reason = launcher.exposed_by(task, "no namespaces here")  # type: ignore[arg-type]
+        assert bool(reason) == is_refused
+        request.open_ports = "allow"
+        assert not launcher.exposed_by(task, "")  # type: ignore[arg-type]
