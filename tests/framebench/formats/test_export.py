@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -358,6 +359,50 @@ def test_every_case_is_in_the_file_or_said_not_to_be(name: str) -> None:
         word = "oom" if name == "parquet" and word == "b512/" else word
         told = word in said or word.strip("b/").encode() in content
         assert told, f"{word} is neither in the file nor among what is not"
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_an_export_of_nothing_is_an_error_without_a_file(name: str, tmp_path: Path) -> None:
+    failed = replace(measured("copy", [Metric("share", None, "%")]), status="failed", reason=ODD)
+    sets: list[CaseResults] = [{}]
+    if written(name, [failed]).is_empty:
+        sets.append(grouped([failed]))
+    for cases in sets:
+        with pytest.raises(RecordsError, match="export: nothing of these results") as error:
+            transfer.export_cases(cases, name, tmp_path / "x", tmp_path / "results")
+        assert not cases or "not in it: copy/1n1g" in str(error.value)
+        assert not [*tmp_path.rglob("*")]
+    with_no_place = {"bencher", "github-action-benchmark", "google-benchmark", "mllog", "pyperf"}
+    assert len(sets) == 2 or name not in with_no_place
+
+
+def test_all_that_an_export_leaves_out_is_said(tmp_path: Path) -> None:
+    said = transfer.export_cases(grouped(), "mllog", tmp_path / "x.log", tmp_path)
+    for name in ("b512", "xla", "peak", "copy"):
+        assert any(line.startswith("not in it: ") and name in line for line in said), name
+
+
+def points() -> list[Run]:
+    """Figures of one run at two sizes."""
+    metrics = [Metric("time", 1.0 * size, "us", "lower", (("bytes", size),)) for size in (64, 128)]
+    return [replace(measured("collective", metrics), repeat=repeat) for repeat in (1, 2)]
+
+
+@pytest.mark.parametrize("name", ["csv", "google-benchmark"])
+def test_points_of_a_run_come_back_apart(name: str, tmp_path: Path) -> None:
+    path = saved(name, tmp_path, points())
+    transfer.import_files(name, path, {}, tmp_path / "again")
+    found = record_sets.load(tmp_path / "again" / "runs").runs
+    figures = sorted((dict(one.case.parameters)["bytes"], one.repeat, one.figure) for one in found)
+    assert figures == [(64, 1, 64.0), (64, 2, 64.0), (128, 1, 128.0), (128, 2, 128.0)]
+
+
+@pytest.mark.parametrize("name", sorted({*WRITTEN} - {"parquet"}))
+def test_no_format_overwrites_one_point_by_another(name: str) -> None:
+    one = written(name, points())
+    everything = "\n".join([str(one.content), *one.left_out])
+    for size in ("64", "128"):
+        assert re.search(rf"bytes\W+{size}\b", everything), size
 
 
 def test_names_are_the_same_from_set_to_set_and_differ_within_one() -> None:

@@ -8,14 +8,20 @@ from __future__ import annotations
 import re
 
 #: Control characters but tab and line feed (a terminal obeys them), the two that end a line
-#: elsewhere, those that turn the direction of writing, and halves of a surrogate pair, which no
-#: encoding has.
+#: elsewhere, those that turn the direction of writing, halves of a surrogate pair, which no
+#: encoding has, and two that XML does not allow.
 _UNFIT = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
-    "\ud800-\udfff\ufeff]"
+    "\ud800-\udfff\ufeff\ufffe\uffff]"
 )
-#: What a spreadsheet takes for the beginning of a formula.
-_FORMULA = re.compile(r"[=+\-@\t\r]")
+#: What a spreadsheet takes for the beginning of a formula: these signs, in the full width of East
+#: Asian text too, also behind characters that it trims or does not show.
+_FORMULA = re.compile(
+    "[\t\r]"
+    "|[\\s\x00-\x20\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f"
+    "\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff]*"
+    "[=+\\-@\uff1d\uff0b\uff0d\uff20\u2212\ufe62\ufe63\ufe66\ufe6b]"
+)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -31,7 +37,20 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def no_formula(text: str) -> str:
-    """``text`` for a cell of a CSV file, with an apostrophe before what a spreadsheet would
-    compute. A number, or the dash for none, stays as it is."""
-    is_plain = not _FORMULA.match(text) or text == "-" or _NUMBER.fullmatch(text)
-    return text if is_plain else f"'{text}"
+    """Write a text for a cell of a CSV file, with an apostrophe before what a spreadsheet would
+    compute. A number, or the dash for none, stays as it is. :func:`from_cell` undoes it."""
+    return f"'{text}" if _is_computed(text) else text
+
+
+def from_cell(cell: str) -> str:
+    """Read what :func:`no_formula` wrote."""
+    return cell[1:] if cell.startswith("'") and _is_computed(cell[1:]) else cell
+
+
+def _is_computed(text: str) -> bool:
+    """Tell whether a spreadsheet would compute a text, or one like it lies behind apostrophes that
+    must be told from ours."""
+    if text[:1].isalnum():
+        return False  # as most texts begin
+    plain = text.lstrip("'")
+    return bool(_FORMULA.match(plain)) and plain != "-" and not _NUMBER.fullmatch(plain.strip(" "))

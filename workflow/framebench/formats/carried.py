@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from ..cases.conditions import Key
 from ..records import tidy_csv
 from ..records.run import Run
 from .json_places import Keys
@@ -15,10 +16,9 @@ from .source import Source
 KEY = "framebench"
 
 
-def text_of(run: Run, metric: str, marks: Iterable[str]) -> str:
+def text_of(run: Run, key: Key, marks: Iterable[str]) -> str:
     """The row of the tidy CSV that this metric of a run has, as JSON in one line."""
-    rows = tidy_csv.rows_of(run, marks)
-    (row,) = (row for row in rows if row["metric"] == metric)
+    row = tidy_csv.row_of(run, key, marks) or {}
     return json.dumps({name: cell for name, cell in row.items() if cell}, ensure_ascii=False)
 
 

@@ -27,17 +27,18 @@ class Results:
         """Those of the table of runs, one for each repeat of each case."""
         for case in self.cases:
             for run in case.runs:
-                for row in tidy_csv.rows_of(run, case.marks):
-                    if row["metric"] == case.key.metric:
-                        yield row
+                if row := tidy_csv.row_of(run, case.key, case.marks):
+                    yield row
 
 
 @dataclass(frozen=True)
 class Written:
-    """A file's content, and in words what of the results is not in it."""
+    """A file's content, and in words what of the results is not in it. ``is_empty``: none of the
+    results is in it."""
 
     content: str | bytes
     left_out: Sequence[str] = ()
+    is_empty: bool = False
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def _short(key: Key) -> str:
     parts += [topology_of(case)]
     parts += [f"b{case.batch_per_device}" if case.batch_per_device else "", case.precision]
     parts += ["" if case.compiler == "none" else case.compiler]
-    parts += [f"{name}={value}" for name, value in case.parameters]
+    parts += [f"{name}={value}" for name, value in (*case.parameters, *key.point)]
     parts += _words(key.conditions, _ASKED)
     return "/".join(filter(None, parts)).replace("\n", " ")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from ..records.record_sets import RecordsError
 from ..records.run import Run
 from ..tables.results import CaseResults
 from . import left_out, names, registry, rows
-from .format import Format, Results
+from .format import Format, Results, Written
 from .source import MOST_ROWS, Source, sources
 
 FOLDER = "export"
@@ -27,12 +28,18 @@ _WRITTEN = ".written.json"
 
 def export_cases(cases: CaseResults, name: str, target: Path | None, results: Path) -> list[str]:
     """Write the cases in the format ``name`` to ``target``, or below ``results``; says in lines
-    what was written and what is not in it. Raises ConfigError for another format, RecordsError for
-    a target that somebody else wrote, OSError for one that cannot be written."""
+    what was written and what is not in it. Raises ConfigError for another format, RecordsError
+    where nothing of the cases can be written in it and for a target that somebody else wrote,
+    OSError for one that cannot be written."""
     form = registry.writer(name)
     assert form.write, "of those that can be written"
     path = target or results / FOLDER / f"{form.name}{form.suffix}"
-    written = form.write(Results(tuple(cases.values()), names.names_of(cases)))
+    results_of = Results(tuple(cases.values()), names.names_of(cases))
+    written = form.write(results_of) if cases else Written("", (), is_empty=True)
+    missing = list(_missing(written))
+    if written.is_empty:
+        nothing = f"export: nothing of these results can be written as {form.tool}; no file is made"
+        raise RecordsError("\n".join([nothing, *missing]))
     content = written.content
     content = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     known = results / FOLDER / _WRITTEN
@@ -49,7 +56,14 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
             )
     write_whole_bytes(path, content)
     write_whole(known, json.dumps({**ours, place: digest}, indent=1, sort_keys=True) + "\n")
-    return [*(f"not in it: {one}" for one in written.left_out), f"{form.tool}: {path}"]
+    lost = [f"never in it: {form.lost}"] if form.lost else []
+    return [*missing, *lost, f"{form.tool}: {path}"]
+
+
+def _missing(written: Written) -> Iterator[str]:
+    """Name everything that is not in the file. What is alike in all but its repeat is counted."""
+    for one, count in Counter(written.left_out).items():
+        yield f"not in it: {one}" + (f" ({count} times)" if count > 1 else "")
 
 
 def _ours(known: Path) -> dict[str, str]:

@@ -16,9 +16,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ..cases.conditions import MODES, NATIVE, THROUGHPUT, Case, Conditions, Parameters
+from ..cases.conditions import MODES, NATIVE, THROUGHPUT, Case, Conditions, Key, Parameters
 from ..files import bounded
-from ..files.text import printable
+from ..files.text import from_cell, no_formula, printable
 from .run import NO_REASON, STATUSES, Doubt, Metric, Problem, RecordsError, Run, cause, order
 
 COLUMNS = (
@@ -111,7 +111,9 @@ def _run_of_row(header: Sequence[str], cells: Sequence[str], origin: str) -> Run
         raise ValueError(f"found {len(cells)} cells; allowed: {len(header)}, as in the header")
     if any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
         raise ValueError("found bytes that are no UTF-8 text")
-    row = {name: printable(cell.strip()) for name, cell in zip(header, cells, strict=True)}
+    row = {
+        name: printable(from_cell(cell.strip())) for name, cell in zip(header, cells, strict=True)
+    }
     return run_of(row, origin)
 
 
@@ -163,8 +165,8 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
 
 def rows_of(run: Run, marks: Iterable[str] = ()) -> list[dict[str, str]]:
     """A row for each metric of a run, with every column; :func:`run_of` makes the same run of it.
-    ``marks``: of its case, of which those that follow from the repeats alone are left to whoever
-    reads it."""
+    A metric's point is among the parameters. ``marks``: of its case, of which those that follow
+    from the repeats alone are left to whoever reads it."""
     case, conditions, ok = run.case, run.conditions, run.status == "ok"
     given = {name: _cell(getattr(conditions, name)) for name in _CONDITIONS}
     counts = ("nodes", "devices_per_node", "batch_per_device")
@@ -182,7 +184,7 @@ def rows_of(run: Run, marks: Iterable[str] = ()) -> list[dict[str, str]]:
             "status": run.status,
             "reason": run.reason,
             "better": metric.better,
-            "parameters": json.dumps(dict(case.parameters)) if case.parameters else "",
+            "parameters": _json({**dict(case.parameters), **dict(metric.point)}),
             "marks": " ".join(sorted({*marks} - OF_REPEATS)) if ok else "",
             **given,
         }
@@ -197,8 +199,20 @@ def text_of(rows: Iterable[Mapping[str, str]]) -> str:
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, [*columns, *OPTIONAL_COLUMNS], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: no_formula(cell) for name, cell in row.items()} for row in rows)
     return out.getvalue()
+
+
+def row_of(run: Run, key: Key, marks: Iterable[str] = ()) -> dict[str, str] | None:
+    """The row of one metric of a run; None where the run does not have it."""
+    metrics = [(one.name, one.point) for one in run.metrics]
+    if (key.metric, key.point) not in metrics:
+        return None
+    return rows_of(run, marks)[metrics.index((key.metric, key.point))]
+
+
+def _json(given: Mapping[str, Any]) -> str:
+    return json.dumps(given) if given else ""
 
 
 def _cell(value: Any) -> str:

@@ -17,6 +17,8 @@ _SPECIAL = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}",
+    # Behind the end of a line these would be its arguments.
+    "[": "{[}", "]": "{]}", "*": "{*}",
 }  # fmt: skip
 
 

@@ -28,7 +28,9 @@ def write(results: Results) -> Written:
         low, high = case.interval or (None, None)
         figures = {"value": case.throughput, "lower_value": low, "upper_value": high}
         benchmarks[name][measure] = {key: one for key, one in figures.items() if one is not None}
-    return Written(json.dumps(benchmarks, indent=1, ensure_ascii=False) + "\n", left_out)
+    return Written(
+        json.dumps(benchmarks, indent=1, ensure_ascii=False) + "\n", left_out, not benchmarks
+    )
 
 
 FORMATS = [

@@ -29,7 +29,7 @@ def write(results: Results, better: str) -> Written:
             low, high = case.interval
             entry["range"] = f"{low:.6g} to {high:.6g}"
         entries.append({**entry, "extra": notes(case) or "no marks"})
-    return Written(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", left_out)
+    return Written(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", left_out, not entries)
 
 
 def _format(name: str, better: str) -> Format:

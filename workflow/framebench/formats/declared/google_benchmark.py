@@ -43,14 +43,15 @@ def write(results: Results) -> Written:
             left_out.append(f"{name}: {case.key.metric} in {case.unit or 'no unit'}: is no time")
             continue
         for index, (run, seconds) in enumerate(ok):
-            cases[f"{name}#{index}"] = carried.text_of(run, case.key.metric, case.marks)
+            cases[f"{name}#{index}"] = carried.text_of(run, case.key, case.marks)
             benchmarks.append(_row(case, run, seconds or 0.0, name, index, len(ok)))
     context: dict[str, Any] = {"executable": "framebench", "json_schema_version": 1}
     if started:
         context = {"date": datetime.fromtimestamp(max(started), UTC).isoformat(), **context}
     context[carried.KEY] = cases
     document = {"context": context, "benchmarks": benchmarks}
-    return Written(json.dumps(document, indent=1, ensure_ascii=False) + "\n", left_out)
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return Written(text, left_out, not benchmarks)
 
 
 def _name(results: Results, case: CaseResult) -> str:
@@ -60,7 +61,7 @@ def _name(results: Results, case: CaseResult) -> str:
 
 def _seconds(case: CaseResult, run: Run) -> float | None:
     """What a repeat's figure is in seconds; None for a figure of something else than time."""
-    value = run.value(case.key.metric)
+    value = run.value(case.key.metric, case.key.point)
     if value is None:
         return None
     of_unit = SECONDS.get(case.unit)

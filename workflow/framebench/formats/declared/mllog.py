@@ -31,13 +31,13 @@ def write(results: Results) -> Written:
                 left_out.append(f"{name}: when it was started and ended is not known")
                 continue
             lines += _events(results.name(case), case, run, run.started, run.wall_seconds)
-    return Written("".join(f"{TOKEN}{line}\n" for line in lines), left_out)
+    return Written("".join(f"{TOKEN}{line}\n" for line in lines), left_out, not lines)
 
 
 def _events(name: str, case: CaseResult, run: Run, start: float, took: float) -> Iterator[str]:
     """Start and stop are those of the whole run: process, warm-up and timed window."""
     about = {"file": run.origin, "lineno": 1}
-    row = carried.text_of(run, case.key.metric, case.marks)
+    row = carried.text_of(run, case.key, case.marks)
     stop = start + took
 
     def event(time: float, kind: str, key: str, value: Any, **metadata: Any) -> str:
@@ -51,7 +51,7 @@ def _events(name: str, case: CaseResult, run: Run, start: float, took: float) ->
     if case.case.is_step:
         yield event(start, POINT, "global_batch_size", case.key.total_batch)
     yield event(start, START, "run_start", None)
-    figure = run.value(case.key.metric) if run.status == "ok" else None
+    figure = run.value(case.key.metric, case.key.point) if run.status == "ok" else None
     if figure is not None:
         notes = {"unit": case.unit, "better": case.better, "marks": marks(case)}
         yield event(stop, POINT, "tracked_stats", {case.key.metric: figure}, step=1, **notes)

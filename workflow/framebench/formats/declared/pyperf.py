@@ -46,13 +46,12 @@ def write(results: Results) -> Written:
         if runs:
             benchmarks.append({"metadata": {"name": name}, "runs": runs})
     document = {"version": "1.0", "metadata": {"unit": "second"}, "benchmarks": benchmarks}
-    if not benchmarks:
-        left_out.append("everything: pyperf reads no file without a benchmark")
-    return Written(json.dumps(document, indent=1, ensure_ascii=False) + "\n", left_out)
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return Written(text, left_out, not benchmarks)
 
 
 def _run(case: CaseResult, run: Run) -> dict[str, Any]:
-    metadata: dict[str, Any] = {carried.KEY: carried.text_of(run, case.key.metric, case.marks)}
+    metadata: dict[str, Any] = {carried.KEY: carried.text_of(run, case.key, case.marks)}
     if case.marks:
         metadata["framebench_marks"] = marks(case)
     if run.started:

@@ -5,23 +5,31 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
+from ...statistics.descriptive import samples_needed
 from ...tables.nodes.figures import (
     OLD_NAME,
     SUPERBENCH,
     SUPERBENCH_PRECISIONS,
     superbench_metric,
 )
+from ...tables.nodes.figures import name_of as imported_name
 from ...tables.results import CaseResult
 from .. import rows
 from ..format import Format, Results, Written
 from ..source import Source
 from ..superbench_metrics import RETURN_CODE, meaning_of
+from ..superbench_names import Name, name_of
 
-#: The first part of its keys: of figures without a mark, and of others.
-CLEAN, MARKED = "framebench", "framebench-marked"
+#: The first part of keys of models: of figures without a mark, and of others. A micro-benchmark has
+#: its own name there.
+CLEAN = "model-benchmarks"
+MARKED = f"{CLEAN}:marked"
+#: The node of figures that were not asked for one.
 NODE = "framebench"
+_PERCENTILES = ("50", "90", "95", "99", "99.9")
 #: Spellings of precisions -> ours. A spelling without an entry stays as it is.
 _PRECISIONS = {
     "float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16",
@@ -33,42 +41,129 @@ _UNKNOWN = "SuperBench's documentation does not tell its unit and direction"
 
 
 def write(results: Results) -> Written:
-    """Each figure as SuperBench defines it: time of a step in ms, and the mean of the rates of the
-    steps per device."""
-    left_out: list[str] = []
-    found: dict[str, Any] = {"node": NODE}
-    for case in results.cases:
-        name = results.name(case)
-        if not case.case.is_step:
-            left_out.append(f"{name}: {case.key.metric}: is of no steps")
-            continue
-        benchmark = f"{MARKED if case.marks else CLEAN}:{_rest(results, case)}"
-        model = f"{benchmark}/{case.case.framework}-{case.case.model}"
-        if f"{model}/return_code" in found:
-            left_out.append(f"{name}: {case.key.metric}: another case has the same name there")
-            continue
-        # 0, and 1 where SuperBench tells no more than that it was no success.
-        found[f"{model}/return_code"] = int(case.status != "ok")
-        repeats = [run for run in case.ok if run.waited_seconds]
-        if len(repeats) < len(case.runs):
-            missing = len(case.runs) - len(repeats)
-            left_out.append(f"{name}: {missing} of {len(case.runs)} repeats, without step times")
-        for index, run in enumerate(repeats):
-            prefix = f"{model}/{index}" if len(repeats) > 1 else model
-            metric = f"{prefix}/{case.case.precision}_{case.case.mode}"
+    """Write each figure that SuperBench has a name for, as SuperBench defines it. Of a model: the
+    time of a step in ms, the mean of the rates of the steps per device, and of inference the
+    percentiles of both that have enough steps."""
+    return _Summary(results).written()
+
+
+class _Summary:
+    """The lines of a summary: keys and values by node."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._nodes: dict[str, dict[str, Any]] = {}
+        self._left_out: list[str] = []
+
+    def written(self) -> Written:
+        for case in self._results.cases:
+            if case.case.source == SUPERBENCH:
+                self._add_imported(case)
+            elif case.case.is_step:
+                self._add_steps(case)
+            elif name := name_of(case):
+                self._add_micro(case, name)
+            else:
+                self._leave_out(case, "SuperBench has no such metric")
+        lines = [
+            json.dumps({"node": node, **found}, ensure_ascii=False) + "\n"
+            for node, found in sorted(self._nodes.items())
+        ]
+        return Written("".join(lines), self._left_out, not lines)
+
+    def _leave_out(self, case: CaseResult, reason: str) -> None:
+        self._left_out.append(f"{self._results.name(case)}: {case.key.metric}: {reason}")
+
+    def _of_node(self, case: CaseResult) -> dict[str, Any]:
+        return self._nodes.setdefault(case.conditions.node or NODE, {})
+
+    def _add_imported(self, case: CaseResult) -> None:
+        """Give a figure of SuperBench's the key that it had there."""
+        head, _, metric = imported_name(case.key).rpartition("/")
+        found = self._of_node(case)
+        for run in case.runs:
+            key = f"{head}/{run.repeat - 1}/{metric}" if len(case.runs) > 1 else f"{head}/{metric}"
+            code = re.fullmatch(r"return code (-?\d+)", run.reason)
+            value = int(code[1]) if code else run.figure
+            if value is None:
+                self._leave_out(case, f"{run.status}: {run.reason}")
+            else:
+                found[key] = value
+
+    def _add_steps(self, case: CaseResult) -> None:
+        own = case.case
+        model = own.model
+        if model.startswith(f"{SUPERBENCH}_"):
+            model = model.removeprefix(f"{SUPERBENCH}_").replace("_", "-")
+        benchmark = f"{CLEAN}:{self._annotation(case)}/{own.framework}-{model}"
+        timed = [run for run in case.ok if run.waited_seconds]
+        if not self._add_code(case, benchmark, failed=case.status != "ok"):
+            return
+        if len(timed) < len(case.runs):
+            missing = len(case.runs) - len(timed)
+            why = f"no step times of {missing} of {len(case.runs)} repeats"
+            self._leave_out(case, why if case.status == "ok" else f"{why}; {case.reason}")
+        batch = own.batch_per_device * case.conditions.accumulation
+        for index, run in enumerate(timed):
+            prefix = f"{benchmark}/{index}" if len(timed) > 1 else benchmark
             steps = [seconds for seconds in run.waited_seconds if seconds > 0]
-            batch = case.case.batch_per_device * case.conditions.accumulation
-            found[f"{metric}_step_time"] = 1000 * sum(steps) / len(steps)
-            found[f"{metric}_throughput"] = sum(batch / one for one in steps) / len(steps)
-    return Written(json.dumps(found, ensure_ascii=False) + "\n", left_out)
+            for what, values in (
+                ("step_time", [1000 * seconds for seconds in steps]),
+                ("throughput", [batch / seconds for seconds in steps]),
+            ):
+                key = f"{prefix}/{superbench_metric(own.precision, own.mode, what)}"
+                self._of_node(case)[key] = sum(values) / len(values)
+                if own.mode == "inference":
+                    self._add_percentiles(case, key, values)
 
+    def _add_percentiles(self, case: CaseResult, key: str, values: list[float]) -> None:
+        for text in _PERCENTILES:
+            fraction = float(Decimal(text) / 100)
+            if len(values) >= samples_needed(fraction):
+                # As numpy's method "nearest", which SuperBench takes.
+                nearest = round((len(values) - 1) * fraction)
+                self._of_node(case)[f"{key}_{text}"] = sorted(values)[nearest]
+            else:
+                needed = samples_needed(fraction)
+                why = f"percentile {text} needs {needed} steps that were waited for one by one"
+                self._leave_out(case, f"{key.rpartition('/')[2]}: {why}, has {len(values)}")
 
-def _rest(results: Results, case: CaseResult) -> str:
-    """The name of the case but for its framework and model, as an annotation of the benchmark's:
-    SuperBench has one return code for each of these."""
-    own = {case.case.framework, case.case.model}
-    words = [word for word in results.name(case).split("/") if word not in own]
-    return re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(words))
+    def _add_micro(self, case: CaseResult, name: Name) -> None:
+        benchmark = f"{name.benchmark}:{self._annotation(case)}"
+        ok = [run for run in case.ok if run.value(case.key.metric, case.key.point) is not None]
+        key = f"{benchmark}/{name.metric}"
+        found = self._of_node(case)
+        if any(one in found for one in (key, f"{benchmark}/0/{name.metric}")):
+            self._leave_out(case, "another case has the same name there")
+            return
+        self._add_code(case, benchmark, failed=case.status != "ok")
+        if len(ok) < len(case.runs):
+            missing = len(case.runs) - len(ok)
+            self._leave_out(case, f"no figure of {missing} of {len(case.runs)} repeats")
+        for index, run in enumerate(ok):
+            place = f"{benchmark}/{index}/{name.metric}" if len(ok) > 1 else key
+            value = run.value(case.key.metric, case.key.point)
+            assert value is not None
+            found[place] = value * name.factor
+
+    def _add_code(self, case: CaseResult, benchmark: str, failed: bool) -> bool:
+        """Add a return code: 0, and 1 where SuperBench tells no more than that it was no success.
+        False where a model has one already: another case has its name."""
+        found, key = self._of_node(case), f"{benchmark}/{RETURN_CODE}"
+        is_new = key not in found
+        if not is_new and case.case.is_step:
+            self._leave_out(case, "another case has the same name there")
+            return False
+        found[key] = max(int(failed), found.get(key, 0))
+        return True
+
+    def _annotation(self, case: CaseResult) -> str:
+        """Return the name of the case but for framework and model of a model benchmark, as an
+        annotation of the benchmark: SuperBench has one return code for each of these."""
+        own = {case.case.framework, case.case.model} if case.case.is_step else {case.case.mode}
+        words = [word for word in self._results.name(case).split("/") if word not in own]
+        marked = "marked:" if case.marks else ""
+        return marked + re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(words))
 
 
 def read(source: Source) -> Iterator[rows.Figure]:
@@ -135,10 +230,11 @@ FORMATS = [
         "SuperBench results-summary.jsonl",
         write=write,
         read=read,
-        marks=f"the first part of the key is `{MARKED}` instead of `{CLEAN}`",
+        marks="the annotation of the benchmark begins with `marked:`",
         lost="throughput of all devices: SuperBench's is the mean of the rates of the steps per "
-        "device, and so is this; repeats without step times; intervals; reasons of what failed, "
-        "which are return code 1",
+        "device, and so is this; metrics that SuperBench does not have; repeats without step "
+        "times; percentiles of too few steps; intervals; reasons of what failed, which are return "
+        "code 1",
         taken="every metric of which SuperBench's documentation tells unit and direction, and "
         "return codes; throughput is `throughput_per_device`, never ours",
         not_taken="settings, `monitor`, and metrics without unit and direction in SuperBench's "

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ...files import bounded
-from ...files.text import printable
+from ...files.text import from_cell, no_formula, printable
 from ..run import Problem, cause
 
 
@@ -26,7 +26,7 @@ def append(path: Path, fields: Sequence[str], rows: Iterable[Sequence[str]]) -> 
         writer = csv.writer(file, lineterminator="\n")
         if is_new:
             writer.writerow(fields)
-        writer.writerows(rows)
+        writer.writerows([no_formula(cell) for cell in row] for row in rows)
 
 
 def read(path: Path, fields: Sequence[str]) -> tuple[list[list[str]], list[Problem]]:
@@ -43,7 +43,7 @@ def read(path: Path, fields: Sequence[str]) -> tuple[list[list[str]], list[Probl
     try:
         for row in reader:
             if len(row) == len(fields):
-                noted.append(row)
+                noted.append([from_cell(cell) for cell in row])
             elif row:
                 message = f"found {len(row)} cells; allowed: {len(fields)}"
                 problems.append(Problem(f"{path.name}:{reader.line_num}", message))

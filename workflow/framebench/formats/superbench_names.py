@@ -1,0 +1,135 @@
+"""SuperBench's names for our micro-benchmarks.
+
+Source: docs/user-tutorial/benchmarks/micro-benchmarks.md of SuperBench v0.12.0, and for the jobs of
+disk-benchmark its disk_performance.py. docs/micro-benchmarks.md says how the benchmarks differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ..tables.results import CaseResult
+
+#: Our names of element types -> SuperBench's.
+_DTYPES = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+_OPERATIONS = {
+    "all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reducescatter",
+    "broadcast": "broadcast", "reduce": "reduce", "all_to_all": "alltoall",
+}  # fmt: skip
+_COLLECTIVE = {"time": "time", "algorithm_bandwidth": "algbw", "bus_bandwidth": "busbw"}
+_EXCHANGES = {"inner": "allreduce", "columns": "allgather"}
+_PEAKS = {"fp64": "fp64", "fp32": "fp32", "tf32": "tf32_tc", "fp16": "fp16_tc", "bf16": "bf16_tc"}
+#: CUDA's bandwidth test, from which SuperBench's mem-bw comes, counts a copy within a device as
+#: read and written.
+_COPIES = {
+    "host_to_device": ("h2d", 1),
+    "device_to_host": ("d2h", 1),
+    "device_to_device": ("d2d", 2),
+}
+_JOBS = {
+    "sequential_read": "seq_read_read", "sequential_write": "seq_write_write",
+    "sequential_mixed_read": "seq_readwrite_read", "sequential_mixed_write": "seq_readwrite_write",
+    "random_read": "rand_read_read", "random_write": "rand_write_write",
+    "random_mixed_read": "rand_read_write_read", "random_mixed_write": "rand_read_write_write",
+}  # fmt: skip
+#: disk-benchmark's name of a block device: a file is measured.
+_DISK = "file"
+_PERCENTILES = {"95": "95.0", "99": "99.0", "99.9": "99.9"}
+
+
+class Name(NamedTuple):
+    """``factor``: from our unit to SuperBench's."""
+
+    benchmark: str
+    metric: str
+    factor: float = 1
+
+
+def name_of(case: CaseResult) -> Name | None:
+    """Name a figure of a micro-benchmark as SuperBench does; None where it has no name for it."""
+    naming = _NAMINGS.get(case.case.mode)
+    if naming is None:
+        return None
+    given = {**dict(case.case.parameters), **dict(case.key.point)}
+    return naming(case, case.key.metric, given)
+
+
+def _launch(_: CaseResult, metric: str, __: Mapping[str, Any]) -> Name | None:
+    return Name("kernel-launch", "wall_time", 1e-3) if metric == "time" else None
+
+
+def _matmul(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:
+    dtype = _dtype(case)
+    if metric in ("highest_rate", "peak"):
+        return Name("gemm-flops", f"{_PEAKS[dtype]}_flops", 1000) if dtype in _PEAKS else None
+    if metric != "rate" or not dtype or not all(given.get(name) for name in "mkn"):
+        return None
+    batch = given.get("batch", 1)
+    # A single product has the batch 0 there.
+    size = f"{0 if batch == 1 else batch}_{given['m']}_{given['n']}_{given['k']}"
+    return Name("cublaslt-gemm", f"{dtype}_{size}_flops")
+
+
+def _sharded(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:
+    exchange = _EXCHANGES.get(str(given.get("sharded")))
+    if metric != "both_time" or exchange is None:
+        return None
+    return Name(f"{case.case.framework}-sharding-matmul", f"{exchange}_time")
+
+
+def _overlap(case: CaseResult, metric: str, _: Mapping[str, Any]) -> Name | None:
+    benchmark = f"{case.case.framework}-computation-communication-overlap"
+    return Name(benchmark, "matmul_time") if metric == "both_time" else None
+
+
+def _collective(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:
+    operation = _OPERATIONS.get(str(given.get("operation")))
+    if operation is None or metric not in _COLLECTIVE or "bytes" not in given:
+        return None
+    library = "rccl-bw" if case.conditions.accelerator.startswith("AMD") else "nccl-bw"
+    return Name(library, f"{operation}_{given['bytes']}_{_COLLECTIVE[metric]}")
+
+
+def _memory(_: CaseResult, metric: str, __: Mapping[str, Any]) -> Name | None:
+    return Name("cpu-stream", f"{metric}_throughput", 1000)
+
+
+def _transfer(_: CaseResult, metric: str, __: Mapping[str, Any]) -> Name | None:
+    if metric not in _COPIES:
+        return None
+    name, factor = _COPIES[metric]
+    return Name("mem-bw", f"{name}_bw", factor)
+
+
+def _storage(__: CaseResult, metric: str, ___: Mapping[str, Any]) -> Name | None:
+    job, _, percentile = metric.partition("_latency_p")
+    if percentile in _PERCENTILES and job in _JOBS:
+        lat = f"{_DISK}_{_JOBS[job]}_lat_ns_{_PERCENTILES[percentile]}"
+        return Name("disk-benchmark", lat, 1000)
+    job = metric.removesuffix("_iops")
+    if metric.endswith("_iops") and job in _JOBS:
+        return Name("disk-benchmark", f"{_DISK}_{_JOBS[job]}_iops")
+    return None
+
+
+_NAMINGS: dict[str, Callable[[CaseResult, str, Mapping[str, Any]], Name | None]] = {
+    "launch": _launch,
+    "matmul": _matmul,
+    "peak": _matmul,
+    "sharded_matmul": _sharded,
+    "overlap": _overlap,
+    "collective": _collective,
+    "memory": _memory,
+    "transfer": _transfer,
+    "storage": _storage,
+}
+
+
+def _dtype(case: CaseResult) -> str:
+    """Return the type in which products were computed; "" where it is not known."""
+    precision = case.case.precision
+    if precision not in ("amp", ""):
+        return precision
+    observed = {dtype for run in case.ok for dtype in run.product_dtypes[:1]}
+    return _DTYPES.get(observed.pop(), "") if len(observed) == 1 else ""
