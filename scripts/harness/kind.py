@@ -16,7 +16,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from harness.adapter import Adapter, Case, Place
 from harness.messages.report import Report
@@ -95,9 +95,10 @@ def one_of(*names: str) -> Callable[[str], str]:
 
 
 class Metric(NamedTuple):
-    """A figure that a run has. ``of_rank``: that of one rank, from its raw values, or None where it
-    has none; ``combine``: how those of all ranks become that of the run. Of a series its attempts
-    are what ranks are elsewhere.
+    """A figure of a run. ``of_rank`` computes what one rank contributes from its raw values, or None
+    where it has none; ``combine`` makes the run's figure from the contributions of all ranks: one
+    of sum, max, min, mean, first, or a function of their list. For a search, attempts take the role
+    of ranks.
 
     A run that measures one ``quantity`` at several points, sizes of an array for example, has a
     metric for each: ``at`` says where. :func:`point` makes one. An ``optional`` one is left out of
@@ -105,8 +106,8 @@ class Metric(NamedTuple):
 
     unit: str
     better: str  # higher, lower
-    combine: str  # sum, max, min, mean, first
-    of_rank: Callable[[Mapping[str, Any]], Optional[float]]
+    combine: Union[str, Callable[[Sequence[Any]], float]]
+    of_rank: Callable[[Mapping[str, Any]], Any]
     quantity: str = ""
     at: Mapping[str, Any] = {}
     optional: bool = False
@@ -134,7 +135,8 @@ def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[flo
     values = [value for value in map(metric.of_rank, asked) if value is not None]
     if len(values) < len(asked) or not values:
         return None
-    return float(_COMBINATIONS[metric.combine](values))
+    combine = metric.combine
+    return float((_COMBINATIONS[combine] if isinstance(combine, str) else combine)(values))
 
 
 @dataclass(frozen=True)

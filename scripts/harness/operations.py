@@ -12,8 +12,8 @@ from harness.adapter import Capability
 
 #: Matrices, or batches of them: (.., m, k) by (.., k, n).
 MATMUL = "matmul"
-#: Sum of two arrays, element by element.
-ADD = "add"
+#: Sum and product of two arrays, element by element.
+ADD, MULTIPLY = "add", "multiply"
 #: Exponential of each element.
 EXP = "exp"
 #: STREAM's: SCALAR times each element, and of the second array added to the first.
@@ -45,7 +45,7 @@ class SingleOperations(Capability):
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
-        """MATMUL, ADD, EXP, SCALE or TRIAD of float32 numpy ``arrays``, copied to the device in the
+        """MATMUL, ADD, MULTIPLY, EXP, SCALE or TRIAD of float32 numpy ``arrays``, copied to the device in the
         dtype that products have under the case's precision. ``transposed``: of MATMUL,
         whose operands lie there as (.., k, m) or (.., n, k) then. :meth:`synchronize` waits for the
         last run. Called without :meth:`build`. Raises :class:`harness.adapter.Unsupported` for what

@@ -1,51 +1,57 @@
-"""What a framework brings for products beside an all-reduce, as a training step has them.
+"""Capability of a framework to compute while an all-reduce is under way, as a training step does.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, ClassVar, NamedTuple
+from typing import Any, Callable, ClassVar, NamedTuple, Sequence
 
 from harness.communication import ALL_REDUCE, Communication
-from harness.operations import MATMUL, SingleOperations
+from harness.operations import SingleOperations
 
 
 class Overlapped(NamedTuple):
-    """``compute`` enqueues all products, ``communicate`` the all-reduce, and ``both`` all of it: it
-    hands over the all-reduce before it waits for a product. ``synchronize()`` behind any of them
-    waits for what it enqueued. ``reset`` gives this rank its own message back. ``product`` and
-    ``reduced``: the last product, and what the message has become, for numpy; ``dtype``: of the
-    products."""
+    """Computation, all-reduce, and both together, each ready to be enqueued.
+
+    ``compute`` enqueues all computations, ``communicate`` the all-reduce, and ``both`` all of it:
+    it starts the all-reduce before it waits for a computation. ``synchronize()`` after any of them
+    waits for what it enqueued. ``reset`` restores this rank's own message. ``computed`` and
+    ``reduced`` return the last result and the reduced message for numpy; ``dtype`` is that of the
+    computation."""
 
     compute: Callable[[], Any]
     communicate: Callable[[], Any]
     both: Callable[[], Any]
     reset: Callable[[], Any]
-    product: Callable[[], Any]
+    computed: Callable[[], Any]
     reduced: Callable[[], Any]
     dtype: str
 
 
 class Overlapping(SingleOperations, Communication):
-    """Products and an all-reduce are under way at the same time, by the means by which the
-    framework's training has gradients on their way during the backward pass."""
+    """Computation and an all-reduce run at the same time, by the means by which the framework's
+    training communicates gradients during the backward pass."""
 
-    LACKING: ClassVar[str] = "runs no products beside an all-reduce"
+    LACKING: ClassVar[str] = "runs no computation beside an all-reduce"
 
-    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
-        """So many ``products`` of the float32 numpy arrays ``left`` and ``right``, as of
-        :meth:`operation`, each behind the one before; and the sum over all ranks of ``message``, a
-        one-dimensional array of float32, as of :meth:`collective`. Called without :meth:`build`, on
-        several ranks alone. Raises :class:`harness.adapter.Unsupported`.
+    def overlapped(
+        self, name: str, arrays: Sequence[Any], count: int, message: Any
+    ) -> Overlapped:
+        """Prepare ``count`` runs of an operation and an all-reduce of ``message``.
 
-        By default of a framework whose calls return before their work is done."""
-        multiplied = self.operation(MATMUL, [left, right])
+        The operation is MATMUL or MULTIPLY of two float32 numpy ``arrays``, as for
+        :meth:`operation`, each run after the one before. ``message`` is a one-dimensional float32
+        array, summed over all ranks as for :meth:`collective`. Called without :meth:`build`, and
+        only with several ranks. Raises :class:`harness.adapter.Unsupported`.
+
+        The default suits a framework whose calls return before their work is done."""
+        operation = self.operation(name, arrays)
         reduced = self.collective(ALL_REDUCE, message, "float32")
 
         def compute() -> None:
-            for _ in range(products):
-                multiplied.run()
+            for _ in range(count):
+                operation.run()
 
         def both() -> None:
             reduced.run()
@@ -53,5 +59,5 @@ class Overlapping(SingleOperations, Communication):
 
         return Overlapped(
             compute, reduced.run, both, reduced.reset,
-            multiplied.result, reduced.result, multiplied.dtype,
+            operation.result, reduced.result, operation.dtype,
         )  # fmt: skip

@@ -109,6 +109,7 @@ def product(of):
 note("batched", lambda: product(lambda array: array))
 note("matmul", lambda: product(lambda array: array[0]))
 note("add", lambda: (adapter.operation(of_one.ADD, [first, second]), first + second, 1))
+note("multiply", lambda: (adapter.operation(of_one.MULTIPLY, [first, second]), first * second, 1))
 note("exp", lambda: (adapter.operation(of_one.EXP, [first]), np.exp(first), 1))
 note("scale", lambda: (adapter.operation(of_one.SCALE, [first]), 3 * first, 1))
 note("triad", lambda: (adapter.operation(of_one.TRIAD, [first, second]), first + 3 * second, 1))
@@ -136,19 +137,21 @@ note("convolution", lambda: layered(convolutions, strided))
 note("grouped convolution", lambda: layered(convolutions, strided._replace(groups=2)))
 note("attention", lambda: layered(attentions, shared))
 note("encoder attention", lambda: layered(attentions, shared._replace(causal=False)))
-def beside():
+def beside(name, operands):
     arrays = [collectives.array_of(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
-    made = adapter.overlapped(first[0], second[0], 3, arrays[RANK])
+    made = adapter.overlapped(name, operands, 3, arrays[RANK])
     def run():
         made.reset()
         made.both()
         adapter.synchronize()
     def result():
-        return np.concatenate([made.reduced(), made.product().reshape(-1)])
+        return np.concatenate([made.reduced(), made.computed().reshape(-1)])
     total = collectives.expected(communication.ALL_REDUCE, arrays, RANK)
-    wanted = np.concatenate([total, (first[0] @ second[0]).reshape(-1)])
+    function = np.matmul if name == of_one.MATMUL else np.multiply
+    wanted = np.concatenate([total, function(*operands).reshape(-1)])
     return of_one.Operation(run, result, made.dtype), wanted, 1
-note("overlapped", beside)
+note("overlapped", lambda: beside(of_one.MATMUL, [first[0], second[0]]))
+note("overlapped multiply", lambda: beside(of_one.MULTIPLY, [first[0], first[1]]))
 def shared_by_ranks(operation):
     # a product and its exchange apart, and then as one
     a, b = first[0], second[0]
@@ -165,12 +168,12 @@ def shared_by_ranks(operation):
     return of_one.Operation(run, made.result, made.dtype), a @ b, 1
 note("shared sums", lambda: shared_by_ranks(communication.ALL_REDUCE))
 note("shared columns", lambda: shared_by_ranks(communication.ALL_GATHER))
-def each_product():
-    # processor seconds of 8 products over those of one: a graph may have the same once
+def each_of_eight(name, extent):
+    # processor seconds of 8 operations over those of one: a graph may have the same once
     seconds = {}
-    side = random.standard_normal((512, 512)).astype(np.float32)
+    side = random.standard_normal((extent, extent)).astype(np.float32)
     for count in (1, 8):
-        made = adapter.overlapped(side, side, count, np.zeros(4, np.float32))
+        made = adapter.overlapped(name, [side, side], count, np.zeros(4, np.float32))
         taken = []
         for _ in range(3):
             adapter.synchronize()
@@ -180,7 +183,8 @@ def each_product():
             taken.append(time.process_time() - start)
         seconds[count] = min(taken[1:])
     return seconds[8] / seconds[1]
-operations["each product"] = each_product() > 3
+operations["each matmul"] = each_of_eight(of_one.MATMUL, 512) > 3
+operations["each multiply"] = each_of_eight(of_one.MULTIPLY, 2048) > 3
 for operation in communication.OPERATIONS:
     if operation != communication.REDUCE:
         note(operation, lambda: exchanged(operation))
@@ -480,7 +484,8 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     elsewhere |= {"feeding", "fed", "loaded", "loader", "decoded", "decoded_alone", "data_set"}
     elsewhere |= {"curve", "task", "untrained", "resumed_after"}  # of training
     elsewhere |= {"started_from", "weights_file"}
-    elsewhere |= {"split", "significant_bits", "peak_reserved_memory_bytes"} - set(rank)
+    elsewhere |= {"split", "significant_bits", "allocated_memory_bytes",
+                  "peak_reserved_memory_bytes"} - set(rank)
     elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
     assert known - set(rank) == elsewhere, "a field"
     assert record["framework_version"] == rank["framework_version"] != ""
@@ -742,8 +747,8 @@ def test_single_operations_and_collectives_are_right(runs: Runs) -> None:
     """In the processes that run the parts of a step. What there is none of has a reason."""
     for rank in runs.pair():
         found = rank["operations"]
-        own = {"batched", "matmul", "add", "exp", "scale", "triad"}
-        own |= {"overlapped", "each product", "shared sums"}
+        own = {"batched", "matmul", "add", "multiply", "exp", "scale", "triad", "shared sums"}
+        own |= {"overlapped", "overlapped multiply", "each matmul", "each multiply"}
         assert set(found) == {*own, "shared columns", *LAYERS, *OPERATIONS_OF_RANKS}
         refused = {name: why for name, why in found.items() if isinstance(why, str)}
         assert all(len(why.split()) >= 5 for why in refused.values()), refused

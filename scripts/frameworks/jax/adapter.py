@@ -402,9 +402,11 @@ class JaxAdapter(
             operation, array, dtype, self._device, self._ranks, self._note
         )
 
-    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
+    def overlapped(
+        self, name: str, arrays: Sequence[Any], count: int, message: Any
+    ) -> Overlapped:
         return self._overlap.overlapped(
-            left, right, products, message, self._dtype, self._device, self._ranks, self._note
+            name, arrays, count, message, self._dtype, self._device, self._ranks, self._note
         )
 
     def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:

@@ -7,11 +7,22 @@ from typing import Any, Callable, Dict, NamedTuple, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from harness.operations import ADD, EXP, MATMUL, SCALAR, SCALE, TRIAD, Operation, Transposed
+from harness.operations import (
+    ADD,
+    EXP,
+    MATMUL,
+    MULTIPLY,
+    SCALAR,
+    SCALE,
+    TRIAD,
+    Operation,
+    Transposed,
+)
 
 FUNCTIONS: Dict[str, Callable[..., Any]] = {
     MATMUL: jnp.matmul,
     ADD: jnp.add,
+    MULTIPLY: jnp.multiply,
     EXP: jnp.exp,
     SCALE: lambda c: SCALAR * c,
     TRIAD: lambda b, c: b + SCALAR * c,

@@ -1,42 +1,46 @@
-"""Products beside an all-reduce in one compiled program, as a training step has them."""
+"""Computation beside an all-reduce in one compiled program, as in a training step."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Tuple
+from typing import Any, Callable, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from harness.overlapping import Overlapped
 
+from .operations import FUNCTIONS
 from .parallel import AXIS, Ranks, local
 
 
 def overlapped(
-    left: Any,
-    right: Any,
-    products: int,
+    name: str,
+    arrays: Sequence[Any],
+    count: int,
     message: Any,
     dtype: Any,
     device: jax.Device,
     ranks: Ranks,
     note: Callable[[Any], None],
 ) -> Overlapped:
-    """See :class:`harness.overlapping.Overlapping`. ``note`` is told each result. A program takes
-    what the one before gave, and so begins behind it."""
+    """Prepare computation and all-reduce; see :class:`harness.overlapping.Overlapping`.
+
+    ``note`` is called with each result. A program takes the result of the one before, and so
+    begins after it."""
+    function = FUNCTIONS[name]
 
     def stacked(array: Any, dtype: Any) -> jax.Array:
         return ranks.stacked(jax.device_put(array.astype(dtype), device))
 
-    a, b, own = stacked(left, dtype), stacked(right, dtype), stacked(message, np.float32)
-    product = stacked(np.zeros((left.shape[0], right.shape[1])), dtype)
+    (a, b), own = (stacked(array, dtype) for array in arrays), stacked(message, np.float32)
+    computed = stacked(np.zeros(jax.eval_shape(function, *arrays).shape), dtype)
     held = own
 
-    def multiplied(a: jax.Array, b: jax.Array, before: jax.Array) -> jax.Array:
-        found = before[0]
-        for _ in range(products):
-            found = jnp.matmul(_behind(a[0], found), b[0])
-        return found[None]
+    def repeated(a: jax.Array, b: jax.Array, before: jax.Array) -> jax.Array:
+        # A loop keeps each result whole: XLA would fuse unrolled element-wise operations into one.
+        return jax.lax.fori_loop(
+            0, count, lambda _, result: function(_behind(a[0], result), b[0]), before[0]
+        )[None]
 
     def summed(value: jax.Array) -> jax.Array:
         return jax.lax.psum(value[0], AXIS)[None]
@@ -44,15 +48,15 @@ def overlapped(
     def together(
         a: jax.Array, b: jax.Array, before: jax.Array, value: jax.Array
     ) -> Tuple[jax.Array, jax.Array]:
-        return multiplied(a, b, before), summed(value)
+        return repeated(a, b, before), summed(value)
 
-    computing, communicating = ranks.program(multiplied), ranks.program(summed)
+    computing, communicating = ranks.program(repeated), ranks.program(summed)
     all_of_it = ranks.program(together)
 
     def compute() -> None:
-        nonlocal product
-        product = computing(a, b, product)
-        note(product)
+        nonlocal computed
+        computed = computing(a, b, computed)
+        note(computed)
 
     def communicate() -> None:
         nonlocal held
@@ -60,9 +64,9 @@ def overlapped(
         note(held)
 
     def both() -> None:
-        nonlocal held, product
-        product, held = all_of_it(a, b, product, held)
-        note((product, held))
+        nonlocal held, computed
+        computed, held = all_of_it(a, b, computed, held)
+        note((computed, held))
 
     def reset() -> None:
         nonlocal held
@@ -73,13 +77,14 @@ def overlapped(
 
     return Overlapped(
         compute, communicate, both, reset,
-        lambda: result(product), lambda: result(held), str(product.dtype),
+        lambda: result(computed), lambda: result(held), str(computed.dtype),
     )  # fmt: skip
 
 
 def _behind(operand: jax.Array, before: jax.Array) -> jax.Array:
-    """``operand``, which is there when ``before`` is: a number of it is taken from there where that
-    is none. XLA computes a product once, however often a program has it, and begins those that do
-    not depend on each other at once."""
+    """Return ``operand``, available only once ``before`` is: its first element depends on that.
+
+    XLA computes equal operations once, and begins those that do not depend on each other at
+    once."""
     last = before[0, 0]
     return operand.at[0, 0].set(jnp.where(jnp.isnan(last), last, operand[0, 0]))

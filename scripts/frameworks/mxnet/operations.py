@@ -8,7 +8,17 @@ from typing import Any, Callable, Dict, Sequence
 
 import mxnet as mx
 from harness.adapter import Unsupported
-from harness.operations import ADD, EXP, MATMUL, SCALAR, SCALE, TRIAD, Operation, Transposed
+from harness.operations import (
+    ADD,
+    EXP,
+    MATMUL,
+    MULTIPLY,
+    SCALAR,
+    SCALE,
+    TRIAD,
+    Operation,
+    Transposed,
+)
 
 from .devices import DTYPES, name_of
 
@@ -25,6 +35,7 @@ def operation(
     functions: Dict[str, Callable[..., Any]] = {
         MATMUL: _product(tensors, transposed, dtype),
         ADD: mx.nd.elemwise_add,
+        MULTIPLY: mx.nd.elemwise_mul,
         EXP: mx.nd.exp,
         SCALE: _scale,
         TRIAD: _triad,

@@ -5,11 +5,22 @@ from __future__ import annotations
 from typing import Any, Dict, Sequence
 
 import oneflow
-from harness.operations import ADD, EXP, MATMUL, SCALAR, SCALE, TRIAD, Operation, Transposed
+from harness.operations import (
+    ADD,
+    EXP,
+    MATMUL,
+    MULTIPLY,
+    SCALAR,
+    SCALE,
+    TRIAD,
+    Operation,
+    Transposed,
+)
 
 FUNCTIONS: Dict[str, Any] = {
     MATMUL: oneflow.matmul,
     ADD: oneflow.add,
+    MULTIPLY: oneflow.mul,
     EXP: oneflow.exp,
     SCALE: lambda c: oneflow.mul(c, SCALAR),
     TRIAD: lambda b, c: oneflow.add(b, c, alpha=SCALAR),

@@ -1,24 +1,33 @@
-"""Products beside an all-reduce that is waited for behind them, by the handle that Paddle gives."""
+"""Computation beside an all-reduce that is waited for afterwards, by the handle that Paddle returns."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 import paddle
 import paddle.distributed as dist
 from harness.overlapping import Overlapped
 
+from .operations import function_of
 
-def overlapped(left: Any, right: Any, products: int, message: Any, dtype: str) -> Overlapped:
-    """See :class:`harness.overlapping.Overlapping`."""
-    a, b = (paddle.to_tensor(array).astype(dtype) for array in (left, right))
+
+def overlapped(
+    name: str,
+    arrays: Sequence[Any],
+    count: int,
+    message: Any,
+    dtype: str,
+) -> Overlapped:
+    """Prepare computation and all-reduce; see :class:`harness.overlapping.Overlapping`."""
+    function = function_of(name)
+    tensors = [paddle.to_tensor(array).astype(dtype) for array in arrays]
     own = paddle.to_tensor(message)
-    held, product = own.clone(), paddle.matmul(a, b)
+    held, computed = own.clone(), function(*tensors)
 
     def compute() -> None:
-        nonlocal product
-        for _ in range(products):
-            product = paddle.matmul(a, b)
+        nonlocal computed
+        for _ in range(count):
+            computed = function(*tensors)
 
     def communicate() -> None:
         dist.all_reduce(held, sync_op=False).wait()
@@ -30,5 +39,5 @@ def overlapped(left: Any, right: Any, products: int, message: Any, dtype: str) -
 
     return Overlapped(
         compute, communicate, both, lambda: held.copy_(own, True),
-        lambda: product.astype("float32").numpy(), held.numpy, product.dtype.name.lower(),
+        lambda: computed.astype("float32").numpy(), held.numpy, computed.dtype.name.lower(),
     )  # fmt: skip

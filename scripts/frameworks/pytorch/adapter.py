@@ -419,6 +419,9 @@ class PyTorchAdapter(
     def peak_device_memory(self) -> Optional[int]:
         return self._torch.cuda.max_memory_allocated(self._device) if self._cuda else None
 
+    def allocated_memory(self) -> Optional[int]:
+        return self._torch.cuda.memory_allocated(self._device) if self._cuda else None
+
     def peak_reserved_memory(self) -> Optional[int]:
         return self._torch.cuda.max_memory_reserved(self._device) if self._cuda else None
 

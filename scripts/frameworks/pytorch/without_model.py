@@ -9,11 +9,11 @@ from harness.adapter import Exchange, MatrixProduct, Rounding, Unsupported, zero
 from harness.communication import Collective, ShardedProduct
 from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
 from harness.overlapping import Overlapped
-from harness.transfers import PairTransfers
+from harness.transfers import PairTransfers, Transfers
 from harness.usual import UsualCapabilities
 
 
-class WithoutModel(Rounding, UsualCapabilities, PairTransfers):
+class WithoutModel(Rounding, UsualCapabilities, Transfers, PairTransfers):
     """This half of the adapter; the other one, with the model, sets these when it starts."""
 
     _torch: Any
@@ -53,10 +53,12 @@ class WithoutModel(Rounding, UsualCapabilities, PairTransfers):
 
         return collectives.collective(operation, array, dtype, self._device, self.place)
 
-    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
+    def overlapped(
+        self, name: str, arrays: Sequence[Any], count: int, message: Any
+    ) -> Overlapped:
         from .micro import overlap
 
-        return overlap.overlapped(left, right, products, message, self._device, self._dtype)
+        return overlap.overlapped(name, arrays, count, message, self._device, self._dtype)
 
     def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
         from .micro import collectives

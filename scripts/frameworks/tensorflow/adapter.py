@@ -372,9 +372,11 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, UsualCapa
             raise self.no_collective(operation, self._collectives.LACKING)
         return self._collectives.collective(operation, array, dtype, self._strategy)
 
-    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
+    def overlapped(
+        self, name: str, arrays: Sequence[Any], count: int, message: Any
+    ) -> Overlapped:
         dtype = self._product_dtype()
-        return self._overlap.overlapped(left, right, products, message, dtype, self._strategy)
+        return self._overlap.overlapped(name, arrays, count, message, dtype, self._strategy)
 
     def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
         dtype = self._product_dtype()

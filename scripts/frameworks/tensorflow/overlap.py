@@ -1,53 +1,60 @@
-"""Products beside an all-reduce in one traced function, as a training step has them."""
+"""Computation beside an all-reduce in one traced function, as in a training step."""
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, Sequence, Tuple
 
 import tensorflow as tf
 from harness.communication import ALL_REDUCE
 from harness.overlapping import Overlapped
 
 from .collectives import exchanged, program
+from .operations import function_of
 
 
 def overlapped(
-    left: Any, right: Any, products: int, message: Any, dtype: str, strategy: tf.distribute.Strategy
+    name: str,
+    arrays: Sequence[Any],
+    count: int,
+    message: Any,
+    dtype: str,
+    strategy: tf.distribute.Strategy,
 ) -> Overlapped:
-    """See :class:`harness.overlapping.Overlapping`."""
-    a, b = (tf.cast(tf.constant(array), dtype) for array in (left, right))
+    """Prepare computation and all-reduce; see :class:`harness.overlapping.Overlapping`."""
+    function = function_of(name)
+    a, b = (tf.cast(tf.constant(array), dtype) for array in arrays)
     own = tf.constant(message)
 
-    def multiplied(a: tf.Tensor, b: tf.Tensor) -> Tuple[tf.Tensor, tf.Tensor]:
-        """The last product, and a number of each: one that nobody needs would not be computed, and
-        those that do not wait for each other only once."""
-        product = tf.matmul(a, b)
-        each = [product[0, 0]]
-        for _ in range(products - 1):
-            with tf.control_dependencies([product]):
-                product = tf.matmul(a, b)
-            each.append(product[0, 0])
-        return product, tf.add_n(each)
+    def repeated(a: tf.Tensor, b: tf.Tensor) -> Tuple[tf.Tensor, tf.Tensor]:
+        """Return the last result, and a sum that needs all: TensorFlow drops a result that nothing
+        needs, and computes equal ones that do not wait for each other only once."""
+        result = function(a, b)
+        each = [result[0, 0]]
+        for _ in range(count - 1):
+            with tf.control_dependencies([result]):
+                result = function(a, b)
+            each.append(result[0, 0])
+        return result, tf.add_n(each)
 
     def summed(value: tf.Tensor) -> tf.Tensor:
         return exchanged(ALL_REDUCE, value)
 
-    computing = program(strategy, multiplied, a, b)
+    computing = program(strategy, repeated, a, b)
     communicating = program(strategy, summed, own)
-    together = program(strategy, lambda value, a, b: (summed(value), multiplied(a, b)), own, a, b)
-    held, (product, _) = own, computing(a, b)
+    together = program(strategy, lambda value, a, b: (summed(value), repeated(a, b)), own, a, b)
+    held, (computed, _) = own, computing(a, b)
 
     def compute() -> None:
-        nonlocal product
-        product, _ = computing(a, b)
+        nonlocal computed
+        computed, _ = computing(a, b)
 
     def communicate() -> None:
         nonlocal held
         held = communicating(held)
 
     def both() -> None:
-        nonlocal held, product
-        held, (product, _) = together(held, a, b)
+        nonlocal held, computed
+        held, (computed, _) = together(held, a, b)
 
     def reset() -> None:
         nonlocal held
@@ -55,5 +62,5 @@ def overlapped(
 
     return Overlapped(
         compute, communicate, both, reset,
-        lambda: product.numpy().astype("float32"), lambda: held.numpy(), product.dtype.name,
+        lambda: computed.numpy().astype("float32"), lambda: held.numpy(), computed.dtype.name,
     )  # fmt: skip

@@ -313,9 +313,11 @@ class TensorFlow1Adapter(UsualCapabilities, Loading):
         self._require_sum(operation)
         return self._collectives.all_reduce(array, dtype, self.place, self._session)
 
-    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
-        left, right = self._operands(left, right)
-        return self._overlap.overlapped(left, right, products, message, self.place, self._session)
+    def overlapped(
+        self, name: str, arrays: Sequence[Any], count: int, message: Any
+    ) -> Overlapped:
+        arrays = self._operands(*arrays)
+        return self._overlap.overlapped(name, arrays, count, message, self.place, self._session)
 
     def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
         self._require_sum(operation)

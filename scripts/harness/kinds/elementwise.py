@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from harness.adapter import Mismatch
 from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
 from harness.measuring import blocks
-from harness.operations import ADD, EXP, SCALAR, SCALE, TRIAD, SingleOperations
+from harness.measuring.micro.elementwise import check_elements, exact
+from harness.operations import ADD, EXP, SCALE, TRIAD, SingleOperations
 
 #: Arrays that each of them reads.
 READ = {ADD: 2, EXP: 1, SCALE: 1, TRIAD: 2}
-#: Rounding of operands and results to the eight bits of bfloat16; of float32 alone.
-HALF_ROUNDING, ROUNDING = 2e-2, 1e-5
 
 
 class Elementwise(Kind):
@@ -49,33 +47,14 @@ class Elementwise(Kind):
                 arrays = list(random.uniform(-1, 1, shape).astype(np.float32))
                 ran = adapter.operation(name, arrays)
                 taken = blocks.measure(context, ran)
-                _check(name, np.asarray(ran.result()), _exact(name, *arrays), ran.dtype)
+                result = np.asarray(ran.result())
+                check_elements(name, result, exact(name, *arrays), ran.dtype)
                 size = np.dtype(np.float32).itemsize if ran.dtype == "float32" else 2
                 moved = (reads + 1) * size * parameters["elements"]
                 found.append({"at": {"operation": name}, **taken, "bytes": moved})
-
-
-def _exact(name: str, first: Any, second: Any = None) -> Any:
-    import numpy as np
-
-    if name == EXP:
-        return np.exp(first)
-    if name == SCALE:
-        return SCALAR * first
-    return first + (SCALAR if name == TRIAD else 1) * second
 
 
 def _bandwidth(rank: Mapping[str, Any], name: str) -> float:
     at = {"operation": name}
     moved = next(block["bytes"] for block in rank["blocks"] if block["at"] == at)
     return float(1e-9 * moved / blocks.seconds_of_one(rank, at))
-
-
-def _check(name: str, found: Any, exact: Any, dtype: str) -> None:
-    """Raises Mismatch where an element is another than rounding makes it."""
-    bound = ROUNDING if dtype == "float32" else HALF_ROUNDING
-    if found.shape != exact.shape:
-        raise Mismatch(f"{name} of {exact.size} elements gave {found.size}")
-    wrong = ~(abs(found - exact) <= bound * (1 + abs(exact)))
-    if wrong.any():
-        raise Mismatch(f"{int(wrong.sum())} of {exact.size} results of {name} in {dtype} are wrong")

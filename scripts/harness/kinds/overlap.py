@@ -1,57 +1,63 @@
-"""Products beside an all-reduce: how much of the shorter of the two the longer one hides.
+"""Computation beside an all-reduce: how much of the shorter of the two the longer one hides.
 
-In a training step the gradients of the last layers are on their way while those of the layers in
-front of them are computed. Here each is timed alone and both together, in turns, and each time what
-was enqueued is waited for before the clock is read. Where the number of products is not said, it is
-such that they take about as long as the all-reduce: then all of it could be hidden.
+In a training step the gradients of the last layers are communicated while those of the layers
+before them are computed. Here each is timed alone and both together, in turns, and each time what
+was enqueued is waited for before the clock is read. By default there are as many computations as
+take about as long as the all-reduce: then all of it could be hidden.
 
-All-reduce and last product are checked before anything is timed, and right behind it. Standard
-library and numpy.
+All-reduce and last computation are checked before and after the timed blocks. Standard library and
+numpy.
 """
 
 from __future__ import annotations
 
 import statistics
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from harness.adapter import Unsupported
 from harness.communication import ALL_REDUCE, Collective
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
+from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, one_of
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.checks import check_products
 from harness.measuring.micro import collectives
+from harness.measuring.micro.elementwise import check_elements, exact
 from harness.measuring.micro.products import check_product, operands
 from harness.measuring.micro.shapes import Shape, shape
+from harness.operations import MATMUL, MULTIPLY
 from harness.overlapping import Overlapped, Overlapping
 
 COMPUTE, COMMUNICATION = "compute", "communication"
 PARTS = (COMPUTE, COMMUNICATION, BOTH)
-#: Products are matched to the all-reduce; of very small ones no more than this.
+#: Limit on the number of computations that are matched to the all-reduce.
 _MOST_PRODUCTS = 256
 _DTYPE = "float32"  # of the message
 
 
 def one_shape(text: str) -> str:
-    """The type of a parameter: the shape of a product of two matrices."""
-    found = shape(text)
-    if found.batch > 1:
+    """Return the shape (m, k, n) that a parameter's ``text`` says. Raises ValueError."""
+    parsed = shape(text)
+    if parsed.batch > 1:
         raise ValueError("must be one shape like 640x1024x1880 (m, k, n)")
-    return str(found)
+    return str(parsed)
 
 
 class Overlap(Kind):
-    """Milliseconds of the products, of the all-reduce, and of both together; the share of the
-    shorter that the longer hides. The slowest rank's times count."""
+    """Milliseconds of the computation, of the all-reduce, and of both together, each of the slowest
+    rank; and the share of the shorter that the longer hides, of these three."""
 
     needs = Overlapping
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         # Shape and message are those of SuperBench's computation-communication-overlap.
-        Parameter("shape", one_shape, "", "m x k x n of each product", "640x1024x1880"),
+        Parameter("operation", one_of(MATMUL, MULTIPLY), "", "what is computed", MATMUL),
+        Parameter(
+            "shape", one_shape, "",
+            f"{MATMUL}: m x k by k x n; {MULTIPLY}: m x k by m x k", "640x1024x1880",
+        ),
         Parameter(
             "products", at_least(0), "",
-            "beside an all-reduce; 0: as many as take as long as it does", 0,
+            "computations beside an all-reduce; 0: as many as take as long as it does", 0,
         ),
         Parameter("message_bytes", at_least(4), "bytes", "of the all-reduce", 28000000),
         *blocks.parameters("each alone and both together", fewest=2),
@@ -62,7 +68,7 @@ class Overlap(Kind):
             return lambda rank: 1e3 * blocks.seconds_of_one(rank, {"part": part})
 
         return {
-            "hidden_share": Metric("%", "higher", "min", lambda rank: 100 * hidden_share(rank)),
+            "hidden_share": Metric("%", "higher", hidden_percent, seconds_of_parts),
             **{f"{part}_time": Metric("ms", "lower", "max", milliseconds(part)) for part in PARTS},
         }
 
@@ -87,12 +93,12 @@ class Overlap(Kind):
             trial.check("after it was timed")
 
     def check(self, subject: Subject, ranks: Any) -> None:
-        """All ranks did as much."""
+        """Raise Mismatch where ranks timed different numbers of computations."""
         blocks.check_alike(ranks, "operations", "products")
 
 
 class _Trial:
-    """What a rank multiplies and exchanges, and how it is made sure of."""
+    """Operands and message of a rank, and how their results are checked."""
 
     made: Overlapped
 
@@ -103,8 +109,9 @@ class _Trial:
         parameters = context.subject.parameters
         place = context.place
         self._random = np.random.RandomState(place.seed)
+        self._operation: str = parameters["operation"]
         self._shape: Shape = shape(parameters["shape"])
-        self._left, self._right = operands(self._shape, self._random)
+        self._arrays = operands_of(self._operation, self._shape, self._random)
         self._ranks = place.world_size
         count = parameters["message_bytes"] // collectives.ITEM[_DTYPE]
         arrays = [
@@ -115,10 +122,12 @@ class _Trial:
         self._sum = collectives.expected(ALL_REDUCE, arrays, place.rank)
 
     def set_up(self, products: int) -> None:
-        self.made = self.adapter.overlapped(self._left, self._right, products, self._message)
+        self.made = self.adapter.overlapped(
+            self._operation, self._arrays, products, self._message
+        )
 
     def matching_products(self) -> int:
-        """How many take as long as the all-reduce; all ranks come to the same number."""
+        """Return how many computations take as long as the all-reduce, the same in all ranks."""
         self.set_up(1)
         for part in PARTS:  # compiles, connects, and makes room
             self._block(part, 1)
@@ -131,15 +140,15 @@ class _Trial:
         return max(1, min(matching, _MOST_PRODUCTS))
 
     def timed(self, count: int, seconds: float) -> Any:
-        """The runs in a block, and of each part the seconds of so many blocks, taken in turns.
-        Raises Mismatch where something is still under way behind a block."""
+        """Return the runs in a block, and for each part the seconds of ``count`` blocks, timed in
+        turns. Raises Mismatch where work is still under way after a block."""
         made = self.made
         most = collectives.most_in_a_row(ALL_REDUCE, _DTYPE, self._ranks) or 1
         both = Collective(made.reset, made.both, made.reduced)
         runs = collectives.runs_of_block(self.adapter, both, most, seconds)
         taken: Dict[str, List[float]] = {part: [] for part in PARTS}
-        results = {COMPUTE: [made.product], COMMUNICATION: [made.reduced]}
-        results[BOTH] = [made.reduced, made.product]
+        results = {COMPUTE: [made.computed], COMMUNICATION: [made.reduced]}
+        results[BOTH] = [made.reduced, made.computed]
         for _ in range(count):
             for part, found in taken.items():
                 found.append(self._block(part, runs))
@@ -156,16 +165,36 @@ class _Trial:
         )
 
     def check(self, when: str) -> None:
-        """Raises Mismatch where what comes of both together, waited for as in a block, is wrong."""
+        """Raise Mismatch where a result of both together, waited for as in a block, is wrong."""
         self._block(BOTH, 1)
-        what = f"{when}: {ALL_REDUCE} beside {self._shape}"
+        what = f"{when}: {ALL_REDUCE} beside {self._operation} {self._shape}"
         collectives.check_result(self.made.reduced(), self._sum, what)
-        product = self.made.product()
-        check_product(product, self._left, self._right, self.made.dtype, self._random)
+        computed, dtype = self.made.computed(), self.made.dtype
+        if self._operation == MATMUL:
+            check_product(computed, *self._arrays, dtype, self._random)
+        else:
+            expected = exact(self._operation, *self._arrays)
+            check_elements(self._operation, computed, expected, dtype)
 
 
-def hidden_share(rank: Mapping[str, Any]) -> float:
-    """Of the shorter of the two: 1 where both together take as long as the longer, 0 where they
-    take as long as one behind the other, below 0 where they hinder each other more."""
-    alone, beside, both = (blocks.seconds_of_one(rank, {"part": part}) for part in PARTS)
-    return (alone + beside - both) / min(alone, beside)
+def operands_of(operation: str, shape: Shape, random: Any) -> Sequence[Any]:
+    """Return two random float32 arrays: (m, k) and (k, n) for MATMUL, both (m, k) for MULTIPLY."""
+    import numpy as np
+
+    if operation == MATMUL:
+        return operands(shape, random)
+    return list(random.uniform(-1, 1, (2, shape.m, shape.k)).astype(np.float32))
+
+
+def seconds_of_parts(rank: Mapping[str, Any]) -> Tuple[float, ...]:
+    """Return a rank's seconds of each of PARTS."""
+    return tuple(blocks.seconds_of_one(rank, {"part": part}) for part in PARTS)
+
+
+def hidden_percent(ranks: Sequence[Tuple[float, ...]]) -> float:
+    """Return the hidden share in percent of the slowest rank's seconds of each of PARTS.
+
+    100 where both together take as long as the longer, 0 where they take as long as one after the
+    other, below 0 where they slow each other down more."""
+    compute, communication, both = map(max, zip(*ranks))
+    return 100 * (compute + communication - both) / min(compute, communication)

@@ -45,8 +45,8 @@ JOBS = {
 }
 #: Of the requests of a mixed job, in percent.
 READS = 80
-#: Of the latencies that fio gives.
-PERCENTILES = (50, 99)
+#: Percentiles of the completion latency; SuperBench reports the last three.
+PERCENTILES = (50, 95, 99, 99.9)
 _NO_DIRECT = "O_DIRECT"
 _PIECE = 2**20  # bytes that are written at once
 #: Access past the page cache takes whole blocks of a disk, of which some have so many bytes.
@@ -219,7 +219,7 @@ def figures(text: str, direction: str) -> Dict[str, Any]:
 
 
 #: From fio's units to those of the metrics.
-_UNITS = {"bw_bytes": 1e-9, "iops": 1.0, "p50": 1e-3, "p99": 1e-3}
+_UNITS = {"bw_bytes": 1e-9, "iops": 1.0, **{f"p{percent}": 1e-3 for percent in PERCENTILES}}
 
 
 def _figure(job: str, name: str) -> Any:

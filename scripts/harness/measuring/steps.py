@@ -131,6 +131,7 @@ def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, A
     """Put the results of the window, which ended with step number ``step``, into ``fields``."""
     fields["peak_device_memory_bytes"] = adapter.peak_device_memory()
     if isinstance(adapter, Reserving):
+        fields["allocated_memory_bytes"] = adapter.allocated_memory()
         fields["peak_reserved_memory_bytes"] = adapter.peak_reserved_memory()
     fields["peak_host_memory_bytes"] = peak_host_memory()
     fields["window_start"] = window.start

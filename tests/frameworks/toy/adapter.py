@@ -18,7 +18,18 @@ from typing import Any
 
 from harness.adapter import Exchange, MatrixProduct, Mismatch, Product, Unsupported
 from harness.communication import Collective, ShardedProduct
-from harness.operations import ADD, EXP, NEITHER, SCALE, TRIAD, Layer, Operation, Passes, Transposed
+from harness.operations import (
+    ADD,
+    EXP,
+    MULTIPLY,
+    NEITHER,
+    SCALE,
+    TRIAD,
+    Layer,
+    Operation,
+    Passes,
+    Transposed,
+)
 from harness.overlapping import Overlapped
 from harness.parts import Part
 
@@ -231,7 +242,7 @@ class ToyAdapter(plain.PlainToy):
         if "untransposed" in self.does:
             transposed = NEITHER
         if f"wrong_{name}" in self.does:
-            name = {SCALE: EXP, TRIAD: ADD}[name]
+            name = {SCALE: EXP, TRIAD: ADD, MULTIPLY: ADD}[name]
         made = super().operation(name, arrays, transposed)
         return made._replace(result=lambda: self._spoilt(made.result()))
 
@@ -241,8 +252,8 @@ class ToyAdapter(plain.PlainToy):
         made = super().collective(operation, array, dtype)
         return made._replace(result=lambda: self._spoilt(made.result()))
 
-    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
-        made = super().overlapped(left, right, products, message)
+    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
+        made = super().overlapped(name, arrays, count, message)
 
         def both() -> None:
             if "one_at_a_time" in self.does:

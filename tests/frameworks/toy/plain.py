@@ -35,6 +35,7 @@ from harness.operations import (
     ADD,
     EXP,
     MATMUL,
+    MULTIPLY,
     NEITHER,
     SCALAR,
     SCALE,
@@ -247,6 +248,7 @@ class PlainToy(
         functions: dict[str, Callable[..., Any]] = {
             MATMUL: np.matmul,
             ADD: np.add,
+            MULTIPLY: np.multiply,
             EXP: np.exp,
             SCALE: lambda c: SCALAR * c,
             TRIAD: lambda b, c: b + SCALAR * c,
@@ -303,9 +305,9 @@ class PlainToy(
 
         return Collective(reset, run, result)
 
-    def overlapped(self, left: Any, right: Any, products: int, message: Any) -> Overlapped:
-        """What exchanges is not what multiplies."""
-        made = super().overlapped(left, right, products, message)
+    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
+        """Communicate and compute at the same time."""
+        made = super().overlapped(name, arrays, count, message)
 
         def both() -> None:
             begin = self.done_at

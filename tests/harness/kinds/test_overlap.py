@@ -1,4 +1,4 @@
-"""Products beside an all-reduce: what the share says, and that what was not waited for is found."""
+"""Computation beside an all-reduce: the hidden share, and work that was not waited for."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from harness.adapter import Mismatch
 from harness.communication import Collective
+from harness.kind import combined
 from harness.kinds import overlap
 from harness.measuring.micro import collectives, products
 from harness.measuring.micro.shapes import shape
-from harness.operations import Operation
+from harness.operations import MATMUL, Operation
 from harness.overlapping import Overlapping
 
 from ...bench import Bench, Finished
@@ -22,6 +23,7 @@ from ..validity import assert_valid
 SLOW = "operation=0.03"
 #: In percent, what a busy machine may make of a share.
 SLACK = 35.0
+ANY_SUBJECT: Any = None  # the metrics do not depend on it
 
 
 def overlapped(toy: Bench, behaviour: str = SLOW, **parameters: object) -> Finished:
@@ -72,7 +74,7 @@ def test_as_many_products_as_take_as_long_as_the_all_reduce(toy: Bench) -> None:
         # as SuperBench's computation-communication-overlap, which reads the clock before it waits
         ("unsynchronised,operation=0.002", LATE),
         (f"forgetful,{SLOW}", "compute alone"),
-        (f"one_more,spoil_rank=1,{SLOW}", "before it was timed: all_reduce beside 8x8x8 is"),
+        (f"one_more,spoil_rank=1,{SLOW}", "before it was timed: all_reduce beside matmul 8x8x8 is"),
     ],
 )
 def test_what_was_not_done_when_the_clock_was_read_is_found(
@@ -101,12 +103,38 @@ def rank_of(compute: float, communication: float, both: float) -> dict[str, Any]
     }
 
 
+def metrics_of(*ranks: dict[str, Any]) -> dict[str, float | None]:
+    kind = overlap.Overlap()
+    return {name: combined(metric, ranks) for name, metric in kind.metrics(ANY_SUBJECT).items()}
+
+
 @pytest.mark.parametrize(
     ("seconds", "share"),
-    [((2, 1, 2), 1.0), ((2, 1, 3), 0.0), ((2, 1, 2.5), 0.5), ((1, 4, 4.5), 0.5), ((2, 1, 4), -1.0)],
+    [((2, 1, 2), 100), ((2, 1, 3), 0), ((2, 1, 2.5), 50), ((1, 4, 4.5), 50), ((2, 1, 4), -100)],
 )
 def test_the_share_is_of_the_shorter(seconds: tuple[float, float, float], share: float) -> None:
-    assert overlap.hidden_share(rank_of(*seconds)) == pytest.approx(share)
+    assert metrics_of(rank_of(*seconds))["hidden_share"] == pytest.approx(share)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_share_follows_from_the_times_beside_it(order: int) -> None:
+    """Here the share of either rank alone is -100 % or 50 %."""
+    ranks = [rank_of(1, 2, 4), rank_of(4, 1, 4.5)][::order]
+    found = metrics_of(*ranks)
+    times = [found[f"{part}_time"] for part in overlap.PARTS]
+    assert times == pytest.approx([4000, 2000, 4500])
+    assert found["hidden_share"] == pytest.approx(100 * (4000 + 2000 - 4500) / 2000)
+
+
+def test_an_element_wise_product_runs_beside_the_all_reduce(toy: Bench) -> None:
+    """The first of the two operations of SuperBench's computation-communication-overlap."""
+    figures(overlapped(toy, operation="multiply", shape="8x4x16").record)
+
+
+def test_a_wrong_element_wise_product_fails(toy: Bench) -> None:
+    record = overlapped(toy, f"{SLOW},wrong_multiply", operation="multiply").record
+    assert record["status"] == "failed", "it was taken for a good one"
+    assert "results of multiply in float32 are wrong" in record["reason"]
 
 
 def test_both_together_take_no_less_than_each_alone() -> None:
@@ -160,5 +188,5 @@ def test_an_all_reduce_is_on_its_way_before_the_products_and_nothing_waits() -> 
     """SuperBench's sharding-matmul waits between the two."""
     Enqueued.__abstractmethods__ = frozenset()
     adapter = Enqueued()
-    adapter.overlapped(None, None, 2, None).both()
+    adapter.overlapped(MATMUL, [None, None], 2, None).both()
     assert adapter.asked == ["all-reduce", "product", "product"]

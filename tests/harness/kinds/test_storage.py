@@ -73,9 +73,10 @@ def test_the_figures_are_fio_s_own(toy: Bench, tmp_path: Path, fio: str) -> None
             assert metrics[f"{name}_bandwidth"] == pytest.approx(1e-9 * side["bw_bytes"])
             assert metrics[f"{name}_iops"] == pytest.approx(side["iops"])
             latency = side["clat_ns"]["percentile"]
-            assert metrics[f"{name}_latency_p50"] == pytest.approx(1e-3 * latency["50.000000"])
-            assert metrics[f"{name}_latency_p99"] == pytest.approx(1e-3 * latency["99.000000"])
-            compared += 4
+            for percent in ("50", "95", "99", "99.9"):
+                microseconds = 1e-3 * latency[f"{float(percent):.6f}"]
+                assert metrics[f"{name}_latency_p{percent}"] == pytest.approx(microseconds)
+            compared += 6
     assert compared == len(metrics), "a metric is no figure of fio's"
     assert not list(place.iterdir()), "the file it measured is still there"
     of_job = {answer["jobs"][0]["jobname"]: answer["jobs"][0] for answer in answers}

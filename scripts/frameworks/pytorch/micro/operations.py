@@ -7,11 +7,22 @@ import math
 from typing import Any, Callable, Sequence
 
 import torch
-from harness.operations import ADD, EXP, MATMUL, SCALAR, SCALE, TRIAD, Operation, Transposed
+from harness.operations import (
+    ADD,
+    EXP,
+    MATMUL,
+    MULTIPLY,
+    SCALAR,
+    SCALE,
+    TRIAD,
+    Operation,
+    Transposed,
+)
 
 FUNCTIONS: dict[str, Callable[..., torch.Tensor]] = {
     MATMUL: torch.matmul,
     ADD: torch.add,
+    MULTIPLY: torch.mul,
     EXP: torch.exp,
     SCALE: lambda c, **out: torch.mul(c, SCALAR, **out),
     TRIAD: lambda b, c, **out: torch.add(b, c, alpha=SCALAR, **out),

@@ -1,26 +1,34 @@
-"""Products beside an all-reduce that is waited for behind them, as DistributedDataParallel has its
-buckets."""
+"""Computation beside an asynchronous all-reduce that is waited for afterwards, as
+DistributedDataParallel does with its buckets."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 import torch
 import torch.distributed as dist
 from harness.overlapping import Overlapped
 
+from .operations import FUNCTIONS
+
 
 def overlapped(
-    left: Any, right: Any, products: int, message: Any, device: torch.device, dtype: torch.dtype
+    name: str,
+    arrays: Sequence[Any],
+    count: int,
+    message: Any,
+    device: torch.device,
+    dtype: torch.dtype,
 ) -> Overlapped:
-    """See :class:`harness.overlapping.Overlapping`."""
-    a, b = (torch.from_numpy(array).to(device, dtype) for array in (left, right))
+    """Prepare computation and all-reduce; see :class:`harness.overlapping.Overlapping`."""
+    function = FUNCTIONS[name]
+    tensors = [torch.from_numpy(array).to(device, dtype) for array in arrays]
     own = torch.from_numpy(message).to(device)
-    held, product = own.clone(), a @ b
+    held, computed = own.clone(), function(*tensors)
 
     def compute() -> None:
-        for _ in range(products):
-            torch.matmul(a, b, out=product)
+        for _ in range(count):
+            function(*tensors, out=computed)
 
     def communicate() -> None:
         dist.all_reduce(held, async_op=True).wait()
@@ -32,6 +40,6 @@ def overlapped(
 
     return Overlapped(
         compute, communicate, both, lambda: held.copy_(own),
-        lambda: product.float().cpu().numpy(), lambda: held.cpu().numpy(),
-        str(product.dtype).replace("torch.", ""),
+        lambda: computed.float().cpu().numpy(), lambda: held.cpu().numpy(),
+        str(computed.dtype).replace("torch.", ""),
     )  # fmt: skip
