@@ -95,7 +95,7 @@ def one_of(*names: str) -> Callable[[str], str]:
 
 
 class Metric(NamedTuple):
-    """A figure of a run. ``of_rank`` computes what one rank contributes from its raw values, or None
+    """A figure of a run. ``of_rank`` computes a rank's contribution from its raw values, or None
     where it has none; ``combine`` makes the run's figure from the contributions of all ranks: one
     of sum, max, min, mean, first, or a function of their list. For a search, attempts take the role
     of ranks.
@@ -205,6 +205,8 @@ class Kind(ABC):
     #: The capability, a class of :mod:`harness.adapter`, that a framework must have; None: the kind
     #: runs without any framework and without a model.
     needs: Optional[type] = Adapter
+    #: Why nothing can be measured where the devices are cores of the host; empty: it can.
+    unsupported_on_host = ""
     #: Whether it warms up and times the numbers of steps that the command line names.
     counts_steps = False
     #: Whether it reads a folder of data, :attr:`Subject.data`, whatever a case says.

@@ -45,11 +45,11 @@ class SingleOperations(Capability):
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
-        """MATMUL, ADD, MULTIPLY, EXP, SCALE or TRIAD of float32 numpy ``arrays``, copied to the device in the
-        dtype that products have under the case's precision. ``transposed``: of MATMUL,
-        whose operands lie there as (.., k, m) or (.., n, k) then. :meth:`synchronize` waits for the
-        last run. Called without :meth:`build`. Raises :class:`harness.adapter.Unsupported` for what
-        the framework cannot compute there."""
+        """Prepare MATMUL, ADD, MULTIPLY, EXP, SCALE or TRIAD of float32 numpy ``arrays``, copied to
+        the device in the dtype that matmuls have under the case's precision. ``transposed`` says
+        which operands of MATMUL lie there as (.., k, m) or (.., n, k). :meth:`synchronize` waits
+        for the last run. Called without :meth:`build`. Raises
+        :class:`harness.adapter.Unsupported` for what the framework cannot compute there."""
 
 
 class Convolution(NamedTuple):

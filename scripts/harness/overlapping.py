@@ -35,9 +35,7 @@ class Overlapping(SingleOperations, Communication):
 
     LACKING: ClassVar[str] = "runs no computation beside an all-reduce"
 
-    def overlapped(
-        self, name: str, arrays: Sequence[Any], count: int, message: Any
-    ) -> Overlapped:
+    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         """Prepare ``count`` runs of an operation and an all-reduce of ``message``.
 
         The operation is MATMUL or MULTIPLY of two float32 numpy ``arrays``, as for

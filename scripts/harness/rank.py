@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional
 
 from harness import kinds
-from harness.adapter import Adapter, Case, Collectives, Place, require
+from harness.adapter import Adapter, Case, Collectives, Place, Unsupported, require
 from harness.kind import Context, Kind, Subject
 from harness.loader import workers
 from harness.machine import allocator, interfaces
@@ -69,8 +69,10 @@ def offer_to_the_kernel() -> None:
 
 
 def load_framework(kind: Kind, folder: str, subject: Subject, place: Place) -> Optional[Adapter]:
-    """The adapter in ``folder``; None where the kind needs none. Raises Unsupported where it lacks
-    what the kind, several ranks or the case's precision need, and what importing it raises."""
+    """Return the adapter in ``folder``; None where the kind needs none. Raises Unsupported where
+    the kind, several ranks or the case's precision need more, and what importing it raises."""
+    if place.accelerator == "cpu" and kind.unsupported_on_host:
+        raise Unsupported(kind.unsupported_on_host)
     if kind.needs is None:
         return None
     adapter = load_adapter(folder)(subject.case, subject.facts, place)

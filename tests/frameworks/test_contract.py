@@ -484,8 +484,12 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     elsewhere |= {"feeding", "fed", "loaded", "loader", "decoded", "decoded_alone", "data_set"}
     elsewhere |= {"curve", "task", "untrained", "resumed_after"}  # of training
     elsewhere |= {"started_from", "weights_file"}
-    elsewhere |= {"split", "significant_bits", "allocated_memory_bytes",
-                  "peak_reserved_memory_bytes"} - set(rank)
+    elsewhere |= {
+        "split",
+        "significant_bits",
+        "allocated_memory_bytes",
+        "peak_reserved_memory_bytes",
+    } - set(rank)
     elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
     assert known - set(rank) == elsewhere, "a field"
     assert record["framework_version"] == rank["framework_version"] != ""

@@ -402,9 +402,7 @@ class JaxAdapter(
             operation, array, dtype, self._device, self._ranks, self._note
         )
 
-    def overlapped(
-        self, name: str, arrays: Sequence[Any], count: int, message: Any
-    ) -> Overlapped:
+    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         return self._overlap.overlapped(
             name, arrays, count, message, self._dtype, self._device, self._ranks, self._note
         )

@@ -311,9 +311,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, UsualCapabilities, Loadi
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
         return self._collectives.collective(operation, array, dtype, self.place)
 
-    def overlapped(
-        self, name: str, arrays: Sequence[Any], count: int, message: Any
-    ) -> Overlapped:
+    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         return self._overlap.overlapped(name, arrays, count, message, self._dtype)
 
     def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:

@@ -1,4 +1,4 @@
-"""Computation beside an all-reduce that is waited for afterwards, by the handle that Paddle returns."""
+"""Computation beside an all-reduce whose handle is waited for afterwards."""
 
 from __future__ import annotations
 

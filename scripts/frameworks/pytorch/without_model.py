@@ -53,9 +53,7 @@ class WithoutModel(Rounding, UsualCapabilities, Transfers, PairTransfers):
 
         return collectives.collective(operation, array, dtype, self._device, self.place)
 
-    def overlapped(
-        self, name: str, arrays: Sequence[Any], count: int, message: Any
-    ) -> Overlapped:
+    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         from .micro import overlap
 
         return overlap.overlapped(name, arrays, count, message, self._device, self._dtype)

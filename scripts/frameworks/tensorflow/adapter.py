@@ -372,9 +372,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, UsualCapa
             raise self.no_collective(operation, self._collectives.LACKING)
         return self._collectives.collective(operation, array, dtype, self._strategy)
 
-    def overlapped(
-        self, name: str, arrays: Sequence[Any], count: int, message: Any
-    ) -> Overlapped:
+    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         dtype = self._product_dtype()
         return self._overlap.overlapped(name, arrays, count, message, dtype, self._strategy)
 

@@ -313,9 +313,7 @@ class TensorFlow1Adapter(UsualCapabilities, Loading):
         self._require_sum(operation)
         return self._collectives.all_reduce(array, dtype, self.place, self._session)
 
-    def overlapped(
-        self, name: str, arrays: Sequence[Any], count: int, message: Any
-    ) -> Overlapped:
+    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         arrays = self._operands(*arrays)
         return self._overlap.overlapped(name, arrays, count, message, self.place, self._session)
 

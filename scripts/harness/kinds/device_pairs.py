@@ -24,6 +24,10 @@ class DevicePairs(Kind):
     """GB/s from each device to each other, and how many links of NVLink lead there."""
 
     needs = PairTransfers
+    unsupported_on_host = (
+        "devices that are cores share the host's memory; collective with the operation "
+        "send_receive is how two of them exchange something"
+    )
     independent_ranks = True
     axes = ("framework", "nodes", "devices_per_node")
     parameters = (
@@ -62,11 +66,6 @@ class DevicePairs(Kind):
 
     def measure(self, context: Context) -> None:
         case, place = context.subject.case, context.place
-        if place.accelerator == "cpu":
-            raise Unsupported(
-                "devices that are cores share the host's memory; collective with the operation "
-                "send_receive is how two of them exchange something"
-            )
         if case.nodes > 1:
             raise Unsupported("the two devices of a pair are of one node: say nodes: 1")
         if case.devices_per_node == 1:

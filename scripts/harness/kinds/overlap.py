@@ -122,9 +122,7 @@ class _Trial:
         self._sum = collectives.expected(ALL_REDUCE, arrays, place.rank)
 
     def set_up(self, products: int) -> None:
-        self.made = self.adapter.overlapped(
-            self._operation, self._arrays, products, self._message
-        )
+        self.made = self.adapter.overlapped(self._operation, self._arrays, products, self._message)
 
     def matching_products(self) -> int:
         """Return how many computations take as long as the all-reduce, the same in all ranks."""

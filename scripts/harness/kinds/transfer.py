@@ -11,7 +11,7 @@ import contextlib
 import os
 from typing import Any, ContextManager, Dict, List, Mapping, Tuple
 
-from harness.adapter import Mismatch, Unsupported
+from harness.adapter import Mismatch
 from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, one_of, point
 from harness.machine import cores
 from harness.measuring import blocks
@@ -38,6 +38,7 @@ class Transfer(Kind):
     devices, which copy at the same time, the slowest counts."""
 
     needs = Transfers
+    unsupported_on_host = "the device is the host"
     independent_ranks = True
     axes = ("framework", "nodes", "devices_per_node")
     parameters = (
@@ -72,8 +73,6 @@ class Transfer(Kind):
     def measure(self, context: Context) -> None:
         import numpy as np
 
-        if context.place.accelerator == "cpu":
-            raise Unsupported("the device is the host")
         adapter, fields = context.adapter, context.fields
         parameters = context.subject.parameters
         random = np.random.RandomState(adapter.place.seed)

@@ -15,9 +15,11 @@ from harness.kinds import transfer
 from harness.machine import cores
 from harness.messages.report import Report
 from harness.operations import Operation
+from harness.rank import load_framework
 from harness.telemetry import nvml
 
 from ...bench import Bench, Finished
+from ...conftest import ROOT
 from ..bare import BARE
 from ..fake_sensors import GPU, VARIABLES
 from ..machine.fake_machine import FakeNvml
@@ -140,6 +142,15 @@ def test_what_did_not_arrive_is_found(
     monkeypatch.setattr("harness.measuring.blocks._MOST_IN_A_BLOCK", 1000)
     with pytest.raises(Mismatch, match=reason):
         copied(tmp_path, Copying(**{wrong: True}))
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "jax"])
+def test_a_framework_without_copies_says_that_the_device_is_the_host(framework: str) -> None:
+    case = Case(framework, "", "inference", 1, 1, 1, "", "none", None)
+    subject, place = Subject(case, {}, PARAMETERS, 1, None, 1), Place(0, 0, [""], "cpu", 1, 0)
+    folder = str(ROOT / "scripts/frameworks" / framework)
+    with pytest.raises(Unsupported, match="^the device is the host$"):
+        load_framework(transfer.Transfer(), folder, subject, place)
 
 
 def test_a_device_that_is_the_host_has_none(toy: Bench) -> None:
