@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 import yaml
+from framebench.files import bounded
 from framebench.gate import command, decisions, measuring, sides, words
 from framebench.gate.decisions import Decision
 from framebench.gate.measuring import Measuring
@@ -162,6 +163,16 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
     assert inner == {"good": "system-out", "slow": "failure", "open": "skipped",
                      "lost\\x1b": "error"}  # fmt: skip
     assert ElementTree.fromstring(words.broken_junit("a\x00b").encode())[0].attrib["errors"] == "1"
+
+
+def test_the_note_and_junit_name_flags() -> None:
+    base, candidate = in_pairs(1.0)
+    noisy = replace(candidate[3], doubts=(Doubt("disturbed", "others used its cores"),))
+    found = decided(base, [*candidate[:3], noisy, *candidate[4:]])
+    text = words.note(found, decisions.status(found), ASKED)
+    assert "disturbed (1)" in text
+    case = ElementTree.fromstring(words.junit(found, ASKED).encode())[0][0]
+    assert "flags: disturbed" in (case.findtext("system-out") or "")
 
 
 def gate(*given: str, results: Path) -> int:
@@ -316,3 +327,34 @@ def test_a_suite_that_ships_is_found_from_any_folder(
     settings, suite = command.settings_of(["suite=quick"], CATALOG, {})
     assert settings.suite.name == "quick"
     assert "axes" in suite
+
+
+def test_a_suite_of_the_user_is_found_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = bounded.read_text(CATALOG.root / "config" / "suites" / "quick.yaml")
+    (tmp_path / "speed.yaml").write_text(shipped.replace("repeats: 2", "repeats: 5"))
+    _, suite = command.settings_of(["suite=speed.yaml"], CATALOG, {})
+    assert suite["repeats"] == 5
+
+
+@pytest.mark.parametrize("state", ["absent", "there before", "locked"])
+def test_snakemake_s_folder_is_removed_where_the_gate_brought_it(
+    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    locks = tmp_path / ".snakemake" / "locks"
+    if state == "there before":
+        locks.mkdir(parents=True)
+
+    def interrupted() -> None:
+        with measuring.without_traces():
+            locks.mkdir(parents=True, exist_ok=True)
+            if state == "locked":  # by another call, which is still at work
+                (locks / "0.input.lock").touch()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert locks.exists() == (state != "absent")

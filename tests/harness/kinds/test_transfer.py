@@ -149,7 +149,7 @@ def test_a_framework_without_copies_says_that_the_device_is_the_host(framework: 
     case = Case(framework, "", "inference", 1, 1, 1, "", "none", None)
     subject, place = Subject(case, {}, PARAMETERS, 1, None, 1), Place(0, 0, [""], "cpu", 1, 0)
     folder = str(ROOT / "scripts/frameworks" / framework)
-    with pytest.raises(Unsupported, match="^the device is the host$"):
+    with pytest.raises(Unsupported, match=r"^the device is the host$"):
         load_framework(transfer.Transfer(), folder, subject, place)
 
 

@@ -23,7 +23,7 @@ from ..files import json_files
 from ..files.whole_files import write_whole
 from ..gate import command as gate
 from ..gate.decisions import FAULTY
-from ..gate.measuring import MeasuringFailed
+from ..gate.measuring import MeasuringFailed, without_traces
 from ..machine import local
 from ..records.run import RecordsError
 from ..tables import frames
@@ -70,7 +70,8 @@ def main(arguments: Sequence[str]) -> int:
     except SystemExit as ended:
         return int(ended.code or 0)
     try:
-        return _bisect(given)
+        with without_traces():
+            return _bisect(given)
     except (ConfigError, RecordsError, MeasuringFailed) as error:
         message = str(error)
     except OSError as error:

@@ -396,10 +396,14 @@ class SuiteFile(Keys):
 
 
 class Suite(SuiteFile):
-    """A named matrix, and the file it comes from. ``tuned``: the settings of each framework, where
-    a variant asks for them; ``own_model``: the name of that which takes the place of its models."""
+    """A named matrix and the file it was read from.
+
+    ``path`` is the file as messages show it, relative to the project for a suite that ships, and
+    ``file`` its absolute path. ``tuned``: the settings of each framework, where a variant asks for
+    them; ``own_model``: the name of the model that takes the place of the suite's."""
 
     path: Path
+    file: Path
     tuned: Tuned = default({})
     own_model: str = ""
 
@@ -448,4 +452,6 @@ def load_suite(
     )
     asked = any(variant.tuned for variant in checked.variants.values())
     settings = load_tuned(catalog) if asked else {}
-    return Suite.model_construct(path=shown, tuned=settings, own_model="", **dict(checked))
+    return Suite.model_construct(
+        path=shown, file=path.absolute(), tuned=settings, own_model="", **dict(checked)
+    )

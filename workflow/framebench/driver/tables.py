@@ -154,7 +154,7 @@ class Tables:
         checked(targets.check_keys, settings, "archive")
         known = {one.file for one in plan.software.values() if one.file}
         files = [path for file in known for path in (file.path, *file.hash_files)]
-        source = contents.Source(settings.results, settings.suite.path, sorted(files))
+        source = contents.Source(settings.results, settings.suite.file, sorted(files))
         checked(contents.check, source)
         words = ["--results", self._work.results, "--suite", str(source.suite)]
         words += ["--environments", *map(str, source.environments)]

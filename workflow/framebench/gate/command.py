@@ -71,7 +71,8 @@ def main(arguments: Sequence[str]) -> int:
         return int(ended.code or 0)
     asked = words.Asked(given.base, given.candidate, given.fail_on, measured=True)
     try:
-        return _gate(given, asked)
+        with measuring.without_traces():
+            return _gate(given, asked)
     except AnotherGate as error:
         print(f"framebench: broken: {error}", file=sys.stderr)
         return decisions.FAULTY
@@ -133,8 +134,7 @@ def settings_of(
     file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
     config = {**read_mapping(file), **own}
     settings = load_settings(config, known)
-    # Of a suite that ships, the path is the one within the project.
-    return settings, read_mapping(known.root / settings.suite.path)
+    return settings, read_mapping(settings.suite.file)
 
 
 def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults, CaseResults]:

@@ -8,11 +8,13 @@ closer in time than two repeats, which is what :mod:`comparison.pairs` asks for.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,8 @@ from .sides import Model, Variant
 BASE, CANDIDATE = "base", "candidate"
 #: Says of which two sides the records of a folder are.
 STATE = "gate.json"
+#: Snakemake's own folder in the working directory, and where its locks lie in it.
+SNAKEMAKE, LOCKS = Path(".snakemake"), "locks"
 
 
 class AnotherGate(ConfigError):
@@ -37,6 +41,19 @@ class AnotherGate(ConfigError):
 
 class MeasuringFailed(Exception):
     """Snakemake has ended with an error of its own."""
+
+
+@contextlib.contextmanager
+def without_traces() -> Iterator[None]:
+    """Remove Snakemake's folder from the working directory afterwards if this call brought it
+    there: the caller's repository is not ours. It stays while another call of Snakemake uses it."""
+    was_there = SNAKEMAKE.exists()
+    try:
+        yield
+    finally:
+        locks = SNAKEMAKE / LOCKS
+        if not was_there and not (locks.is_dir() and any(locks.iterdir())):
+            shutil.rmtree(SNAKEMAKE, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -92,6 +109,7 @@ class Measuring:
                 "another folder"
             )
         write_whole(path, text)
+        write_whole(self.folder / ".gitignore", "*\n")
 
     def _write_suite(self, name: str, changes: Mapping[str, Any]) -> Path:
         path = self.folder / "suites" / f"{name}.yaml"

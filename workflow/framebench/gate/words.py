@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
@@ -13,7 +14,7 @@ from ..files.text import printable
 from ..statistics.verdicts import CANNOT_TELL
 from ..tables import condition_words, measured
 from ..tables.markdown_cells import escape
-from ..tables.results import CaseResult
+from ..tables.results import CaseResult, marks_of
 from .decisions import (
     BROKEN,
     FAULTY,
@@ -117,7 +118,15 @@ def _first(status: int, asked: Asked) -> str:
 def _counts(decisions: Sequence[Decision]) -> str:
     found = {name: len(some) for name, some in counted(decisions).items() if some}
     words = ", ".join(f"{count} {name}" for name, count in found.items())
-    return f"{len(decisions)} cases: {words or 'none on either side'}."
+    flags = Counter(flag for one in decisions for flag in _flags(one))
+    flagged = ", ".join(f"{flag} ({count})" for flag, count in sorted(flags.items()))
+    said = f" Flags: {flagged}." if flagged else ""
+    return f"{len(decisions)} cases: {words or 'none on either side'}.{said}"
+
+
+def _flags(one: Decision) -> list[str]:
+    """Return the flags of both sides, each once, in alphabetical order."""
+    return marks_of(one.matched.base, one.matched.candidate).split()
 
 
 def _worst(decisions: Sequence[Decision]) -> list[Decision]:
@@ -162,7 +171,12 @@ def _then(decisions: Sequence[Decision], status: int, asked: Asked) -> list[str]
 
 def _figures(one: Decision, asked: Asked) -> str:
     words = [_ratio(one)] if one.estimate else []
-    words += [f"margin {asked.margin:.1%}", one.reason]
+    flags = _flags(one)
+    words += [
+        f"margin {asked.margin:.1%}",
+        one.reason,
+        f"flags: {', '.join(flags)}" if flags else "",
+    ]
     return printable("; ".join(filter(None, words)))
 
 

@@ -1,0 +1,126 @@
+"""The shipped files for GitHub and GitLab, step by step, against a local clone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ..conftest import ROOT
+
+MODEL = """
+import torch
+
+FRAMEWORK = "pytorch"
+
+
+def make(batch_size):
+    model = torch.nn.Linear(4, 2)
+    batch = torch.randn(batch_size, 4), torch.randint(2, (batch_size,))
+    return model, batch, torch.nn.CrossEntropyLoss()
+"""
+SUITE = {
+    "steps": {"warmup": 1, "timed": 2},
+    "repeats": 1,
+    "axes": {
+        **{"framework": "all", "model": ["resnet50_v1.5"], "mode": ["inference"], "nodes": [1]},
+        **{"devices_per_node": [1], "batch_per_device": [2], "precision": ["fp32"]},
+        **{"compiler": ["none"], "sequence_length": [128]},
+    },
+}
+BASE = "main"
+#: The files ask for 12 pairs, which take minutes; one shows that every step works.
+PAIRS = ("--pairs 12", "--pairs 1")
+
+
+def git(folder: Path, *words: str) -> str:
+    own = ("-c", "user.name=a", "-c", "user.email=a@b")
+    ended = subprocess.run(
+        ["git", *own, *words], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return ended.stdout
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Path:
+    """A repository whose branch ``change`` is to be merged into BASE."""
+    folder = tmp_path / "origin"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", BASE)
+    (folder / "my_model.py").write_text(MODEL)
+    (folder / "speed.yaml").write_text(yaml.safe_dump(SUITE))
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "model")
+    git(folder, "checkout", "-qb", "change")
+    (folder / "my_model.py").write_text(MODEL.replace("Linear(4, 2)", "Linear(4, 2, bias=False)"))
+    git(folder, "commit", "-qam", "change")
+    return folder
+
+
+def checkout(origin: Path, folder: Path) -> Path:
+    subprocess.run(["git", "clone", "-q", origin, folder], check=True)
+    return folder
+
+
+def run_step(command: str, folder: Path, variables: Mapping[str, str]) -> tuple[int, str]:
+    assert PAIRS[0] in command or " gate " not in command
+    ended = subprocess.run(
+        ["bash", "-e", "-c", command.replace(*PAIRS)],
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return ended.returncode, ended.stdout
+
+
+def read(name: str) -> Any:
+    return yaml.load((ROOT / "docs" / "ci" / name).read_text(), Loader=yaml.BaseLoader)
+
+
+def test_the_workflow_of_github_runs_as_it_stands(
+    origin: Path, tmp_path: Path, pytorch_python: str
+) -> None:
+    job = read("github.yml")["jobs"]["gate"]
+    values = {"vars.FRAMEBENCH": str(ROOT), "github.base_ref": BASE}
+    summary, folder = tmp_path / "summary.md", tmp_path / "work"
+    variables = {"GITHUB_STEP_SUMMARY": str(summary)}
+    for name, text in job["env"].items():
+        variables[name] = re.sub(r"\$\{\{ (.+?) \}\}", lambda found: values[found[1]], text)
+    failed = ""
+    for step in job["steps"]:
+        if failed and step.get("if") != "always()":
+            continue
+        if step.get("uses", "").startswith("actions/checkout@"):
+            checkout(origin, folder)
+        elif "run" in step:
+            status, said = run_step(step["run"], folder, variables)
+            failed = failed or (said if status else "")
+            assert status in ((0, 3) if " gate " in step["run"] else (0,)), said
+        else:
+            assert step["uses"].startswith("actions/upload-artifact@")
+            assert (folder / step["with"]["path"] / "gate.xml").is_file()
+    assert "cannot tell yet" in summary.read_text(), failed
+    assert not git(folder, "status", "--porcelain", "--untracked-files=all"), "left behind"
+    assert not (folder / ".snakemake").exists()
+
+
+def test_the_job_of_gitlab_runs_as_it_stands(
+    origin: Path, tmp_path: Path, pytorch_python: str
+) -> None:
+    job = read("gitlab.yml")["speed"]
+    folder = checkout(origin, tmp_path / "work")
+    variables = {"FRAMEBENCH": str(ROOT), "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": BASE}
+    for command in job["script"]:
+        status, said = run_step(command, folder, variables)
+        assert status in ((0, 3) if " gate " in command else (0,)), said
+    assert (folder / job["artifacts"]["reports"]["junit"]).is_file()
+    assert not git(folder, "status", "--porcelain", "--untracked-files=all"), "left behind"
