@@ -168,11 +168,11 @@ def shared_by_ranks(operation):
     return of_one.Operation(run, made.result, made.dtype), a @ b, 1
 note("shared sums", lambda: shared_by_ranks(communication.ALL_REDUCE))
 note("shared columns", lambda: shared_by_ranks(communication.ALL_GATHER))
-def each_of_eight(name, extent):
-    # processor seconds of 8 operations over those of one: a graph may have the same once
-    seconds = {}
+def each_of(count, name, extent):
+    # processor seconds of several operations over those of one: a graph may have the same once
+    seconds, several = {}, count
     side = random.standard_normal((extent, extent)).astype(np.float32)
-    for count in (1, 8):
+    for count in (1, several):
         made = adapter.overlapped(name, [side, side], count, np.zeros(4, np.float32))
         taken = []
         for _ in range(3):
@@ -182,9 +182,9 @@ def each_of_eight(name, extent):
             adapter.synchronize()
             taken.append(time.process_time() - start)
         seconds[count] = min(taken[1:])
-    return seconds[8] / seconds[1]
-operations["each matmul"] = each_of_eight(of_one.MATMUL, 512) > 3
-operations["each multiply"] = each_of_eight(of_one.MULTIPLY, 2048) > 3
+    return seconds[several] / seconds[1]
+operations["each matmul"] = each_of(8, of_one.MATMUL, 512) > 3
+operations["each multiply"] = each_of(20, of_one.MULTIPLY, 2048) > 3
 for operation in communication.OPERATIONS:
     if operation != communication.REDUCE:
         note(operation, lambda: exchanged(operation))
