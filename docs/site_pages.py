@@ -24,6 +24,7 @@ def on_files(files: Files, config: Any) -> Files:
     pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "config" / "README.md"]
     pages += sorted((ROOT / "docs").glob("*.md"))
     linked = {target for page in pages for target in _targets(page)} - {*pages}
+    linked.add(ROOT / "docs" / "site.css")
     # Of the theme all stays: its style and script.
     found = Files([one for one in files if one.src_dir != config["docs_dir"]])
     for path in [*pages, *sorted(linked)]:

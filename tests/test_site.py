@@ -8,11 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from .framebench.browser import Browser
+
 ROOT = Path(__file__).parents[1]
 #: What a browser loads by itself.
 _LOADED = re.compile(
     r"<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=\"(https?:)?//", re.IGNORECASE
 )
+#: Width of a narrow screen in CSS pixels, and that of what a page shows.
+PHONE, WIDTH = 390, "document.documentElement.scrollWidth"
 #: What it loads of the site: its style and script.
 _OWN = re.compile(r'<(?:script src|link href)="([^":?]+\.(?:css|js))"')
 
@@ -23,19 +29,38 @@ def build(folder: Path, config: Path = ROOT / "mkdocs.yml") -> subprocess.Comple
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_every_page_is_in_the_site_and_every_link_leads_somewhere(tmp_path: Path) -> None:
-    built = build(tmp_path)
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    built = build(folder)
     assert built.returncode == 0, built.stderr
+    return folder
+
+
+def test_every_page_is_in_the_site_and_every_link_leads_somewhere(site: Path) -> None:
     for page in (ROOT / "docs").glob("*.md"):
-        assert (tmp_path / "docs" / page.stem / "index.html").is_file(), page.name
-    report = (tmp_path / "docs" / "sample" / "report.html").read_text()
+        assert (site / "docs" / page.stem / "index.html").is_file(), page.name
+    report = (site / "docs" / "sample" / "report.html").read_text()
     assert "<h1" in report
     assert "ResNet-50" in report or "resnet50" in report
-    for page in tmp_path.rglob("*.html"):
+    for page in site.rglob("*.html"):
         text = page.read_text()
         assert not _LOADED.search(text), f"{page} loads something from elsewhere"
         for name in _OWN.findall(text) if page.name == "index.html" else ():
             assert (page.parent / name).is_file(), f"{page} has no {name}: it stands there bare"
+
+
+def test_no_page_is_wider_than_a_phone(site: Path, tmp_path: Path) -> None:
+    browser = Browser(tmp_path)
+    try:
+        wide = {
+            page.parent.name: width
+            for page in site.rglob("index.html")
+            if (width := browser.open(page, PHONE).evaluate(WIDTH)) > PHONE
+        }
+    finally:
+        browser.driver.quit()
+    assert not wide, "these pages scroll sideways"
 
 
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
