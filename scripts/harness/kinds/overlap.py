@@ -168,10 +168,11 @@ class _Trial:
         what = f"{when}: {ALL_REDUCE} beside {self._operation} {self._shape}"
         collectives.check_result(self.made.reduced(), self._sum, what)
         computed, dtype = self.made.computed(), self.made.dtype
+        left, right = self._arrays
         if self._operation == MATMUL:
-            check_product(computed, *self._arrays, dtype, self._random)
+            check_product(computed, left, right, dtype, self._random)
         else:
-            expected = exact(self._operation, *self._arrays)
+            expected = exact(self._operation, left, right)
             check_elements(self._operation, computed, expected, dtype)
 
 
@@ -194,5 +195,7 @@ def hidden_percent(ranks: Sequence[Tuple[float, ...]]) -> float:
 
     100 where both together take as long as the longer, 0 where they take as long as one after the
     other, below 0 where they slow each other down more."""
-    compute, communication, both = map(max, zip(*ranks))
+    compute, communication, both = (
+        max(seconds[part] for seconds in ranks) for part in range(len(PARTS))
+    )
     return 100 * (compute + communication - both) / min(compute, communication)
