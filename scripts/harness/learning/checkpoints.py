@@ -15,6 +15,11 @@ from harness.feeding import Resuming
 
 Curve = List[Dict[str, Any]]
 
+#: What the name of the file ends in that has the identity of a training.
+_IDENTITY = ".training"
+#: So many differences of two trainings are spelled out.
+_SHOWN = 4
+
 
 class Checkpoint:
     """Of one rank of a training, in a folder that others may have theirs in: a file or folder of
@@ -27,10 +32,11 @@ class Checkpoint:
     def __init__(self, folder: str, identity: Any, rank: int = 0, ranks: int = 1) -> None:
         """``identity``: JSON values that tell this training from all others. Raises
         :class:`Mismatch` while another process has the same training in this folder."""
+        self._identity = json.loads(json.dumps(identity, sort_keys=True))
         text = json.dumps(identity, sort_keys=True).encode()
         part = f"-rank{rank}" if ranks > 1 else ""
         self._stem = os.path.join(folder, hashlib.sha256(text).hexdigest()[:32] + part)
-        self._ranks = ranks
+        self._folder, self._ranks = folder, ranks
         os.makedirs(folder, exist_ok=True)
         self._held = _held(self._stem + ".lock", folder)
 
@@ -63,15 +69,38 @@ class Checkpoint:
         """Behind a training that has ended."""
         known = self._read() or []
         self._drop(self._curve)
+        self._drop(self._stem + _IDENTITY)
         for epoch in (len(known), len(known) - 1):
             self._drop(self._state(epoch))
         self._drop(self._stem + ".lock")
         self._held.close()
 
+    def another(self) -> str:
+        """Name the checkpoint of another training of this model, in this framework and with this
+        seed, that is most like this one, and what differs; "" where there is none."""
+        found = []
+        for name in sorted(os.listdir(self._folder)):
+            stem = name[: -len(_IDENTITY)]
+            path = os.path.join(self._folder, stem)
+            other = _json(path + _IDENTITY) if name.endswith(_IDENTITY) else None
+            epochs = len(_json(path + ".json") or ())
+            if path != self._stem and epochs and _kin(other) == _kin(self._identity):
+                found.append((differences(other, self._identity), epochs, stem))
+        if not found:
+            return ""
+        differ, epochs, stem = min(found, key=lambda one: len(one[0]))
+        more = f" and {len(differ) - _SHOWN} more" if len(differ) > _SHOWN else ""
+        return (
+            f"training begins anew: the checkpoint {stem}* behind epoch {epochs} in {self._folder} "
+            f"is of another training, with {', '.join(differ[:_SHOWN])}{more}. It is kept: remove "
+            "it if that training will not go on"
+        )
+
     def _write(self, curve: Curve) -> None:
-        with open(self._curve + ".part", "w", encoding="utf-8") as file:
-            json.dump(curve, file)
-        os.replace(self._curve + ".part", self._curve)
+        for path, content in ((self._stem + _IDENTITY, self._identity), (self._curve, curve)):
+            with open(path + ".part", "w", encoding="utf-8") as file:
+                json.dump(content, file)
+            os.replace(path + ".part", path)
 
     @property
     def _curve(self) -> str:
@@ -81,17 +110,41 @@ class Checkpoint:
         return f"{self._stem}-{epoch}"
 
     def _read(self) -> Optional[Curve]:
-        try:
-            with open(self._curve, encoding="utf-8") as file:
-                found: Curve = json.load(file)
-        except (OSError, ValueError):
-            return None
+        found: Optional[Curve] = _json(self._curve)
         return found
 
     @staticmethod
     def _drop(path: str) -> None:
         with contextlib.suppress(OSError):
             shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+
+
+def differences(there: Any, here: Any, name: str = "") -> List[str]:
+    """Each value in which two trainings differ, as ``threads 1 (here 2)``."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        both = sorted({*there, *here})
+        return [
+            text for key in both for text in differences(there.get(key), here.get(key), str(key))
+        ]
+    return [] if there == here else [f"{name} {there} (here {here})"]
+
+
+def _kin(identity: Any) -> Any:
+    """What trainings have in common of which one could be the other, changed; None for no one."""
+    try:
+        case = identity["case"]
+        return [case["framework"], case["model"], identity["seed"]]
+    except (KeyError, TypeError):
+        return None
+
+
+def _json(path: str) -> Any:
+    """The content of a file; None where there is none, or it is damaged."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return None
 
 
 def _held(path: str, folder: str) -> Any:

@@ -48,6 +48,10 @@ def train(
     if checkpoint:
         curve += checkpoint.load(adapter)
         context.fields["resumed_after"] = len(curve)
+        other = "" if curve or place.rank else checkpoint.another()
+        if other:
+            print(other, flush=True)
+            context.fields["other_checkpoint"] = other
         if curve and _one_is_done(adapter, is_done(curve[-1], recipe, place.rank)):
             return curve
     rate: Optional[float] = None

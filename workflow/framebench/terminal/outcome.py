@@ -17,7 +17,7 @@ _BYTES = 2**18
 class Outcome(NamedTuple):
     """``status`` and ``reason`` as the record has them; ``figure`` of the first ``metric`` with its
     ``unit``, None where it has none; ``wall_seconds`` of the process, None where it does not
-    say."""
+    say. ``note``: what else the run has to say."""
 
     status: str
     reason: str = ""
@@ -25,6 +25,7 @@ class Outcome(NamedTuple):
     unit: str = ""
     metric: str = ""
     wall_seconds: float | None = None
+    note: str = ""
 
 
 def outcome_of(path: Path) -> Outcome:
@@ -48,7 +49,14 @@ def outcome_of(path: Path) -> Outcome:
         printable(str(first.get("unit") or "")) if isinstance(first, dict) else "",
         printable(name),
         float(wall) if isinstance(wall, (int, float)) else None,
+        _note(record.get("ranks")),
     )
+
+
+def _note(ranks: Any) -> str:
+    first = ranks[0] if isinstance(ranks, list) and ranks else {}
+    text = first.get("other_checkpoint") if isinstance(first, dict) else None
+    return printable(text) if isinstance(text, str) else ""
 
 
 def end_of_log(path: Path | None) -> list[str]:

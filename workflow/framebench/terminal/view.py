@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from logging import LogRecord
 from typing import Any, NamedTuple, TextIO
 
+from ..config.precisions import EMULATED
 from ..plan.forecast import Forecast, Left
 from ..plan.tasks import name_of
 from . import words
@@ -162,13 +163,14 @@ class View:
             self._running.pop(number, None)
             self._done[awaited.kind] += 1
             self._failed += is_bad
-            is_ok = outcome.status == "ok"
+            is_ok = outcome.status == "ok" or outcome.reason.startswith(EMULATED)
             self._forecast.finish(awaited.task.name, seconds, now - self._start, is_ok)
             position = f"{self._done[awaited.kind]}/{self._total[awaited.kind]}"
             position += "+" * (self._may_grow and awaited.kind == "run")
         self._note(Finished(awaited, outcome.status, seconds, now - self._start))
         if self._screen and (is_bad or awaited.kind in _WITH_LINE):
             lines = [words.result(position, awaited.label, outcome, seconds)]
+            lines += [f"    {outcome.note}"] if outcome.note else []
             lines += end_of_log(awaited.log) if is_bad else []
             self._screen.say("\n".join(lines), "red" if is_bad else "")
         self._show(now)
