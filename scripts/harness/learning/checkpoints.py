@@ -78,13 +78,13 @@ class Checkpoint:
     def another(self) -> str:
         """Name the checkpoint of another training of this model, in this framework and with this
         seed, that is most like this one, and what differs; "" where there is none."""
-        found = []
+        kin, found = _kin(self._identity), []
         for name in sorted(os.listdir(self._folder)):
             stem = name[: -len(_IDENTITY)]
             path = os.path.join(self._folder, stem)
             other = _json(path + _IDENTITY) if name.endswith(_IDENTITY) else None
             epochs = len(_json(path + ".json") or ())
-            if path != self._stem and epochs and _kin(other) == _kin(self._identity):
+            if path != self._stem and epochs and kin and _kin(other) == kin:
                 found.append((differences(other, self._identity), epochs, stem))
         if not found:
             return ""
