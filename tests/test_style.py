@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
+#: Whose ``open`` opens no text file.
+NOT_TEXT = ("os", "Image", "gzip", "lzma", "tarfile", "zipfile")
 
 
 @pytest.mark.parametrize(
@@ -44,6 +47,41 @@ def test_no_package_registry_or_home_in_tracked_files() -> None:
         env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
     )
     assert listed.returncode == 1, f"found: {listed.stdout}{listed.stderr}"
+
+
+def test_text_has_an_encoding() -> None:
+    """A file, or what a program prints, is UTF-8 whatever the locale of whoever calls is."""
+    sources = [ROOT / "bootstrap", *(ROOT / "scripts").rglob("*.py")]
+    sources += (ROOT / "workflow").rglob("*.py")
+    found = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in sources
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and lacks_encoding(call)
+    ]
+    assert not found, 'these need encoding="utf-8": ' + ", ".join(found)
+
+
+def lacks_encoding(call: ast.Call) -> bool:
+    """Whether a call reads or writes text in the encoding of the locale. Opening without a mode is
+    taken for that if a path or nothing else is given."""
+    given = {one.arg: one.value for one in call.keywords}
+    if "encoding" in given or None in given:
+        return False
+    if isinstance(text := given.get("text"), ast.Constant) and text.value:
+        return True  # of subprocess
+    function = call.func
+    owner = function.value if isinstance(function, ast.Attribute) else None
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name in ("read_text", "write_text"):
+        return len(call.args) < (2 if name == "write_text" else 1)
+    place = {"open": 0 if owner else 1, "fdopen": 1, "NamedTemporaryFile": 0}.get(name)
+    if place is None or getattr(owner, "id", "") in NOT_TEXT or isinstance(owner, ast.Attribute):
+        return False
+    mode = given.get("mode") or (call.args[place] if len(call.args) > place else None)
+    if name == "NamedTemporaryFile" and mode is None:
+        return False
+    return "b" not in mode.value if isinstance(mode, ast.Constant) else mode is None
 
 
 def test_what_belongs_together_runs_in_one_process(request: pytest.FixtureRequest) -> None:

@@ -15,7 +15,9 @@ sys.path[:] = [os.path.dirname(_HERE), *_OTHERS]
 
 if __name__ == "__main__":
     from harness.launcher import main
+    from harness.messages.streams import accept_any_text
     from harness.processes.guard import adopt_orphans
 
+    accept_any_text()
     adopt_orphans()
     sys.exit(main(sys.argv[1:]))

@@ -64,7 +64,9 @@ def alone(place: Place) -> Place:
 def offer_to_the_kernel() -> None:
     """Where memory runs out all the same, the kernel is to kill this process, and what it starts,
     before any other on the machine."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+    with contextlib.suppress(OSError), open(
+        "/proc/self/oom_score_adj", "w", encoding="utf-8"
+    ) as file:
         file.write("1000")
 
 

@@ -13,10 +13,12 @@ sys.path[:] = [os.path.dirname(HERE)] + [e for e in sys.path if os.path.realpath
 
 
 def main() -> None:
+    from harness.messages.streams import accept_any_text
     from harness.request.declaration import read_model
 
     from reference.compute import reduced, write
 
+    accept_any_text()
     parser = argparse.ArgumentParser(prog="scripts/reference", description=main.__doc__)
     parser.add_argument("--model", required=True, type=Path, metavar="FACTS.json")
     parser.add_argument("--sequence-length", type=int, help="tokens, for models with sequences")

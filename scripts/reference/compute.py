@@ -134,9 +134,11 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
         expected["dropout_distance"] = _dropout_distance(
             model, {n: a.astype(np.float64) for n, a in weights.items()}, batches[0], with_dropout
         )
-        (partial / "facts-dropout.json").write_text(json.dumps(with_dropout, indent=1) + "\n")
-    (partial / "facts.json").write_text(json.dumps(without, indent=1) + "\n")
-    (partial / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
+        (partial / "facts-dropout.json").write_text(
+            json.dumps(with_dropout, indent=1) + "\n", encoding="utf-8"
+        )
+    (partial / "facts.json").write_text(json.dumps(without, indent=1) + "\n", encoding="utf-8")
+    (partial / "expected.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
     partial.rename(folder)
 
 

@@ -75,7 +75,7 @@ def test_a_cancelled_job_that_several_runs_share(slurm_project: OnCluster) -> No
     output = ended(workflow)
     before = slurm_project.project.records()
     assert 2 <= len(before) < 4, f"the other runs did not go on: {output}"
-    assert "A job failed: tables and report hold what there is. The same call again runs" in output
+    assert "; tables and report hold them: results/report.html" in output
     told = interruptions(slurm_project)
     assert len(told) == 4 - len(before), told
     assert {(one["job"], one["status"]) for one in told} == {(number, "CANCELLED")}

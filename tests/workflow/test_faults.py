@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pytest
 from harness.machine import cores
 
 from ..hog import hog
@@ -52,14 +54,39 @@ def test_kill_of_the_workflow(project: Project) -> None:
     assert_continues(project, project.records())
 
 
-def test_control_c(project: Project) -> None:
+@pytest.mark.parametrize(
+    ("number", "times", "to_all"),
+    [
+        (signal.SIGINT, 1, True),
+        (signal.SIGINT, 3, True),
+        (signal.SIGINT, 1, False),
+        (signal.SIGTERM, 2, False),
+        (signal.SIGHUP, 1, True),
+    ],
+)
+def test_a_signal_ends_the_call_with_a_report(
+    project: Project, number: signal.Signals, times: int, to_all: bool
+) -> None:
+    """``to_all``: the whole process group gets it, as by Ctrl-C in a terminal."""
     workflow = started_after_first_record(project)
-    os.killpg(workflow.pid, signal.SIGINT)
+    for _ in range(times):
+        (os.killpg if to_all else os.kill)(workflow.pid, number)
+        time.sleep(0.1)
     output, _ = workflow.communicate(timeout=600)
-    assert workflow.returncode != 0, output
-    assert not (project.folder / "results" / "report.html").exists(), "it does not end at once"
+    assert workflow.returncode == 128 + number, output
     project.assert_nothing_left()
-    assert_continues(project, project.records())
+    before = project.records()
+    assert len(before) == 1
+    assert repeats_in_the_summary(project) == ["1"], output
+    assert output.rstrip().splitlines()[-3:] == [
+        "Measured: 1 of 4 runs; tables and report hold them: results/report.html",
+        "Missing: 3 runs, 1 probe; interrupted: toy toy inference fp32 1n1g r1",
+        "To go on: snakemake --cores all",
+    ]
+    for noise in ("Traceback", "Error in rule", "CalledProcessError", "At least one job"):
+        assert noise not in output
+    if times == 3:
+        assert_continues(project, before)
 
 
 def test_kill_of_a_run(project: Project) -> None:
@@ -72,7 +99,11 @@ def test_kill_of_a_run(project: Project) -> None:
     project.assert_nothing_left()
     assert repeats_in_the_summary(project) == ["1", "2"], output
     assert "Interrupted" in (project.folder / "results" / "report.html").read_text()
-    assert "tables and report hold what there is. The same call again runs what" in output
+    assert output.rstrip().splitlines()[-3:] == [
+        "Measured: 3 of 4 runs; tables and report hold them: results/report.html",
+        "Missing: 1 run; interrupted: toy toy inference fp32 1n1g r1",
+        "To go on: snakemake --cores all",
+    ]
     assert_continues(project, project.records())
     assert project.all().returncode == 0
     assert repeats_in_the_summary(project) == ["2", "2"], "tables of fewer records were kept"
@@ -82,12 +113,18 @@ def test_kill_of_a_rank_is_recorded(project: Project) -> None:
     workflow = started_after_first_record(project)
     os.kill(project.pids("start_rank")[0], signal.SIGKILL)
     output, _ = workflow.communicate(timeout=600)
-    assert workflow.returncode == 0, output
+    assert workflow.returncode == 1, output
     assert project.statuses() == ["failed"] + ["ok"] * (RUNS - 1)
     failed = [text for text in project.records().values() if '"failed"' in text]
     assert "SIGKILL" in json.loads(failed[0])["reason"]
     assert "SIGKILL" in (project.folder / "results" / "report.html").read_text()
+    assert re.search(r"^Not measured: 1 of 4 runs \(1 failed\)\n  toy toy .*SIGKILL", output, re.M)
     project.assert_nothing_left()
+    again = project.all()
+    assert again.returncode == 1, "the records are the same, and the status another"
+    assert "Not measured: 1 of 4 runs (1 failed)" in again.stdout
+    assert project.run("--cores", "1", "report").returncode == 0, "of cached records"
+    assert project.all("retry=failed").returncode == 0
 
 
 def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) -> None:

@@ -136,7 +136,7 @@ def test_a_largest_batch_is_repeated_until_its_interval_is_narrow(project: Proje
 def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> None:
     project.write_suite(MAX)
     ran = project.all(toy="raise_from_batch=16")
-    assert ran.returncode == 0, ran.stdout
+    assert ran.returncode == 1, ran.stdout
     (result,) = found(project)
     assert (result["status"], result["metrics"]["largest_batch"]["value"]) == ("failed", None)
     assert "at batch 16: RuntimeError: the toy is too small" in result["reason"]
@@ -144,7 +144,9 @@ def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> Non
     assert (searched["largest_batch"], searched["status"]) == ("", "failed")
     (row,) = table(project, "summary")
     assert (row["status"], row["batch_per_device"], row["repeats"]) == ("failed", "16", "1")
-    assert "Nothing to be done" in project.all(toy="raise_from_batch=16").stdout
+    before = project.records()
+    assert project.all(toy="raise_from_batch=16").returncode == 1, "another status than before"
+    assert project.records() == before
 
     again = project.all("retry=failed")
     assert again.returncode == 0, again.stdout
@@ -159,7 +161,7 @@ def test_no_memory_for_the_smallest_batch_is_oom(project: Project) -> None:
     project.write_suite(MAX)
     limited(project, "24MiB")
     ran = project.all(toy="fill=16,sleep=0.05")
-    assert ran.returncode == 0, ran.stdout
+    assert ran.returncode == 1, ran.stdout
     assert [result["status"] for result in found(project)] == ["oom"]
     (row,) = table(project, "summary")
     assert (row["status"], row["batch_per_device"]) == ("oom", "2")

@@ -83,7 +83,7 @@ def test_a_module_that_does_not_load_is_no_measurement(
 ) -> None:
     project.configure(modules={"toy": ["base", "toy/3.0"]})
     ran = project.run("--cores", "all", *SDM, MODULEPATH=str(modules))
-    assert ran.returncode == 0, ran.stdout
+    assert ran.returncode == 1, ran.stdout
     found = project.parsed()
     assert [record["status"] for record in found] == ["failed"] * RUNS
     assert "module toy/3.0 was asked for; loaded are: base/1" in found[0]["reason"]

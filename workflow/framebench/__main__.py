@@ -12,6 +12,9 @@ sys.path[0] = str(Path(__file__).parent.parent)
 
 def main(arguments: list[str]) -> int:
     """The exit status."""
+    from framebench.files.text import accept_any_text
+
+    accept_any_text()
     # These run beside a benchmark: without the libraries that the other commands load, and on any
     # Python that the harness runs on, because in a container there is no other.
     if arguments[:1] == ["attempts"]:

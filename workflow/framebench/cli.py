@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
 from .archive import contents
-from .commands import reporting, sets, upkeep
+from .commands import exit_status, reporting, sets, upkeep
 from .comparison import gate
 from .config.arguments import facts, share
 from .config.validation import ConfigError
@@ -23,8 +24,17 @@ ORDERS = ("date", "commit", "version", "name")
 SOURCES = "folders of records or of published tables, or CSVs of runs"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run one command; the exit status is 1 with one clear message on stderr if it cannot."""
+def main(arguments: list[str]) -> int:
+    """Run one command and return the exit status (:func:`exit_status.leave`)."""
+    try:
+        status = _run(arguments)
+    except SystemExit as ended:  # argparse, behind its message or its help
+        status = int(ended.code or 0)
+    return exit_status.leave(arguments[0] if arguments else "", status)
+
+
+def _run(arguments: list[str]) -> int:
+    """Return 1, with one clear message on stderr, for a command that cannot do its work."""
     parser = argparse.ArgumentParser(
         prog="framebench",
         description=__doc__,
@@ -135,11 +145,13 @@ def main(arguments: list[str] | None = None) -> int:
         given.command(given)
     except gate.NotPassed as error:
         print(f"framebench: {error}", file=sys.stderr)
-        return gate.leave(error.status)
+        return error.status
     except (ConfigError, record_sets.RecordsError, reporting.Disagreement, sets.Faulty) as error:
         print(f"framebench: {error}", file=sys.stderr)
         return 1
     except OSError as error:
         print(f"framebench: cannot write: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return exit_status.SIGNAL_BASE + signal.SIGINT
     return 0

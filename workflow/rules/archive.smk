@@ -6,7 +6,9 @@ rule archive:
     params:
         framebench=driver.provisioning.driver,
         source=driver.tables.archive,
+        status=driver.tables.status,
     message:
         "Archive of the results"
     shell:
-        "{params.framebench:q} archive {params.source:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
+        " {params.framebench:q} archive {params.source:q}"

@@ -7,9 +7,9 @@ rule compare:
         framebench=driver.provisioning.driver,
         sides=driver.tables.sides,
         results=driver.tables.results,
-        status=driver.tables.verdict,
+        status=driver.tables.status,
     message:
         "Comparison of two sets of records"
     shell:
-        "FRAMEBENCH_STATUS_FILE={params.status:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
         " {params.framebench:q} compare {params.sides:q} --results {params.results:q}"

@@ -6,7 +6,9 @@ rule make_data:
     params:
         framebench=driver.provisioning.driver,
         words=driver.transfers.data,
+        status=driver.tables.status,
     message:
         "Images or tokens for input pipelines"
     shell:
-        "{params.framebench:q} make-data {params.words:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
+        " {params.framebench:q} make-data {params.words:q}"

@@ -31,7 +31,9 @@ rule clean_environments:
     params:
         framebench=driver.provisioning.framebench,
         leftovers=driver.provisioning.leftovers,
+        status=driver.tables.status,
     message:
         "Removing environments that no file makes any more"
     shell:
-        "{params.framebench:q} clean-environments {params.leftovers:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
+        " {params.framebench:q} clean-environments {params.leftovers:q}"

@@ -7,10 +7,12 @@ rule export:
         framebench=driver.provisioning.driver,
         words=driver.transfers.exported,
         results=driver.tables.results,
+        status=driver.tables.status,
     message:
         "Results for another tool"
     shell:
-        "{params.framebench:q} export {params.words:q} --results {params.results:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
+        " {params.framebench:q} export {params.words:q} --results {params.results:q}"
 
 
 rule import:
@@ -21,7 +23,9 @@ rule import:
         framebench=driver.provisioning.driver,
         words=driver.transfers.imported,
         results=driver.tables.results,
+        status=driver.tables.status,
     message:
         "Results of another tool"
     shell:
-        "{params.framebench:q} import {params.words:q} --results {params.results:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
+        " {params.framebench:q} import {params.words:q} --results {params.results:q}"

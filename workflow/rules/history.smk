@@ -7,7 +7,9 @@ rule history:
         framebench=driver.provisioning.driver,
         history=driver.tables.history,
         results=driver.tables.results,
+        status=driver.tables.status,
     message:
         "History of result sets"
     shell:
-        "{params.framebench:q} history {params.history:q} --results {params.results:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
+        " {params.framebench:q} history {params.history:q} --results {params.results:q}"

@@ -7,7 +7,9 @@ rule lint:
         framebench=driver.provisioning.driver,
         sources=driver.tables.linted,
         results=driver.tables.results,
+        status=driver.tables.status,
     message:
         "Checking {params.sources}"
     shell:
-        "{params.framebench:q} lint --sources {params.sources:q} --results {params.results:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
+        " {params.framebench:q} lint --sources {params.sources:q} --results {params.results:q}"

@@ -6,11 +6,12 @@ rule nodes:
     params:
         framebench=driver.provisioning.driver,
         words=driver.tables.judged,
-        status=driver.tables.verdict_of_nodes,
+        status=driver.tables.status,
     message:
         "Nodes, each against the others"
     shell:
-        "FRAMEBENCH_STATUS_FILE={params.status:q} {params.framebench:q} nodes {params.words:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
+        " {params.framebench:q} nodes {params.words:q}"
 
 
 # The same behind the runs of a suite that measures each node, where fail_on is given: in every
@@ -27,8 +28,9 @@ rule node_verdict:
     params:
         framebench=driver.provisioning.driver,
         words=driver.tables.judged_here,
-        status=driver.tables.verdict_of_nodes,
+        status=driver.tables.status,
     message:
         "Which nodes are named"
     shell:
-        "FRAMEBENCH_STATUS_FILE={params.status:q} {params.framebench:q} nodes {params.words:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
+        " {params.framebench:q} nodes {params.words:q}"

@@ -56,7 +56,9 @@ rule parity:
         framebench=driver.provisioning.driver,
         records=driver.tables.records,
         results=driver.tables.results,
+        status=driver.tables.status,
     message:
         "Certificates, tables and report"
     shell:
-        "{params.framebench:q} parity --records {params.records:q} --results {params.results:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
+        " {params.framebench:q} parity --records {params.records:q} --results {params.results:q}"

@@ -38,8 +38,18 @@ rule tables:
     message:
         "Tables and report from {params.records}"
     shell:
-        "{params.framebench:q} report --records {params.records:q} --results {params.results:q}"
+        "exec {params.framebench:q} report --records {params.records:q} --results {params.results:q}"
         " > {log:q}"
+
+
+# Made behind every run and table; the call then ends with a status that tells whether a run failed.
+rule outcome:
+    input:
+        rules.tables.output,
+    output:
+        touch(driver.tables.outcome),
+    message:
+        "All runs have a record"
 
 
 # From any set of records, with no benchmark among its inputs: nothing can be run by it.
@@ -53,8 +63,9 @@ rule report:
         framebench=driver.provisioning.driver,
         records=driver.tables.given,
         results=driver.tables.results,
+        status=driver.tables.status,
     message:
         "Tables and report from {params.records}"
     shell:
-        "{params.framebench:q} report --records {params.records:q} --results {params.results:q}"
-        " > {log:q}"
+        "FRAMEBENCH_STATUS_FILE={params.status:q} exec {params.framebench:q} report"
+        " --records {params.records:q} --results {params.results:q} > {log:q}"

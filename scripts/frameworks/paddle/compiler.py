@@ -37,6 +37,8 @@ def require_amp_training() -> None:
         stdout=subprocess.PIPE,  # where Paddle reports a signal
         stderr=subprocess.STDOUT,
         universal_newlines=True,
+        encoding="utf-8",
+        errors="replace",
     )
     if tried.returncode:
         raise Unsupported(

@@ -183,7 +183,12 @@ def run(files: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Dict[s
         f"--percentile_list={':'.join(map(str, PERCENTILES))}",
     ]  # fmt: skip
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        encoding="utf-8",
+        errors="replace",
     )
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()

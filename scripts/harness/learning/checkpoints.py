@@ -152,7 +152,7 @@ def _held(path: str, folder: str) -> Any:
     child inherits: a loader's worker that outlives a killed rank must not keep it. Raises
     :class:`Mismatch`."""
     while True:
-        file = open(path, "a")  # noqa: SIM115
+        file = open(path, "a", encoding="utf-8")  # noqa: SIM115
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -81,7 +81,7 @@ def variables(
 
 def check_preloaded(name: str, maps: str = "/proc/self/maps") -> str:
     """The path of the library ``name`` in this process. Raises Mismatch where it has none."""
-    with open(maps, errors="replace") as file:
+    with open(maps, errors="replace", encoding="utf-8") as file:
         paths = {
             path[0] for path in (line.rstrip("\n").split(None, 5)[5:] for line in file) if path
         }

@@ -32,7 +32,7 @@ def siblings(core: int) -> List[int]:
     """The logical cores that are threads of the same physical core, itself included."""
     path = f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list"
     try:
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             return parse_list(file.read())
     except (OSError, ValueError):
         return [core]
@@ -47,7 +47,7 @@ def by_numa_node(root: str = "/sys/devices/system/node") -> Dict[int, List[int]]
         return {}
     for name in sorted(names, key=lambda name: int(name[4:])):
         path = os.path.join(root, name, "cpulist")
-        with contextlib.suppress(OSError, ValueError), open(path) as file:
+        with contextlib.suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
             found[int(name[4:])] = parse_list(file.read())
     return found
 
@@ -171,7 +171,9 @@ def _local(address: str, root: str) -> List[int]:
     # nvidia-smi writes the domain with eight digits, the kernel with four.
     domain, _, rest = address.lower().partition(":")
     try:
-        with open(os.path.join(root, f"{domain[-4:]}:{rest}", "local_cpulist")) as file:
+        with open(
+            os.path.join(root, f"{domain[-4:]}:{rest}", "local_cpulist"), encoding="utf-8"
+        ) as file:
             return parse_list(file.read())
     except (OSError, ValueError):
         return []

@@ -75,7 +75,7 @@ def _address(text: str, family: int) -> str:
 
 def _speed(name: str) -> Optional[int]:
     try:
-        with open(f"/sys/class/net/{name}/speed") as file:
+        with open(f"/sys/class/net/{name}/speed", encoding="utf-8") as file:
             megabits = int(file.read())
     except (OSError, ValueError):
         return None

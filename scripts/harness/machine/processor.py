@@ -50,7 +50,7 @@ def _caches(folder: str) -> Dict[str, str]:
 
 
 def _line(path: str) -> str:
-    with open(path) as file:
+    with open(path, encoding="utf-8") as file:
         return file.read().strip()
 
 

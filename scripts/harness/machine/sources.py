@@ -46,6 +46,7 @@ def command_output(
             timeout=seconds,
             universal_newlines=True,
             errors="replace",
+            encoding="utf-8",
         )
     except (OSError, subprocess.SubprocessError):
         return None

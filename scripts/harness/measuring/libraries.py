@@ -37,7 +37,7 @@ _ISA = {
 def _mapped(maps: str) -> Set[str]:
     """Paths of the numeric libraries that a process has mapped."""
     found = set()
-    with contextlib.suppress(OSError), open(maps, errors="replace") as file:
+    with contextlib.suppress(OSError), open(maps, errors="replace", encoding="utf-8") as file:
         for line in file:
             path = line.rstrip("\n").split(None, 5)[5:]
             if path and _NUMERIC.match(os.path.basename(path[0])):

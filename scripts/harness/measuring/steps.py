@@ -35,7 +35,7 @@ def throughput(subject: Subject) -> Metric:
 def peak_host_memory() -> int:
     """Peak resident memory of this process in bytes."""
     try:
-        with open("/proc/self/status") as file:
+        with open("/proc/self/status", encoding="utf-8") as file:
             for line in file:
                 if line.startswith("VmHWM:"):
                     return int(line.split()[1]) * 1024

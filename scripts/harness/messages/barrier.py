@@ -21,7 +21,7 @@ class Barrier:
         """Return when all ranks have called it as often as this one. Raises OSError."""
         self._passed += 1
         prefix = f"barrier{self._passed}-"
-        with open(os.path.join(self._folder, f"{prefix}{self._rank}"), "x"):
+        with open(os.path.join(self._folder, f"{prefix}{self._rank}"), "x", encoding="utf-8"):
             pass
         while sum(name.startswith(prefix) for name in os.listdir(self._folder)) < self._ranks:
             time.sleep(_INTERVAL)

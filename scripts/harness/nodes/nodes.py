@@ -233,6 +233,8 @@ def _told(*command: str) -> str:
             stderr=subprocess.DEVNULL,
             timeout=10,
             universal_newlines=True,
+            encoding="utf-8",
+            errors="replace",
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return ""

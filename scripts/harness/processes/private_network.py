@@ -45,7 +45,12 @@ def private_network(addresses: Sequence[str]) -> Iterator[Network]:
     files: List[int] = []
     try:
         with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+            encoding="utf-8",
+            errors="replace",
         ) as maker:
             assert maker.stdout is not None
             answer = maker.stdout.readline().strip()
@@ -110,7 +115,7 @@ def _make(addresses: Sequence[str]) -> None:
             ("uid_map", f"{user} {user} 1"),
             ("gid_map", f"{group} {group} 1"),
         ):
-            with open(f"/proc/self/{name}", "w") as file:
+            with open(f"/proc/self/{name}", "w", encoding="utf-8") as file:
                 file.write(content)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         up = struct.pack("16sH22x", b"lo", _UP_AND_RUNNING)

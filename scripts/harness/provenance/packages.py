@@ -27,6 +27,8 @@ def search_path(environment: Mapping[str, str], folder: str) -> List[str]:
         stdout=subprocess.PIPE,
         check=True,
         universal_newlines=True,
+        encoding="utf-8",
+        errors="replace",
     )
     entries: List[str] = json.loads(answer.stdout.splitlines()[-1])
     return entries

@@ -86,7 +86,7 @@ class CpuMeter(Meter):
 
 
 def _number(path: str) -> float:
-    with open(path) as file:
+    with open(path, encoding="utf-8") as file:
         return float(file.read())
 
 

@@ -71,7 +71,7 @@ class _Energy:
     def __init__(self, folder: str) -> None:
         """Raises OSError or ValueError."""
         self._file = _File(os.path.join(folder, "energy_uj"))
-        with open(os.path.join(folder, "max_energy_range_uj")) as file:
+        with open(os.path.join(folder, "max_energy_range_uj"), encoding="utf-8") as file:
             self._range = float(file.read())
         self._last = 0.0
         self._wrapped = 0.0

@@ -20,7 +20,7 @@ from ..config.settings import Settings
 from ..config.validation import ConfigError, did_you_mean
 from ..environments.venvs import EnvironmentFile, read_environment_file
 from ..files import json_files
-from ..files.whole_files import write_whole
+from ..files.whole_files import write_together, write_whole
 from ..gate import command as gate
 from ..gate.decisions import FAULTY
 from ..gate.measuring import MeasuringFailed, without_traces
@@ -127,8 +127,8 @@ def go(bench: Bench, names: Sequence[str], asked: words.Asked) -> int:
 
 def _write(folder: Path, steps: dict[str, Step], lines: Sequence[str], asked: words.Asked) -> None:
     looked = [*steps.values()]
-    frames.write({words.TABLE: words.frame(looked)}, folder / "tables")
-    write_whole(folder / NOTE, words.note(lines, looked, asked))
+    files = frames.files({words.TABLE: words.frame(looked)}, folder / "tables")
+    write_together({**files, folder / NOTE: words.note(lines, looked, asked)})
 
 
 def _environment(name: str, settings: Settings, known: catalog.Catalog) -> EnvironmentFile:

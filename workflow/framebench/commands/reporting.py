@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .. import PROJECT
 from ..config import catalog
 from ..files import bounded, json_files, marked_block
-from ..files.whole_files import write_whole
+from ..files.whole_files import write_together, write_whole
 from ..records import parity, record_sets, searches
 from ..records.beside import assumptions, calls, interruptions
 from ..records.beside import node_health as kept_health
@@ -38,7 +38,7 @@ class Disagreement(Exception):
 
 def make_report(source: Path, results: Path) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``, and
-    print the summary. The fingerprint is written last: it vouches for all the rest."""
+    print the summary. The fingerprint comes last: it vouches for all the rest."""
     # pandas and Matplotlib take their time; other commands need neither.
     from ..audit import published
     from ..comparison import node_health
@@ -80,11 +80,8 @@ def make_report(source: Path, results: Path) -> None:
     if baseline:
         files[folder / node_health.BASELINE] = baseline
     files[folder / ARCHIVED] = record_links.named(files[page])
-    vouching = folder / FINGERPRINT
-    vouching.unlink(missing_ok=True)
-    for path, text in files.items():
-        write_whole(path, text)
-    write_whole(vouching, fingerprint(found, source, results) + "\n")
+    files[folder / FINGERPRINT] = fingerprint(found, source, results) + "\n"
+    write_together(files)
     if inputs.nodes:
         print("\n".join(node_health.lines(inputs.nodes)))
     print("\n".join(answers.lines(answers.of(tables), _last(found.runs, tables, provenance, page))))
@@ -215,10 +212,11 @@ def make_parity(source: Path, results: Path) -> None:
     certificates = parity.latest(found)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    rows = PARITY.rows(Inputs({}, certificates))
-    frames.write({PARITY: frames.frame(PARITY, rows)}, results / "tables")
     if source.is_dir() and record_sets.load(source).runs:
         make_report(source, results)
+    else:
+        rows = PARITY.rows(Inputs({}, certificates))
+        frames.write({PARITY: frames.frame(PARITY, rows)}, results / "tables")
     print(summary_text(certificates))
     print(f"certificates: {results / 'tables' / 'parity.csv'}")
     failed = sum(certificate.passed is False for certificate in certificates)

@@ -16,7 +16,7 @@ from ..archive import contents
 from ..comparison import gate
 from ..config.values import Source
 from ..files import bounded
-from ..files.whole_files import write_whole
+from ..files.whole_files import write_together, write_whole
 from ..records import record_sets, searches
 from ..records.beside import assumptions, calls
 from ..statistics import verdicts
@@ -42,9 +42,12 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
 
     threshold = fail_on or verdicts.THRESHOLD
     frame = compare.compare(grouped(base), grouped(candidate), threshold)
-    frames.write({compare.TABLE: frame}, results / "tables")
+    files = frames.files({compare.TABLE: frame}, results / "tables")
     page = results / "compare.html"
-    html_report.write_comparison(frame, page, str(base), str(candidate), threshold)
+    files[page] = html_report.render_comparison(
+        frame, results, str(base), str(candidate), threshold
+    )
+    write_together(files)
     print(compare.summary_text(frame))
     print(f"\ntable: {results / 'tables' / 'compare.csv'}\npage:  {page}")
     if fail_on is not None and len(open_cases := compare.undecided(frame, fail_on)):

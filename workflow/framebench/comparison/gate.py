@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -15,9 +14,6 @@ REGRESSION, LOST, NOTHING = 3, 4, 5
 NAMES = {REGRESSION: "regression", LOST: "lost case", NOTHING: "nothing comparable"}
 #: The same where nodes are judged.
 NODE_NAMES = {REGRESSION: "slow node", LOST: "failed node", NOTHING: "cannot tell"}
-#: Names the file that gets the status instead, where somebody reads it: Snakemake ends with 1 and
-#: with a report of its own for every job that fails.
-STATUS_FILE = "FRAMEBENCH_STATUS_FILE"
 #: Reasons of a case that only one side asked for.
 _ALONE = ("not in base", "not in candidate")
 
@@ -61,12 +57,3 @@ def check(frame: pd.DataFrame, fail_on: float | None) -> None:
             NOTHING,
             f"it can be told of none of {cases} cases whether it is more than {fail_on:.1%} slower",
         )
-
-
-def leave(status: int) -> int:
-    """The exit status to end with: ``status``, or 0 where it is left in a file."""
-    if path := os.environ.get(STATUS_FILE):
-        with open(path, "w") as file:
-            file.write(str(status))
-        return 0
-    return status

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..config.node_rules.superbench import TheirRules
-from ..files.whole_files import write_whole
+from ..files.whole_files import write_together
 from ..records import record_sets
 from ..records.beside import node_health
 from ..statistics.verdicts import BASELINE as BASELINE_SIDE
@@ -110,9 +110,8 @@ def make(source: Path, results: Path, fail_on: float | None) -> None:
     nodes, baseline = judged(grouping.group(found.runs, None), results)
     folder = results / "tables"
     inputs = Inputs({}, nodes=nodes)
-    frames.write({one: frames.frame(one, one.rows(inputs)) for one in TABLES}, folder)
-    if baseline:
-        write_whole(folder / BASELINE, baseline)
+    files = frames.files({one: frames.frame(one, one.rows(inputs)) for one in TABLES}, folder)
+    write_together({**files, **({folder / BASELINE: baseline} if baseline else {})})
     print("\n".join(lines(nodes)))
     print(f"table: {folder / 'nodes.csv'}\nbaseline of the healthy nodes: {folder / BASELINE}")
     check(nodes, fail_on)

@@ -98,7 +98,13 @@ def _asked(
     command = [sys.executable, str(root / "scripts" / "harness" / "describe.py")]
     command += [str(folder)] if folder else []
     asked = subprocess.run(
-        command, input=json.dumps({kind: texts}), capture_output=True, text=True, check=False
+        command,
+        input=json.dumps({kind: texts}),
+        capture_output=True,
+        text=True,
+        check=False,
+        encoding="utf-8",
+        errors="replace",
     )
     if asked.returncode:
         why = asked.stderr.strip().splitlines()[-1:]

@@ -101,7 +101,14 @@ def own_model(source: str, catalog: Catalog) -> OwnModel:
             f"a model of your own; for one of the project's: models={source}", repr(source)
         )
     command = [sys.executable, str(catalog.root / "scripts" / "harness" / "describe_model.py")]
-    asked = subprocess.run([*command, source], capture_output=True, text=True, check=True)
+    asked = subprocess.run(
+        [*command, source],
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
+        errors="replace",
+    )
     about: dict[str, Any] = json.loads(asked.stdout)
     if "found" in about:
         raise NotAllowed(about["allowed"], about["found"])

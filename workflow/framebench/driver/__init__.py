@@ -12,6 +12,7 @@ from ..config import catalog
 from ..config.catalog import Catalog
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError
+from ..files.text import accept_any_text
 from ..plan import plan_text, targets
 from . import call
 from .call import Call, refuse, warn
@@ -21,6 +22,7 @@ from .proofs import Comparisons, Peaks
 from .provisioning import Provisioning
 from .resources import Resources
 from .runs import Runs
+from .signals import StopSignals
 from .tables import Tables
 from .transfers import Transfers
 from .work import Work
@@ -37,8 +39,11 @@ class Driver:
     def __init__(self, workflow: Any, config: Mapping[str, Any], checkpoints: Any) -> None:
         self.snakemake = Snakemake(workflow)
         asked = Call.of(self.snakemake)
+        accept_any_text()
+        signals = StopSignals()
         if self.snakemake.is_main_process:
             asked.end_unread()
+            signals.watch()
         try:
             known = catalog.load_catalog(PROJECT)
             settings = _settings(config, known, self.snakemake)
@@ -55,7 +60,7 @@ class Driver:
         self.tables = Tables(self.work, asked)
         self.transfers = Transfers(self.work)
         self.handlers = Handlers(
-            self.work, self.resources, self.provisioning, self.tables, self.snakemake
+            self.work, self.resources, self.provisioning, self.tables, self.snakemake, signals
         )
         # Here, because where nothing is to be done no handler is called.
         for line in plan_text.left_as_they_are(self.work.plan) if asked.measures else ():

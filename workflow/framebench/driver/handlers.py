@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import os
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..comparison import gate
+from ..config.validation import ConfigError
 from ..files import bounded
-from ..plan import estimates, plan_text, side_by_side
+from ..plan import estimates, labels, plan_text, side_by_side
+from ..plan.planning import Plan
 from ..records.beside import calls, interruptions
+from ..records.record_sets import RecordsError
 from ..runs import partial, slurm, slurm_nodes
+from ..terminal import closing
+from ..terminal.closing import Failed
+from ..terminal.outcome import outcome_of
+from ..terminal.waiting import NOUNS
 from .call import refuse, warn
-from .internals import Job, Snakemake
+from .internals import Job, Snakemake, one_by_one
 from .outlook import Outlook
 from .provisioning import Provisioning
 from .resources import Resources
+from .signals import StopSignals
 from .tables import Tables
 from .work import Work, kind
 
@@ -32,17 +43,30 @@ class Handlers:
         provisioning: Provisioning,
         tables: Tables,
         snakemake: Snakemake,
+        signals: StopSignals,
     ) -> None:
         self._work, self._resources, self._tables = work, resources, tables
         self._provisioning, self._snakemake = provisioning, snakemake
         self._outlook = Outlook(work, snakemake, tables.report)
         self._started = time.time()
+        self._signals = signals
+        #: Whether runs, certificates or peaks are measured, and no last line was said yet.
+        self._measures = False
+        #: Whether the exit status is to say that a run failed.
+        self._judges = False
+        self._is_reported = False
+        self._interrupted: list[str] = []
 
     def start(self, log: Sequence[str]) -> None:
         """Prepare for measuring, where something is to be measured."""
         jobs = self._snakemake.jobs_to_run()
+        self._signals.watch(self._stop)
+        self._judges = any(self._tables.outcome in map(str, job.output) for job in jobs)
         if not any(kind(job.wildcards) for job in jobs):
             return
+        self._measures = True
+        # Where the call ends by an error of Snakemake's own, no handler is called.
+        atexit.register(self._close)
         plan = self._work.plan
         if plan.settings.cluster:
             self._prepare_cluster(log)
@@ -59,38 +83,110 @@ class Handlers:
             self._snakemake.select_among(self._startable)
 
     def success(self) -> None:
-        """Show the answers, where they are new, and end with the status of ``compare`` or
-        ``nodes``."""
+        """Show the answers, where they are new, and end with the status of a command that did not
+        end with 0, or with 1 where a run failed."""
         self._outlook.end()
-        target, status = self._tables.status()
-        if status:
-            names = gate.NODE_NAMES if target == "nodes" else gate.NAMES
-            # What is registered first comes last.
-            atexit.register(warn, f"{target}: {names[status]} ({status})")
+        self._measures = False
+        closing_lines, status = self._verdict()
+        # What is registered first comes last, below what Snakemake itself says when all is done.
+        atexit.register(_say, closing_lines)
         for summary in map(Path, (self._tables.summary, self._tables.reported)):
             if summary.exists() and summary.stat().st_mtime >= self._started:
-                # Below what Snakemake itself says when all is done.
-                atexit.register(print, f"\n{bounded.read_text(summary)}", end="", file=sys.stderr)
+                atexit.register(_say, ["", *bounded.read_text(summary).splitlines()])
         if status:
             raise SystemExit(status)
 
     def error(self, log: Sequence[str], made_by: Mapping[str, str]) -> None:
-        """Note which runs have left no record, and make tables and report of what there is.
-        ``made_by``: the command of each rule that makes these, by the rule's name."""
+        """Note which runs have left no record, make tables and report of what there is, and say how
+        to go on. ``made_by``: the command of each rule that makes these, by the rule's name."""
         if self._snakemake.is_dry_run:
             return
         self._outlook.end()
-        logged = _text_of(log)
+        if self._measures:
+            self._note_interruptions(log)
+            self._report(made_by)
+            self._close()
+        if self._signals.received or not self._snakemake.is_module:
+            raise SystemExit(self._signals.status or 1)
+
+    def _verdict(self) -> tuple[list[str], int]:
+        """Return the last lines and the exit status of a call whose jobs have all been done."""
+        if ended := self._tables.ended():
+            names = {"nodes": gate.NODE_NAMES, "compare": gate.NAMES}.get(ended.command, {})
+            named = names.get(ended.status)
+            return [f"{ended.command}: {named} ({ended.status})"] if named else [], ended.status
+        failed = self._failed() if self._judges else []
+        runs = len(self._work.plan.runs)
+        return closing.failures(failed, runs), int(bool(failed))
+
+    def _failed(self) -> list[Failed]:
+        plan = self._renewed()
+        named = labels.of(plan.cases)
+        runs = plan.settings.results / "runs"
+        return [
+            Failed(f"{named[run.case]} r{run.repeat}", run.status, reason)
+            for run in plan.runs
+            if closing.is_failure(run.status)
+            for reason in [outcome_of(runs / f"{run.name}.json").reason]
+        ]
+
+    def _renewed(self) -> Plan:
+        """Return the plan with all records that are there by now, or as it was where the records
+        cannot be read."""
+        try:
+            return self._work.renewed()
+        except (ConfigError, RecordsError, OSError) as error:
+            warn(str(error))
+            return self._work.plan
+
+    def _stop(self) -> None:
+        """End what runs: a signal asks for it."""
+        self._interrupted = [self._outlook.label(job) for job in self._measuring()]
+        self._outlook.stop()
+        self._snakemake.stop()
+
+    def _measuring(self) -> list[Job]:
+        running = one_by_one(self._snakemake.running_jobs())
+        return [job for job in running if kind(job.wildcards)]
+
+    def _note_interruptions(self, log: Sequence[str]) -> None:
         settings = self._work.plan.settings
         states = slurm.states if settings.cluster else None
         try:
-            interruptions.note(logged, settings.results, states)
+            interruptions.note(_text_of(log), settings.results, states)
         except OSError as error:
             warn(f"{error.filename}: {error.strerror}")
+
+    def _report(self, made_by: Mapping[str, str]) -> None:
+        """Make tables and report of what there is, where the call was to make them."""
         kept = {job.rule.name for job in self._snakemake.jobs_to_run()}
-        kept -= {job.rule.name for job in self._snakemake.failed_jobs()}
+        if not self._signals.received:
+            kept -= {job.rule.name for job in self._snakemake.failed_jobs()}
         commands = [command for rule, command in made_by.items() if rule in kept]
-        partial.make(self._provisioning.framebench, commands, logged, settings.results)
+        results = self._work.plan.settings.results
+        if commands and any((results / "runs").rglob("*.json")):
+            wait = self._signals.wait_for_report
+            self._is_reported = partial.make(self._provisioning.framebench, commands, results, wait)
+
+    def _close(self) -> None:
+        """Say, once, what was measured, what is missing and how to go on."""
+        if not self._measures:
+            return
+        self._measures = False
+        plan = self._renewed()
+        unfinished = self._snakemake.jobs_to_run()
+        missing = Counter(kind(job.wildcards) for job in unfinished)
+        missing["run"], missing["search"] = len(plan.pending), len(plan.unsearched)
+        begun = [job for job in self._snakemake.failed_jobs() if kind(job.wildcards)]
+        begun = [job for job in begun if not os.path.exists(str(job.output[0]))]
+        lines = closing.unfinished(
+            [run.status for run in plan.runs],
+            {name: missing[name] for name in NOUNS},
+            list(dict.fromkeys([*self._interrupted, *map(self._outlook.label, begun)])),
+            self._snakemake.command,
+            self._tables.report if self._is_reported else "",
+        )
+        _say(lines)
 
     def _prepare_cluster(self, log: Sequence[str]) -> None:
         results = self._work.plan.settings.results
@@ -127,6 +223,14 @@ class Handlers:
             rounds = (self._round(one) for one in job)
             return min((number for number in rounds if number is not None), default=None)
         return self._work.run(job.wildcards).repeat if kind(job.wildcards) == "run" else None
+
+
+def _say(lines: Iterable[str]) -> None:
+    """Print for whoever called; a terminal that is gone, or a full disk, stops nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in lines:
+            print(line, file=sys.stderr)
+        sys.stderr.flush()
 
 
 def _text_of(logs: Sequence[str]) -> str:

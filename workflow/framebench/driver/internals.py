@@ -11,10 +11,13 @@ import logging
 import queue
 import shlex
 import sys
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+
+from ..environments import children
 
 _Self = TypeVar("_Self")
 _Given = ParamSpec("_Given")
@@ -57,6 +60,7 @@ USED = {
     "dag.needrun_jobs": "which rules were to run, and which of them a failed job kept from it",
     "scheduler.failed": "see needrun_jobs",
     "scheduler.running": "on a cluster a round may wait for the one before",
+    "scheduler.exit_gracefully": "a signal starts no further job, and lets handlers run",
 }
 
 
@@ -249,13 +253,25 @@ class Snakemake:
 
     def failed_jobs(self) -> list[Job]:
         """Those of groups one by one."""
-        failed: Iterable[Job] = self._workflow.scheduler.failed
-        return [one for job in failed for one in (job if job.is_group() else [job])]
+        return one_by_one(self._workflow.scheduler.failed)
 
     def running_jobs(self) -> list[Job]:
         """Those that were handed to the executor and have not ended: on a cluster they wait in its
         queue, too."""
         return list(self._workflow.scheduler.running)
+
+    def stop(self) -> None:
+        """Start no further job and end those that run, from a signal handler: jobs on this machine
+        by a signal to their processes, all others as Snakemake does it. The handler of errors is
+        called then."""
+        if not self.runs_here:
+            raise KeyboardInterrupt
+        threading.Thread(target=self._end_jobs, daemon=True).start()
+
+    def _end_jobs(self) -> None:
+        # Not in the handler itself, which may have interrupted whoever holds the scheduler's lock.
+        self._workflow.scheduler.exit_gracefully()
+        children.end_descendants(self.running_jobs)
 
     def rest_between_jobs(self) -> None:
         """By default Snakemake looks at every waiting job again once a second, in case its limit of
@@ -272,6 +288,11 @@ class Snakemake:
             return select(startable(waiting), *others)
 
         self._workflow.scheduler._job_selector = selected
+
+
+def one_by_one(jobs: Iterable[Job]) -> list[Job]:
+    """The jobs of groups, and those that are in none."""
+    return [one for job in jobs for one in (job if job.is_group() else [job])]
 
 
 class _Handler(Protocol):

@@ -39,6 +39,16 @@ class Outlook:
         text = f"To do: {self._view.counts()}, {time_left(self._view.left)}"
         self._snakemake.send_view(self._view, text)
 
+    def stop(self) -> None:
+        """Expect that what runs ends without a result."""
+        if self._view:
+            self._view.stop()
+
+    def label(self, job: Job) -> str:
+        """What people call a job that measures."""
+        awaited = self._awaited(job)
+        return awaited.label if awaited else str(job)
+
     def end(self) -> None:
         """All is over: what follows is not the view's."""
         if self._view:

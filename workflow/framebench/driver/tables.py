@@ -9,6 +9,8 @@ from typing import IO
 
 from .. import PROJECT
 from ..archive import contents
+from ..commands import exit_status
+from ..commands.exit_status import Ended
 from ..commands.reporting import ARCHIVED, FINGERPRINT, fingerprint
 from ..config import values
 from ..config.validation import ConfigError
@@ -18,9 +20,10 @@ from ..plan.forecast import DAY
 from ..records import searches
 from ..records.beside import assumptions, interruptions, node_health
 from ..records.beside.assumptions import Assumptions
-from ..runs import allocations, certify, probes, slurm
+from ..runs import allocations, certify, partial, probes, slurm
 from ..runs.total import lines
 from ..tables import registry
+from ..terminal import closing
 from .call import Call, checked, refuse
 from .internals import Wildcards, for_rules
 from .work import Work
@@ -32,7 +35,8 @@ NEIGHBOURS = ("parity", "probes", searches.FOLDER, interruptions.FILE)
 class Tables:
     """``report``, ``archived``, ``fingerprint``: outputs; the second is the report for Snakemake's
     archive, which has no records that links could lead to. ``summary``, ``reported``: what the
-    targets ``all`` and ``report`` say at the end of the call."""
+    targets ``all`` and ``report`` say at the end of the call. ``outcome``: there when the exit
+    status of the call is known from the records."""
 
     def __init__(self, work: Work, call: Call) -> None:
         self._work = work
@@ -49,12 +53,13 @@ class Tables:
         self.summary = f"{work.results}/logs/tables.log"
         self.reported = f"{work.results}/logs/report.log"
         self.node_verdict = f"{work.results}/logs/node_verdict"
-        self._verdicts: dict[str, IO[str]] = {}
+        self.outcome = f"{work.results}/{partial.OUTCOME}"
+        self._statuses: IO[str] | None = None
         self._call = call
         if call.measures:
             self._keep_given()
             self._drop_stale_fingerprint()
-            self._drop_node_verdict()
+            self._drop_verdicts()
 
     @for_rules
     def results(self, wildcards: Wildcards) -> str:
@@ -96,21 +101,15 @@ class Tables:
         return ["--sets", *map(str, settings.sets), "--by", settings.by or "date"]
 
     @for_rules
-    def verdict(self, wildcards: Wildcards) -> str:
-        """The file in which the job of ``compare`` leaves its exit status: as a job that fails it
-        would be buried under Snakemake's own report, and Snakemake would end with 1 whatever it
-        is."""
-        return self._verdict_file("compare")
+    def status(self, wildcards: Wildcards) -> str:
+        """Return the file in which commands leave their exit status."""
+        if self._statuses is None:
+            self._statuses = NamedTemporaryFile("r", prefix="framebench-", encoding="utf-8")  # noqa: SIM115
+        return self._statuses.name
 
-    @for_rules
-    def verdict_of_nodes(self, wildcards: Wildcards) -> str:
-        """The same of ``nodes``."""
-        return self._verdict_file("nodes")
-
-    def status(self) -> tuple[str, int]:
-        """The target whose exit status is not 0, and that; "" and 0 where there is none."""
-        found = ((target, int(file.read() or 0)) for target, file in self._verdicts.items())
-        return next((one for one in found if one[1]), ("", 0))
+    def ended(self) -> Ended | None:
+        """Return the command that did not end with 0, None without any."""
+        return exit_status.read(Path(self._statuses.name)) if self._statuses else None
 
     @for_rules
     def judged(self, wildcards: Wildcards) -> list[str]:
@@ -176,12 +175,6 @@ class Tables:
         last = [*(self._work.advice() if total.seconds > DAY else ()), *lines(plan, total)]
         return "\n".join([plan_text.describe(plan) + further + refused, *last])
 
-    def _verdict_file(self, target: str) -> str:
-        if target not in self._verdicts:
-            file = NamedTemporaryFile("r", prefix="framebench-")  # noqa: SIM115
-            self._verdicts[target] = file
-        return self._verdicts[target].name
-
     def _judged(self, records: str) -> list[str]:
         words = ["--records", records, "--results", self._work.results]
         fail_on = self._work.plan.settings.fail_on
@@ -206,10 +199,12 @@ class Tables:
         except OSError as error:
             refuse(f"{error.filename}: {error.strerror}")
 
-    def _drop_node_verdict(self) -> None:
-        """So that the nodes are judged in this call, too."""
+    def _drop_verdicts(self) -> None:
+        """Have nodes judged in this call, too, and runs whose records are no figures."""
+        failed = any(closing.is_failure(run.status) for run in self._work.plan.runs)
         try:
-            Path(self.node_verdict).unlink(missing_ok=True)
+            for verdict in (self.node_verdict, *([self.outcome] if failed else [])):
+                Path(verdict).unlink(missing_ok=True)
         except OSError as error:
             refuse(f"{error.filename}: {error.strerror}")
 

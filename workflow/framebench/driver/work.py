@@ -17,7 +17,7 @@ from ..machine.local import Machine
 from ..plan import estimates, planning
 from ..plan.batch_searches import Search
 from ..plan.forecast import Left
-from ..plan.planning import PlannedRun
+from ..plan.planning import Plan, PlannedRun
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
 from ..runs import certify, probes, slurm, slurm_nodes, total
@@ -167,6 +167,10 @@ class Work:
         if self.plan.settings.cluster:
             estimates.tell(self.plan.settings.results, self.plan.expected)
         return runs
+
+    def renewed(self) -> Plan:
+        """Return the plan as the next call would make it. Raises ConfigError or RecordsError."""
+        return planning.renewed(self.plan, self.catalog, self._machine)
 
     def _state(self) -> str:
         runs = [(run.name, run.status) for run in [*self.plan.runs, *self.plan.reserve]]

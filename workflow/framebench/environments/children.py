@@ -7,10 +7,15 @@ import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: Seconds that a descendant may take to end when it is asked to.
+_PATIENCE = 30.0
 
 
 def end_on_signals() -> None:
@@ -18,11 +23,43 @@ def end_on_signals() -> None:
     its child."""
 
     def leave(number: int, frame: FrameType | None) -> None:
+        for other in _SIGNALS:  # a second one must not interrupt the cleaning up
+            signal.signal(other, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, leave)
+
+
+def end_descendants(busy: Callable[[], object]) -> None:
+    """Ask all descendants in this process's own group to end, each once, as a terminal does by
+    Ctrl-C, while ``busy``; those that are left after a while are killed."""
+    asked = dict[int, float]()
+    while busy():
+        now = time.monotonic()
+        for process in _descendants():
+            patient = now - asked.setdefault(process, now) < _PATIENCE
+            if asked[process] == now or not patient:
+                with contextlib.suppress(OSError):
+                    os.kill(process, signal.SIGTERM if patient else signal.SIGKILL)
+        time.sleep(0.05)
+
+
+def _descendants() -> list[int]:
+    """Process ids of the descendants of this process that are in its group."""
+    parents: dict[int, int] = {}
+    own, group = os.getpid(), os.getpgrp()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError, ValueError):  # it has ended meanwhile
+            fields = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()
+            if int(fields[2]) == group:
+                parents[int(name)] = int(fields[1])
+    found, new = set[int](), {own}
+    while new:
+        new = {process for process, parent in parents.items() if parent in new} - found
+        found |= new
+    return sorted(found)
 
 
 def run(
@@ -51,6 +88,8 @@ def run(
         text=True,
         process_group=0,
         preexec_fn=die_with_parent,
+        encoding="utf-8",
+        errors="replace",
     )
     try:
         out, err = process.communicate()

@@ -50,6 +50,8 @@ def compiled(
         capture_output=True,
         text=True,
         check=False,
+        encoding="utf-8",
+        errors="replace",
     )
     if ended.returncode:
         raise ConfigError(f"{what}: {ended.stderr.strip()}")

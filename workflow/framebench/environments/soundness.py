@@ -53,6 +53,7 @@ def interpreter_fault(python: str) -> str:
             errors="replace",
             timeout=_SECONDS,
             check=False,
+            encoding="utf-8",
         )
     except subprocess.TimeoutExpired:
         return f"it has not started within {_SECONDS} s"

@@ -71,7 +71,12 @@ def variables(settings: list[tuple[str, str]], indexes: Sequence[str] = ()) -> d
 def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
     """pip's merged settings; PIP_* variables win over files. E.g. ``("find-links", "/w")``."""
     listed = subprocess.run(
-        [python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
+        [python, "-m", "pip", "config", "list"],
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
+        errors="replace",
     )
     return parse_settings(listed.stdout)
 

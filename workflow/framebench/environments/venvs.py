@@ -154,7 +154,7 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
         "installed": soundness.installed(folder),
     }
     temporary = marker.with_suffix(".tmp")
-    temporary.write_text(json.dumps(facts, indent=1) + "\n")
+    temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     temporary.replace(marker)
 
 
@@ -214,5 +214,12 @@ def _candidates(version: str) -> Iterator[Path]:
 
 def _reports(python: Path) -> str:
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    answer = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        [python, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        encoding="utf-8",
+        errors="replace",
+    )
     return answer.stdout.strip() if answer.returncode == 0 else ""

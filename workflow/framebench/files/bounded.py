@@ -87,7 +87,9 @@ def open_to_read(path: str | Path) -> FileIO:
 def open_to_append(path: str | Path) -> TextIO:
     """Open a regular file to write at its end, made where it is missing; line ends are written as
     they are. Raises as :func:`read_bytes`."""
-    return open(_opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "a", newline="")
+    return open(
+        _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "a", newline="", encoding="utf-8"
+    )
 
 
 def check(path: str | Path) -> None:

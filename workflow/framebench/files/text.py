@@ -5,7 +5,9 @@ Standard library only: results of a run are read between two attempts of it, too
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 
 #: Control characters but tab and line feed (a terminal obeys them), the two that end a line
 #: elsewhere, those that turn the direction of writing, halves of a surrogate pair, which no
@@ -23,6 +25,13 @@ _FORMULA = re.compile(
     "[=+\\-@\uff1d\uff0b\uff0d\uff20\u2212\ufe62\ufe63\ufe66\ufe6b]"
 )
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+
+def accept_any_text() -> None:
+    """Write what the encoding of a terminal or batch system lacks as its escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def printable(text: str) -> str:

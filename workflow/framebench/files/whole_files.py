@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -14,17 +17,43 @@ def write_whole(target: Path, text: str) -> None:
 
 
 def write_whole_bytes(target: Path, content: bytes) -> None:
-    """The same of bytes."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    name = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}")
+    """Write ``content`` to ``target``, whole or not at all. Raises OSError."""
+    write_together({target: content})
+
+
+def write_together(files: Mapping[Path, str | bytes]) -> None:
+    """Write all files or none: everything is on the disk before the first one is replaced.
+
+    They are replaced in their order, so that the last one can vouch for the others. Raises OSError
+    for a target that cannot be written, and leaves the former files then.
+    """
+    written: dict[Path, Path] = {}
+    try:
+        for target, content in files.items():
+            if isinstance(content, str):
+                content = content.encode("utf-8", "backslashreplace")
+            if target.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            name = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}")
+            _write_new(name, content, written, target)
+        for target, name in list(written.items()):
+            os.replace(name, target)
+            del written[target]
+    finally:
+        for name in written.values():
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+
+
+def _write_new(name: Path, content: bytes, written: dict[Path, Path], target: Path) -> None:
     # Unlike tempfile's, with the access that the umask leaves to others.
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    written[target] = name
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+    except OSError as error:  # of a file that is open, the error does not name it
+        raise OSError(error.errno, error.strerror, str(target)) from error

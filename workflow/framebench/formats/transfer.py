@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import bounded, json_files
-from ..files.whole_files import write_whole, write_whole_bytes
+from ..files.whole_files import write_together, write_whole
 from ..records import record_sets, tidy_csv
 from ..records.record_sets import RecordsError
 from ..records.run import Run
@@ -54,8 +54,8 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
                 f"export: {path} is there and was not written by export, or was changed since; "
                 "allowed: a path where nothing is"
             )
-    write_whole_bytes(path, content)
-    write_whole(known, json.dumps({**ours, place: digest}, indent=1, sort_keys=True) + "\n")
+    noted = json.dumps({**ours, place: digest}, indent=1, sort_keys=True) + "\n"
+    write_together({path: content, known: noted})
     lost = [f"never in it: {form.lost}"] if form.lost else []
     return [*missing, *lost, f"{form.tool}: {path}"]
 

@@ -18,7 +18,7 @@ from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError
 from ..config.values import Source
 from ..config.yaml_files import read_mapping
-from ..files.whole_files import write_whole
+from ..files.whole_files import write_together, write_whole
 from ..records.run import RecordsError
 from ..tables import frames
 from ..tables.judged import grouped
@@ -110,10 +110,10 @@ def _gate(given: argparse.Namespace, asked: words.Asked) -> int:
     decided = decisions.decide(*found, given.fail_on)
     status = decisions.status(decided)
     frame = decisions.frame(decided, given.fail_on)
-    frames.write({decisions.TABLE: frame}, given.results / "tables")
-    note = words.note(decided, status, asked)
-    write_whole(given.results / JUNIT, words.junit(decided, asked))
-    write_whole(given.results / NOTE, note)
+    files = frames.files({decisions.TABLE: frame}, given.results / "tables")
+    files[given.results / JUNIT] = words.junit(decided, asked)
+    files[given.results / NOTE] = note = words.note(decided, status, asked)
+    write_together(files)
     print(f"\n{note}\nnote:  {given.results / NOTE}\ntable: {given.results}/tables/gate.csv")
     return status
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..files.whole_files import write_whole
+from ..files.whole_files import write_together
 from ..statistics import change_points
 from ..tables import frames
 from . import index, page, sources, trends
@@ -23,11 +23,12 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     points, changes = trends.points_frame(every), trends.changes_frame(every)
-    frames.write({CHANGES: changes}, results / "tables")
+    files = frames.files({CHANGES: changes}, results / "tables")
     # One row for each case of each set: what nobody reads as Markdown.
-    write_whole(results / "tables" / f"{POINTS.name}.csv", frames.csv_text(points))
+    files[results / "tables" / f"{POINTS.name}.csv"] = frames.csv_text(points)
     path = results / "history.html"
-    page.write(path, every, points, changes, by, problems)
+    files[path] = page.render(every, points, changes, by, problems)
+    write_together(files)
     print(f"{len(found)} sets, by {by}")
     print(trends.summary_text(every, changes))
     if any(len(one.places) > change_points.MOST for one in every):

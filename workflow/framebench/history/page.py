@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ import pandas as pd
 from ..cases.conditions import MODES
 from ..cases.names import topology_of
 from ..files.problem import Problem
-from ..files.whole_files import write_whole
 from ..report import html_report, html_tables, page_data
 from ..report.charts import trend_lines
 from ..report.charts.trend_lines import Level, Trend
@@ -29,18 +27,17 @@ MAX_PLOTS = 24
 MAX_PROBLEMS = 50
 
 
-def write(
-    path: Path,
+def render(
     every: Sequence[Series],
     points: pd.DataFrame,
     changes: pd.DataFrame,
     by: str,
     problems: Sequence[Problem],
-) -> None:
-    """Whole or not at all. Raises OSError where it cannot be written."""
+) -> str:
+    """Render the page of the series."""
     shown = [html_tables.of_frame(CHANGES, changes), html_tables.of_frame(POINTS, points)]
     look = Look(sorted({one.key.case.framework for one in every} - {""}))
-    html = html_report.template("history.html.j2").render(
+    return html_report.template("history.html.j2").render(
         **html_report.page_parts(),
         by=by,
         sets=len({one.source.path for series in every for one in series.measured}),
@@ -53,7 +50,6 @@ def write(
         problems=problems[:MAX_PROBLEMS],
         problems_left_out=max(0, len(problems) - MAX_PROBLEMS),
     )
-    write_whole(path, html)
 
 
 def plots(every: Sequence[Series]) -> list[Plot]:

@@ -93,7 +93,13 @@ def _gpus() -> tuple[int, list[str]]:
     if shutil.which("nvidia-smi") is None:
         return 0, []
     listed = subprocess.run(
-        ["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60, check=False
+        ["nvidia-smi", "-L"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        encoding="utf-8",
+        errors="replace",
     )
     lines = [line for line in listed.stdout.splitlines() if line.startswith("GPU ")]
     kinds = sorted({line.partition(": ")[2].partition(" (UUID")[0] for line in lines})

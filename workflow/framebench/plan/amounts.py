@@ -69,7 +69,13 @@ def _counted(texts: tuple[str, ...], root: Path) -> list[Amounts | Wrong | None]
         return []
     command = [sys.executable, str(root / "scripts" / "harness" / "describe_data.py")]
     told = subprocess.run(
-        command, input=f"[{','.join(texts)}]", capture_output=True, text=True, check=True
+        command,
+        input=f"[{','.join(texts)}]",
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
+        errors="replace",
     )
     return [_read(one) for one in json.loads(told.stdout)]
 

@@ -209,10 +209,7 @@ def make_plan(
 
 def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
     """The plan with the cases whose batch has been found since it was made, and their runs."""
-    cached = record_sets.load_results(plan.settings.results)
-    # What was to be tried again has been tried again.
-    settings = plan.settings.model_copy(update={"retry": frozenset()})
-    now = make_plan(settings, catalog, machine, cached)
+    now = renewed(plan, catalog, machine)
 
     def new(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
         return [run for run in runs if run.case not in plan.folders]
@@ -224,6 +221,14 @@ def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
         reserve=[*plan.reserve, *new(now.reserve)],
         searches=now.searches,
     )
+
+
+def renewed(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
+    """Make the plan again, of the records that are there by now."""
+    cached = record_sets.load_results(plan.settings.results)
+    # What was to be tried again has been tried again.
+    settings = plan.settings.model_copy(update={"retry": frozenset()})
+    return make_plan(settings, catalog, machine, cached)
 
 
 def software(case: Case, suite: Suite) -> str:

@@ -69,15 +69,15 @@ def write(
     write_whole(path, text)
 
 
-def write_comparison(
-    frame: pd.DataFrame, path: Path, base: str, candidate: str, threshold: float
-) -> None:
-    """The page of a comparison (see :func:`compare.compare`), whole or not at all. ``base`` and
-    ``candidate`` say where the two sets were."""
+def render_comparison(
+    frame: pd.DataFrame, folder: Path, base: str, candidate: str, threshold: float
+) -> str:
+    """Render the page of a comparison (see :func:`compare.compare`), which will lie in ``folder``.
+    ``base`` and ``candidate`` say where the two sets were."""
     counted = Counter(frame["verdict"])
     look = Look(sorted({*frame["framework"]} - {""}))
     shown = html_tables.of_frame(compare.TABLE, frame)
-    html = template("compare.html.j2").render(
+    return template("compare.html.j2").render(
         **page_parts(),
         base=base,
         candidate=candidate,
@@ -88,9 +88,8 @@ def write_comparison(
         data=page_data.of([shown], Links.none(), (), series_of(look)),
         marks=words_of([frame]),
         notes=compare.notes(frame),
-        report=_beside(path.parent, REPORT_PAGE),
+        report=_beside(folder, REPORT_PAGE),
     )
-    write_whole(path, html)
 
 
 def render(

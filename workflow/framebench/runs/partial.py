@@ -1,39 +1,35 @@
-"""Tables and report of what there is, after a call in which a job failed."""
+"""Tables and report of what there is, made behind a call that did not measure everything."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-#: What Snakemake logs when it is told to end: whoever does that does not want to wait.
-_STOPPED = ("Terminating processes on user request", "Will exit after finishing currently running")
+#: File in the results that says that each run of the call has a record, and that tables and report
+#: were made of them.
+OUTCOME = Path("logs", "outcome")
 
 
-def make(framebench: Sequence[str], commands: Sequence[str], log: str, results: Path) -> None:
-    """Run those ``commands`` of ours that a failed job kept from running, and say on stderr how to
-    get the rest. ``log``: what Snakemake has logged. Raises nothing: the failed job is what its
-    user must hear of."""
-    if not commands or any(words in log for words in _STOPPED):
-        return
-    again = "The same call again runs what is missing."
-    if not any((results / "runs").rglob("*.json")):
-        _say(f"There is no record yet, and so no report. {again}")
-        return
+def make(
+    framebench: Sequence[str],
+    commands: Sequence[str],
+    results: Path,
+    wait: Callable[[subprocess.Popen[bytes]], int],
+) -> bool:
+    """Run the ``commands`` that make tables and report, and return whether all have ended well.
+
+    Each has a process group of its own: a second Ctrl-C at the terminal does not reach it. ``wait``
+    returns the exit status of a process.
+    """
     for command in commands:
-        words = ["--records", f"{results}/runs", "--results", str(results)]
+        words = [command, "--records", f"{results}/runs", "--results", str(results)]
         try:
             # What follows must stand below what it prints.
-            status = subprocess.call([*framebench, command, *words], stdout=sys.stderr)
-        except (OSError, KeyboardInterrupt):
-            status = 1
-        if status:
-            how = f'snakemake report --config records="{results}/runs"'
-            _say(f"Tables and report could not be made. To try that alone: {how}")
-            return
-    _say(f"A job failed: tables and report hold what there is. {again}")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+            process = subprocess.Popen([*framebench, *words], stdout=sys.stderr, process_group=0)
+        except OSError:
+            return False
+        if wait(process):
+            return False
+    return True

@@ -98,7 +98,13 @@ def told(*command: str) -> str:
     """What a command of SLURM's prints. Raises SlurmError."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_SECONDS, check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise SlurmError(command[:1], str(error)) from error

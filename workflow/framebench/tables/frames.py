@@ -14,7 +14,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from ..files.text import no_formula
-from ..files.whole_files import write_whole
+from ..files.whole_files import write_together
 from . import latex, markdown, registry
 from .table import Inputs, Table
 
@@ -40,10 +40,9 @@ def frame(table: Table, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
 def write(tables: Mapping[Table, pd.DataFrame], folder: Path) -> None:
     """NAME.csv and NAME.md for each table in `folder`, NAME.tex of crosstabs.
 
-    Each file is complete or untouched. Raises OSError for a target that cannot be written.
+    All are written or none. Raises OSError for a target that cannot be written.
     """
-    for path, text in files(tables, folder).items():
-        write_whole(path, text)
+    write_together(files(tables, folder))
 
 
 def files(tables: Mapping[Table, pd.DataFrame], folder: Path, origin: str = "") -> dict[Path, str]:

@@ -58,6 +58,7 @@ class View:
         self._done: Counter[str] = Counter()
         self._failed = 0
         self._may_grow, self._here, self._note = may_grow, here, note
+        self._is_stopping = False
         self._running: dict[int, tuple[Awaited, float]] = {}
         self._start = time.time()
         self._screen: Screen | None = None
@@ -108,7 +109,7 @@ class View:
         if event == "job_finished":
             return self._ends(int(record.__dict__["job_id"]), record.created)
         if event == "job_error":
-            self._breaks(int(record.__dict__["jobid"]), record.created)
+            return self._breaks(int(record.__dict__["jobid"]), record.created)
         return event == "group_info"
 
     def close(self) -> None:
@@ -117,6 +118,10 @@ class View:
             self._screen.close()
 
     # The driver's side.
+
+    def stop(self) -> None:
+        """Expect that what runs is interrupted."""
+        self._is_stopping = True
 
     def end(self, send: Callable[[dict[str, Any]], None]) -> None:
         """Wait until all that Snakemake has said so far is shown, and take the status line away.
@@ -145,12 +150,20 @@ class View:
         self._over(number, awaited, started, now, outcome)
         return True
 
-    def _breaks(self, number: int, now: float) -> None:
-        """A job that Snakemake says of, behind this, that it has failed."""
+    def _breaks(self, number: int, now: float) -> bool:
+        """Show a job that failed, and return whether nothing is to be added: its log says why, but
+        for a job of a cluster, of which Snakemake knows more."""
         awaited, started = self._running.get(number, (None, now))
-        if awaited is not None:
-            reason = "ended without a record" if awaited.record else "see below"
-            self._over(number, awaited, started, now, Outcome("failed", reason))
+        if awaited is None:
+            return self._is_stopping
+        if self._is_stopping:
+            with self._lock:
+                self._running.pop(number)
+            self.say(f"{awaited.label} interrupted")
+            return True
+        reason = "ended without a record" if awaited.record else "see above or its log"
+        self._over(number, awaited, started, now, Outcome("failed", reason))
+        return self._here
 
     def _over(
         self, number: int, awaited: Awaited, started: float, now: float, outcome: Outcome

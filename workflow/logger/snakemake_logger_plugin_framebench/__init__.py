@@ -10,6 +10,7 @@ Dry runs, ``--verbose`` and ``--debug-dag`` are Snakemake's own text, all of it.
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import os
 import sys
@@ -21,6 +22,9 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 VIEW = "framebench_view"
 #: Events of Snakemake's own work. Results and the status line say what these would.
 _SILENT = frozenset({"run_info", "resources_info", "job_started", "job_finished", "progress"})
+#: How the text of a command begins that has ended by itself, behind a message of its own.
+_COMMAND = "RuleException:\nCalledProcessError in file "
+_TRACEBACK = "Traceback (most recent call last)"
 #: What Snakemake says besides on the way, by how it begins.
 _NOISE = (
     "Assuming unrestricted shared filesystem usage",
@@ -28,12 +32,18 @@ _NOISE = (
     "Conda environments: ignored",
     "DAG of jobs will be updated",
     "Elapsed time:",
+    "Exiting because a job execution failed",
     "Group jobs: inactive",
     "Handing over execution",
+    "Job failed, going on with independent jobs",
     "Select jobs to execute",
+    "Shutting down, this might take some time",
     "Singularity containers: ignored",
+    "Terminating processes on user request",
+    "Touching output file",
     "Updating checkpoint dependencies",
     "Using shell:",
+    "Will exit after finishing currently running jobs",
 )
 _RED, _PLAIN = "\033[31m", "\033[0m"
 
@@ -44,6 +54,8 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         asked = self.common_settings
         self._stream = sys.stdout if asked.stdout else sys.stderr
+        if isinstance(self._stream, io.TextIOWrapper):  # what an encoding lacks stops nothing
+            self._stream.reconfigure(errors="backslashreplace")
         self._all = bool(asked.dryrun or asked.verbose or asked.debug_dag)
         self._view: Any = None
         self._is_terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
@@ -86,9 +98,14 @@ class LogHandler(LogHandlerBase):
             if event == "job_info":
                 said = vars(record)
                 return str(said.get("rule_msg") or f"rule {said.get('rule_name')}")
+            message = record.getMessage()
+            if message.startswith((_COMMAND, *_NOISE)):
+                return ""
             if not event and record.levelno == logging.INFO:
-                text = record.getMessage()
-                return "" if text == "None" or text.startswith(_NOISE) else text
+                return "" if message == "None" else message
+            if hasattr(record, "exception") and _TRACEBACK in message:
+                last = message.strip().splitlines()[-1]
+                return f"framebench: Snakemake has ended with {last} (--verbose says where)"
         text = self.format(record)
         return "" if text == "None" else text
 

@@ -30,6 +30,8 @@ def library(source: str, name: str) -> ctypes.CDLL:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             universal_newlines=True,
+            encoding="utf-8",
+            errors="replace",
         )
         if done.returncode:
             why = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[0]

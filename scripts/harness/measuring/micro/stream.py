@@ -111,7 +111,7 @@ def largest_cache() -> int:
 
 
 def _read(path: str) -> str:
-    with open(path) as file:
+    with open(path, encoding="utf-8") as file:
         return file.read().strip()
 
 

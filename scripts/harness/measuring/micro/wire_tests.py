@@ -196,7 +196,12 @@ def _iperf3_server(host: str) -> Iterator[Tuple[Any, int]]:
         PROGRAM, "--server", "--one-off", "--bind", host, "--port", str(port), "--forceflush",
     ]  # fmt: skip
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+        encoding="utf-8",
+        errors="replace",
     )
     try:
         said = ""
@@ -219,7 +224,7 @@ def _finished(command: Sequence[str], seconds: float) -> str:
         done = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
             timeout=seconds,
-        )  # fmt: skip
+        encoding="utf-8", errors="replace")  # fmt: skip
     except subprocess.TimeoutExpired:
         raise Mismatch(f"iperf3 took more than {seconds:g} s") from None
     return done.stdout

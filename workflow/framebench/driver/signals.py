@@ -1,0 +1,77 @@
+"""Signals that ask the call to end: its runs end with it, and what was measured is reported."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from subprocess import Popen
+from types import FrameType
+
+from ..commands.exit_status import SIGNAL_BASE
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: Signals within so many seconds of the first one are taken for the same request: a terminal and a
+#: program that watches the call may both send one.
+_SAME_REQUEST = 5.0
+
+
+class StopSignals:
+    """The first signal that asks this call to end. Signals that were ignored when it started, as
+    under ``nohup``, stay ignored."""
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        self._received_at = 0.0
+        self._stop: Callable[[], None] | None = None
+        self._reporting: Popen[bytes] | None = None
+        self._terminals = [number for number in (1, 2) if os.isatty(number)]
+
+    @property
+    def status(self) -> int:
+        """The exit status of a call that was asked to end."""
+        return SIGNAL_BASE + self.received if self.received else 0
+
+    def watch(self, stop: Callable[[], None] | None = None) -> None:
+        """Call ``stop`` at the first signal, or end at once where there is nothing to stop."""
+        self._stop = stop
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in _SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._receive)
+
+    def wait_for_report(self, process: Popen[bytes]) -> int:
+        """Return the exit status of a process that makes the report. A signal that comes later than
+        those of the first request ends it."""
+        self._reporting = process
+        try:
+            return process.wait()
+        finally:
+            self._reporting = None
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.received:
+            if self._reporting and time.monotonic() - self._received_at > _SAME_REQUEST:
+                self._reporting.terminate()
+            return
+        self.received, self._received_at = signal.Signals(number), time.monotonic()
+        if self.received is signal.SIGHUP:
+            self._leave_terminal()
+        if self._stop:
+            self._stop()
+            return
+        with contextlib.suppress(OSError):
+            text = f"\nframebench: ended by {self.received.name} before anything was started\n"
+            os.write(2, text.encode())
+        raise SystemExit(self.status)
+
+    def _leave_terminal(self) -> None:
+        """A terminal that has hung up takes no more output, which must not stop the report."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for number in self._terminals:
+            os.dup2(nowhere, number)
+        os.close(nowhere)

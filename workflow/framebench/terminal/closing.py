@@ -1,0 +1,87 @@
+"""The last lines of a call that did not measure everything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ..config.statuses import FAILURES, OK
+from .waiting import count_of
+
+#: Statuses of a run that count as measured: a framework that lacks a feature is a result.
+AS_EXPECTED = (OK, "unsupported")
+#: Runs that are named; the report has them all.
+_MOST = 3
+
+
+class Failed(NamedTuple):
+    """A run whose record has a status that is neither ok nor unsupported."""
+
+    label: str
+    status: str
+    reason: str
+
+
+def is_failure(status: str) -> bool:
+    """Return whether a run with this status makes the call end with 1."""
+    return status not in ("", *AS_EXPECTED)
+
+
+def failures(failed: Sequence[Failed], runs: int) -> list[str]:
+    """Name the runs that failed, of all ``runs`` of the suite; [] without any."""
+    if not failed:
+        return []
+    named = [f"  {one.label}: {one.status}: {' '.join(one.reason.split())}" for one in failed]
+    more = len(named) - _MOST
+    counted = _counted(one.status for one in failed)
+    return [
+        f"Not measured: {len(failed)} of {count_of(runs, 'run')} ({counted})",
+        *named[:_MOST],
+        *([f"  and {more} more, see the report"] if more > 0 else []),
+        "They count as done. To run them again: the same call with --config retry="
+        + ",".join(dict.fromkeys(one.status for one in failed)),
+    ]
+
+
+def unfinished(
+    statuses: Sequence[str],
+    missing: Mapping[str, int],
+    interrupted: Sequence[str],
+    command: str,
+    report: str,
+) -> list[str]:
+    """Say in three lines what was measured, what is missing and which command goes on.
+
+    Parameters
+    ----------
+    statuses
+        Status of every run of the suite, "" of those without a record.
+    missing
+        Number of jobs that were not done, by kind.
+    interrupted
+        Labels of runs that were begun and left no record.
+    command
+        This call, quoted for a shell.
+    report
+        Where tables and report are; "" where there are none.
+    """
+    done = [status for status in statuses if status]
+    failed = _counted(status for status in done if is_failure(status))
+    where = f"; tables and report hold them: {report}" if report and done else ""
+    counts = [count_of(number, kind) for kind, number in missing.items() if number]
+    begun = ", ".join(interrupted[:_MOST])
+    begun += f" and {len(interrupted) - _MOST} more" if len(interrupted) > _MOST else ""
+    return [
+        f"Measured: {len(done)} of {count_of(len(statuses), 'run')}"
+        + (f" ({failed})" if failed else "")
+        + where,
+        f"Missing: {', '.join(counts) or 'no run'}" + (f"; interrupted: {begun}" if begun else ""),
+        f"To go on: {command}",
+    ]
+
+
+def _counted(statuses: Iterable[str]) -> str:
+    """``2 failed, 1 timed out``."""
+    counts = Counter(statuses)
+    return ", ".join(f"{counts[name]} {one.told}" for name, one in FAILURES.items() if counts[name])
