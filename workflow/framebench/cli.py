@@ -150,7 +150,8 @@ def _run(arguments: list[str]) -> int:
         print(f"framebench: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"framebench: cannot write: {error}", file=sys.stderr)
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"framebench: cannot write: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return exit_status.SIGNAL_BASE + signal.SIGINT
