@@ -41,12 +41,14 @@ def listening() -> List[str]:
     """Return ``address:port`` of each TCP socket at which this process or one that it started
     listens, as the kernel tells."""
     own = _sockets(os.getpid())
-    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as file:
+    with contextlib.suppress(OSError), open(
+        f"/proc/self/task/{os.getpid()}/children", encoding="utf-8"
+    ) as file:
         for child in file.read().split():
             own |= _sockets(int(child))
     found = set()
     for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
-        with contextlib.suppress(OSError), open(f"/proc/self/net/{name}") as file:
+        with contextlib.suppress(OSError), open(f"/proc/self/net/{name}", encoding="utf-8") as file:
             for words in map(str.split, file.readlines()[1:]):
                 if words[3] == _LISTENS and words[9] in own:
                     host, _, port = words[1].partition(":")
