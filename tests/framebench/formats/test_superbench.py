@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.formats import registry
+from framebench.formats import registry, transfer
+from framebench.formats.format import Results
+from framebench.formats.names import names_of
 from framebench.formats.source import Source
+from framebench.records import record_sets
 from framebench.records.run import Run
+from framebench.tables import grouping
 from framebench.tables.nodes.figures import name_of
 
 from ...conftest import ROOT
@@ -24,6 +28,7 @@ DOCUMENTED = [
 
 def read(folder: Path, *nodes: dict[str, Any]) -> tuple[list[Run], Source]:
     file = folder / "results-summary.jsonl"
+    folder.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(node) + "\n" for node in nodes))
     source, reader = Source(file), registry.reader("superbench").read
     assert reader
@@ -124,3 +129,57 @@ def test_a_return_code_and_a_negative_time_are_failures(tmp_path: Path) -> None:
     status, figure, reason = told["cudnn-function/name_conv_time"]
     assert (status, figure) == ("failed", None)
     assert "-1" in reason
+
+
+def test_the_file_of_one_node_has_the_name_of_its_folder(tmp_path: Path) -> None:
+    file = tmp_path / "node-c" / "results-summary.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"mem-bw/h2d_bw:0": 25.5, "mem-bw/return_code": 0}, indent=2))
+    transfer.import_files("superbench", file, {}, tmp_path / "set")
+    runs = record_sets.load(tmp_path / "set" / "runs").runs
+    assert {run.conditions.node for run in runs} == {"node-c"}
+    assert sorted(run.figure or 0.0 for run in runs) == [0.0, 25.5]
+
+
+def test_several_runs_in_a_folder_are_repeats_of_each_node(tmp_path: Path) -> None:
+    for run, bandwidth in enumerate((25.5, 26.5)):
+        read(folder := tmp_path / f"outputs/{run}", {"node": "a", "mem-bw/h2d_bw:0": bandwidth})
+        assert folder.is_dir()
+    transfer.import_files("superbench", tmp_path / "outputs", {}, tmp_path / "set")
+    runs = record_sets.load(tmp_path / "set" / "runs").runs
+    assert sorted((run.repeat, run.figure) for run in runs) == [(1, 25.5), (2, 26.5)]
+    assert len({run.key for run in runs}) == 1
+
+
+def test_value_and_unit_stay_in_every_export(tmp_path: Path) -> None:
+    """Of a format that cannot hold a figure, the figure is named."""
+    figures = {
+        "hipblaslt-gemm/fp16_1_64_64_64_flops:0": (512.5, "TFLOP/s"),
+        "gemm-flops/int8_tc_iops:0": (5701.0, "GIOP/s"),
+        "cpu-memory-bw-latency/mem_bandwidth_matrix_numa_0_0_lat": (98.75, "ns"),
+        "nccl-bw/allreduce_8_time:0": (31.5, "us"),
+        "cpu-stream/copy_throughput": (3125.0, "MB/s"),
+    }
+    values = {key: value for key, (value, _) in figures.items()}
+    file = tmp_path / "results-summary.jsonl"
+    file.write_text(json.dumps({"node": "n", **values}) + "\n")
+    transfer.import_files("superbench", file, {}, tmp_path / "set")
+    cases = grouping.group(record_sets.load(tmp_path / "set" / "runs").runs, None)
+    results = Results(tuple(cases.values()), names_of(cases))
+    microseconds = {"ns": 1e-3, "us": 1.0}
+    for name in ("bencher", "csv", "github-action-benchmark", "github-action-benchmark-smaller",
+                 "google-benchmark", "junit", "latex", "mllog", "openmetrics", "pyperf",
+                 "superbench"):  # fmt: skip
+        write = registry.writer(name).write
+        assert write
+        one = write(results)
+        lines = str(one.content).splitlines()
+        for key, (value, unit) in figures.items():
+            metric = key.partition("/")[2].partition(":")[0]
+            if any(metric in said for said in one.left_out):
+                continue
+            text, whole = f"{value:g}", "\n".join(lines)
+            if name == "google-benchmark":
+                text, unit = f'"real_time": {value * microseconds[unit]!r}', '"time_unit": "us"'
+            assert text in whole, (name, key)
+            assert unit in whole or name == "superbench", (name, key)

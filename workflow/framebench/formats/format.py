@@ -44,9 +44,10 @@ class Written:
 @dataclass(frozen=True)
 class Format:
     """``suffix``: of the files that are written; ``others``: of further files that are read, in a
-    folder. ``tool``: whose it is, in words. ``marks``: what becomes of quality flags when results
-    are written in it; ``lost``: what it has no place for. ``taken`` and ``not_taken``: which
-    figures of a file are read; ``missing``: what its files do not say of a case.
+    folder. ``tool``: whose it is, in words. ``holds``: what of results is written in it;
+    ``marks``: what becomes of quality flags; ``lost``: what it has no place for. ``taken`` and
+    ``not_taken``: which figures of a file are read; ``missing``: what its files do not say of
+    a case.
 
     ``write`` raises OSError where a library is missing; ``read`` raises Refused."""
 
@@ -55,6 +56,7 @@ class Format:
     tool: str
     write: Callable[[Results], Written] | None = None
     read: Callable[[Source], Iterable[Figure]] | None = None
+    holds: str = ""
     marks: str = ""
     lost: str = ""
     taken: str = ""

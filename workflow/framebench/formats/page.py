@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .format import Format
 from .registry import known
 
-OUT = ("format", "file", "what it is", "marks", "not in it")
+OUT = ("format", "file", "what it is", "in it", "marks", "not in it")
 IN = ("format", "file", "what it is", "taken", "not taken", "what its files do not say")
 
 
@@ -15,7 +15,7 @@ def text() -> str:
     """Both tables, each behind its heading."""
     forms = known().values()
     out = [
-        (f"`{one.name}`", f"`{one.suffix}`", one.tool, one.marks, one.lost)
+        (f"`{one.name}`", f"`{one.suffix}`", one.tool, one.holds, one.marks, one.lost)
         for one in forms
         if one.write
     ]

@@ -39,6 +39,7 @@ FORMATS = [
         ".json",
         "Bencher Metric Format",
         write=write,
+        holds="median and interval of each figure, with its unit in the name of the measure",
         marks=f"the name of the benchmark ends with `{IGNORED}`: kept, no alert",
         lost="which marks; repeats; the direction, which thresholds on the server have",
     )

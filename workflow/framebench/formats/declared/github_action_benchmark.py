@@ -39,6 +39,7 @@ def _format(name: str, better: str) -> Format:
         ".json",
         f"github-action-benchmark, tool {TOOLS[better]}",
         write=writer,
+        holds="median, unit and interval of each figure; remarks in `extra`",
         marks="text in `extra`",
         lost=f"figures of which not {better} is better; single repeats",
     )

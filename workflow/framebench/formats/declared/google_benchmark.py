@@ -194,6 +194,8 @@ FORMATS = [
         "google-benchmark JSON",
         write=write,
         read=read,
+        holds="each repeat: the time of a step, or a time of another kind, in us; the rate of "
+        "steps",
         marks="text in `label`",
         lost="failed repeats; figures of other kinds that are no time; `cpu_time` repeats "
         "`real_time`, because compare.py needs it and it is not measured",

@@ -35,6 +35,7 @@ FORMATS = [
         ".tex",
         "LaTeX table (booktabs, longtable)",
         write=write,
+        holds="a row for each figure: median, interval, unit, repeats",
         marks="column `marks`",
         lost="single repeats; digits behind the fourth; why a case has no figure (its status "
         "stands there)",

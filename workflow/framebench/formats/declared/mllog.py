@@ -27,7 +27,7 @@ def write(results: Results) -> Written:
     for case in results.cases:
         for run in case.runs:
             if run.started is None or run.wall_seconds is None:
-                name = f"{results.name(case)}: repeat {run.repeat}"
+                name = f"{results.name(case)}: {case.key.metric}: repeat {run.repeat}"
                 left_out.append(f"{name}: when it was started and ended is not known")
                 continue
             lines += _events(results.name(case), case, run, run.started, run.wall_seconds)
@@ -247,6 +247,7 @@ FORMATS = [
         others=(".txt", ".out"),
         write=write,
         read=read,
+        holds="each repeat: when it started and ended, and its figure as `tracked_stats`",
         marks="metadata `marks` of `tracked_stats`",
         lost="runs of which it is not known when they were started; it is no log that MLPerf's "
         "compliance checker accepts as a submission",

@@ -95,6 +95,8 @@ FORMATS = [
         ".txt",
         "OpenMetrics text",
         write=write,
+        holds="a gauge for each median and each end of its interval, with the unit in its name "
+        "and as a label; repeats by status",
         marks="a gauge `framebench_mark` for each, with the labels of the figure",
         lost="single repeats; reasons of what failed (how many did is a gauge)",
     )

@@ -34,6 +34,7 @@ FORMATS = [
         ".parquet",
         "Parquet (needs fastparquet or pyarrow)",
         write=write,
+        holds="as csv",
         marks="column `marks`",
         lost="as csv",
     )

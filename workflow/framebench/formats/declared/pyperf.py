@@ -140,6 +140,7 @@ FORMATS = [
         "pyperf JSON",
         write=write,
         read=read,
+        holds="each repeat of steps: the seconds of each step",
         marks="text in the metadata `framebench_marks` of each run",
         lost="failed repeats; other kinds than steps; where the step times of a run are not known, "
         "it has its mean step as its only value",

@@ -68,6 +68,7 @@ class _Summary:
         lines = [
             json.dumps({"node": node, **found}, ensure_ascii=False) + "\n"
             for node, found in sorted(self._nodes.items())
+            if found
         ]
         return Written("".join(lines), self._left_out, not lines)
 
@@ -168,7 +169,7 @@ class _Summary:
 
 def read(source: Source) -> Iterator[rows.Figure]:
     nodes: dict[str, int] = {}
-    for line, found in source.objects():
+    for line, found in _objects(source):
         node = found.get("node")
         if not isinstance(node, str):
             source.refuse(
@@ -180,6 +181,15 @@ def read(source: Source) -> Iterator[rows.Figure]:
         for key, value in found.items():
             if key != "node":
                 yield from _figure(source, node, key, value, line)
+
+
+def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the object of each node, with its line. SuperBench also writes one file for a node,
+    results-summary.json, into a folder of the node's name."""
+    if source.path.suffix != ".json":
+        yield from source.objects()
+        return
+    yield 1, {"node": source.path.absolute().parent.name, **source.json(constants=True)}
 
 
 def _figure(source: Source, node: str, key: str, value: Any, line: int) -> Iterator[rows.Figure]:
@@ -230,6 +240,9 @@ FORMATS = [
         "SuperBench results-summary.jsonl",
         write=write,
         read=read,
+        holds="each repeat: time and rate of a step, of inference their percentiles, micro- "
+        "benchmarks that SuperBench has too, in its units; imported figures of SuperBench "
+        "as they were; a line for each node; return codes",
         marks="the annotation of the benchmark begins with `marked:`",
         lost="throughput of all devices: SuperBench's is the mean of the rates of the steps per "
         "device, and so is this; metrics that SuperBench does not have; repeats without step "

@@ -86,6 +86,7 @@ FORMATS = [
         ".svg",
         "SVG drawing",
         write=write,
+        holds="each repeat and the interval of each figure, with its unit",
         marks="in brackets behind the name",
         lost="why a case has no figure (its status stands there)",
     )

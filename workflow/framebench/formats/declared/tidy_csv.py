@@ -31,6 +31,7 @@ FORMATS = [
         "table of runs",
         write=write,
         read=read,
+        holds="each repeat of each figure, with case, conditions, status and reason",
         marks="column `marks`; *few* and *noisy* follow from the repeats again",
         lost="step times, memory, energy, hardware and everything else of a record but its figures",
         taken="every row",
