@@ -13,12 +13,13 @@ do not.
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Sequence
 
 #: Begins the reason of what was not measured because this CPU would emulate it.
 EMULATED = "emulated: "
+
+from harness import bounded
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "precisions")
 
@@ -86,6 +87,5 @@ def emulated(name: str, instruction_sets: Collection[str]) -> str:
 
 
 def _read(name: str) -> Dict[str, Any]:
-    with open(os.path.join(FOLDER, f"{name}.json"), encoding="utf-8") as file:
-        declared: Dict[str, Any] = json.load(file)
+    declared: Dict[str, Any] = bounded.read_json(os.path.join(FOLDER, f"{name}.json"))
     return declared

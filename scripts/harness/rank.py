@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import gc
-import json
 import multiprocessing
 import os
 import signal
@@ -14,7 +13,7 @@ import time
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional
 
-from harness import kinds
+from harness import bounded, kinds
 from harness.adapter import Adapter, Case, Collectives, Place, Unsupported, require
 from harness.kind import Context, Kind, Subject
 from harness.loader import workers
@@ -127,8 +126,7 @@ def main(spec_path: str) -> int:
     signal_when_parent_dies(signal.SIGKILL)
     offer_to_the_kernel()
     faulthandler.enable()
-    with open(spec_path, encoding="utf-8") as file:
-        spec = json.load(file)
+    spec = bounded.read_json(spec_path)
     begin = time.perf_counter()
     place = place_from(os.environ, spec)
     report = Report(spec["folder"], place.rank, spec["node"])

@@ -6,12 +6,12 @@ its own. A series that was killed goes on from the records that are there.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from harness import bounded
 from harness.kind import Series
 from harness.processes.cleanup import Interrupted
 from harness.processes.parent_death import PARENT_VARIABLE
@@ -115,8 +115,7 @@ def _option(axis: str) -> str:
 def _read(path: str, schema: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
     """A whole record; None for anything else."""
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        content = bounded.read_json(path)
     except (OSError, ValueError):
         return None
     return None if errors(content, dict(schema)) else content

@@ -16,6 +16,7 @@ SCRIPTS = ROOT / "scripts"
 ORDER = [
     "VERSION",
     # what a framework's adapter sees
+    "bounded",
     "parts",
     "parallelism",
     "inputs",

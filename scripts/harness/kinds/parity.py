@@ -6,11 +6,10 @@ own run in float64. Standard library and numpy.
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from harness import precisions
+from harness import bounded, precisions
 from harness.adapter import Case, Numerics, Operators
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Subject, one_of
 from harness.measuring import model
@@ -78,14 +77,15 @@ class Comparison:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        with open(os.path.join(folder, "expected.json"), encoding="utf-8") as file:
-            self.expected: Dict[str, Any] = json.load(file)
+        self.expected: Dict[str, Any] = bounded.read_json(os.path.join(folder, "expected.json"))
 
     def arrays(self, name: str) -> Mapping[str, Any]:
         """The arrays of ``NAME.npz`` by their names, each read when it is asked for."""
         import numpy as np
 
-        found: Mapping[str, Any] = np.load(os.path.join(self._folder, name + ".npz"))
+        found: Mapping[str, Any] = np.load(
+            os.path.join(self._folder, name + ".npz"), allow_pickle=False
+        )
         return found
 
     def batch(self, replica: int, case: Case) -> Dict[str, Any]:

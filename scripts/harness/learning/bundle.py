@@ -16,6 +16,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
 from tasks import BadData
 
+from harness import bounded
 from harness.learning.stored import Stored
 from harness.loader.examples import fields, varint
 from harness.loader.records import crc32c, masked
@@ -55,8 +56,7 @@ def opened(path: str) -> Stored:
     """Raises :class:`BadData` where it is no such checkpoint, and OSError."""
     stem = path[: -len(_INDEX)] if path.endswith(_INDEX) else path
     index = stem + _INDEX
-    with open(index, "rb") as file:
-        content = file.read()
+    content = bounded.read_bytes(index)
     try:
         found = dict(_entries(content))
         shards = _shards(content, found.pop(b"", (0, 0)))
@@ -159,7 +159,7 @@ def _array(files: Any, name: str, entry: _Entry) -> Any:
     path = files[entry.shard] if entry.shard < len(files) else "?"
     try:
         dtype = _DTYPES[entry.dtype]
-        with open(path, "rb") as file:
+        with bounded.opened(path) as file:
             file.seek(entry.offset)
             content = file.read(entry.size)
         array = np.frombuffer(content, dtype).reshape(entry.shape)

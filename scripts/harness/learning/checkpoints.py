@@ -10,6 +10,7 @@ import os
 import shutil
 from typing import Any, Dict, List, Optional
 
+from harness import bounded
 from harness.adapter import Mismatch
 from harness.feeding import Resuming
 
@@ -141,8 +142,7 @@ def _kin(identity: Any) -> Any:
 def _json(path: str) -> Any:
     """The content of a file; None where there is none, or it is damaged."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
+        return bounded.read_json(path)
     except (OSError, ValueError):
         return None
 

@@ -8,6 +8,7 @@ from typing import IO, Any, Dict, Mapping, Tuple
 
 from tasks import BadData
 
+from harness import bounded
 from harness.learning.stored import Stored
 
 #: Of a file's name.
@@ -19,12 +20,12 @@ _METADATA, _OWN = "__metadata__", {"format": "framebench"}
 
 def opened(path: str) -> Stored:
     """Raises :class:`BadData` where it is no such file, and OSError."""
-    with open(path, "rb") as file:
+    with bounded.opened(path) as file:
         declared, begin = _header(path, file)
     is_own = declared.pop(_METADATA, None) == _OWN
 
     def array(name: str) -> Any:
-        with open(path, "rb") as file:
+        with bounded.opened(path) as file:
             return _array(path, file, name, declared[name], begin)
 
     return Stored(sorted(declared), array, str, [path], is_own)
@@ -64,7 +65,7 @@ def _header(path: str, file: IO[bytes]) -> Tuple[Dict[str, Any], int]:
         declared = json.loads(content.decode("utf-8"))
         if not isinstance(declared, dict):
             raise ValueError("its header is no object")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadData(f"{path}: is no file of safetensors: {error}") from None
     return declared, 8 + size
 

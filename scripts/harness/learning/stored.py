@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Callable, NamedTuple, Sequence
 
+from harness import bounded
+
 
 class Stored(NamedTuple):
     """``names``: of its arrays, as the file has them; ``array``: of a name, in float32; ``called``:
@@ -22,7 +24,7 @@ class Stored(NamedTuple):
         """Over the content of all files (hex)."""
         digest = hashlib.sha256()
         for path in self.files:
-            with open(path, "rb") as file:
+            with bounded.opened(path) as file:
                 for block in iter(lambda: file.read(1 << 20), b""):
                     digest.update(block)
         return digest.hexdigest()

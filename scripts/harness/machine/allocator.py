@@ -8,10 +8,10 @@ allocator with huge pages. Whether it is so is read from the kernel, in each ran
 from __future__ import annotations
 
 import ctypes.util
-import json
 import os
 from typing import Dict, List, Mapping, Optional
 
+from harness import bounded
 from harness.adapter import Mismatch
 from harness.machine.sources import file_text
 
@@ -25,8 +25,7 @@ _TUNABLE = "glibc.malloc.hugetlb=1"
 
 
 def _known() -> Dict[str, Dict[str, str]]:
-    with open(FILE, encoding="utf-8") as file:
-        found: Dict[str, Dict[str, str]] = json.load(file)
+    found: Dict[str, Dict[str, str]] = bounded.read_json(FILE)
     return found
 
 

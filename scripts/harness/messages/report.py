@@ -10,6 +10,8 @@ import re
 import traceback
 from typing import Any, Dict, Optional, Tuple
 
+from harness import bounded
+
 _LONGEST_REASON = 300
 #: Characters of any text in a record: beginning and end are kept of a longer one.
 LONGEST_TEXT = 32768
@@ -104,8 +106,7 @@ class Report:
 def read(folder: str, rank: int) -> Tuple[Optional[str], bool, Dict[str, Any]]:
     """Phase (None if the rank left nothing), whether it said its last word, and its fields."""
     try:
-        with open(path_of(folder, rank), encoding="utf-8") as file:
-            content = json.load(file)
+        content = bounded.read_json(path_of(folder, rank))
     except (OSError, ValueError):
         return None, False, {}
     return content["phase"], content["final"], content["fields"]

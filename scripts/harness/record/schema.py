@@ -3,9 +3,10 @@ one. A keyword it does not know is an error: nothing in the schema is ever silen
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Dict, List
+
+from harness import bounded
 
 RECORD_SCHEMA = os.path.join(
     os.path.dirname(os.path.realpath(__file__)),
@@ -38,8 +39,7 @@ class SchemaError(Exception):
 def record_schema() -> Dict[str, Any]:
     """The record's schema. Raises :class:`SchemaError`."""
     try:
-        with open(RECORD_SCHEMA, encoding="utf-8") as file:
-            schema = json.load(file)
+        schema = bounded.read_json(RECORD_SCHEMA)
     except (OSError, ValueError) as error:
         path = os.path.normpath(RECORD_SCHEMA)
         raise SchemaError(f"cannot read the record's schema {path}: {error}") from error

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from harness import kinds, optimizers, precisions
+from harness import bounded, kinds, optimizers, precisions
 from harness.adapter import Case
 from harness.inputs import READING, SYNTHETIC
 from harness.kind import Kind, Subject
@@ -42,8 +41,7 @@ class Framework:
 
 def _read(path: str) -> Dict[str, Any]:
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        content = bounded.read_json(path)
     except (OSError, ValueError) as error:
         raise DeclarationError(f"cannot read {path}: {error}") from error
     if not isinstance(content, dict):

@@ -11,6 +11,8 @@ import os
 import re
 from typing import Any, Dict, Optional
 
+from harness import bounded
+
 #: Libraries of models, with the framework that each is of.
 LIBRARIES = {"torchvision": "pytorch", "timm": "pytorch"}
 #: Of ``scripts/models`` every model has a definition of its own in each framework; those of users
@@ -92,12 +94,14 @@ def _of_file(path: str) -> Dict[str, Any]:
     if not _NAME.fullmatch(stem):
         raise NotAModel(repr(path), "a file whose name has letters, digits, '_', '-' and '.' alone")
     try:
-        with open(path, "rb") as file:
-            content = file.read(LARGEST + 1)
+        content = bounded.read_bytes(path, LARGEST)
+    except bounded.UnfitFile as error:
+        allowed = f"a regular file of at most {LARGEST} bytes"
+        raise NotAModel(f"{path!r}, which {error.strerror}", allowed) from None
     except OSError as error:
         raise NotAModel(f"{path!r}: {error.strerror}") from None
-    if len(content) > LARGEST:
-        raise NotAModel(f"{path!r} with more than {LARGEST} bytes", "a smaller file")
+    except ValueError as error:  # a NUL in its name
+        raise NotAModel(f"{path!r}: {error}") from None
     try:
         text = content.decode("utf-8")
         tree = ast.parse(text)
@@ -105,6 +109,8 @@ def _of_file(path: str) -> Dict[str, Any]:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
         what = error.msg if isinstance(error, SyntaxError) else error
         raise NotAModel(f"{path!r}, which is no Python{line}: {what}") from None
+    except (RecursionError, MemoryError):
+        raise NotAModel(f"{path!r} with expressions that are nested too deeply") from None
     framework = _framework(tree, path)
     if not any(isinstance(one, ast.FunctionDef) and one.name == "make" for one in tree.body):
         raise NotAModel(
@@ -124,7 +130,7 @@ def _framework(tree: ast.Module, path: str) -> str:
         if any(isinstance(target, ast.Name) and target.id == "FRAMEWORK" for target in targets):
             try:
                 value = ast.literal_eval(one.value)
-            except ValueError:
+            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 value = None
             if value not in _known():
                 raise NotAModel(f"{path!r} with FRAMEWORK = {value!r}", f"one of {known}")

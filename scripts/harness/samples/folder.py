@@ -4,10 +4,10 @@ files (:mod:`harness.samples.recorded`)."""
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from harness import bounded
 from harness.adapter import Mismatch
 from harness.loader import FOLDER, OFRECORD
 from harness.samples import recorded
@@ -149,8 +149,7 @@ def identity(root: str) -> str:
                 add(name, str(os.path.getsize(os.path.join(root, name))))
     vocabulary = os.path.join(root, VOCABULARY)
     if os.path.isfile(vocabulary):
-        with open(vocabulary, "rb") as file:
-            add(VOCABULARY, hashlib.sha256(file.read()).hexdigest())
+        add(VOCABULARY, hashlib.sha256(bounded.read_bytes(vocabulary)).hexdigest())
     return digest.hexdigest()[:12]
 
 
@@ -167,8 +166,7 @@ def report(images: Images) -> Dict[str, object]:
 def _made(root: str) -> Dict[str, Any]:
     """What make_data says that it made; nothing where it did not."""
     try:
-        with open(os.path.join(root, MANIFEST), encoding="utf-8") as file:
-            found = json.load(file)["made"]
+        found = bounded.read_json(os.path.join(root, MANIFEST))["made"]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -15,6 +15,7 @@ import os
 import struct
 from typing import Any, NamedTuple
 
+from harness import bounded
 from harness.samples.folder import BadData
 
 MAGIC, VERSION = b"MMIDIDX\0\0", 1
@@ -37,8 +38,10 @@ def read(index: str, path: str) -> Indexed:
     import numpy as np
 
     try:
-        with open(index, "rb") as file:
-            content = file.read()
+        with bounded.opened(index) as file:
+            content = file.read(_HEAD.size)
+            if content[: len(MAGIC)] == MAGIC:  # whatever else it is may be of any size
+                content += file.read()
         size = os.path.getsize(path)
     except OSError as error:
         raise BadData(f"{error.filename}: {error.strerror}") from None

@@ -13,6 +13,7 @@ import tasks
 from tasks.reading import wordpiece
 from tasks.reading.wordpiece import WordPiece
 
+from harness import bounded
 from harness.messages.report import first_line
 from harness.samples.folder import SKIP, VOCABULARY, BadData, Skipped
 
@@ -114,8 +115,7 @@ def _pieces(words: Words) -> Callable[[str], bytes]:
 
 
 def _text(path: str) -> str:
-    with open(path, "rb") as file:
-        return file.read().decode("utf-8")
+    return bounded.read_bytes(path).decode("utf-8")
 
 
 def _why(error: Exception) -> str:

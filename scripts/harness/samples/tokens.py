@@ -14,10 +14,10 @@ Standard library and numpy; Python 3.7 to 3.13.
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
+from harness import bounded
 from harness.adapter import Mismatch
 from harness.loader import LoadedTokens, Loading, TokenLoads, features
 from harness.messages.report import first_line
@@ -108,8 +108,7 @@ def _of_file(path: str, words: Optional[Words]) -> Tokens:
 
     beside = os.path.splitext(path)[0] + ".json"
     try:
-        with open(beside, encoding="utf-8") as file:
-            said = json.load(file)
+        said = bounded.read_json(beside)
         dtype, vocabulary = said["dtype"], said["vocabulary"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadData(f"{beside}: {first_line(error)}; it has dtype and vocabulary") from None

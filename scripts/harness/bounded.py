@@ -1,0 +1,63 @@
+"""Files that people or earlier runs have left, opened so that none hangs a run: regular files, and
+where they are read whole of bounded size. A device, a FIFO or a socket is refused.
+
+The driver has the same in ``workflow/framebench/files/bounded.py``.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from typing import IO, Any, Optional, Union
+
+#: Bytes. A record of 1,000 steps on 512 ranks has 20 MiB.
+LARGEST_FILE = 128 * 2**20
+_SAFE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class UnfitFile(OSError):
+    """No regular file, or one beyond the bounds; ``strerror`` is without the path."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], message: str) -> None:
+        super().__init__(errno.EINVAL, message, str(path))
+
+
+def opened(path: Union[str, "os.PathLike[str]"]) -> IO[bytes]:
+    """Open a regular file of any size. Raises OSError where it cannot be read, :class:`UnfitFile`
+    for anything else."""
+    try:
+        handle = os.open(path, _SAFE)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # what a socket answers
+            raise _irregular(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _irregular(path)
+    return os.fdopen(handle, "rb")
+
+
+def _irregular(path: Union[str, "os.PathLike[str]"]) -> UnfitFile:
+    return UnfitFile(path, "is no regular file")
+
+
+def read_bytes(path: Union[str, "os.PathLike[str]"], largest: Optional[int] = None) -> bytes:
+    """Return the content of a regular file of at most ``largest`` bytes (LARGEST_FILE where not
+    given). Raises as :func:`opened`."""
+    largest = LARGEST_FILE if largest is None else largest
+    with opened(path) as file:
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise UnfitFile(path, "has more than %d bytes" % largest)
+    return content
+
+
+def read_json(path: Union[str, "os.PathLike[str]"]) -> Any:
+    """Return the value of a file of JSON. Raises as :func:`opened`, and ValueError for what is no
+    JSON, or is nested too deeply to be read."""
+    try:
+        return json.loads(read_bytes(path).decode("utf-8-sig"))
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
