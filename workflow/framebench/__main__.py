@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 # Run as a folder, Python puts the folder itself on sys.path, where our packages would hide the
@@ -11,10 +12,16 @@ sys.path[0] = str(Path(__file__).parent.parent)
 
 
 def main(arguments: list[str]) -> int:
-    """The exit status."""
-    from framebench.files.text import accept_any_text
+    """Run a command and return its exit status; nothing that it prints can steer the terminal."""
+    from framebench.files.text import PrintableStream, accept_any_text
 
     accept_any_text()
+    with redirect_stdout(PrintableStream(sys.stdout)), redirect_stderr(PrintableStream(sys.stderr)):
+        return run(arguments)
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command and return its exit status."""
     # These run beside a benchmark: without the libraries that the other commands load, and on any
     # Python that the harness runs on, because in a container there is no other.
     if arguments[:1] == ["attempts"]:

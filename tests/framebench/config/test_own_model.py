@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,52 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
     ):
         with pytest.raises(ConfigError, match=re.escape(words)):
             settings(tmp_path, source)
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def large(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 3 * 2**30)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        fifo,
+        large,
+        Path.mkdir,
+        lambda path: path.symlink_to("/dev/zero"),
+        lambda path: path.symlink_to(path),
+        lambda path: path.write_bytes(GOOD.encode() + b"\xff"),
+        lambda path: path.write_bytes(GOOD.encode() + b"\0"),
+        lambda path: path.write_text(f"FRAMEWORK = {'-' * 30_000}1\n"),
+        lambda path: path.write_text(f"FRAMEWORK = {'(' * 150}{'[' * 30_000}\n"),
+        lambda path: path.write_text(f"FRAMEWORK = {'not ' * 15_000}1\n"),
+        lambda path: path.write_text(f"FRAMEWORK = x{'.x' * 30_000}\n"),
+        lambda path: path.write_text(f"FRAMEWORK = {'1+' * 30_000}1\n"),
+        lambda path: path.write_text(f"FRAMEWORK = {'9' * 5_000}\n"),
+        lambda path: path.write_text("FRAMEWORK = {[]: 1}\n"),
+        lambda path: path.write_text("FRAMEWORK = 1j + 'x'\n"),
+    ],
+    ids=[
+        *("fifo", "large", "folder", "device", "loop", "bytes", "nul", "minus"),
+        *("brackets", "not", "dots", "sum", "digits", "list", "complex"),
+    ],
+)
+def test_no_file_stops_the_plan_and_each_is_named(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "my_model.py"
+    make(path)
+    with pytest.raises(ConfigError) as refused:
+        settings(tmp_path, str(path))
+    assert "model: found" in str(refused.value)
+    assert "my_model.py" in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 600
 
 
 def test_a_framework_may_have_a_type(tmp_path: Path) -> None:

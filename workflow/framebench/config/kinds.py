@@ -7,7 +7,6 @@ of its own, so that the driver imports nothing of what measures.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..files import children
 from .catalog import Catalog
 from .validation import NotAllowed, NotAmong, show
 
@@ -75,9 +75,12 @@ def measurement(
     for axis, values in axes.items():
         if not values or not isinstance(values, list) or "max" in values:
             raise NotAllowed("a list of values, as the suite's axes have none for this", key=axis)
-    parameters = {
-        name: tuple(dict.fromkeys(values)) for name, values in about["parameters"].items()
-    }
+    try:
+        parameters = {
+            name: tuple(dict.fromkeys(values)) for name, values in about["parameters"].items()
+        }
+    except TypeError as error:
+        raise NotAllowed("parameters whose values are texts and numbers", str(error)) from None
     return Measurement(kind, axes, about["counts_steps"], parameters, frozenset(texts))
 
 
@@ -97,17 +100,9 @@ def _asked(
 ) -> dict[str, Any]:
     command = [sys.executable, str(root / "scripts" / "harness" / "describe.py")]
     command += [str(folder)] if folder else []
-    asked = subprocess.run(
-        command,
-        input=json.dumps({kind: texts}),
-        capture_output=True,
-        text=True,
-        check=False,
-        encoding="utf-8",
-        errors="replace",
-    )
-    if asked.returncode:
-        why = asked.stderr.strip().splitlines()[-1:]
-        raise NotAllowed("a kind whose module can be read", f"{kind}: {' '.join(why)}")
-    told: dict[str, Any] = json.loads(asked.stdout)[kind]
+    try:
+        told: dict[str, Any] = json.loads(children.ask(command, json.dumps({kind: texts})))[kind]
+    except (children.NoAnswer, ValueError, RecursionError) as error:
+        where = f" of {folder}" if folder else ""
+        raise NotAllowed("a kind whose module can be read", f"{kind}{where}: {error}") from None
     return told

@@ -4,12 +4,12 @@ a library of models. The harness says what it is, in a process of its own: it is
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..files import children
 from .catalog import Catalog
 from .kinds import INDEPENDENT
 from .validation import ConfigError, NotAllowed
@@ -101,15 +101,11 @@ def own_model(source: str, catalog: Catalog) -> OwnModel:
             f"a model of your own; for one of the project's: models={source}", repr(source)
         )
     command = [sys.executable, str(catalog.root / "scripts" / "harness" / "describe_model.py")]
-    asked = subprocess.run(
-        [*command, source],
-        capture_output=True,
-        text=True,
-        check=True,
-        encoding="utf-8",
-        errors="replace",
-    )
-    about: dict[str, Any] = json.loads(asked.stdout)
+    try:
+        about: dict[str, Any] = json.loads(children.ask([*command, source]))
+    except (children.NoAnswer, ValueError) as error:
+        allowed = "a Python file that can be parsed, torchvision:NAME or timm:NAME"
+        raise NotAllowed(allowed, f"{source!r}: {error}") from None
     if "found" in about:
         raise NotAllowed(about["allowed"], about["found"])
     return OwnModel(source, about)

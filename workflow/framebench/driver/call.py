@@ -13,6 +13,7 @@ from typing import NoReturn, ParamSpec
 from .. import PROJECT
 from ..config.validation import ConfigError
 from ..config.yaml_files import read_mapping
+from ..files.text import printable
 from .internals import Snakemake, await_log
 
 _Given = ParamSpec("_Given")
@@ -112,7 +113,7 @@ def refuse(error: object) -> NoReturn:
 def warn(text: str) -> None:
     """Print for whoever called, below what Snakemake has said."""
     await_log()
-    print(text, file=sys.stderr, flush=True)
+    print(printable(text), file=sys.stderr, flush=True)
 
 
 def checked(check: Callable[_Given, object], *given: _Given.args, **named: _Given.kwargs) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from ..comparison import gate
 from ..config.validation import ConfigError
 from ..files import bounded
+from ..files.text import printable
 from ..plan import estimates, labels, plan_text, side_by_side
 from ..plan.planning import Plan
 from ..records.beside import calls, interruptions
@@ -229,7 +230,7 @@ def _say(lines: Iterable[str]) -> None:
     """Print for whoever called; a terminal that is gone, or a full disk, stops nothing."""
     with contextlib.suppress(OSError, ValueError):
         for line in lines:
-            print(line, file=sys.stderr)
+            print(printable(line), file=sys.stderr)
         sys.stderr.flush()
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
-from ..environments import children
+from ..files import children
 
 _Self = TypeVar("_Self")
 _Given = ParamSpec("_Given")

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from ..config.validation import ConfigError, show
 from ..config.yaml_files import read_mapping
-from . import children, hashes, soundness, uv
+from ..files import children
+from . import hashes, soundness, uv
 from .hashes import Hashes
 
 #: The file in a venv that says that it is whole.

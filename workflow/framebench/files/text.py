@@ -8,6 +8,8 @@ from __future__ import annotations
 import io
 import re
 import sys
+from io import TextIOBase
+from typing import TextIO
 
 #: Control characters but tab and line feed (a terminal obeys them), the two that end a line
 #: elsewhere, those that turn the direction of writing, halves of a surrogate pair, which no
@@ -38,6 +40,26 @@ def printable(text: str) -> str:
     r"""``text`` with what is unfit to be shown as its escape, such as ``\x1b``."""
     # Most text is: to ask for it takes a tenth of a search.
     return text if text.isprintable() else _UNFIT.sub(_escape, text)
+
+
+class PrintableStream(TextIOBase):
+    """A stream that writes all text fit to be shown to another one."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(printable(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
 
 
 def _escape(found: re.Match[str]) -> str:

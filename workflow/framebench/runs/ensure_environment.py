@@ -14,8 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ..environments import children, soundness
-from ..files import bounded, locks
+from ..environments import soundness
+from ..files import bounded, children, locks
 from .attempts import PARENT_VARIABLE, end_with_parent, run
 
 PROJECT = Path(__file__).parents[3]

@@ -5,17 +5,30 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import FrameType
+from typing import IO
 
+from . import bounded
+
+#: Of a program that may run a user's code to say what it is: seconds, bytes that it may write, and
+#: bytes of memory.
+LONGEST_ANSWER = 60.0
+LARGEST_ANSWER = 4 * 2**20
+_MOST_MEMORY = 4 * 2**30
 _PR_SET_PDEATHSIG = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Seconds that a descendant may take to end when it is asked to.
 _PATIENCE = 30.0
+
+
+class NoAnswer(Exception):
+    """A program gave no answer; the message says why, in one line."""
 
 
 def end_on_signals() -> None:
@@ -52,7 +65,7 @@ def _descendants() -> list[int]:
     own, group = os.getpid(), os.getpgrp()
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError, ValueError):  # it has ended meanwhile
-            fields = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()
+            fields = bounded.read_bytes(f"/proc/{name}/stat").rpartition(b")")[2].split()
             if int(fields[2]) == group:
                 parents[int(name)] = int(fields[1])
     found, new = set[int](), {own}
@@ -71,13 +84,6 @@ def run(
     """Wait for the command, whose output is caught where ``capture`` says so; ``keep``: files that
     stay open in it. It gets a process group, which is killed when this process is told to end; and
     a signal of the kernel's, should this one be killed itself."""
-    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
-
-    def die_with_parent() -> None:
-        prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
     output = subprocess.PIPE if capture else None
     process = subprocess.Popen(
         command,
@@ -87,15 +93,76 @@ def run(
         stderr=output,
         text=True,
         process_group=0,
-        preexec_fn=die_with_parent,
+        preexec_fn=_dying_with_parent(),
         encoding="utf-8",
         errors="replace",
     )
     try:
         out, err = process.communicate()
     except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        _kill(process)
         raise
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def ask(command: Sequence[str], given: str = "", longest: float | None = None) -> str:
+    """Return what a command writes when it gets the text ``given``, within bounds of time
+    (LONGEST_ANSWER where ``longest`` is not given), output and memory. It ends with this process,
+    and whatever it started ends with it. Raises :class:`NoAnswer` where it fails."""
+    longest = longest or LONGEST_ANSWER
+    die_with_parent = _dying_with_parent()
+
+    def bound() -> None:
+        die_with_parent()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_ANSWER, LARGEST_ANSWER))
+        resource.setrlimit(resource.RLIMIT_DATA, (_MOST_MEMORY, _MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    # Files, not pipes: what was started in the background could keep a pipe open.
+    with (
+        tempfile.TemporaryFile() as text,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
+        text.write(given.encode())
+        text.seek(0)
+        process = subprocess.Popen(
+            command, stdin=text, stdout=out, stderr=err, start_new_session=True, preexec_fn=bound
+        )
+        try:
+            status = process.wait(longest)
+        except subprocess.TimeoutExpired:
+            raise NoAnswer(f"was stopped after {longest:.0f} s without an answer") from None
+        finally:
+            _kill(process)
+        answer, said = _content(out), _content(err)
+    if max(len(answer), len(said)) >= LARGEST_ANSWER:
+        raise NoAnswer(f"wrote more than {LARGEST_ANSWER} bytes")
+    if status or not answer:
+        ended = f"signal {-status}" if status < 0 else f"exit status {status} and no answer"
+        raise NoAnswer((said.strip().splitlines() or [f"ended with {ended}"])[-1][:500])
+    return answer
+
+
+def _content(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(LARGEST_ANSWER).decode("utf-8", "replace")
+
+
+def _dying_with_parent() -> Callable[[], None]:
+    """What a child does before its program begins, so that it does not outlive this process."""
+    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+
+    def die_with_parent() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return die_with_parent
+
+
+def _kill(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+    """Kill a child, and all of its process group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,101 @@
+"""Programs that may run a user's code answer within bounds, and leave nothing behind."""
+
+from __future__ import annotations
+
+import fcntl
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.config.catalog import load_catalog
+from framebench.config.settings import load_settings
+from framebench.config.validation import ConfigError
+from framebench.files import children
+
+from ..conftest import ROOT
+from .settings import CONFIG
+
+
+def ask(code: str, longest: float | None = None) -> str:
+    return children.ask([sys.executable, "-c", code], "given", longest)
+
+
+def test_the_answer_is_what_a_program_writes() -> None:
+    assert ask("import sys; print(sys.stdin.read())") == "given\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "longest", "said"),
+    [
+        ("while True: pass", 0.2, "was stopped after 0 s without an answer"),
+        ("import time; time.sleep(9999)", 0.2, "was stopped after"),
+        ("while True: print('y' * 99999)", 60, "wrote more than"),
+        ("import sys\nwhile True: sys.stderr.write('y' * 99999)", 60, "wrote more than"),
+        ("x = b' ' * 2**33", 60, "MemoryError"),
+        ("raise SystemExit", 60, "exit status 0 and no answer"),
+        ("raise SystemExit(3)", 60, "exit status 3 and no answer"),
+        ("import os; os.abort()", 60, "signal 6"),
+        ("1 / 0", 60, "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_program_that_does_not_answer_is_refused(code: str, longest: float, said: str) -> None:
+    with pytest.raises(children.NoAnswer) as refused:
+        ask(code, longest)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_a_program_left_in_the_background_ends_with_it(tmp_path: Path) -> None:
+    """A lock of flock(2) is held for as long as one of them lives."""
+    lock = tmp_path / "lock"
+    code = f"""if True:
+        import fcntl, os, time
+        file = open({str(lock)!r}, "w")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fork():
+            print(1)
+        else:
+            time.sleep(9999)
+    """
+    assert ask(code) == "1\n"
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+ODD_KINDS = {
+    "sleeps": "import time; time.sleep(9999)",
+    "loops": "while True: pass",
+    "prints": "while True: print('\\33[2J' * 9999)",
+    "exits": "raise SystemExit(0)",
+    "ends": "import os; os._exit(0)",
+    "escapes": "raise ValueError('\\33[2Jx')",
+    "several lines": "raise ValueError('first\\nsecond')",
+    "no declaration": "from harness.kind import Kind\nclass Odd(Kind):\n    parameters = 5",
+}
+
+
+@pytest.mark.parametrize("name", ODD_KINDS)
+def test_a_kind_whose_module_does_not_answer_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "odd.py").write_text(ODD_KINDS[name])
+    if name in ("sleeps", "loops"):
+        monkeypatch.setattr(children, "LONGEST_ANSWER", 0.5)
+    suite = tmp_path / "mine.yaml"
+    suite.write_text("measurements: {odd: {}}\n")
+    given: dict[str, Any] = {**CONFIG, "suite": str(suite), "kinds": str(tmp_path)}
+    with pytest.raises(ConfigError) as refused:
+        load_settings(given, load_catalog(ROOT))
+    assert "measurements.odd: found odd of " in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_a_kind_prints_is_no_part_of_its_answer(tmp_path: Path) -> None:
+    code = (ROOT / "tests" / "kinds" / "memory_copy.py").read_text()
+    (tmp_path / "copies.py").write_text(f"{code}\nprint('hello')\n")
+    suite = tmp_path / "mine.yaml"
+    suite.write_text("measurements: {copies: {size: 100}}\n")
+    given: dict[str, Any] = {**CONFIG, "suite": str(suite), "kinds": str(tmp_path)}
+    measured = load_settings(given, load_catalog(ROOT)).suite.measurements["copies"]
+    assert measured.parameters["size"] == (100,)
