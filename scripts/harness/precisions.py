@@ -16,10 +16,10 @@ from __future__ import annotations
 import os
 from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Sequence
 
+from harness import bounded
+
 #: Begins the reason of what was not measured because this CPU would emulate it.
 EMULATED = "emulated: "
-
-from harness import bounded
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "precisions")
 
