@@ -23,7 +23,8 @@ OPENING = {
     "framebench/comparison/gate.py": {"open"},
     "framebench/runs/ensure_environment.py": {"os.open"},
     "framebench/archive/contents.py": {"zipfile.ZipFile"},
-    "framebench/history/sources.py": {"zipfile.ZipFile", "tarfile.open"},
+    "framebench/files/archives.py": {"open", "zipfile.ZipFile", "tarfile.open", "entry.open"},
+    "framebench/files/temporary.py": {"os.open"},
     "framebench/history/index.py": {"sqlite3.connect"},
 }
 #: Methods of any object, and functions by their full name.

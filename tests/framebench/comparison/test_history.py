@@ -4,13 +4,15 @@ changed, and the page."""
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import sqlite3
 import tarfile
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -179,7 +181,7 @@ def test_an_archive_that_is_none_is_named_and_the_others_count(tmp_path: Path) -
     assert {one.source.name for one in measured} == {"good"}
     assert [one.origin for one in problems] == ["bad.zip", "escaping.tar"]
     assert not (tmp_path.parent / "outside").exists()
-    with pytest.raises(RecordsError, match="no archive that can be read"):
+    with pytest.raises(RecordsError, match="cannot be unpacked"):
         index.load(sources.find([tmp_path / "sets" / "bad.zip"]), tmp_path / "index")
 
 
@@ -235,6 +237,43 @@ def test_an_index_that_is_broken_or_of_other_code_is_made_anew(
     (tmp_path / "file").write_text("")
     assert trends.points_frame(every([sets], tmp_path / "file" / "index")).equals(expected)
     assert sqlite3.connect(file).execute("SELECT count(*) FROM sets").fetchone() == (SETS,)
+
+
+def changed(file: Path, statement: str) -> None:
+    with closing(sqlite3.connect(file)) as kept, kept:
+        kept.executescript(statement)
+
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x, x, x, x FROM n"
+
+
+def fifo(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        fifo,
+        lambda file: os.truncate(file, 3 * 2**30),
+        lambda file: changed(file, f"DROP TABLE sets; CREATE VIEW sets AS {ENDLESS}"),
+        lambda file: changed(file, "CREATE TRIGGER x AFTER INSERT ON sets BEGIN SELECT 1; END"),
+        lambda file: changed(file, "UPDATE sets SET problems = 'no JSON'"),
+        lambda file: changed(file, "UPDATE texts SET text = '[1, 2, 3]' WHERE id = 1"),
+        lambda file: changed(file, f"UPDATE texts SET text = '{'[' * 100_000}' WHERE id = 1"),
+        lambda file: changed(file, "DELETE FROM texts"),
+    ],
+    ids=["fifo", "3 GiB", "view", "trigger", "no JSON", "other JSON", "nested", "no texts"],
+)
+def test_an_index_that_somebody_else_wrote_is_no_index(
+    tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    write_set(tmp_path / "sets" / "one", 1.0, 0)
+    file = tmp_path / "index"
+    expected = trends.points_frame(every([tmp_path / "sets"], file))
+    spoil(file)
+    assert trends.points_frame(every([tmp_path / "sets"], file)).equals(expected)
 
 
 def test_of_a_thousand_sets_that_are_known_nothing_takes_long(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from .. import PROJECT
 from ..config.settings import SOURCE
 from ..config.validation import ConfigError
-from ..files import bounded, json_files
+from ..files import archives, bounded, json_files
 from ..files.problem import Problem, cause
 from ..files.whole_files import write_whole_bytes
 from ..records import searches
@@ -26,7 +26,7 @@ from .redaction import Redaction
 #: Folders of records and what is read with them; files that rows are noted in.
 RECORDS = ("runs", "parity", "probes", searches.FOLDER)
 NOTED = (calls.FILE, interruptions.FILE, assumptions.FILE, node_health.FILE)
-CHECKSUMS = "manifest-sha256.txt"
+CHECKSUMS = archives.CHECKSUMS
 SUITE = "suite.yaml"
 README = "README.md"
 ENVIRONMENTS = "envs"

@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ..archive import contents
 from ..comparison import gate
 from ..config.values import Source
-from ..files import bounded
+from ..files import bounded, temporary
 from ..files.whole_files import write_together, write_whole
 from ..records import record_sets, searches
 from ..records.beside import assumptions, calls
@@ -66,8 +65,7 @@ def make_archive(source: contents.Source, redacts: bool) -> None:
     from ..tables import origin
 
     contents.check(source)
-    with TemporaryDirectory(prefix="framebench-") as name:
-        folder = Path(name)
+    with temporary.folder() as folder:
         redaction = contents.redaction_of(source) if redacts else None
         suite = redaction.text(source.suite.stem) if redaction else source.suite.stem
         for problem in contents.gather(source, folder, redaction):

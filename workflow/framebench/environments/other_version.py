@@ -4,13 +4,12 @@ it: uv solves it with the file's own pins as what it prefers."""
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 
 import yaml
 
 from ..config.yaml_files import read_mapping
-from ..files import bounded
+from ..files import bounded, temporary
 from ..files.whole_files import write_whole
 from . import locking
 from .venvs import EnvironmentFile, read_environment_file
@@ -27,7 +26,7 @@ def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> En
     name = own.pin(package).partition("==")[0]
     heads = [entry.partition("==")[0] for entry in own.packages]
     asked = [f"{head}=={version}" if _bare(head) == _bare(name) else head for head in heads]
-    with tempfile.TemporaryDirectory(prefix="framebench-") as folder:
+    with temporary.folder() as folder:
         # uv takes what stands in its output file already wherever that fits: of these versions the
         # builds that the file itself would lead to, for CPUs for instance.
         file = Path(folder, "pins.txt")

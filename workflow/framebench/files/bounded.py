@@ -92,9 +92,11 @@ def open_to_append(path: str | Path) -> TextIO:
     )
 
 
-def check(path: str | Path) -> None:
-    """Raise as :func:`read_bytes` for anything else than a regular file that can be read."""
-    os.close(_opened(path, os.O_RDONLY))
+def check(path: str | Path, largest: int) -> None:
+    """Raise as :func:`read_bytes`, of a file that a library opens itself."""
+    with closing(open_to_read(path)) as file:
+        if (size := os.fstat(file.fileno()).st_size) > largest:
+            raise UnfitFile(path, f"has {size} bytes; allowed: at most {largest}")
 
 
 def _opened(path: str | Path, flags: int) -> int:

@@ -16,5 +16,5 @@ class Problem:
 def cause(error: Exception) -> str:
     """What went wrong, without the path: the problem's origin says where."""
     if isinstance(error, OSError):
-        return error.strerror or type(error).__name__
+        return error.strerror or str(error) or type(error).__name__
     return str(error)

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,14 @@ _COLUMNS = (
 )
 
 
+#: What reading an index may raise that is damaged or that somebody else wrote.
+_BROKEN = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, RecursionError, OverflowError)
+#: Bytes of an index; one of 100,000 records has 30 MB.
+_LARGEST = 2**30
+#: What SQLite opens with it.
+_BESIDE = ("-journal", "-wal", "-shm")
+
+
 @dataclass(frozen=True)
 class Measured:
     """A point and the set that it is of."""
@@ -68,7 +77,9 @@ def load(found: Sequence[Source], file: Path) -> tuple[list[Measured], list[Prob
     try:
         with closing(_connected(file)) as kept:
             return _load(kept, found)
-    except sqlite3.DatabaseError:
+    except RecordsError:
+        raise
+    except _BROKEN:
         file.unlink(missing_ok=True)  # no index, or a broken one: made anew
     with closing(_connected(file)) as kept:
         return _load(kept, found)
@@ -168,14 +179,22 @@ def _connected(file: Path) -> sqlite3.Connection:
     """The index; in memory where it cannot be kept, or another call has it for too long."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        for one in (file, *(Path(f"{file}{suffix}") for suffix in _BESIDE)):
+            if one.exists():
+                bounded.check(one, _LARGEST)
         return _with_tables(sqlite3.connect(file, timeout=_PATIENCE))
     except (OSError, sqlite3.OperationalError):
         return _with_tables(sqlite3.connect(":memory:"))
 
 
 def _with_tables(kept: sqlite3.Connection) -> sqlite3.Connection:
-    """Empty where it was made by other code."""
+    """Empty where it was made by other code. Raises DatabaseError where it has anything else than
+    these tables: views and triggers may compute without end."""
     with kept:
+        kept.execute("PRAGMA trusted_schema = OFF")
+        there = kept.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+        if there and {text for (text,) in there} != _statements():
+            raise sqlite3.DatabaseError("has other tables")
         kept.executescript(_TABLES)
         (code,) = kept.execute("SELECT max(code) FROM version").fetchone()
         if code != _code():
@@ -183,6 +202,15 @@ def _with_tables(kept: sqlite3.Connection) -> sqlite3.Connection:
                 kept.execute(f"DELETE FROM {table}")
             kept.execute("INSERT INTO version VALUES (?)", (_code(),))
     return kept
+
+
+@cache
+def _statements() -> set[str]:
+    """How the tables are made, in SQLite's own words."""
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(_TABLES)
+        rows = made.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+        return {text for (text,) in rows}
 
 
 def _code() -> str:

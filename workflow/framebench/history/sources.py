@@ -5,9 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tarfile
-import tempfile
-import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,14 +17,14 @@ from .. import PROJECT
 from ..cases.conditions import Key
 from ..comparison import circumstances
 from ..config import catalog
-from ..files import json_files
+from ..files import archives, json_files, temporary
 from ..files.problem import Problem
 from ..records import parity, proofs, record_sets
 from ..records.run import RecordsError
 from ..tables import grouping
 from ..tables.results import CaseResult, marks_of
 
-ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz")
+ARCHIVES = archives.SUFFIXES
 #: Of a results folder: what is a part of a set besides its records.
 _BESIDE = ("parity",)
 
@@ -181,20 +178,10 @@ def _unpacked(path: Path) -> Iterator[Path]:
     if path.is_dir() or path.suffix == ".csv":
         yield path
         return
-    with tempfile.TemporaryDirectory(prefix="framebench-") as kept:
+    with temporary.folder() as kept:
         try:
-            _unpack(path, Path(kept))
-        except (OSError, tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-            raise RecordsError(f"sets: {path}: is no archive that can be read: {error}") from error
-        folders = [Path(kept), *sorted(one for one in Path(kept).rglob("*") if one.is_dir())]
-        yield next((one for one in folders if (one / "runs").is_dir()), Path(kept))
-
-
-def _unpack(path: Path, folder: Path) -> None:
-    """Nothing of it lands outside the ``folder``."""
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            archive.extractall(folder)
-        return
-    with tarfile.open(path) as archive:
-        archive.extractall(folder, filter="data")
+            archives.unpack(path, kept)
+        except archives.BadArchive as error:
+            raise RecordsError(f"sets: {path}: {error}") from error
+        folders = [kept, *sorted(one for one in kept.rglob("*") if one.is_dir())]
+        yield next((one for one in folders if (one / "runs").is_dir()), kept)

@@ -1,0 +1,199 @@
+"""Archives from anywhere, unpacked within bounds: plain files below a folder, and nothing else."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+import re
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, NamedTuple
+
+from . import bounded
+from .problem import cause
+from .text import printable
+
+#: Bytes of an archive, and of all that it unpacks to; a set of 10,000 runs unpacks to 150 MB.
+LARGEST_ARCHIVE = 512 * 2**20
+LARGEST_CONTENT = 2 * 2**30
+MOST_ENTRIES = 200_000
+#: How many times its size an archive may unpack to, and what any may. Records pack to a tenth,
+#: zeros to a thousandth.
+LARGEST_RATIO = 100
+SMALL_CONTENT = 64 * 2**20
+#: Checksums of all files, as ``sha256sum`` writes them.
+CHECKSUMS = "manifest-sha256.txt"
+_CHECKSUM = re.compile(r"([0-9a-f]{64}) [ *](.+)")
+_BLOCK = 2**20
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+_IS_ENCRYPTED = 1
+_DECOMPRESSED: Mapping[str, Callable[[Any], Any]] = {
+    ".tar": lambda file: file,
+    ".tar.gz": lambda file: gzip.GzipFile(fileobj=file),
+    ".tgz": lambda file: gzip.GzipFile(fileobj=file),
+    ".tar.xz": lzma.LZMAFile,
+    ".tar.bz2": bz2.BZ2File,
+}
+#: What names of archives end with.
+SUFFIXES = (".zip", *_DECOMPRESSED)
+
+
+class BadArchive(ValueError):
+    """An archive that is not unpacked; the message says why, without its path."""
+
+
+class _Entry(NamedTuple):
+    """A plain file in an archive. ``open``: opens it for reading."""
+
+    name: str
+    size: int
+    open: Callable[[], IO[bytes]]
+
+
+def unpack(path: Path, folder: Path) -> None:
+    """Unpack all files of an archive below ``folder``, and compare them with the checksums in it,
+    if it has some. Raises :class:`BadArchive`."""
+    try:
+        with closing(bounded.open_to_read(path)) as raw:
+            size = raw.seek(0, io.SEEK_END)
+            raw.seek(0)
+            if size > LARGEST_ARCHIVE:
+                raise BadArchive(f"has {size} bytes; allowed: at most {LARGEST_ARCHIVE}")
+            most = min(LARGEST_CONTENT, max(SMALL_CONTENT, LARGEST_RATIO * size))
+            file = io.BufferedReader(raw)
+            entries = _of_zip(file) if path.suffix == ".zip" else _of_tar(path, file, most)
+            _compare(_write(entries, folder, most), folder)
+    except BadArchive:
+        raise
+    except Exception as error:  # the libraries raise what they like for what is damaged
+        why = printable(cause(error)).partition("\n")[0][:200] or type(error).__name__
+        raise BadArchive(f"cannot be unpacked: {why}") from error
+
+
+def _of_zip(file: IO[bytes]) -> Iterator[_Entry]:
+    with zipfile.ZipFile(file) as archive:
+        for info in archive.infolist():
+            if info.is_dir():
+                continue
+            kind = stat.S_IFMT(info.external_attr >> 16)
+            if kind not in (0, stat.S_IFREG):
+                raise BadArchive(f"{_shown(info.filename)} is a link or a device; {_ALLOWED}")
+            if info.flag_bits & _IS_ENCRYPTED:
+                raise BadArchive(f"{_shown(info.filename)} is encrypted; {_ALLOWED}")
+            if info.compress_type not in _METHODS:
+                raise BadArchive(
+                    f"{_shown(info.filename)} is compressed by method {info.compress_type}; "
+                    "allowed: stored, deflate, bzip2, LZMA"
+                )
+            yield _Entry(info.filename, info.file_size, _opening(archive.open, info))
+
+
+def _of_tar(path: Path, file: IO[bytes], most: int) -> Iterator[_Entry]:
+    suffix = max((one for one in _DECOMPRESSED if path.name.endswith(one)), key=len)
+    stream: Any = _Bounded(_DECOMPRESSED[suffix](file), most)
+    with tarfile.open(fileobj=stream, mode="r:") as archive:
+        for member in archive:
+            if member.isdir():
+                continue
+            if not member.isreg() or member.issparse():
+                raise BadArchive(f"{_shown(member.name)} is a link, a device or sparse; {_ALLOWED}")
+            yield _Entry(member.name, member.size, _opening(archive.extractfile, member))
+
+
+_ALLOWED = "allowed: plain files"
+
+
+def _opening(opens: Callable[[Any], Any], entry: Any) -> Callable[[], IO[bytes]]:
+    return lambda: opens(entry)
+
+
+class _Bounded:
+    """A stream for tarfile that ends where an archive unpacks to too much. Headers, which tarfile
+    reads into memory, count as well."""
+
+    def __init__(self, stream: IO[bytes], most: int) -> None:
+        self._stream, self._content = stream, most
+        self._most = most + 2**10 * MOST_ENTRIES
+
+    def read(self, size: int) -> bytes:
+        if size > SMALL_CONTENT or size + self.tell() > self._most:
+            raise _too_large(self._content)
+        return self._stream.read(size)
+
+    def seek(self, place: int) -> int:
+        if place > self._most:
+            raise _too_large(self._content)
+        return self._stream.seek(place)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+
+def _write(entries: Iterator[_Entry], folder: Path, most: int) -> dict[str, str]:
+    """Write the entries below ``folder``. Returns the SHA-256 of each by its name there."""
+    digests: dict[str, str] = {}
+    left = most
+    for number, entry in enumerate(entries):
+        if number == MOST_ENTRIES:
+            raise BadArchive(f"has more than {MOST_ENTRIES} files; allowed: at most that")
+        if entry.size > left:
+            raise _too_large(most)
+        place = PurePosixPath(entry.name)
+        if place.is_absolute() or ".." in place.parts or not place.parts:
+            raise BadArchive(f"{_shown(entry.name)} lies outside; allowed: relative names")
+        name = place.as_posix()
+        if name in digests:
+            raise BadArchive(f"{_shown(name)} is there twice; allowed: each once")
+        target = folder / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        digest = hashlib.sha256()
+        with entry.open() as source, open(target, "xb") as file:
+            while block := source.read(_BLOCK):
+                left -= len(block)
+                if left < 0:
+                    raise _too_large(most)
+                digest.update(block)
+                file.write(block)
+        digests[name] = digest.hexdigest()
+        if (size := target.stat().st_size) != entry.size:
+            raise BadArchive(f"{_shown(name)} has {size} bytes, not {entry.size}; it is damaged")
+    return digests
+
+
+def _compare(digests: Mapping[str, str], folder: Path) -> None:
+    """Raise :class:`BadArchive` where files are not those that a list of checksums names."""
+    for name in digests:
+        place = PurePosixPath(name)
+        if place.name != CHECKSUMS:
+            continue
+        top = place.parent
+        listed: dict[str, str] = {}
+        for number, line in enumerate(bounded.read_text(folder / place).splitlines(), 1):
+            match = _CHECKSUM.fullmatch(line)
+            if match is None:
+                raise BadArchive(f"{_shown(name)}, line {number}: is no checksum and name")
+            listed[(top / match[2]).as_posix()] = match[1]
+        there = {one for one in digests if PurePosixPath(one).is_relative_to(top)} - {name}
+        for one in sorted({*there, *listed}):
+            if digests.get(one) != listed.get(one):
+                how = "is missing" if one not in digests else "was changed or added"
+                raise BadArchive(f"{_shown(one)} {how}, by the checksums in {_shown(name)}")
+
+
+def _too_large(most: int) -> BadArchive:
+    return BadArchive(
+        f"unpacks to more than {most} bytes; allowed: at most {LARGEST_RATIO} times the size of "
+        f"the archive or {SMALL_CONTENT} bytes, and never more than {LARGEST_CONTENT}"
+    )
+
+
+def _shown(name: str) -> str:
+    text = printable(name).replace("\n", "\\n")
+    return text if len(text) <= 100 else f"{text[:97]}..."
