@@ -6,7 +6,6 @@ which names are met, so that the same records give the same text.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 
 from .. import PROJECT
 from ..config import secrets
+from ..files import json_files
 from . import shapes
 
 #: Fields of a record that are the same for everybody who measures the same, and are read again. A
@@ -241,7 +241,7 @@ class _Fixed:
     def __init__(self) -> None:
         self.keys: set[str] = set()
         self.values: set[str] = set()
-        self._gather(json.loads(_SCHEMA.read_text(encoding="utf-8")))
+        self._gather(json_files.read(_SCHEMA))
 
     def _gather(self, part: Any) -> None:
         if isinstance(part, list):

@@ -3,11 +3,12 @@ too."""
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from ..files import json_files
 
 FILE = Path(__file__).parents[3] / "scripts" / "secrets.json"
 #: How a run gets a credential all the same; ends a message.
@@ -29,7 +30,7 @@ class Shapes(NamedTuple):
 @cache
 def known() -> Shapes:
     """The lists of the file."""
-    lists = json.loads(FILE.read_text(encoding="utf-8"))
+    lists = json_files.read(FILE)
     shapes = {kind: re.compile(shape) for kind, shape in lists["shapes"].items()}
     return Shapes(re.compile(lists["names"]), re.compile(lists["harmless_names"]), shapes)
 
