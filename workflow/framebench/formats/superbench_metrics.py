@@ -74,7 +74,7 @@ TABLE: tuple[tuple[str, str, str, str], ...] = (
     (r"cpu-memory-bw-latency", r"mem_.+_bw", "MB/s", HIGHER),
     (r"cpu-memory-bw-latency", r"mem_.+_lat", "ns", LOWER),
     (r"mem-bw", r"(h2d|d2h|d2d)_bw|(H2D|D2H|D2D)_Mem_BW", "GB/s", HIGHER),
-    (r"gpu-copy-bw", r"(cpu|gpu).+_bw", "GB/s", HIGHER),
+    (r"gpu-copy-bw", r"(cpu|gpu).+", "GB/s", HIGHER),
     (r"gpu-sm-copy-bw", r"dtoh|htod", "GB/s", HIGHER),
     (r"gpu-stream", r"STREAM_.+_bw", "GB/s", HIGHER),
     (r"gpu-stream", r"STREAM_.+_ratio", "%", HIGHER),

@@ -64,7 +64,7 @@ class _Summary:
             elif name := name_of(case):
                 self._add_micro(case, name)
             else:
-                self._leave_out(case, "SuperBench has no such metric")
+                self._leave_out(case, "SuperBench has no metric of the same definition")
         lines = [
             json.dumps({"node": node, **found}, ensure_ascii=False) + "\n"
             for node, found in sorted(self._nodes.items())

@@ -246,8 +246,8 @@ def _of_several(
 def _missing(
     first: Measured, rule: TheirRule, some: Sequence[_Reading], known: Mapping[str, _Reading]
 ) -> Iterator[Judged]:
-    """Yield what a node lacks of the metrics of a failure check: a figure that another node has,
-    or a metric that no node has. Only SuperBench's results have return codes to look for.
+    """Yield a row for each of the metrics of a failure check of which a node lacks something: a
+    figure that another node has, or any. Only SuperBench's results have return codes to look for.
     ``first``: some figure of the node."""
     if not first.is_superbench:
         return
@@ -255,11 +255,13 @@ def _missing(
     for metrics in rule.metrics:
         matched = [name for name, one in known.items() if any(map(metrics.match, one.names))]
         why = "another node has it" if matched else "no node has it"
-        for name in sorted({*matched} - own) if matched else [metrics.text]:
+        lacking = sorted({*matched} - own) if matched else [metrics.text]
+        if lacking:
             figure = replace(
-                first, name=name, unit="", values=(), status=FAILED, reason=why, marks="", runs=()
-            )
-            reason = f"the node has no such figure; {why}"
+                first, name=lacking[0], unit="", values=(), status=FAILED, reason=why, marks="",
+                runs=(),
+            )  # fmt: skip
+            reason = f"the node has no {', '.join(lacking)}; {why}"
             yield Judged(figure, rule.category, FAILURES, DEFECTIVE, reason=reason)
 
 
