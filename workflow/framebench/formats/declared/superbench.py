@@ -35,6 +35,8 @@ _PRECISIONS = {
     "float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16",
     **{theirs: ours for ours, theirs in SUPERBENCH_PRECISIONS.items()},
 }  # fmt: skip
+#: The file of a single node.
+_OF_NODE = "results-summary.json"
 _MONITOR = "the state of a machine, not a result of a benchmark"
 _SETTING = "a setting of its benchmark, not a result"
 _UNKNOWN = "SuperBench's documentation does not tell its unit and direction"
@@ -184,9 +186,9 @@ def read(source: Source) -> Iterator[rows.Figure]:
 
 
 def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the object of each node, with its line. SuperBench also writes one file for a node,
-    results-summary.json, into a folder of the node's name."""
-    if source.path.suffix != ".json":
+    """Yield the object of each node, with its line. SuperBench also writes a file for each node,
+    into a folder of the node's name."""
+    if source.path.name != _OF_NODE:
         yield from source.objects()
         return
     yield 1, {"node": source.path.absolute().parent.name, **source.json(constants=True)}
