@@ -202,5 +202,5 @@ def test_facts_of_the_command_line_are_checked(
     facts: str, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--format", "csv", "--from", "x.csv", "--facts", facts, "--results", str(tmp_path)]
-    assert cli.main(["import", *words]) == 1
+    assert cli.main(["import", *words]) == 2, "nothing was started"
     assert expected in capsys.readouterr().err
