@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
-from typing import Any, Dict, List, Optional, Tuple
+import tempfile
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import harness
 from harness.machine.sources import command_output, file_text
@@ -33,15 +35,44 @@ def _files() -> List[str]:
     return sorted(found)
 
 
+@contextlib.contextmanager
+def _trusting_own_clone(variables: Dict[str, str]) -> Iterator[Dict[str, str]]:
+    """Variables with which git reads our clone although another user, such as the administrator,
+    owns it: this process runs the clone's code anyway. A file says so, because git before 2.38
+    takes ``safe.directory`` from a user's configuration alone; the user's own stays in force."""
+    with tempfile.NamedTemporaryFile("w", prefix="framebench-git-") as file:
+        for own in _user_configurations(variables):
+            file.write("[include]\n\tpath = {}\n".format(_quoted(own)))
+        file.write("[safe]\n\tdirectory = {}\n".format(_quoted(os.path.dirname(_SCRIPTS))))
+        file.flush()
+        yield {**variables, "GIT_CONFIG_GLOBAL": file.name}
+
+
+def _user_configurations(variables: Mapping[str, str]) -> List[str]:
+    """The files that git reads as a user's configuration, the first to be overridden first."""
+    if "GIT_CONFIG_GLOBAL" in variables:
+        return [variables["GIT_CONFIG_GLOBAL"]]
+    home = variables.get("HOME", "")
+    folder = variables.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    found = [os.path.join(folder, "git", "config"), os.path.join(home, ".gitconfig")]
+    return [path for path in found if os.path.isabs(path)]
+
+
+def _quoted(value: str) -> str:
+    """A value as a configuration of git has it."""
+    return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
+
+
 def _from_git() -> Tuple[Optional[str], Optional[bool]]:
     """The commit, and whether ``scripts/`` differs from it, from a repository that is ours: another
     one around us, or one that does not know these files, says nothing of them."""
     outside = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
     outside["GIT_OPTIONAL_LOCKS"] = "0"
     git = ["git", "-C", _SCRIPTS]
-    known = command_output([*git, "ls-files", "--full-name", "--", _KNOWN], outside)
-    commit = command_output([*git, "rev-parse", "HEAD"], outside)
-    status = command_output([*git, "status", "--porcelain", "--", "."], outside)
+    with _trusting_own_clone(outside) as variables:
+        known = command_output([*git, "ls-files", "--full-name", "--", _KNOWN], variables)
+        commit = command_output([*git, "rev-parse", "HEAD"], variables)
+        status = command_output([*git, "status", "--porcelain", "--", "."], variables)
     if known is None or known.strip() != f"scripts/{_KNOWN}" or not commit or status is None:
         return None, None
     return commit.strip(), bool(status)
