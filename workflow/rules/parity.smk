@@ -6,10 +6,11 @@ rule reference:
         driver.comparisons.reference_log,
     wildcard_constraints:
         digest="[0-9a-f]{8}",
-    handover: True
     conda:
         "../envs/driver.yaml"
-    threads: driver.resources.here
+    threads: driver.resources.all_cores
+    resources:
+        **driver.resources.asked,
     params:
         python=driver.provisioning.python,
         script=driver.comparisons.script,

@@ -30,6 +30,12 @@ from harness.request.declaration import Task, task_of
 LAUNCHER_VARIABLE = "FRAMEBENCH_LAUNCHER"
 TOKEN_VARIABLE = "FRAMEBENCH_LAUNCHER_TOKEN"
 
+#: What schedulers and starters call the number of a node in a job, and that of a process on it.
+_INDEX = ("SLURM_NODEID", "PBS_NODENUM", "OMPI_COMM_WORLD_RANK", "FLUX_TASK_RANK")
+_LOCAL = ("SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "FLUX_TASK_LOCAL_ID")
+#: Variables with which a rank would take itself for one of a starter's MPI program.
+_OF_MPI = ("OMPI_", "PMIX_", "PMI_", "PRTE_")
+
 _CONNECT_SECONDS = 10.0
 #: How often, where it hangs up: strangers may have crowded this node out.
 _CALLS = 3
@@ -61,7 +67,10 @@ def introduction(task: Task, link: wire.Connection, common: Dict[str, str]) -> D
     installed = packages.installed(packages.search_path(common, "/"))
     wrong = packages.wrong_environment(task.request.prefix, task.request.pins, installed)
     wrong = wrong or software.missing(task.request, common)
-    index = os.environ.get("SLURM_NODEID", "")
+    index = next((os.environ[name] for name in _INDEX if name in os.environ), "")
+    local = next((os.environ[name] for name in _LOCAL if name in os.environ), "0")
+    if local != "0":
+        wrong = wrong or f"is started {int(local) + 1} times; each node must be once"
     return {
         "node": node.name(),
         "index": int(index) if index.isdigit() else None,
@@ -80,6 +89,8 @@ def take_part(task: Task, link: wire.Connection) -> None:
     """From the introduction to the result. Raises wire.Closed where the launcher is gone."""
     request = task.request
     common = node.common_environment(request)
+    for name in [name for name in common if name.startswith(_OF_MPI)]:
+        del common[name]
     for name in (LAUNCHER_VARIABLE, TOKEN_VARIABLE):
         common.pop(name, None)
     link.send(introduction(task, link, common))

@@ -68,8 +68,10 @@ def run_ranks(
     line of this launcher. Raises Missing, and Mismatch where the nodes are not alike."""
     with _listening() as (listener, addresses), LogKeeper() as log:
         token = handshake.new_token()
+        python = shlex.quote(sys.executable)
+        start = str(task.request.start_nodes).format(nodes=task.case.nodes, python=python)
         command = [
-            *shlex.split(str(task.request.start_nodes).format(nodes=task.case.nodes)),
+            *shlex.split(start),
             sys.executable,
             _START_NODE,
             *arguments,

@@ -302,8 +302,9 @@ def _parser() -> argparse.ArgumentParser:
     measuring.add_argument(
         "--start-nodes",
         metavar="COMMAND",
-        help="what starts a command once on each of several nodes, with the number of nodes in "
-        "place of {nodes}: 'srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1'",
+        help="what starts a command once on each of several nodes, with their number in place of "
+        "{nodes}, and this Python in place of {python}: "
+        "'srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1'",
     )
     measuring.add_argument(
         "--lease",

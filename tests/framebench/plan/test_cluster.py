@@ -17,10 +17,11 @@ from framebench.config import cluster
 from framebench.config.cluster import Cluster
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import estimates, plan_text, side_by_side
-from framebench.plan.planning import PlannedRun, make_plan
+from framebench.plan import limits, plan_text, side_by_side
+from framebench.plan.planning import Plan, PlannedRun, make_plan
 from framebench.plan.tasks import Guess
-from framebench.runs import allocations, certify, commands, probes, slurm
+from framebench.records.beside import interruptions, noted
+from framebench.runs import allocations, certify, commands, probes, requests, slurm
 from snakemake_executor_plugin_slurm import utils as plugin_utils
 from snakemake_executor_plugin_slurm import validation as plugin
 
@@ -43,7 +44,7 @@ HANDED_ON: dict[str, Any] = {
 
 
 def asked(nodes: int = 1, devices: int = 8, cuda: bool = True, **other: Any) -> dict[str, Any]:
-    found = Cluster(**{**GIVEN, **other}).resources(nodes, devices, 120.0, cuda)
+    found = Cluster(**{**GIVEN, **other}).resources(nodes, devices, 11, cuda)
     assert tuple(found) == cluster.RESOURCES
     return {name: value for name, value in found.items() if value is not None}
 
@@ -55,7 +56,7 @@ def test_one_node_with_gpus() -> None:
         "gres": "gpu:8",
         "tasks_per_gpu": 0,
         "mem_mb": 512000,
-        "runtime": 11,  # 3 x 120 s, and 5 minutes
+        "runtime": 11,
         "slurm_extra": "--exclusive",
     }
 
@@ -88,7 +89,7 @@ def job(**resources: Any) -> Any:
 def test_a_key_of_sbatch_is_handed_on_as_one_word(key: str, tmp_path: Path) -> None:
     given = {"mail_type": ["ALL"]} if key == "mail_user" else {}
     described = settings(tmp_path, cluster={**GIVEN, **given, key: HANDED_ON[key]}).cluster
-    text = described.resources(1, 8, 120.0, True)["slurm_extra"]
+    text = described.resources(1, 8, 11, True)["slurm_extra"]
     plugin.validate_slurm_extra(
         job(slurm_extra=text)
     )  # looks for options of its own in values, too
@@ -96,9 +97,7 @@ def test_a_key_of_sbatch_is_handed_on_as_one_word(key: str, tmp_path: Path) -> N
     value = ",".join(value) if isinstance(value, list) else value
     word = f"--{key.replace('_', '-')}={value}"
     assert word in shlex.split(text)
-    assert word in described.options(1, 8, 120.0, True), (
-        "SLURM is not asked about what is submitted"
-    )
+    assert word in described.options(1, 8, 11, True), "SLURM is not asked about what is submitted"
     for extra in (word, [word]):
         with pytest.raises(ConfigError, match=f"cluster.extra: .* is cluster.{key}"):
             settings(tmp_path, cluster={**GIVEN, "extra": extra})
@@ -138,6 +137,9 @@ def test_a_run_asks_for_as_many_gpus_of_a_type_as_it_has_devices(gres: str, aske
         ("mail_type", "fail", "BEGIN"),
         ("mail_type", ["FAIL", "FAIL"], "each once"),
         ("whole_rounds", "yes", "true or false"),
+        ("least_time", 0, "minutes from 1 to 525600"),
+        ("most_node_hours", 0, "node hours above 0"),
+        ("starter", "mpiexe", "did you mean mpiexec"),
     ],
 )
 def test_a_key_of_sbatch_says_what_is_allowed(
@@ -164,7 +166,7 @@ def test_a_call_measures_on_nodes_of_one_kind(tmp_path: Path) -> None:
 
     usual, new, cpu = described(), described(node_kind="h100"), described(node_kind="cpu")
     assert (usual.partition, usual.gpus_per_node, usual.nodes) == (None, 8, 4)
-    assert new.resources(1, 2, 120.0, True)["gres"] == "gpu:h100:2"
+    assert new.resources(1, 2, 11, True)["gres"] == "gpu:h100:2"
     assert (new.partition, new.cores_per_node, new.machine.gpus) == ("new", 64, 8)
     assert (cpu.machine.gpus, cpu.machine.nodes) == (0, 9)
     assert usual.extra == new.extra == cpu.extra == ("--nice=5",)
@@ -237,6 +239,7 @@ def test_further_options_reach_sbatch_word_by_word(extra: Any, words: list[str])
         ("--network='x", "No closing quotation"),
         ("--mail-user=x", "--mail-user is cluster.mail_user"),
         ("-w n1", "-w is cluster.nodelist"),
+        ("--time=60", "--time is cluster.least_time .at least. or time_limit .at most."),
     ],
 )
 def test_options_that_are_said_elsewhere_are_refused(extra: Any, told: str, tmp_path: Path) -> None:
@@ -272,33 +275,98 @@ def test_all_that_measures_is_told_what_memory_there_is(tmp_path: Path) -> None:
         assert found["--memory-limit"] == "80%", words
 
 
-def test_no_more_time_is_asked_for_than_the_partition_gives() -> None:
-    assert asked(time_limit=6)["runtime"] == 6
-
-
 def test_the_page_says_when_a_run_ends_under_a_short_limit() -> None:
     page = " ".join((ROOT / "docs" / "cluster.md").read_text().split())
     said = re.findall(
         r"so with `time_limit: 5` after (\d+) s, and with 3 or less after (\d+) s", page
     )
-    limits = [Cluster(**GIVEN, time_limit=minutes).run_limit(600.0) for minutes in (5, 3, 1)]
-    assert said == [(f"{limits[0]:g}", f"{limits[1]:g}")]
-    assert limits[1] == limits[2]
+    ends = [Cluster(**GIVEN).run_limit(minutes) for minutes in (5, 3, 1)]
+    assert said == [(f"{ends[0]:g}", f"{ends[1]:g}")]
+    assert ends[1] == ends[2]
 
 
-@pytest.mark.parametrize("time_limit", [None, 6, 1])
-def test_a_run_ends_before_its_job(time_limit: int | None) -> None:
-    described = Cluster(**{**GIVEN, "time_limit": time_limit})
-    assert 0 < described.run_limit(120.0) < 60 * described.minutes(120.0)
+def planned(folder: Path, **given: Any) -> Plan:
+    """The plan of nodes without GPUs. ``given``: keys of the cluster, and the run's time limit."""
+    limit = given.pop("run_seconds", 1800)
+    described = {**GIVEN, "gpus_per_node": 0, **given}
+    asked = settings(folder, cluster=described, time_limit=limit, results=str(folder))
+    return make_plan(asked, CATALOG, Machine(64, 0), None)
 
 
-def test_a_probe_ends_before_its_job(tmp_path: Path) -> None:
-    asked = settings(tmp_path, cluster={**GIVEN, "gpus_per_node": 0})
-    plan = make_plan(asked, CATALOG, Machine(64, 0), None)
+def time_limit_of(words: list[str]) -> float:
+    return float(dict(itertools.pairwise(words))["--time-limit"])
+
+
+@pytest.mark.parametrize(
+    ("given", "minutes", "seconds"),
+    [
+        ({}, 35, 1800),
+        ({"run_seconds": 60}, 15, 60),  # least_time
+        ({"run_seconds": 60, "least_time": 2}, 6, 60),
+        ({"least_time": 90}, 90, 1800),
+        ({"time_limit": 6}, 6, 210),
+        ({"time_limit": 1}, 1, 30),
+    ],
+)
+def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
+    given: dict[str, Any], minutes: int, seconds: float, tmp_path: Path
+) -> None:
+    plan = planned(tmp_path, **given)
+    asked = requests.of_plan(plan, probes.names(plan), {})
+    assert {one.minutes for _, one in asked} == {minutes}
+    assert {what for what, _ in asked} == {"runs", "probes"}
     (probed, *_) = probes.wanted(plan)
-    found = dict(itertools.pairwise(probes.arguments(plan, probed)))
-    of_job = 60 * Cluster(**GIVEN).minutes(probes.SECONDS)
-    assert 0 < float(found["--time-limit"]) < of_job
+    for words in (commands.arguments(plan, plan.pending[0]), probes.arguments(plan, probed)):
+        assert time_limit_of(words) == seconds < 60 * minutes
+
+
+@pytest.mark.parametrize(
+    ("runs", "ended", "minutes", "seconds"),
+    [
+        ([("ok", 30.0), ("ok", 40.0)], 0, 15, 750),
+        ([("ok", 500.0)], 0, 30, 1650),  # 3 x 500 s, and 5 minutes
+        ([("ok", 5000.0)], 0, 35, 1800),
+        ([("oom", 2.0), ("failed", 2.0)], 0, 35, 1800),  # nothing measured
+        ([("timeout", 750.0)], 0, 36, 1800),  # twice 750 s and 5 minutes
+        ([("ok", 30.0), ("timeout", 750.0)], 0, 36, 1800),
+        ([("timeout", 1800.0)], 0, 70, 1800),
+        ([], 1, 70, 1800),
+        ([("ok", 30.0)], 2, 60, 1800),
+        ([("timeout", 9e7)], 30, 525600, 1800),
+    ],
+)
+def test_what_was_measured_or_stopped_decides_what_is_asked_for(
+    runs: list[tuple[str, float]], ended: int, minutes: int, seconds: float, tmp_path: Path
+) -> None:
+    """``ended``: how often SLURM has ended the second repeat at its limit."""
+    plan = planned(tmp_path)
+    (folder,) = plan.folders.values()
+    latest: list[Any] = [
+        SimpleNamespace(origin=f"{folder}/r1.json", status=s, wall_seconds=wall, time_limit=wall)
+        for s, wall in runs
+    ]
+    rows = [interruptions.Interruption("now", f"{folder}/r2", "7", "TIMEOUT")] * ended
+    rows += [interruptions.Interruption("now", f"{folder}/r2", "8", "CANCELLED")] * 5
+    noted.append(tmp_path / interruptions.FILE, interruptions.Interruption._fields, rows)
+    (asked,) = limits.minutes_of_cases(plan.folders, plan.settings, latest).values()
+    assert asked == minutes
+    assert limits.run_limit(plan.settings, asked) == seconds
+
+
+def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) -> None:
+    plan = planned(tmp_path, most_node_hours=2)
+    asked = requests.of_plan(plan, probes.names(plan), {})
+    text = "\n".join(requests.lines(plan, asked))
+    assert re.search(r"2 +1 +1 +64 +0 +512000 MiB +35 min 00 s +runs", text), text
+    hours = 3 * 35 / 60  # two runs and a probe
+    assert f"at most {hours:.2f} node hours in all (most_node_hours: 2)" in text
+    requests.check(plan, [one for _, one in asked])
+    with pytest.raises(
+        ConfigError, match=r"found .* 2.33 node hours .* at most 2"
+    ):
+        requests.check(plan, [one for _, one in asked] + [requests.usual(plan)])
+    unbounded = planned(tmp_path)
+    requests.check(unbounded, [requests.usual(unbounded, nodes=10**6)])
 
 
 def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> None:
@@ -383,13 +451,14 @@ def test_the_plan_says_what_slurm_would_refuse(
 
 
 def test_a_job_allows_a_run_what_was_asked_for_it(tmp_path: Path) -> None:
-    described, here = settings(tmp_path), Machine(2, 0)
-    plan = make_plan(described, CATALOG, here, None)
-    longer = {folder: 10 * seconds for folder, seconds in plan.expected.items()}
-    estimates.tell(tmp_path, longer)
-    told = estimates.told(tmp_path)
-    in_the_job = make_plan(described, CATALOG, here, None, told)
-    assert [run.seconds for run in in_the_job.runs] == [10 * run.seconds for run in plan.runs]
+    plan = planned(tmp_path, run_seconds=7200)
+    shorter = {folder: minutes // 2 for folder, minutes in plan.minutes_by_folder.items()}
+    limits.write_minutes(tmp_path, shorter)
+    read = limits.read_minutes(tmp_path)
+    in_the_job = make_plan(plan.settings, CATALOG, Machine(64, 0), None, read)
+    assert set(in_the_job.minutes.values()) == {125 // 2}
+    (run, *_) = in_the_job.pending
+    assert time_limit_of(commands.arguments(in_the_job, run)) == 62 * 60 - 150
 
 
 def test_no_round_begins_before_the_one_before_has_ended() -> None:

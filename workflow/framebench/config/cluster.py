@@ -35,16 +35,9 @@ from .fields import (
 )
 from .validation import InPart, NotAllowed, did_you_mean, explain, show
 
-#: How much longer than expected a run may take before it is ended, and seconds on top for starting
-#: the job, half of which are kept for ending in order.
-_SLACK, _RESERVE_SECONDS = 3.0, 300.0
-
-#: What starts one process on each node of an allocation. The cores are bound by the harness, which
-#: knows which rank they are for; memory and devices are all that the job has.
-START_NODES = (
-    "srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1 --cpu-bind=none --mem=0 --mpi=none"
-    " --kill-on-bad-exit=0"
-)
+#: Seconds of a job besides its run's time limit, half of which are kept for ending in order.
+_RESERVE_SECONDS = 300.0
+_YEAR = 525600  # minutes
 
 #: Keys whose values ``sbatch`` takes as they are, by its option. Snakemake's plugin has no resource
 #: for them.
@@ -65,7 +58,7 @@ _OWNED = {
     **dict.fromkeys(("--partition", "-p"), "cluster.partition"),
     **dict.fromkeys(("--constraint", "-C"), "cluster.constraint"),
     **dict.fromkeys(("--qos", "-q"), "cluster.qos"),
-    **dict.fromkeys(("--time", "-t"), "cluster.time_limit"),
+    **dict.fromkeys(("--time", "-t"), "cluster.least_time (at least) or time_limit (at most)"),
     **dict.fromkeys(("--mem", "--mem-per-cpu"), "cluster.memory_gib"),
     **dict.fromkeys(("--cpus-per-task", "-c", "--cpus-per-gpu"), "cluster.cores_per_node"),
     **dict.fromkeys(
@@ -81,6 +74,7 @@ _OWNED = {
     **{"-L": "cluster.licenses", "-w": "cluster.nodelist", "-x": "cluster.exclude"},
 }
 
+_MINUTES = Allowed("a whole number of minutes from 1 to 525600 (a year)")
 _LICENCE = r"[A-Za-z0-9_][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?(:[0-9]+)?"
 _Reservation = Annotated[
     str,
@@ -179,12 +173,15 @@ class Cluster(Keys):
     switches: Annotated[_Switches | None, OrNull] = None
     mail_user: OptionalText = None
     mail_type: _MailTypes = default([])
-    time_limit: Annotated[
-        Annotated[int, Field(ge=1, le=525600)] | None,
+    time_limit: Annotated[Annotated[int, Field(ge=1, le=_YEAR)] | None, FromText, _MINUTES] = None
+    least_time: Annotated[int, Field(ge=1, le=_YEAR), FromText, _MINUTES] = 15
+    most_node_hours: Annotated[
+        Annotated[float, Field(gt=0, le=1e9)] | None,
         FromText,
-        Allowed("a whole number of minutes from 1 to 525600 (a year)"),
+        Allowed("a number of node hours above 0 and up to 1000000000"),
     ] = None
     exclusive: Switch = True
+    starter: Annotated[Literal["srun", "mpiexec", "pbsdsh", "flux"], OneOf()] = "srun"
     runs_per_allocation: Annotated[int, Whole(1, MILLION), FromText] = 1
     whole_rounds: Switch = False
     extra: Annotated[
@@ -251,11 +248,10 @@ class Cluster(Keys):
         )  # fmt: skip
 
     def resources(
-        self, nodes: int, devices: int, seconds: float, cuda: bool, node: str = ""
+        self, nodes: int, devices: int, minutes: int, cuda: bool, node: str = ""
     ) -> dict[str, Any]:
-        """Of a job of Snakemake's executor for SLURM, RESOURCES: ``nodes`` with ``devices`` each,
-        for a run that is expected to take ``seconds``, on this ``node`` or, for "", on any. None
-        for what is not asked."""
+        """Resources of a job of Snakemake's, RESOURCES: ``nodes`` with ``devices`` each for so many
+        ``minutes``, on this ``node`` or, for "", on any. None for what is not asked."""
         named = [f"--nodelist={node}"] if node else []  # the last one counts
         extra = [*["--exclusive"] * self.exclusive, *self._handed_on(), *named, *self.extra]
         values = (
@@ -267,7 +263,7 @@ class Cluster(Keys):
             # Else SLURM counts tasks by GPUs.
             0 if cuda else None,
             self.memory_mib,
-            self.minutes(seconds),
+            minutes,
             self.partition,
             self.account,
             self.constraint,
@@ -290,10 +286,10 @@ class Cluster(Keys):
         return name if not kind or kind.isdigit() else f"{name}:{kind}"
 
     def options(
-        self, nodes: int, devices: int, seconds: float, cuda: bool, node: str = ""
+        self, nodes: int, devices: int, minutes: int, cuda: bool, node: str = ""
     ) -> list[str]:
-        """Those of ``sbatch`` by which Snakemake's plugin asks for :meth:`resources`."""
-        resources = self.resources(nodes, devices, seconds, cuda, node)
+        """Options of ``sbatch`` by which Snakemake's plugin asks for :meth:`resources`."""
+        resources = self.resources(nodes, devices, minutes, cuda, node)
         values = {option: resources[name] for name, option in _OPTIONS.items()}
         words = [f"--{option}={value}" for option, value in values.items() if value is not None]
         extra = shlex.split(resources["slurm_extra"] or "")
@@ -302,7 +298,7 @@ class Cluster(Keys):
     def asked(self, cuda: bool, each_node: bool = False) -> list[str]:
         """Those of RESOURCES that some job asks for. The others are left to Snakemake's
         ``--default-resources``: a rule that names a resource has it, even as None."""
-        resources = self.resources(2, 1, 0.0, cuda, "named" if each_node else "")
+        resources = self.resources(2, 1, self.least_time, cuda, "named" if each_node else "")
         return [name for name, value in resources.items() if value is not None]
 
     @property
@@ -310,14 +306,16 @@ class Cluster(Keys):
         """Of a node, to ask SLURM for and to keep to."""
         return math.floor(self.memory_gib * 1024)
 
-    def minutes(self, seconds: float) -> int:
-        """To ask SLURM for, where ``seconds`` are expected; at most the partition's limit."""
-        wanted = math.ceil((_SLACK * seconds + _RESERVE_SECONDS) / 60)
-        return min(wanted, self.time_limit) if self.time_limit else wanted
+    def minutes(self, seconds: float, factor: int = 1) -> int:
+        """Minutes to ask for where a run may take ``seconds``, times ``factor``: at least
+        ``least_time``, at most the partition's ``time_limit``."""
+        wanted = max(math.ceil((seconds + _RESERVE_SECONDS) / 60), self.least_time)
+        return min(factor * wanted, self.time_limit or _YEAR)
 
-    def run_limit(self, seconds: float) -> float:
-        """Seconds after which such a run is to end by itself, so that it leaves a record."""
-        return max(60 * self.minutes(seconds) - _RESERVE_SECONDS / 2, 30.0)
+    def run_limit(self, minutes: int) -> float:
+        """Seconds after which a run in a job of so many ``minutes`` is to end by itself, so that it
+        leaves a record."""
+        return max(60 * minutes - _RESERVE_SECONDS / 2, 30.0)
 
 
 #: In the order of :meth:`Cluster.resources`.

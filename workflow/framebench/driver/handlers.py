@@ -15,16 +15,16 @@ from ..comparison import gate
 from ..config.validation import ConfigError
 from ..files import bounded
 from ..files.text import printable
-from ..plan import estimates, labels, plan_text, side_by_side
+from ..plan import labels, limits, plan_text, side_by_side
 from ..plan.planning import Plan
 from ..records.beside import calls, interruptions
 from ..records.record_sets import RecordsError
-from ..runs import partial, slurm, slurm_nodes
+from ..runs import partial, requests, slurm, slurm_nodes
 from ..terminal import closing
 from ..terminal.closing import Failed
 from ..terminal.outcome import outcome_of
 from ..terminal.waiting import NOUNS
-from .call import refuse, warn
+from .call import checked, refuse, warn
 from .internals import Job, Snakemake, one_by_one
 from .outlook import Outlook
 from .provisioning import Provisioning
@@ -70,7 +70,13 @@ class Handlers:
         atexit.register(self._close)
         plan = self._work.plan
         if plan.settings.cluster:
-            self._prepare_cluster(log)
+            self._prepare_cluster(jobs, log)
+        elif not self._snakemake.runs_here:
+            refuse(
+                "config: cluster: found nothing, but jobs would not run on this machine; allowed "
+                "with such an executor: a description of the cluster, as in --workflow-profile "
+                "profiles/slurm. docs/cluster.md says which executors run what"
+            )
         try:
             suite = plan.settings.suite.name
             calls.note(plan.settings.results, suite, self._snakemake.command)
@@ -189,7 +195,7 @@ class Handlers:
         )
         _say(lines)
 
-    def _prepare_cluster(self, log: Sequence[str]) -> None:
+    def _prepare_cluster(self, jobs: Sequence[Job], log: Sequence[str]) -> None:
         results = self._work.plan.settings.results
         if self._snakemake.runs_here:
             refuse(
@@ -202,11 +208,15 @@ class Handlers:
                 "array would measure the same run. For short runs: runs_per_allocation in "
                 "profiles/slurm/cluster.yaml"
             )
+        plan = self._work.plan
+        asked = [self._work.request(job.wildcards) for job in jobs if kind(job.wildcards)]
+        asked += [requests.of_run(plan, run) for run in plan.reserve]
+        checked(requests.check, plan, asked)
         self._resources.warn_of_those_without_effect()
         slurm.note(_text_of(log), results)
         if self._work.plan.settings.each_node:
             slurm_nodes.note(results, self._work.plan.place.unusable)
-        estimates.tell(results, self._work.plan.expected)
+        limits.write_minutes(results, self._work.plan.minutes_by_folder)
 
     def _startable(self, waiting: Collection[Job]) -> list[Job]:
         """Of a round, none before those of an earlier one have been started; on a cluster, where

@@ -73,7 +73,7 @@ class Provisioning:
 
     def preparation(self, wildcards: Wildcards) -> list[str]:
         """What the command of a job that measures stands behind."""
-        nodes = self._work.shape(wildcards).nodes
+        nodes = self._work.request(wildcards).nodes if self._work.plan.settings.cluster else 1
         name = self._work.software(wildcards)
         return commands.preparation(self._work.plan, name, self.framebench, nodes)
 

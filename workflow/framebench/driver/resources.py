@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 from ..config import cluster
-from ..plan import estimates
 from ..plan.side_by_side import Room
 from ..runs import allocations
 from .call import warn
@@ -16,16 +14,17 @@ from .work import Work
 
 
 class Resources:
-    """``here``: the cores of this machine; ``all_cores``: what a job takes beside which none of the
-    workflow runs. ``of_run``, ``of_comparison``: the cores of one; ``allocation``: the name of that
-    which a run shares with others. These are functions only where they differ from job to job,
-    because Snakemake asks them for each. ``asked``: of the cluster, by name."""
+    """Cores and other resources of jobs.
+
+    ``all_cores``: what a job takes beside which none of the workflow runs. ``of_run``,
+    ``of_comparison``: the cores of one; ``allocation``: the name of the allocation that a run
+    shares with others. These are functions only where they differ from job to job, because
+    Snakemake asks them for each. ``asked``: resources asked of the cluster, by name."""
 
     def __init__(self, work: Work, snakemake: Snakemake) -> None:
         self._work, self._snakemake = work, snakemake
         described = work.plan.settings.cluster
-        self.here = len(os.sched_getaffinity(0)) if described else snakemake.cores
-        self.all_cores = described.cores_per_node if described else self.here
+        self.all_cores = described.cores_per_node if described else snakemake.cores
         self._cuda = work.plan.place.accelerator == "cuda"
         self.asked: dict[str, Callable[[Wildcards], Any]] = {}
         self._allocations: dict[str, str] = {}
@@ -62,12 +61,10 @@ class Resources:
 
     def value(self, wildcards: Wildcards, name: str) -> Any:
         """What a job that measures asks of the cluster."""
-        settings = self._work.plan.settings
-        assert settings.cluster is not None, "only of a cluster is something asked"
-        nodes, devices, seconds, node = self._work.shape(wildcards)
-        # The first job on each node builds the environment there.
-        seconds += estimates.ENVIRONMENT_SECONDS * settings.node_local
-        return settings.cluster.resources(nodes, devices, seconds, self._cuda, node)[name]
+        cluster = self._work.plan.settings.cluster
+        assert cluster is not None, "only a cluster is asked for something"
+        nodes, devices, minutes, node = self._work.request(wildcards)
+        return cluster.resources(nodes, devices, minutes, self._cuda, node)[name]
 
     def warn_of_those_without_effect(self) -> None:
         for name in cluster.without_effect(self._snakemake.default_resources, [*self.asked]):

@@ -20,7 +20,7 @@ from ..plan.forecast import DAY
 from ..records import searches
 from ..records.beside import assumptions, interruptions, node_health
 from ..records.beside.assumptions import Assumptions
-from ..runs import allocations, certify, partial, probes, slurm
+from ..runs import allocations, certify, partial, probes, requests, slurm
 from ..runs.total import lines
 from ..tables import registry
 from ..terminal import closing
@@ -171,6 +171,8 @@ class Tables:
         refused = "".join(f"\n{line}" for line in allocations.refused(plan, slurm.refusal))
         further = probes.describe(plan, self._work.probes)
         further += certify.describe(plan, self._work.small_comparisons)
+        asked = requests.of_plan(plan, self._work.probes, self._work.small_comparisons)
+        further += "".join(f"\n{line}" for line in requests.lines(plan, asked))
         total = self._work.total
         last = [*(self._work.advice() if total.seconds > DAY else ()), *lines(plan, total)]
         return "\n".join([plan_text.describe(plan) + further + refused, *last])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 from ..config.catalog import Catalog
 from ..config.settings import Settings
@@ -14,31 +14,22 @@ from ..environments import cleaning, software
 from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
-from ..plan import estimates, planning
+from ..plan import limits, planning
 from ..plan.batch_searches import Search
 from ..plan.forecast import Left
 from ..plan.planning import Plan, PlannedRun
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
-from ..runs import certify, probes, slurm, slurm_nodes, total
+from ..runs import certify, probes, requests, slurm, slurm_nodes, total
 from ..runs.certify import Comparison
 from ..runs.probes import Probe
+from ..runs.requests import Request
 from .call import Call, refuse, warn
 from .internals import Snakemake, Wildcards
 
-#: What a job is for that must have the machine, or its part of it, for itself: the wildcard of its
-#: name, by which it is known.
-_KINDS = ("run", "search", "comparison", "probe")
-
-
-class Shape(NamedTuple):
-    """Nodes and devices per node of what a job measures, for about how many seconds, and on which
-    node, "" for any."""
-
-    nodes: int
-    devices: int
-    seconds: float
-    node: str = ""
+#: What a job is for that must have the machine, or its part of it, for itself: the wildcard that
+#: tells it, the first that it has.
+_KINDS = ("run", "search", "comparison", "probe", "reference")
 
 
 class Work:
@@ -52,15 +43,15 @@ class Work:
         self.catalog = catalog
         self._lock = _Lock(settings, call)
         self.cached: RecordSet | None = None
-        expected: dict[str, float] = {}
+        minutes: dict[str, int] | None = None
         try:
             if snakemake.is_cluster_job:
-                expected = estimates.told(settings.results)
+                minutes = _minutes(settings)
             elif call.plans:
                 writes = self._lock.held is not None
                 self.cached = record_sets.load_results(settings.results, writes)
             machine = self._machine = _machine(settings, call, snakemake)
-            self.plan = planning.make_plan(settings, catalog, machine, self.cached, expected)
+            self.plan = planning.make_plan(settings, catalog, machine, self.cached, minutes)
             # On a cluster they may be on its nodes alone.
             if call.looks and not settings.cluster:
                 needed = self.plan.software if call.proves else self.plan.needed
@@ -120,18 +111,19 @@ class Work:
             return self.comparison(wildcards)[1].software
         return wildcards.framework
 
-    def shape(self, wildcards: Wildcards) -> Shape:
-        limit = self.plan.settings.time_limit
-        what = kind(wildcards)
+    def request(self, wildcards: Wildcards) -> Request:
+        """What the job asks the cluster for."""
+        what, plan = kind(wildcards), self.plan
         if what == "run":
-            run = self.run(wildcards)
-            return Shape(run.case.nodes, run.case.devices_per_node, run.seconds, run.case.node)
+            return requests.of_run(plan, self.run(wildcards))
         if what == "search":
             case = self.search(wildcards).case
-            return Shape(case.nodes, case.devices_per_node, limit, case.node)
+            return requests.usual(plan, case.nodes, case.devices_per_node, case.node)
         if what == "comparison":
-            return Shape(1, self.comparison(wildcards)[1].devices, limit)
-        return Shape(1, self.probe(wildcards)[1].devices, probes.SECONDS)
+            return requests.usual(plan, devices=self.comparison(wildcards)[1].devices)
+        if what == "probe":
+            return requests.usual(plan, devices=self.probe(wildcards)[1].devices)
+        return requests.usual(plan)
 
     @property
     def total(self) -> Left:
@@ -165,7 +157,7 @@ class Work:
         reserve = [run for run in self.plan.reserve if run.name not in before]
         self._runs.update((run.name, run) for run in [*runs, *reserve])
         if self.plan.settings.cluster:
-            estimates.tell(self.plan.settings.results, self.plan.expected)
+            limits.write_minutes(self.plan.settings.results, self.plan.minutes_by_folder)
         return runs
 
     def renewed(self) -> Plan:
@@ -178,8 +170,12 @@ class Work:
 
 
 def kind(wildcards: Wildcards) -> str:
-    """``run``, ``search``, ``comparison`` or ``probe``; "" for a job that measures nothing."""
+    """One of _KINDS; "" for a job of another rule."""
     return next((name for name in _KINDS if name in wildcards.keys()), "")  # noqa: SIM118
+
+
+#: What a job says of a folder that its node does not see, in the middle of the message.
+UNSEEN = "the results of this call are not there on"
 
 
 class _Lock:
@@ -195,16 +191,32 @@ class _Lock:
         measuring = "another Framebench is measuring into this folder"
         try:
             self.held = locks.take(settings.results / ".lock", another, measuring)
-            if settings.cluster:
-                # What a killed call has left in the queue is over before the plan is made: its
-                # records count, and nothing runs twice at the same time.
-                slurm.settle(settings.results, warn)
+            # What a killed call has left in SLURM's queue is over before the plan is made, wherever
+            # this call measures: its records count, and nothing runs twice at the same time.
+            slurm.settle(settings.results, warn)
         except locks.Unwritable as error:
             self.missing = str(error)
         except locks.LockError as error:
             refuse(error)
         except slurm.SlurmError as error:
-            refuse(f"SLURM does not answer: {error}")
+            refuse(
+                f"{settings.results / slurm.FILE}: found jobs of an earlier call, which may still "
+                f"measure into this folder, and SLURM does not answer here: {error}; allowed: a "
+                "call where squeue answers, or another folder: --config results=DIR. Remove the "
+                "file when these jobs are over"
+            )
+
+
+def _minutes(settings: Settings) -> dict[str, int]:
+    """What the call that submitted this job asks for. Ends the job where its node does not see the
+    folder of the results."""
+    try:
+        return limits.read_minutes(settings.results)
+    except (OSError, ValueError) as error:
+        refuse(
+            f"{settings.results.absolute()}: {UNSEEN} node {socket.gethostname()} ({error}); "
+            "allowed: a folder that login node and compute nodes share: --config results=DIR"
+        )
 
 
 def _machine(settings: Settings, call: Call, snakemake: Snakemake) -> Machine:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping
-from pathlib import Path
 
 from ..cases.fitting import Capacity, skips
 from ..cases.matrix import NONE, Case
@@ -15,8 +12,6 @@ from ..config.catalog import START_SECONDS, Catalog, facts_of, forward_multiply_
 from ..config.kinds import INDEPENDENT
 from ..config.settings import Settings
 from ..config.suite import Suite
-from ..files import json_files
-from ..files.whole_files import write_whole
 from ..records.run import Run
 from . import amounts, batch_searches
 from .amounts import Amounts, Wrong
@@ -36,22 +31,6 @@ _SMALL = 0.5
 #: The first of a run without a framework, and what a run measures that counts no steps.
 ALONE_SECONDS, MEASURING_SECONDS = 1.5, 5.0
 
-#: In the results: what the call that measures expects.
-FILE = ".expected.json"
-
-
-def tell(results: Path, seconds: Mapping[str, float]) -> None:
-    """Leave the expected seconds of a run in each case's folder to the jobs of this call: what they
-    allow a run is then what was asked of the scheduler for it, and none of them has to read the
-    records of all others."""
-    write_whole(results / FILE, json.dumps(dict(seconds)))
-
-
-def told(results: Path) -> dict[str, float]:
-    """What the call that submitted this job has left. Raises OSError where it has not."""
-    found: dict[str, float] = json_files.read(results / FILE)
-    return found
-
 
 def of_runs(
     folders: dict[Case, str],
@@ -59,15 +38,15 @@ def of_runs(
     place: Capacity,
     catalog: Catalog,
     latest: dict[str, Run],
-    expected: Mapping[str, float],
 ) -> dict[Case, Guess]:
-    """What a run of each case is expected to take: what was told for its folder, else the median of
-    its own records, else a guess from framework and operations, scaled by how such guesses fared
-    for the cases that have records."""
+    """What a run of each case is expected to take: the median of its own records, else a guess from
+    framework and operations, scaled by how such guesses fared for the cases that have records. A
+    run that its time limit ended would have taken longer than it did: twice that is expected."""
     measured: dict[str, list[float]] = defaultdict(list)
     for origin, run in latest.items():
         if run.wall_seconds:
-            measured[os.path.dirname(origin)].append(run.wall_seconds)
+            times = 2 if run.status == "timeout" else 1
+            measured[os.path.dirname(origin)].append(times * run.wall_seconds)
     steps = settings.suite.warmup_steps + settings.suite.timed_steps
     learned = amounts.of_cases(folders, settings, catalog)
     guesses = {
@@ -85,11 +64,11 @@ def of_runs(
     factors = [known[case] / guesses[case].seconds for case in measured_cases]
     factor = statistics.median(factors) if factors else 1.0
 
-    def guess_of(case: Case, folder: str) -> Guess:
+    def guess_of(case: Case) -> Guess:
         guess = guesses[case]
-        return guess.of(expected.get(folder) or known.get(case, guess.seconds * factor))
+        return guess.of(known.get(case, guess.seconds * factor))
 
-    return {case: guess_of(case, folder) for case, folder in folders.items()}
+    return {case: guess_of(case) for case in folders}
 
 
 def start_of(framework: str, mode: str, compiler: str, is_small: bool = False) -> float:

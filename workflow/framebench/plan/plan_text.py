@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from ..cases.fitting import MEASURE
 from ..config import precisions
 from ..environments.soundness import is_sound
-from . import estimates, groups
+from . import estimates, groups, limits
 from .planning import Plan, duration, remaining, seconds_for
 
 
@@ -70,8 +71,8 @@ def describe(plan: Plan, description: str = "") -> str:
 def left_as_they_are(plan: Plan) -> list[str]:
     """The runs that a higher limit might let through, or another attempt, and how to try that."""
     ended = Counter(run.status for run in plan.runs)
-    limits = {
-        "timeout": ("timed out", f" (time_limit is {plan.settings.time_limit:g} s now)"),
+    next_words = {
+        "timeout": ("timed out", _time_limits(plan)),
         "oom": (
             "ran out of memory",
             f" (memory_limit is {plan.settings.memory_limit or 'auto'} now)",
@@ -82,9 +83,25 @@ def left_as_they_are(plan: Plan) -> list[str]:
     return [
         f"{ended[status]} run(s) {what} and count as done: --config retry={status} runs them again"
         + limit
-        for status, (what, limit) in limits.items()
+        for status, (what, limit) in next_words.items()
         if ended[status]
     ]
+
+
+def _time_limits(plan: Plan) -> str:
+    """The time limits of the runs that timed out, and those that they would have now."""
+    stopped = [run for run in plan.runs if run.status == "timeout"]
+    then = _range({run.limit for run in stopped if run.limit})
+    now = _range({limits.run_limit(plan.settings, plan.minutes.get(r.case)) for r in stopped})
+    return f" (time_limit was {then} and is {now} now)" if then else f" (time_limit is {now} now)"
+
+
+def _range(seconds: Collection[float]) -> str:
+    """``30 to 1800 s``; empty where there are none."""
+    if not seconds:
+        return ""
+    low, high = f"{min(seconds):g}", f"{max(seconds):g}"
+    return f"{low} s" if low == high else f"{low} to {high} s"
 
 
 def of_other_machines(plan: Plan) -> list[str]:

@@ -27,7 +27,7 @@ from ..records.fields import disturbance
 from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
-from . import batch_searches, estimates, repeats, side_by_side
+from . import batch_searches, estimates, limits, repeats, side_by_side
 from .batch_searches import Search
 from .side_by_side import Room
 from .tasks import Guess
@@ -40,7 +40,8 @@ _asked = attrgetter(*(key for key in Case._fields if key not in _CONDITIONS))
 class PlannedRun(NamedTuple):
     """``name`` is the record's path below ``results/runs`` without ``.json``; ``status`` is that
     of its record, or ``""`` while it is to be run; ``guess`` is the expected wall time;
-    ``place`` is its own in the order of all runs."""
+    ``place`` is its own in the order of all runs; ``limit`` is the time limit that its record was
+    measured under."""
 
     case: Case
     repeat: int
@@ -48,6 +49,7 @@ class PlannedRun(NamedTuple):
     status: str
     guess: Guess
     place: int
+    limit: float | None = None
 
     @property
     def seconds(self) -> float:
@@ -82,6 +84,8 @@ class Plan:
     """Of the records that are as asked, those of other machines: left alone, measured anew."""
     scripts: Path
     """The folder of what measures, as commands name it."""
+    minutes: dict[Case, int]
+    """Minutes that the job of a run is asked for; {} without a cluster."""
 
     @property
     def pending(self) -> list[PlannedRun]:
@@ -119,10 +123,9 @@ class Plan:
         return {name: self.software[name] for name in names}
 
     @property
-    def expected(self) -> dict[str, float]:
-        """Seconds of a run, by the case's folder."""
-        runs = [*self.runs, *self.reserve]
-        return {self.folders[run.case]: run.seconds for run in runs}
+    def minutes_by_folder(self) -> dict[str, int]:
+        """Minutes that the job of a run is asked for, by the case's folder."""
+        return {self.folders[case]: minutes for case, minutes in self.minutes.items()}
 
     @property
     def cases(self) -> list[Case]:
@@ -135,10 +138,11 @@ def make_plan(
     catalog: Catalog,
     machine: Machine,
     cached: RecordSet | None,
-    expected: Mapping[str, float] | None = None,
+    minutes: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Expand the suite and compare it with the records that are there. ``expected``: seconds of a
-    run, by the case's folder, where another process has looked at the records for this one.
+    """Expand the suite and compare it with the records that are there. ``minutes``: what the job of
+    a run is asked for, by the case's folder, where another process has looked at the records for
+    this one.
 
     A record of another content than it should have (truncated, foreign, of another case or other
     settings, another machine) is left alone; its run is planned again under the next retry's name.
@@ -180,7 +184,7 @@ def make_plan(
     once |= {case for case in folders if fitting.skips(case, settings, place)}
     needed |= {case: 1 for case in folders if case in once}
     latest = {run.origin: run for run in runs}
-    guesses = estimates.of_runs(folders, settings, place, catalog, latest, expected or {})
+    guesses = estimates.of_runs(folders, settings, place, catalog, latest)
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
     planned: dict[tuple[Case, int], PlannedRun] = {}
     reserve: dict[tuple[Case, int], PlannedRun] = {}
@@ -192,7 +196,9 @@ def make_plan(
             continue
         folder = folders[case]
         name, status = _record_of(folder, repeat, present[folder], latest, settings)
-        run = PlannedRun(case, repeat, name, status, guesses[case], number)
+        record = latest.get(f"{name}.json")
+        limit = record.time_limit if record else None
+        run = PlannedRun(case, repeat, name, status, guesses[case], number, limit)
         if repeat <= needed[case]:
             planned[case, repeat] = run
         elif case not in once:
@@ -204,6 +210,7 @@ def make_plan(
         Room.of(settings, place, machine), Room.of_comparisons(settings, place, machine),
         machine.identity, elsewhere,
         values.from_here(catalog.root / "scripts"),
+        limits.minutes_of_cases(folders, settings, latest.values(), minutes),
     )  # fmt: skip
 
 
@@ -220,6 +227,7 @@ def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
         runs=[*plan.runs, *new(now.runs)],
         reserve=[*plan.reserve, *new(now.reserve)],
         searches=now.searches,
+        minutes=now.minutes | plan.minutes,
     )
 
 

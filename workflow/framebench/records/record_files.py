@@ -241,6 +241,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         all_reduce=all_reduce_of(record["ranks"]) if is_ok and by_data else None,
         exchange=gradient_exchange_of(record["ranks"]) if is_ok else None,
         started=_moment(record["started"]),
+        time_limit=record["settings"].get("time_limit"),
         machine=machine_of(record),
         slowest_rank=slowest.get("rank"),
         product_dtypes=_product_dtypes(record["ranks"]),

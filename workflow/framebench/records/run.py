@@ -75,7 +75,7 @@ class Run:
     not known; `commit` that of the code that measured, likewise.
     `curve`: what a training learned by epoch, also of one that did not converge.
     `largest`: its batch is the largest that fits, found by a search. `started`: when, in seconds of
-    the epoch, None where that is not known.
+    the epoch, None where that is not known. `time_limit`: the seconds after which it was to end.
     """
 
     case: Case
@@ -115,6 +115,7 @@ class Run:
     last_cache: int | None = None
     fed: Fed | None = None
     curve: Curve | None = None
+    time_limit: float | None = None
 
     @property
     def keys(self) -> tuple[Key, ...]:

@@ -10,19 +10,19 @@ from ..plan.planning import Plan, PlannedRun
 
 def refused(plan: Plan, refusal: Callable[[Sequence[str]], str]) -> list[str]:
     """A line for each shape of the plan's runs whose longest SLURM would not take; ``refusal`` asks
-    it. Empty without a cluster."""
+    it. Empty without a cluster of SLURM's."""
     described = plan.settings.cluster
-    if described is None:
+    if described is None or described.starter != "srun":
         return []
     shapes: dict[str, list[PlannedRun]] = defaultdict(list)
     for run in plan.pending:
         shapes[run.case.topology].append(run)
     lines = []
     for topology, runs in shapes.items():
-        case, seconds = runs[0].case, max(run.seconds for run in runs)
+        case, minutes = runs[0].case, max(plan.minutes[run.case] for run in runs)
         cuda = plan.place.accelerator == "cuda"
         if why := refusal(
-            described.options(case.nodes, case.devices_per_node, seconds, cuda, case.node)
+            described.options(case.nodes, case.devices_per_node, minutes, cuda, case.node)
         ):
             lines.append(f"SLURM would not take the {len(runs)} run(s) of {topology}: {why}")
     return lines

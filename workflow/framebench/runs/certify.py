@@ -263,7 +263,7 @@ def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
         "parallelism": one.parallelism if one.parallelism != DATA else None,
         "variant": one.arm or None,
         "source": one.source,
-        **common(plan, plan.settings.time_limit),
+        **common(plan),
         "lease": lease_name(plan.room_of_comparisons),
     }
     parameters = {"mode": one.mode, "scale": one.scale}

@@ -10,13 +10,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..cases.matrix import Case
+from ..config import starters
 from ..config.catalog import Catalog
-from ..config.cluster import START_NODES
 from ..config.inputs import SYNTHETIC
 from ..config.parallelism import DATA
+from ..config.starters import STARTERS
 from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
 from ..plan.batch_searches import Search
+from ..plan.limits import run_limit
 from ..plan.planning import Plan, PlannedRun, arm_settings, counts_steps, data_of, variables
 from ..plan.side_by_side import lease_name
 from ..records.searches import KIND
@@ -53,7 +55,9 @@ def preparation(plan: Plan, name: str, framebench: list[str], nodes: int) -> lis
         return []
     places = ["--file", str(software.file.path), "--marker", str(software.marker)]
     places += hashing(plan)
-    places += ["--start-nodes", START_NODES.format(nodes=nodes)] if nodes > 1 else []
+    cluster = plan.settings.cluster
+    if nodes > 1 and cluster:
+        places += ["--start-nodes", starters.command(cluster.starter, nodes, framebench[0])]
     return [*framebench, "environment", *places, "--"]
 
 
@@ -110,20 +114,12 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
             **_case(plan, run.case),
             **(steps if counts_steps(run.case, suite) else {}),
             "repeat": run.repeat,
-            **common(plan, run.seconds),
+            **common(plan, plan.minutes.get(run.case)),
         }
     )
     split = {"split_steps": SPLIT_STEPS} if repeats.is_split(run.case, run.repeat, suite) else {}
     parameters = of_kind({**split, **dict(run.case.parameters)})
     return measured + parameters + _of_arm(plan, run.case)
-
-
-def run_limit(plan: Plan, seconds: float) -> float:
-    """The time limit of a run that is expected to take so many seconds: on a cluster it ends with
-    a record before its job's time is up."""
-    limit = plan.settings.time_limit
-    cluster = plan.settings.cluster
-    return min(limit, cluster.run_limit(seconds)) if cluster else limit
 
 
 def search_arguments(plan: Plan, search: Search) -> list[str]:
@@ -135,7 +131,7 @@ def search_arguments(plan: Plan, search: Search) -> list[str]:
         "batch-per-device": None,
         "warmup-steps": batch_searches.WARMUP_STEPS,
         "timed-steps": batch_searches.TIMED_STEPS,
-        **common(plan, plan.settings.time_limit),
+        **common(plan),
     }
     parameters = of_kind(batch_searches.parameters_of(case, bounds))
     return [*words(named), *parameters, *_of_arm(plan, case), "--spare-memory"]
@@ -148,6 +144,7 @@ def model_of(plan: Plan, name: str) -> str:
 
 
 def _case(plan: Plan, case: Case) -> dict[str, object]:
+    cluster = plan.settings.cluster
     return {
         "kind": case.mode,
         "kinds": None if case.is_step else plan.settings.kinds,
@@ -163,21 +160,21 @@ def _case(plan: Plan, case: Case) -> dict[str, object]:
         "parallelism": case.parallelism if case.parallelism != DATA else None,
         "input": case.input if case.input != SYNTHETIC else None,
         **{key.replace("_", "-"): value for key, value in data_of(case, plan.settings).items()},
-        "start-nodes": START_NODES if case.nodes > 1 else None,
+        "start-nodes": STARTERS[cluster.starter] if cluster and case.nodes > 1 else None,
         "variant": case.variant or None,
         "node": case.node or None,
     }
 
 
-def common(plan: Plan, seconds: float) -> dict[str, object]:
-    """What holds for all that is measured and is expected to take so many ``seconds``, as
-    arguments of the harness by name; None for what is not said."""
+def common(plan: Plan, minutes: int | None = None) -> dict[str, object]:
+    """Arguments of the harness that hold for all that is measured, by name, in a job of so many
+    ``minutes`` where that is not the usual one; None for what is not said."""
     settings, cluster = plan.settings, plan.settings.cluster
     return {
         "accelerator": plan.place.accelerator,
         "emulated": settings.emulated if plan.place.accelerator == "cpu" else None,
         "cores-per-device": plan.place.cores_per_device,
-        "time-limit": run_limit(plan, seconds),
+        "time-limit": run_limit(settings, minutes),
         "memory-limit": settings.memory_limit,
         "node-memory": f"{cluster.memory_mib}MiB" if cluster else None,
         "lease": lease_name(plan.room),

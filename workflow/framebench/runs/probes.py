@@ -15,8 +15,6 @@ from ..records.peaks import KIND
 from .certify import free_name
 from .commands import common, model_of, words
 
-#: Rough wall time of one at most, which its job is given.
-SECONDS = 8.0
 #: What one takes besides the start of its framework, which builds no model here.
 _MEASURING = 3.0
 
@@ -88,6 +86,6 @@ def arguments(plan: Plan, one: Probe) -> list[str]:
         "sequence-length": one.sequence_length,
         "precision": one.precision,
         "devices-per-node": one.devices,
-        **common(plan, SECONDS),
+        **common(plan),
     }
     return words(named)

@@ -43,7 +43,8 @@ def note(log: str, results: Path) -> None:
 
 
 def jobs(results: Path) -> list[Job]:
-    """Those of earlier calls for this folder that are still in the queue. Raises SlurmError."""
+    """List the jobs of earlier calls for this folder that are still in the queue. Raises
+    SlurmError."""
     try:
         names = bounded.read_text(results / FILE).split()
     except FileNotFoundError:

@@ -1,0 +1,113 @@
+"""What the jobs of a plan ask a cluster for: nodes, tasks, cores, GPUs, memory and time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ..config.validation import ConfigError
+from ..plan import groups, limits
+from ..plan.planning import Plan, PlannedRun, duration
+from . import certify, probes
+from .certify import Comparison
+from .probes import Probe
+
+_HEADER = ["jobs", "nodes", "tasks", "cpus/task", "gpus/node", "mem/node", "time", "node", "for"]
+
+
+class Request(NamedTuple):
+    """Nodes, devices per node and minutes of a job, and the node that it must have, "" for any."""
+
+    nodes: int
+    devices: int
+    minutes: int
+    node: str = ""
+
+    @property
+    def node_hours(self) -> float:
+        """Node hours that it takes at most."""
+        return self.nodes * self.minutes / 60
+
+
+def of_run(plan: Plan, run: PlannedRun) -> Request:
+    case = run.case
+    return Request(case.nodes, case.devices_per_node, plan.minutes[case], case.node)
+
+
+def usual(plan: Plan, nodes: int = 1, devices: int = 1, node: str = "") -> Request:
+    """The request of a job of which nothing but the time limit of a run is known."""
+    return Request(nodes, devices, limits.minutes(plan.settings), node)
+
+
+def of_plan(
+    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Comparison]
+) -> list[tuple[str, Request]]:
+    """What each job is for, and its request, of all that is to be done; [] without a cluster."""
+    if plan.settings.cluster is None:
+        return []
+    results = plan.settings.results
+    to_make = certify.missing(results, comparisons)
+    cases = [search.case for search in plan.unsearched]
+    return [
+        *(("runs", of_run(plan, run)) for run in [*plan.pending, *plan.reserve]),
+        *(("searches", usual(plan, c.nodes, c.devices_per_node, c.node)) for c in cases),
+        *(
+            ("probes", usual(plan, 1, probes_of[name].devices))
+            for name in probes.missing(results, probes_of)
+        ),
+        *(("comparisons", usual(plan, 1, one.devices)) for one in to_make.values()),
+        *(("references", usual(plan)) for _ in certify.references(results, to_make.values())),
+    ]
+
+
+def lines(plan: Plan, requests: Iterable[tuple[str, Request]]) -> list[str]:
+    """A row for each shape of jobs, and the node hours of all."""
+    cluster = plan.settings.cluster
+    counted = Counter(requests)
+    if cluster is None or not counted:
+        return []
+    cuda = plan.place.accelerator == "cuda"
+    rows = [
+        [
+            str(count),
+            str(one.nodes),
+            str(one.nodes),
+            str(cluster.cores_per_node),
+            str(one.devices) if cuda else "0",
+            f"{cluster.memory_mib} MiB",
+            duration(60 * one.minutes),
+            one.node,
+            what,
+        ]
+        for (what, one), count in sorted(counted.items(), key=lambda each: each[0][1])
+    ]
+    hours = node_hours(one for _, one in counted.elements())
+    most = cluster.most_node_hours
+    ceiling = f" (most_node_hours: {most:g})" if most else ""
+    return [
+        "",
+        "Requested of the cluster",
+        *groups.table([_HEADER, *rows]),
+        f"  at most {hours:.2f} node hours in all{ceiling}",
+    ]
+
+
+def node_hours(requests: Iterable[Request]) -> float:
+    """Node hours that all of them take at most, if each job takes all of its time."""
+    return sum(one.node_hours for one in requests)
+
+
+def check(plan: Plan, requests: Iterable[Request]) -> None:
+    """Raise :class:`ConfigError` where jobs may take more node hours than is allowed."""
+    cluster = plan.settings.cluster
+    most = cluster.most_node_hours if cluster else None
+    if most is None:
+        return
+    hours = node_hours(requests)
+    if hours > most:
+        raise ConfigError(
+            f"config: cluster.most_node_hours: found jobs that may take {hours:.2f} node hours by "
+            f"the time that they are asked for; allowed: at most {most:g}. Narrow the suite, or "
+            "lower time_limit or cluster.least_time: snakemake plan has the requests"
+        )
