@@ -28,7 +28,7 @@ from harness.processes.cleanup import Interrupted, signals_raise, temporary_fold
 from harness.processes.guard import sweep
 from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
 from harness.processes.private_network import Network, private_network
-from harness.provenance import computation, environment, packages, software
+from harness.provenance import computation, environment, packages, scheduler, software
 from harness.record import record
 from harness.record.schema import SchemaError, record_schema
 from harness.request import declaration
@@ -207,14 +207,19 @@ def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
         raise
     except (nodes.Missing, Mismatch) as error:
         return record.Measured("failed", first_line(error), [])
+    except Interrupted:
+        reached = scheduler.limit_reached(os.environ)
+        if not reached:
+            raise
+        return record.Measured("timeout", reached, [])
     except Exception as error:
         traceback.print_exc()
         return record.Measured("failed", f"the launcher failed: {first_line(error)}", [])
 
 
 def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> Dict[str, Any]:
-    """The record of this run, whatever happens to it except a signal. Raises
-    :class:`series.NoRecord`."""
+    """The record of this run, whatever happens to it except a signal that is not the scheduler's at
+    the end of its job's time. Raises :class:`series.NoRecord`."""
     task = setup.task
     request, framework = task.request, task.framework
     installed = packages.installed(packages.search_path(setup.common, setup.folder))

@@ -57,6 +57,7 @@ ORDER = [
     "record",
     "nodes",
     "start_node",
+    "start_nodes",
     "series",
     "launcher",
     "__main__",

@@ -63,6 +63,19 @@ def scheduler(
     return found
 
 
+def limit_reached(
+    variables: Mapping[str, str],
+    answer: Callable[[List[str]], Optional[str]] = _printed,
+) -> str:
+    """Say that the scheduler ends this job because its time is up; "" where that is not why.
+    ``answer``: what a command prints, None where it fails."""
+    job = variables.get("SLURM_JOB_ID")
+    shown = _shown(answer(["scontrol", "show", "job", job]) or "") if job else {}
+    if shown.get("Reason") != "TimeLimit":
+        return ""
+    return f"SLURM ended job {job} at its limit of {shown.get('TimeLimit', 'unknown')}"
+
+
 def _shown(printed: str) -> Dict[str, str]:
     """Keys and values of ``scontrol show job``, without those that are texts of a user."""
     lines = [line for line in printed.splitlines() if not _TEXTS.match(line)]

@@ -361,9 +361,7 @@ def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) ->
     hours = 3 * 35 / 60  # two runs and a probe
     assert f"at most {hours:.2f} node hours in all (most_node_hours: 2)" in text
     requests.check(plan, [one for _, one in asked])
-    with pytest.raises(
-        ConfigError, match=r"found .* 2.33 node hours .* at most 2"
-    ):
+    with pytest.raises(ConfigError, match=r"found .* 2.33 node hours .* at most 2"):
         requests.check(plan, [one for _, one in asked] + [requests.usual(plan)])
     unbounded = planned(tmp_path)
     requests.check(unbounded, [requests.usual(unbounded, nodes=10**6)])

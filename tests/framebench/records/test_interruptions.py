@@ -70,6 +70,40 @@ nodes will be excluded from future job submissions. Consider enabling requeueing
 """
 
 
+def test_how_a_job_ended_is_read_from_its_own_log_when_slurm_has_forgotten_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # SLURM is not even there
+    written = {
+        "1": ("2026-11-26T04:06:23 DUE TO TIME LIMIT", "TIMEOUT"),
+        "2": ("2026-11-26T04:06:23", "CANCELLED"),
+        "3": (
+            "2026-11-26T04:06:23 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS",
+            "NODE_FAIL",
+        ),
+    }
+    log = ""
+    for job, (words, _) in written.items():
+        path = tmp_path / "a project, mine" / f"{job}.log"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"slurmstepd-n3: error: *** JOB {job} ON n3 CANCELLED AT {words} ***\n")
+        log += f"Job 8 has been submitted with SLURM jobid {job} (log: {path}).\n"
+    expected = {job: status for job, (_, status) in written.items()}
+    assert slurm.endings(log, [*written, "4"]) == expected
+
+
+def test_what_jobs_say_of_their_node_is_said_once(tmp_path: Path) -> None:
+    said = "framebench: /results: the results of this call are not there on node n3"
+    log = "SLURM-job '3' failed, SLURM status is: 'FAILED'.\n"
+    for job in ("1", "2"):
+        (tmp_path / f"{job}.log").write_text(f"Building DAG of jobs...\n{said}\n")
+    for job in ("1", "2", "3", "4"):
+        log += f"Job 8 has been submitted with SLURM jobid {job} (log: {tmp_path}/{job}.log).\n"
+    first, other = slurm.refusals(log)
+    assert first == said
+    assert f"job 3 left no log at {tmp_path}/3.log" in other
+
+
 def noted(
     tmp_path: Path,
     log: str = LOG,

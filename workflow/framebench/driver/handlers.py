@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import os
 import sys
 import time
@@ -158,11 +159,14 @@ class Handlers:
 
     def _note_interruptions(self, log: Sequence[str]) -> None:
         settings = self._work.plan.settings
-        states = slurm.states if settings.cluster else None
+        logged = _text_of(log)
+        states = functools.partial(slurm.endings, logged) if settings.cluster else None
         try:
-            interruptions.note(_text_of(log), settings.results, states)
+            interruptions.note(logged, settings.results, states)
         except OSError as error:
             warn(f"{error.filename}: {error.strerror}")
+        for message in slurm.refusals(logged) if settings.cluster else ():
+            warn(message)
 
     def _report(self, made_by: Mapping[str, str]) -> None:
         """Make tables and report of what there is, where the call was to make them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import time
@@ -18,6 +19,18 @@ _POLL_SECONDS = 5.0
 #: In the results: names of jobs that are, or may be, in the queue.
 FILE = ".slurm-jobs"
 _NAME = re.compile(r"SLURM run ID: (\S+)")
+#: A submission in Snakemake's log, with the path of the job's own log, and a job that failed.
+_SUBMITTED = re.compile(r"submitted with SLURM jobid (\d+) \(log: (.*)\)\.$", re.MULTILINE)
+_FAILED = re.compile(r"SLURM-job '(\d+)' failed")
+#: What SLURM writes into the log of a job that it ends, and the states that this stands for.
+_ENDED = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+((?: DUE TO [A-Z ]+)?)")
+_STATES = {
+    "DUE TO TIME LIMIT": "TIMEOUT",
+    "DUE TO NODE FAILURE": "NODE_FAIL",
+    "DUE TO PREEMPTION": "PREEMPTED",
+}
+_MESSAGE = re.compile(r"^framebench: .*$", re.MULTILINE)
+_LOG_BYTES = 2**16
 
 
 class SlurmError(RuntimeError):
@@ -63,6 +76,51 @@ def states(numbers: Iterable[str]) -> dict[str, str]:
     except SlurmError:
         return {}
     return dict(line.split("|", 1) for line in listed.splitlines() if "|" in line)
+
+
+def endings(log: str, numbers: Iterable[str]) -> dict[str, str]:
+    """Tell how those jobs ended, by number: as SLURM still knows, else as it has written into their
+    own logs, which the text of Snakemake's log names."""
+    known = states(numbers)
+    written = {job: _ending(_end_of(path)) for job, path in _logs(log) if job in set(numbers)}
+    return {**{job: status for job, status in written.items() if status}, **known}
+
+
+def refusals(log: str) -> list[str]:
+    """List our own messages in the logs of the jobs that the text of Snakemake's log names, each
+    once, and the logs that are missing although their jobs failed."""
+    found: dict[str, None] = {}
+    failed = set(_FAILED.findall(log))
+    for job, path in _logs(log):
+        if path.exists():
+            found.update(dict.fromkeys(_MESSAGE.findall(_end_of(path))))
+        elif job in failed:
+            found[
+                f"framebench: job {job} left no log at {path}: a node that runs jobs must see "
+                f"{Path.cwd()} as this machine does"
+            ] = None
+    return list(found)
+
+
+def _logs(log: str) -> list[tuple[str, Path]]:
+    """Number and log of each job that was submitted."""
+    return [(job, Path(path)) for job, path in _SUBMITTED.findall(log)]
+
+
+def _end_of(path: Path) -> str:
+    """The end of a job's log; "" where there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_BYTES))
+            return file.read(_LOG_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _ending(text: str) -> str:
+    """The state of a job whose log has this end, as SLURM names it; "" where it does not tell."""
+    ended = _ENDED.findall(text)
+    return _STATES.get(ended[-1].strip(), "CANCELLED") if ended else ""
 
 
 def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECONDS) -> int:

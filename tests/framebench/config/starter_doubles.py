@@ -1,0 +1,83 @@
+"""``mpiexec``, ``pbsdsh`` and ``flux``, as far as their documentation tells of starting processes.
+
+``starter_doubles.py NAME ARGUMENTS``. All nodes are this machine. Each checks its options, and
+gives a process the environment, folder and variables that the real one gives it on another node.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+#: What a daemon on another node has by itself.
+BARE = {"PATH": os.defpath, "HOME": "/"}
+
+
+def mpiexec(words: list[str]) -> int:
+    """Open MPI's: options by their names; neither variables nor output of whoever calls it lack."""
+    if words[:1] != ["-n"] or words[2:6] != ["--map-by", "ppr:1:node", "--bind-to", "none"]:
+        return complain(f"mpiexec: unrecognized options {words[:6]}")
+    return wait(
+        [
+            (
+                words[6:],
+                {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_LOCAL_RANK": "0"},
+                None,
+            )
+            for rank in range(int(words[1]))
+        ]
+    )
+
+
+def pbsdsh(words: list[str]) -> int:
+    """OpenPBS's: one process on the node of that index, in the home folder; 0 whatever it does."""
+    if "PBS_ENVIRONMENT" not in os.environ:
+        return complain("pbsdsh: not executing under PBS")
+    if words[:1] != ["-n"] or words[2:3] != ["--"]:
+        return complain("Usage: pbsdsh [-n node_index][-s][-v][-o] -- program [args...]")
+    wait([(words[3:], {"PBS_NODENUM": words[1], "PBS_JOBID": "7"}, "/")])
+    return 0
+
+
+def flux(words: list[str]) -> int:
+    """``flux run``: hands environment and folder on."""
+    nodes = int(words[1].partition("=")[2])
+    options = [f"--nodes={nodes}", f"--ntasks={nodes}", "--exclusive"]
+    options += ["-o", "cpu-affinity=off", "-o", "gpu-affinity=off"]
+    start = 1 + len(options)
+    if words[:start] != ["run", *options]:
+        return complain(f"flux: unrecognized options {words[:start]}")
+    own = [{"FLUX_TASK_RANK": str(n), "FLUX_TASK_LOCAL_ID": "0"} for n in range(nodes)]
+    return wait([(words[start:], {**os.environ, **variables}, None) for variables in own])
+
+
+def wait(tasks: list[tuple[list[str], dict[str, str], str | None]]) -> int:
+    """The highest status of the tasks: command, variables besides those of BARE, folder."""
+    marks = {name: os.environ[name] for name in ("FRAMEBENCH_TEST",) if name in os.environ}
+    started = [
+        subprocess.Popen(
+            command,
+            # Of several nodes that are one machine, the names.
+            env={**BARE, **marks, **own, "SLURMD_NODENAME": f"n{place_of(own)}"},
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for command, own, folder in tasks
+    ]
+    return max(process.wait() for process in started)
+
+
+def place_of(variables: dict[str, str]) -> str:
+    names = ("OMPI_COMM_WORLD_RANK", "PBS_NODENUM", "FLUX_TASK_RANK")
+    return next(variables[name] for name in names if name in variables)
+
+
+def complain(text: str) -> int:
+    print(text, file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit({"mpiexec": mpiexec, "pbsdsh": pbsdsh, "flux": flux}[sys.argv[1]](sys.argv[2:]))
