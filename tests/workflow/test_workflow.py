@@ -47,6 +47,13 @@ def test_everything_then_nothing(measured: Project) -> None:
     again = measured.all()
     assert again.returncode == 0
     assert "Nothing to be done" in again.stdout, again.stdout
+    before = measured.records()
+    measured.write_suite({**SUITE, "repeats": 1, "axes": {**SUITE["axes"], "mode": ["train"]}})
+    forced = measured.run("--cores", "all", "--until", "benchmark", "--forcerun", "benchmark")
+    assert forced.returncode == 0, forced.stdout
+    new = {name: text for name, text in measured.records().items() if name not in before}
+    assert [Path(name).name for name in new] == ["r1-retry1.json"]
+    assert measured.records() == {**before, **new}, "a record was overwritten"
 
 
 def test_runs_never_overlap_and_repeats_are_interleaved(project: Project) -> None:

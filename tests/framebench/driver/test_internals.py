@@ -31,6 +31,27 @@ rule one:
 """
 
 
+@pytest.mark.parametrize(
+    ("words", "forces"),
+    [
+        (["--forcerun", "benchmark"], True),
+        (["--forcerun=benchmark", "all"], True),
+        (["-R", "tables", "benchmark", "--config", "a=b"], True),
+        (["-R", "framebench_benchmark"], True),
+        (["-F"], True),
+        (["--forceall", "plan"], True),
+        (["-R", "tables", "--until", "benchmark"], False),
+        (["--until", "benchmark"], False),
+        (["benchmark"], False),
+    ],
+)
+def test_who_forces_the_rule_measures_again(
+    words: list[str], forces: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["snakemake", *words])
+    assert Snakemake(None).forces_runs == forces
+
+
 def test_snakemake_has_all_that_is_used(tmp_path: Path) -> None:
     (tmp_path / "Snakefile").write_text(SNAKEFILE.format(paths=sorted(USED)))
     ran = subprocess.run(

@@ -235,10 +235,12 @@ class Settings(Configuration):
     default. ``fail_on`` is a part (0.05 for 5 %). ``deployment``: what ``--sdm`` asks for, "" where
     it is not given. ``environments``: where environments are built, with ``node_local`` on each
     node; ``require_hashes``: only from files whose hashes stand beside the environment file.
-    ``images_asked``: how many ``make_data`` is to make, where ``images`` was given as a number."""
+    ``images_asked``: how many ``make_data`` is to make, where ``images`` was given as a number.
+    ``measures_again``: whether runs that are measured are to be measured once more."""
 
     deployment: str
     images_asked: int | None
+    measures_again: bool = False
 
     @property
     def each_node(self) -> str | list[str] | None:

@@ -80,4 +80,5 @@ def _settings(config: Mapping[str, Any], known: Catalog, snakemake: Snakemake) -
         for text in [*snakemake.config_arguments, *map(str, folders)]:
             targets.check_quoting("--config or a path", text)
     results = snakemake.place_of_results(settings.results)
-    return settings.model_copy(update={"results": results})
+    again = snakemake.is_main_process and snakemake.forces_runs
+    return settings.model_copy(update={"results": results, "measures_again": again})

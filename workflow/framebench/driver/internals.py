@@ -132,6 +132,21 @@ class Snakemake:
         self.words = frozenset(word.partition("=")[0] for word in sys.argv[1:])
 
     @property
+    def forces_runs(self) -> bool:
+        """Whether the command line forces the rule ``benchmark``, perhaps with a module's prefix,
+        or all rules."""
+        forced, is_value = [], False
+        for word in sys.argv[1:]:
+            if word.startswith("-"):
+                option, equals, value = word.partition("=")
+                is_value = option in ("--forcerun", "-R") and not equals
+                forced += [value] if option == "--forcerun" and equals else []
+            elif is_value:
+                forced.append(word)
+        named = any(rule == "benchmark" or rule.endswith("_benchmark") for rule in forced)
+        return named or not self.words.isdisjoint(("--forceall", "-F"))
+
+    @property
     def command(self) -> str:
         """This call, quoted for a shell."""
         return shlex.join(["snakemake", *sys.argv[1:]])

@@ -146,8 +146,8 @@ def make_plan(
 
     A record of another content than it should have (truncated, foreign, of another case or other
     settings, another machine) is left alone; its run is planned again under the next retry's name.
-    So is one whose status is in ``retry``, and a disturbed one of fewer retries than
-    ``rerun_disturbed``.
+    So is every one where the call measures again, one whose status is in ``retry``, and a disturbed
+    one of fewer retries than ``rerun_disturbed``.
     """
     everything = on_each_node(matrix.cases(settings.suite, catalog), settings, machine)
     wanted = matrix.narrow(everything, settings)
@@ -235,7 +235,8 @@ def renewed(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
     """Make the plan again, of the records that are there by now."""
     cached = record_sets.load_results(plan.settings.results)
     # What was to be tried again has been tried again.
-    settings = plan.settings.model_copy(update={"retry": frozenset()})
+    again = {"retry": frozenset(), "measures_again": False}
+    settings = plan.settings.model_copy(update=again)
     return make_plan(settings, catalog, machine, cached)
 
 
@@ -433,7 +434,8 @@ def _run_again(run: Run, settings: Settings) -> bool:
     """Whether a repeat that has left a record is wanted once more."""
     is_disturbed = any(doubt.mark == disturbance.MARK for doubt in run.doubts)
     return (
-        run.status in settings.retry
+        settings.measures_again
+        or run.status in settings.retry
         or (run.attempt < settings.rerun_disturbed and is_disturbed)
         or (settings.emulated == fitting.MEASURE and run.reason.startswith(precisions.EMULATED))
     )
