@@ -40,7 +40,7 @@ def _trusting_own_clone(variables: Dict[str, str]) -> Iterator[Dict[str, str]]:
     """Variables with which git reads our clone although another user, such as the administrator,
     owns it: this process runs the clone's code anyway. A file says so, because git before 2.38
     takes ``safe.directory`` from a user's configuration alone; the user's own stays in force."""
-    with tempfile.NamedTemporaryFile("w", prefix="framebench-git-") as file:
+    with tempfile.NamedTemporaryFile("w", prefix="framebench-git-", encoding="utf-8") as file:
         for own in _user_configurations(variables):
             file.write("[include]\n\tpath = {}\n".format(_quoted(own)))
         file.write("[safe]\n\tdirectory = {}\n".format(_quoted(os.path.dirname(_SCRIPTS))))
