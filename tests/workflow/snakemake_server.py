@@ -140,6 +140,9 @@ def _next_call(requests: socket.socket) -> dict[str, Any]:
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.close(output)
+            # Streams remember whether their file can be positioned, which a pipe cannot.
+            sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+            sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
             return dict(json.loads(text))
         os.close(output)
         _write_integer(status, call)
