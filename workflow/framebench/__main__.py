@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+
+# What a site puts on PYTHONPATH may be of another Python, or hide our own packages.
+if "PYTHONPATH" in os.environ and not sys.flags.isolated and __name__ == "__main__":
+    os.execv(sys.executable, [sys.executable, "-I", *sys.argv])
 
 # Run as a folder, Python puts the folder itself on sys.path, where our packages would hide the
 # standard library's modules of the same name (statistics).

@@ -18,7 +18,7 @@ rule reference:
     message:
         "Computing the reference of {wildcards.reference} in float64"
     shell:
-        "{params.python:q} {params.script:q} {params.arguments:q} --output {output:q}"
+        "{params.python:q} -I {params.script:q} {params.arguments:q} --output {output:q}"
         " > {log:q} 2>&1 || {{ cat {log:q} >&2; exit 1; }}"
 
 

@@ -63,8 +63,10 @@ class Driver:
             self.work, self.resources, self.provisioning, self.tables, self.snakemake, signals
         )
         # Here, because where nothing is to be done no handler is called.
-        for line in plan_text.left_as_they_are(self.work.plan) if asked.measures else ():
-            warn(line)
+        plan = self.work.plan
+        for text in (plan_text.left_out, plan_text.left_as_they_are) if asked.measures else ():
+            for line in text(plan):
+                warn(line)
 
     def adopt_handlers(self, start: Any, success: Any, error: Any) -> None:
         """See :meth:`internals.Snakemake.adopt_handlers`."""

@@ -29,9 +29,10 @@ class Provisioning:
     def __init__(self, work: Work, call: Call, snakemake: Snakemake) -> None:
         self._work, self._call, self._snakemake = work, call, snakemake
         entry = str(PROJECT / "workflow" / "framebench")
-        self.framebench = [sys.executable, entry]
+        # Isolated: PYTHONPATH and PYTHONHOME of a site are not for our own packages.
+        self.framebench = [sys.executable, "-I", entry]
         self.python = "python" if work.plan.settings.deployment == "conda" else sys.executable
-        self.driver = [self.python, entry]
+        self.driver = [self.python, "-I", entry]
         self.seen_to = f"{work.results}/logs/environments/{{name}}-{{digest}}"
         self.log = f"{self.seen_to}.log"
         self.hashing = commands.hashing(work.plan)

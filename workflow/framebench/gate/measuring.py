@@ -127,7 +127,7 @@ class Measuring:
         given = [f"suite={suite}", f"results={results}"]
         given += [f"model={model}"] if model else []
         command = [
-            *(sys.executable, "-m", "snakemake", "--cores", "all"),
+            *(sys.executable, "-I", "-m", "snakemake", "--cores", "all"),
             *("--snakefile", str(PROJECT / "workflow" / "Snakefile")),
             *(*profile, *until, *self.words),
             *("--config", *self.config, *given),

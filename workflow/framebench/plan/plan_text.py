@@ -104,6 +104,12 @@ def _range(seconds: Collection[float]) -> str:
     return f"{low} s" if low == high else f"{low} to {high} s"
 
 
+def left_out(plan: Plan) -> list[str]:
+    """Name each reason for which cases are not run, in a line of its own."""
+    _, *rows = groups.of_left_out(plan.left_out)
+    return [f"Left out: {cases} case(s) ({which}): {why}" for cases, why, which in rows]
+
+
 def of_other_machines(plan: Plan) -> list[str]:
     """What is there and does not count, because another machine left it."""
     counted = Counter(str(run.machine) for run in plan.elsewhere)

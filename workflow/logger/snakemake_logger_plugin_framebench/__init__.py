@@ -25,6 +25,8 @@ _SILENT = frozenset({"run_info", "resources_info", "job_started", "job_finished"
 #: How the text of a command begins that has ended by itself, behind a message of its own.
 _COMMAND = "RuleException:\nCalledProcessError in file "
 _TRACEBACK = "Traceback (most recent call last)"
+#: Where a traceback leads to without a home folder.
+_CACHE = "sourcecache.py"
 #: What Snakemake says besides on the way, by how it begins.
 _NOISE = (
     "Assuming unrestricted shared filesystem usage",
@@ -105,6 +107,11 @@ class LogHandler(LogHandlerBase):
                 return "" if message == "None" else message
             if hasattr(record, "exception") and _TRACEBACK in message:
                 last = message.strip().splitlines()[-1]
+                if _CACHE in message:
+                    return (
+                        f"framebench: Snakemake cannot keep its cache in the home folder ({last}); "
+                        "allowed: a folder that can be written, named by XDG_CACHE_HOME"
+                    )
                 return f"framebench: Snakemake has ended with {last} (--verbose says where)"
         text = self.format(record)
         return "" if text == "None" else text
