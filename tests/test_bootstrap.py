@@ -101,6 +101,25 @@ def test_two_at_once_then_nothing_then_after_a_move(project: Path) -> None:
     assert finish(start(project)) == (0, "")
     assert len(calls(project)) == 1, "what is done was done again"
 
+    # What a site's modules put into the environment is not for our Python.
+    (packages,) = (project / ".venv").glob("lib/python3*/site-packages")
+    (packages / "snakemake").mkdir()
+    (packages / "snakemake" / "cli.py").write_text(
+        "import os, sys, other\ndef main():\n    print(other.__file__, *sys.argv[1:])\n"
+        "    print(os.environ.get('PYTHONHOME'))\n"
+    )
+    (packages / "other.py").touch()
+    (project.parent / "other.py").write_text("raise ImportError('of another Python')")
+    site = {"PYTHONPATH": str(project.parent), "PYTHONHOME": "/nowhere"}
+    ran = subprocess.run(
+        [project / ".venv" / "bin" / "snakemake", "a b"],
+        env={**os.environ, **site},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout == f"{packages / 'other.py'} a b\nNone\n", ran.stderr
+
     moved = project.rename(project.parent / "elsewhere")
     assert finish(start(moved)) == (0, "")
     assert len(calls(moved)) == 2, "an environment that names another folder was kept"

@@ -153,3 +153,18 @@ def test_what_snakemake_said_before_comes_first() -> None:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
+
+
+@pytest.mark.parametrize(
+    ("version", "problem"),
+    [("9.27.1", ""), ("9.26.9", "not known"), ("10.0", "not known"), ("9.99", "it has no cores")],
+)
+def test_an_unknown_snakemake_is_named(
+    version: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(internals, "VERSION", version)
+    attributes = {"cores": None} if version != "9.99" else {}
+    monkeypatch.setattr(internals, "USED", {"cores": "", "scheduler.running": ""})
+    unknown = Snakemake(SimpleNamespace(**attributes)).why_unknown()
+    assert problem in unknown
+    assert bool(unknown) == bool(problem)

@@ -14,7 +14,7 @@ from .. import PROJECT
 from ..config.validation import ConfigError
 from ..config.yaml_files import read_mapping
 from ..files.text import printable
-from .internals import Snakemake, await_log
+from .internals import KNOWN_BELOW, KNOWN_FROM, VERSION, Snakemake, await_log
 
 _Given = ParamSpec("_Given")
 
@@ -128,6 +128,11 @@ def config_file(snakemake: Snakemake) -> str:
     """The configuration: that of the working directory or, where there is none, the project's. Ends
     the call where it, or a file of the command line, is not read as it stands: Snakemake's own
     message says neither which file is broken nor where."""
+    if unknown := snakemake.why_unknown():
+        refuse(
+            f"Snakemake: found version {VERSION}: {unknown}; allowed: {KNOWN_FROM} or "
+            f"newer, below {KNOWN_BELOW}, such as the one that ./bootstrap installs"
+        )
     file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
     for one in (file, *snakemake.config_files):
         if one.suffix in (".yaml", ".yml"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import operator
 import queue
 import shlex
 import sys
@@ -17,6 +18,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
+import snakemake
+from packaging.version import Version
+
 from ..files import children
 
 _Self = TypeVar("_Self")
@@ -25,6 +29,10 @@ _Result = TypeVar("_Result")
 
 #: The name of our logger plugin, as ``--logger`` has it.
 LOGGER = "framebench"
+
+#: The first version that is known, and the first that is not.
+KNOWN_FROM, KNOWN_BELOW = "9.27", "10"
+VERSION = str(snakemake.__version__)
 
 #: Attributes of Snakemake's workflow, by what they are needed for.
 USED = {
@@ -130,6 +138,20 @@ class Snakemake:
         #: The words of the command line, options without their values. While rules are read
         #: Snakemake itself does not know its targets.
         self.words = frozenset(word.partition("=")[0] for word in sys.argv[1:])
+
+    def why_unknown(self) -> str:
+        """Return what is unknown of this Snakemake, "" where all is known. What comes into being
+        with the jobs is not looked at."""
+        version = Version(VERSION)
+        if version >= Version(KNOWN_BELOW) or version < Version(KNOWN_FROM):
+            return "its internals are not known"
+        for name in USED:
+            if name.partition(".")[0] not in ("dag", "scheduler"):
+                try:
+                    operator.attrgetter(name)(self._workflow)
+                except AttributeError:
+                    return f"it has no {name}"
+        return ""
 
     @property
     def forces_runs(self) -> bool:
