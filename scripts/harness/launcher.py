@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from harness import precisions, series
+from harness import precisions, series, variables
 from harness.adapter import Mismatch, Unsupported
 from harness.devices import devices
 from harness.devices.lease import Lease, leased
@@ -181,7 +181,7 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     wrong = wrong or allocator.missing(task.request.preload)
     wrong = wrong or node.elsewhere(task.request.node)
     if task.request.precision:
-        wrong = wrong or precisions.contradicted(task.request.precision, setup.common)
+        wrong = wrong or variables.refused(task.request.precision, setup.common)
     if wrong:
         return record.Measured("failed", wrong, [])
     if setup.lease and setup.lease.refused:
@@ -225,6 +225,7 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
     installed = packages.installed(packages.search_path(setup.common, setup.folder))
     where = environment.capture(request.way, setup.cores, installed, setup.common)
     where.update(software.fields(request, setup.common))
+    where["dropped_variables"] = node.dropped_variables(request)
     if framework:
         where["code"]["computation"] = computation.digest(
             framework.folder, task.subject.facts, task.subject.case.precision
@@ -314,7 +315,7 @@ def main(arguments: Sequence[str]) -> int:
         print(reservation.measured_already(request.output), file=sys.stderr)
         return _CANNOT_DO
     folder = os.path.dirname(os.path.realpath(__file__))
-    command = as_typed(sys.executable, folder, arguments, request.parameters)
+    command = as_typed(sys.executable, folder, arguments, request.parameters, request.variables)
     # The same on all nodes, where nothing was said of it.
     arguments = [*arguments, "--output", request.output, "--log", request.log]
     try:

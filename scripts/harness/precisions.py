@@ -61,6 +61,11 @@ def load(name: str) -> Precision:
     )
 
 
+def variables() -> List[str]:
+    """Return the variables of the environment that make something else of any precision, sorted."""
+    return sorted({variable for name in names() for variable in _read(name)["variables"]})
+
+
 def contradicted(name: str, environment: Mapping[str, str]) -> str:
     """Which variable of the ``environment`` makes something else of the precision, and what it may
     be; "" where none does."""

@@ -76,7 +76,7 @@ class ForkServer:
             self.process = subprocess.Popen(
                 [python, "-c", SERVER.replace("IMPORTS", imports)],
                 cwd=folder,
-                env=common_environment(environment, "venv", "cpu", cores_per_device=1),
+                env=common_environment(environment, ["venv"], "cpu", cores_per_device=1),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -33,6 +33,7 @@ ORDER = [
     "usual",
     "layerwise",
     "precisions",
+    "variables",
     # the machine, and what the processes of a run need
     "machine",
     "disk",

@@ -8,15 +8,6 @@ from typing import Callable, Dict, Iterable, Iterator, List, Optional, Sequence,
 
 from harness.adapter import Unsupported
 
-#: What the numeric libraries underneath the frameworks read to size their thread pools.
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
-
 
 def parse_list(text: str) -> List[int]:
     """Linux's list format: ``0-2,5`` is 0, 1, 2, 5."""

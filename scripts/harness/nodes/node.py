@@ -7,6 +7,7 @@ import socket
 from dataclasses import asdict
 from typing import Any, Dict, List, NamedTuple, Optional
 
+from harness import variables
 from harness.adapter import Case
 from harness.devices.lease import Lease
 from harness.machine import allocator, control_groups, hardware
@@ -15,6 +16,7 @@ from harness.messages.wire import Connection
 from harness.processes import launch, memory, outcome
 from harness.processes.log_files import LogKeeper
 from harness.processes.private_network import Network
+from harness.request import own_model
 from harness.request.command_line import Request
 from harness.request.declaration import Task
 from harness.telemetry import watch_summary
@@ -56,11 +58,26 @@ def elsewhere(asked: Optional[str]) -> str:
 def common_environment(request: Request) -> Dict[str, str]:
     """The variables that all ranks of this node share."""
     common = launch.common_environment(
-        os.environ, request.way, request.accelerator, request.cores_per_device
+        os.environ,
+        _keeps(request),
+        request.accelerator,
+        request.cores_per_device,
     )
     common.update(request.variables)
     common.update(allocator.variables(request.preload, request.huge_pages, common))
     return common
+
+
+def dropped_variables(request: Request) -> List[str]:
+    """Return the names of what ranks do not get of the caller's environment."""
+    given = {name for name, _ in request.variables}
+    return sorted(set(variables.dropped(os.environ, _keeps(request))) - given)
+
+
+def _keeps(request: Request) -> List[str]:
+    """Return what decides, besides the list, about variables of the caller."""
+    is_own = request.model is not None and own_model.is_own(request.model)
+    return [request.way, *([variables.OWN_MODEL] if is_own else [])]
 
 
 def _cores_of_ranks(

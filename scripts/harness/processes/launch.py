@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
-from harness.machine.cores import THREAD_VARIABLES
+from harness import variables
 from harness.messages import report, wire
 from harness.processes.guard import RUN_VARIABLE, end, note, processes_in
 from harness.processes.log_files import LogKeeper
@@ -68,25 +68,21 @@ def free_addresses(count: int, host: str = "127.0.0.1") -> List[str]:
             found.close()
 
 
-def keeps_user_paths(way: str) -> bool:
-    """Whether PYTHONPATH and the user's site-packages count. They do in what the user brought (a
-    cluster's modules are made of PYTHONPATH), not in environments made for us."""
-    return way not in ("venv", "conda")
-
-
 def common_environment(
-    environment: Mapping[str, str], way: str, accelerator: str, cores_per_device: Optional[int]
+    environment: Mapping[str, str],
+    keeps: Sequence[str],
+    accelerator: str,
+    cores_per_device: Optional[int],
 ) -> Dict[str, str]:
-    """The variables all ranks of a run share, from the launcher's own."""
-    common = dict(environment)
+    """Return the variables that all ranks of a run share, from the launcher's own. ``keeps``: see
+    :func:`variables.action`."""
+    common = variables.passed_on(environment, keeps)
     common["PYTHONUNBUFFERED"] = "1"  # the log of a killed rank is complete
-    if not keeps_user_paths(way):
-        common.pop("PYTHONPATH", None)
+    common["PYTHONUTF8"] = "1"
+    if not set(keeps).intersection(variables.BROUGHT):
         common["PYTHONNOUSERSITE"] = "1"
-        # The environment is ours: its modules are compiled once, not in every run.
-        common.pop("PYTHONDONTWRITEBYTECODE", None)
     if cores_per_device is not None:
-        common.update({name: str(cores_per_device) for name in THREAD_VARIABLES})
+        common.update({name: str(cores_per_device) for name in variables.THREAD_VARIABLES})
     if accelerator == "cpu":
         common["CUDA_VISIBLE_DEVICES"] = ""
     else:
@@ -154,7 +150,7 @@ def start_ranks(
     started = []
     for local_rank, rank in enumerate(ranks):
         place = place_variables(rank, local_rank, addresses, run, cores[local_rank])
-        variables = dict(common, TMPDIR=temporary, **place)
+        own = dict(common, TMPDIR=temporary, **place)
         # A folder of their own: whatever lies in the user's must not be imported or overwritten.
         here = os.path.join(folder, f"rank{rank}")
         os.mkdir(here)
@@ -167,7 +163,7 @@ def start_ranks(
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=here,
-                env=variables,
+                env=own,
                 start_new_session=True,
                 pass_fds=files,
                 preexec_fn=enter,

@@ -26,6 +26,7 @@ MODULES = (
     "adapter/peak",
     "adapter/proof",
     "adapter/training",
+    "bounded",
     "feeding",
     "inputs",
     "kind",
@@ -101,6 +102,7 @@ MODULES = (
     "samples/tokens",
     "sharded",
     "usual",
+    "variables",
 )
 
 

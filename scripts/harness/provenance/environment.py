@@ -14,13 +14,8 @@ from harness.machine.hardware import hardware
 from harness.machine.sources import file_line, file_text
 from harness.provenance.code import code
 from harness.provenance.scheduler import scheduler
-from harness.request.secret import is_secret
-
-_RELEVANT = re.compile(
-    r"^(OMP|MKL|KMP|GOMP|OPENBLAS|BLIS|NUMEXPR|CUDA|CUDNN|CUBLAS|NVIDIA|NCCL|GLOO|UCX|TF|XLA|"
-    r"TORCH|TORCHINDUCTOR|PYTORCH|JAX|FLAGS|MXNET|ONEFLOW|ONEDNN|DNNL|MALLOC|GLIBC|SLURM_CPU|TRITON)_"
-    r"|^(TORCHDYNAMO|LD_PRELOAD|LD_LIBRARY_PATH|PYTHONPATH|PYTHONNOUSERSITE|PYTHONHASHSEED)"
-)
+from harness.request import secret
+from harness.variables import is_recorded
 
 
 def system() -> Dict[str, Any]:
@@ -38,11 +33,11 @@ def system() -> Dict[str, Any]:
 
 
 def variables(environment: Mapping[str, str]) -> Dict[str, str]:
-    """Those of a rank's variables that change how a framework runs; never secrets."""
+    """Return those of a rank's variables that change how a framework runs; never a credential."""
     return {
         name: value
         for name, value in sorted(environment.items())
-        if _RELEVANT.search(name) and not is_secret(name)
+        if is_recorded(name) and not secret.is_secret(name, value)
     }
 
 

@@ -14,7 +14,7 @@ from harness.machine import allocator
 from harness.measuring.settling import FEWEST
 from harness.processes.memory import DEFAULT, Limit, parse_limit
 from harness.request import own_model
-from harness.request.secret import is_secret
+from harness.request.secret import is_secret, kind_of, private_variables
 from harness.samples import folder
 
 _Value = TypeVar("_Value")
@@ -285,7 +285,14 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         type=_variable,
         metavar="NAME=VALUE",
-        help="environment variable of the ranks",
+        help="environment variable of the ranks, which every user of the machine may read",
+    )
+    measuring.add_argument(
+        "--variables",
+        dest="variables_file",
+        metavar="FILE",
+        type=os.path.abspath,
+        help="such variables, as a JSON object in a file that nobody else can read",
     )
     measuring.add_argument(
         "--preload",
@@ -356,6 +363,7 @@ def _parser() -> argparse.ArgumentParser:
 def parse(arguments: Sequence[str]) -> Request:
     """The request behind ``arguments``. Exits with status 2 and a message if they are wrong."""
     parser = _parser()
+    _refuse_credentials(parser, arguments)
     parsed = vars(parser.parse_args(list(arguments)))
     try:
         kind = kinds.load(parsed["kind"], parsed["kinds"])
@@ -366,13 +374,21 @@ def parse(arguments: Sequence[str]) -> Request:
     except (kinds.UnknownKind, ValueError) as error:
         parser.error(str(error))
     parsed["pins"] = tuple(parsed["pins"])
-    parsed["variables"] = tuple(parsed["variables"])
+    variables_file = parsed.pop("variables_file")
+    try:
+        from_file = private_variables(variables_file)
+    except OSError as error:
+        parser.error(f"--variables: {variables_file}: {error.strerror}")
+    except ValueError as error:
+        parser.error(f"--variables: {error}")
+    parsed["variables"] = (*from_file, *parsed["variables"])
     parsed["modules"] = tuple(parsed["modules"])
-    for name, _ in parsed["variables"]:
-        if is_secret(name):
+    for name, value in parsed["variables"]:
+        if is_secret(name, value):
             parser.error(
-                f"--variable {name}: it may be a secret, and a command line and a record are read "
-                "by others; export it to the run instead"
+                f"--variable {name}: found what looks like a credential; allowed: what records and "
+                "archives may show; a credential that a run needs is exported to it, or read from "
+                "a file of yours"
             )
     if parsed["preload"] and parsed["huge_pages"]:
         parser.error("--huge-pages is of glibc's allocator, which --preload replaces")
@@ -391,6 +407,21 @@ def parse(arguments: Sequence[str]) -> Request:
     parsed["output"] = parsed["output"] or _new_output(parsed)
     parsed["log"] = parsed["log"] or os.path.splitext(parsed["output"])[0] + ".log"
     return Request(**parsed)
+
+
+def _refuse_credentials(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+    """Exit where an argument looks like a credential, without showing it."""
+    before = ""
+    for word in arguments:
+        option, _, value = word.partition("=") if word.startswith("--") else (before, "", word)
+        name = value.partition("=")[0] if option == "--variable" else ""
+        if kind_of(word):
+            parser.error(
+                f"{option or 'an argument'} {name}".strip() + f": found {kind_of(word)}; allowed: "
+                "what records and archives may show, and every user of this machine may read; a "
+                "credential that a run needs is exported to it, or read from a file of yours"
+            )
+        before = word
 
 
 def _case(kind: Kind, parsed: Dict[str, Any]) -> Dict[str, Any]:
@@ -447,16 +478,23 @@ def _new_output(parsed: Dict[str, Any]) -> str:
 
 
 def as_typed(
-    executable: str, folder: str, arguments: Sequence[str], parameters: Mapping[str, Any]
+    executable: str,
+    folder: str,
+    arguments: Sequence[str],
+    parameters: Mapping[str, Any],
+    variables: Sequence[Tuple[str, str]],
 ) -> List[str]:
-    """The command line to paste, in any folder, in order to run this again: its paths are absolute,
-    those among the ``parameters`` too, and what it leaves goes to that folder, because what this
-    run leaves is never overwritten."""
+    """Return the command line to paste, in any folder, in order to run this again: its paths are
+    absolute, those among the ``parameters`` too, and what it leaves goes to that folder, because
+    what this run leaves is never overwritten. The file of ``variables`` is gone by then, so that
+    each stands for itself."""
     typed = [executable, folder]
     words = iter(arguments)
     for word in words:
         name, separator, value = word.partition("=")
-        if name in (*_PATHS, *_LEFT):
+        if name in ("--variable", "--variables"):
+            value = value if separator else next(words)
+        elif name in (*_PATHS, *_LEFT):
             value = value if separator else next(words)
             typed += [name, own_model.absolute(value)] if name in _PATHS else []
         elif name == "--parameter":
@@ -464,4 +502,4 @@ def as_typed(
             typed += [name, f"{parameter}={parameters[parameter]}"]
         else:
             typed.append(word)
-    return typed
+    return typed + [word for pair in variables for word in ("--variable", "=".join(pair))]

@@ -1,13 +1,57 @@
-"""Variables that are nobody else's business."""
+"""Credentials, by name and by shape: the lists in ``scripts/secrets.json``, which the driver reads
+too (``config/secrets.py``)."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import stat
+from typing import Any, Dict, Optional, Tuple
 
-# TF_VAR_ and TF_CLI_ are Terraform's, not TensorFlow's.
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|^TF_(VAR|CLI)_", re.IGNORECASE)
+_SCRIPTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 
-def is_secret(name: str) -> bool:
-    """Whether a variable of this name may hold a secret."""
-    return bool(_SECRET.search(name))
+def _lists() -> Dict[str, Any]:
+    with open(os.path.join(_SCRIPTS, "secrets.json"), encoding="utf-8") as file:
+        found: Dict[str, Any] = json.load(file)
+    return found
+
+
+_LISTS = _lists()
+_NAMES, _HARMLESS = (re.compile(_LISTS[key]) for key in ("names", "harmless_names"))
+#: Bytes of a file of variables.
+_LARGEST = 2**20
+_SHAPES = {kind: re.compile(shape) for kind, shape in _LISTS["shapes"].items()}
+
+
+def kind_of(text: str) -> str:
+    """Return which kind of credential ``text`` contains, "" for none."""
+    return next((kind for kind, shape in _SHAPES.items() if shape.search(text)), "")
+
+
+def is_secret(name: str, value: str = "") -> bool:
+    """Return whether a variable of this name or value holds a credential."""
+    is_named = _NAMES.search(name) and not _HARMLESS.search(name)
+    return bool(is_named or kind_of(value))
+
+
+def private_variables(path: Optional[str]) -> Tuple[Tuple[str, str], ...]:
+    """Return names and values of the variables in a file that only this user can read and write;
+    nothing for None. Raises OSError, and ValueError for any other file."""
+    if path is None:
+        return ()
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), encoding="utf-8") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
+            raise ValueError(
+                f"{path}: found mode {stat.filemode(found.st_mode)}; allowed: a regular file that "
+                "only its owner can read (chmod 600)"
+            )
+        if found.st_uid != os.geteuid():
+            raise ValueError(f"{path}: found a file of user {found.st_uid}; allowed: your own")
+        content = json.loads(file.read(_LARGEST))
+    pairs = content.items() if isinstance(content, dict) else [("", None)]
+    if not all(name.isidentifier() and isinstance(value, str) for name, value in pairs):
+        raise ValueError(f"{path}: found no object of names and texts; allowed: one, as JSON")
+    return tuple(pairs)

@@ -17,7 +17,9 @@ from framebench.config.variables import OF_RANKS
 from framebench.config.yaml_files import read_mapping
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
+from framebench.runs import private_variables
 from harness.processes import launch
+from harness.request import secret
 from snakemake.cli import parse_config
 
 from ..settings import CATALOG, CONFIG, ROOT, SUITE, assert_clear, changed, plan, settings
@@ -622,6 +624,58 @@ def test_a_variable_that_may_be_a_secret_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         settings(tmp_path, {**SUITE, "variants": {"a": {"variables": {"HF_TOKEN": "x"}}, "b": {}}})
     assert "variants.a.variables: found HF_TOKEN, which may be a secret" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, "hush") for name in ("GH_PAT", "WANDB_APIKEY", "DB_PWD", "MYSQL_PASS", "SAS")),
+        *(("X", value) for value in ("ghp_hush0123456789012", "https://me:hush@host/x")),
+    ],
+)
+def test_a_credential_is_refused_by_name_and_by_shape(
+    name: str, value: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        settings(tmp_path, {**SUITE, "variants": {"a": {"variables": {name: value}}, "b": {}}})
+    assert f"variants.a.variables: found {name}" in str(error.value)
+    assert "allowed: a value that records and archives may show" in str(error.value)
+    assert "hush" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["TOKENIZERS_PARALLELISM", "NCCL_IB_PKEY", "KMP_BLOCKTIME"])
+def test_what_only_sounds_like_a_credential_is_taken(name: str, tmp_path: Path) -> None:
+    settings(tmp_path, {**SUITE, "variants": {"a": {"variables": {name: "0"}}, "b": {}}})
+
+
+@pytest.mark.parametrize(
+    ("key", "given"),
+    [
+        ("model", {"model": "https://me:hush@host/x.py"}),
+        ("facts.note", {"facts": {"note": "hf_hush0123456789abcdef"}}),
+        ("data", {"data": "/mnt/AKIAHUSHHUSHHUSH0123"}),
+        ("cases", {"cases": ["ghp_hush0123456789012"]}),
+    ],
+)
+def test_no_text_of_the_configuration_holds_a_credential(
+    key: str, given: dict[str, Any], tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=f"{key}: found .*; allowed: a value that") as error:
+        settings(tmp_path, **given)
+    assert "hush" not in str(error.value).lower()
+
+
+def test_variables_go_through_a_file_of_the_users_alone(tmp_path: Path) -> None:
+    words = ["--kind", "train", "--variable", "A=b=c", "--seed", "1", "--variable", "D=e"]
+    hidden = private_variables.hide(tmp_path, words)
+    assert hidden[:-1] == ["--kind", "train", "--seed", "1", "--variables"]
+    path = Path(hidden[-1])
+    assert secret.private_variables(str(path)) == (("A", "b=c"), ("D", "e"))
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert private_variables.hide(tmp_path, words) == hidden, "the command of a job has changed"
+    assert private_variables.hide(tmp_path, words[:2]) == words[:2]
+    private_variables.remove(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_variables_that_the_harness_sets_are_all_refused(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
+import io
 import json
 import os
 import shutil
@@ -14,6 +16,7 @@ import pytest
 from harness.machine.processor import processor
 from harness.measuring import libraries
 from harness.provenance import code, packages
+from harness.request import command_line
 
 from ...bench import ROOT, Bench
 
@@ -114,19 +117,70 @@ def test_a_clusters_modules_count_where_the_user_brought_the_interpreter(
     assert record["environment"]["variables"]["PYTHONPATH"] == path
 
 
-def test_a_secret_is_no_variable_of_a_run(toy: Bench) -> None:
-    done = toy.run("", "--variable", "HF_TOKEN=hidden")
-    assert done.status == 2
-    assert "--variable HF_TOKEN: it may be a secret" in done.stderr
-    assert not toy.output.exists()
+@pytest.mark.parametrize(
+    "pair",
+    [
+        *("HF_TOKEN=hidden", "GH_PAT=hidden", "WANDB_APIKEY=hidden", "DB_PWD=hidden"),
+        *("MYSQL_PASS=hidden", "X=ghp_hidden0123456789012", "X=AKIAHIDDENHIDDEN0123"),
+        *("X=https://me:hidden@host/x", "X=hf_hidden0123456789abc", "X=Bearer hidden0123456789"),
+    ],
+)
+def test_a_secret_is_no_variable_of_a_run(toy: Bench, pair: str) -> None:
+    with pytest.raises(SystemExit) as ended, contextlib.redirect_stderr(io.StringIO()) as said:
+        command_line.parse(toy.command("--variable", pair)[2:])
+    assert ended.value.code == 2
+    assert f"--variable {pair[: pair.index('=')]}: found " in said.getvalue()
+    assert "hidden" not in said.getvalue().lower()
+
+
+@pytest.mark.parametrize("word", ["--source=ghp_hidden0123456789012", "sk-hidden0123456789abcdef"])
+def test_a_secret_is_no_argument_of_a_run(toy: Bench, word: str) -> None:
+    with pytest.raises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
+        command_line.parse([*toy.command("--variant")[2:], word])
+    assert "hidden" not in said.getvalue()
+
+
+def test_variables_come_from_a_file_that_nobody_else_can_read(toy: Bench) -> None:
+    """They reach the ranks and the record, whose command needs no file, and no command line."""
+    file = toy.folder / "variables.json"
+    file.write_text(json.dumps({"OMP_STACKSIZE": "16M"}))
+    file.chmod(0o600)
+    launcher = toy.start("hang", variables=file)
+    toy.wait_for_phase("warm-up", 1)
+    for process in toy.processes():
+        assert b"16M" not in Path(f"/proc/{process}/cmdline").read_bytes()
+    assert len(toy.processes("OMP_STACKSIZE=16M")) == 1, "the rank does not have it"
+    launcher.terminate()
+    toy.finish(launcher)
+    found = command_line.parse([*toy.command(variables=file)[2:]])
+    assert found.variables == (("OMP_STACKSIZE", "16M"),)
+    typed = command_line.as_typed("python", "x", ["--variables", str(file)], {}, found.variables)
+    assert typed == ["python", "x", "--variable", "OMP_STACKSIZE=16M"]
+
+
+@pytest.mark.parametrize("wrong", ["mode", "link", "content", "folder", "missing"])
+def test_another_file_of_variables_is_refused(toy: Bench, wrong: str) -> None:
+    file, given = toy.folder / "variables.json", toy.folder / "given.json"
+    file.write_text("[1]" if wrong == "content" else '{"A": "b"}')
+    file.chmod(0o644 if wrong == "mode" else 0o600)
+    if wrong == "link":
+        given.symlink_to(file)
+    elif wrong == "folder":
+        given.mkdir()
+    elif wrong != "missing":
+        file.rename(given)
+    with pytest.raises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
+        command_line.parse(["--variables", str(given), *toy.command()[2:]])
+    assert "--variables: " in said.getvalue()
+    assert str(given) in said.getvalue()
 
 
 def test_what_is_recorded_of_the_machine(toy: Bench) -> None:
-    variables = {"NCCL_DEBUG": "WARN", "TF_TOKEN_host": "secret", "TF_VAR_x": "secret"}
+    variables = {"NCCL_DEBUG": "WARN", "TF_TOKEN_host": "hush", "TF_VAR_x": "hush"}
     done = toy.run("", variables=variables)
     where = done.record["environment"]
     assert where["variables"]["NCCL_DEBUG"] == "WARN", "a variable that matters is missing"
-    assert "secret" not in toy.output.read_text(), "a secret is in the record"
+    assert "hush" not in toy.output.read_text(), "a secret is in the record"
     assert where["hardware"]["cpu"], "the processor is not named"
     assert where["hardware"]["memory_bytes"] > 2**20
     assert where["hardware"]["cores"] >= 1

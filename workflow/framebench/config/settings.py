@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from . import values
+from . import secrets, values
 from .catalog import Catalog
 from .cluster import Cluster
 from .each_node import NodesNamed
@@ -267,6 +267,7 @@ def load_settings(
             f"--sdm: found {' '.join(sorted(methods))}; allowed: one of apptainer, conda, "
             "env-modules"
         )
+    _check_credentials(config)
     context = Context(catalog, "".join(methods))
     sources = {"cluster": CLUSTER_SOURCE}
     given, images = _without_number_of_images(config)
@@ -275,6 +276,21 @@ def load_settings(
     return Settings.model_construct(
         deployment=context.deployment, images_asked=images, **{**dict(checked), **alone}
     )
+
+
+def _check_credentials(part: Any, key: str = "") -> None:
+    """Raise :class:`ConfigError` for a text of the configuration that looks like a credential: it
+    would stand in command lines and records. The text itself is not shown."""
+    if isinstance(part, Mapping):
+        for name, value in part.items():
+            inner = f"{key}.{name}" if key else str(name)
+            _check_credentials(str(name), key)
+            _check_credentials(value, inner)
+    elif isinstance(part, list):
+        for value in part:
+            _check_credentials(value, key)
+    elif isinstance(part, str) and (kind := secrets.kind_of(part)):
+        raise ConfigError(f"{SOURCE}: {key}: found {kind}; allowed: {secrets.ADVICE}")
 
 
 def _without_number_of_images(config: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:

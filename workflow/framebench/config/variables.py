@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, StringConstraints
 
+from . import secrets
 from .fields import Allowed, ReadAs
 from .validation import NotAllowed
 
@@ -22,8 +22,6 @@ OF_RANKS = (
     "FRAMEBENCH_CORES",
     "FRAMEBENCH_RUN",
 )
-#: Names of variables that may hold a secret.
-SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|^TF_(VAR|CLI)_", re.IGNORECASE)
 
 
 def _text(value: Any) -> str:
@@ -33,17 +31,15 @@ def _text(value: Any) -> str:
 
 
 def _checked(variables: dict[str, str]) -> dict[str, str]:
-    for name in variables:
+    for name, value in variables.items():
         if name in OF_RANKS:
             raise NotAllowed(
                 f"all but {', '.join(OF_RANKS)}", f"{name}, which the harness sets for each rank"
             )
-        if SECRET.search(name):
-            raise NotAllowed(
-                "what others may read in command lines and records; a secret is exported to "
-                "Snakemake instead",
-                f"{name}, which may be a secret",
-            )
+        if secrets.is_named_like_one(name):
+            raise NotAllowed(secrets.ADVICE, f"{name}, which may be a secret")
+        if kind := secrets.kind_of(value):
+            raise NotAllowed(secrets.ADVICE, f"{name} with {kind}")
     return variables
 
 

@@ -20,7 +20,7 @@ from ..plan import labels, limits, plan_text, side_by_side
 from ..plan.planning import Plan
 from ..records.beside import calls, interruptions
 from ..records.record_sets import RecordsError
-from ..runs import partial, requests, slurm, slurm_nodes
+from ..runs import partial, private_variables, requests, slurm, slurm_nodes
 from ..terminal import closing
 from ..terminal.closing import Failed
 from ..terminal.outcome import outcome_of
@@ -70,6 +70,8 @@ class Handlers:
         # Where the call ends by an error of Snakemake's own, no handler is called.
         atexit.register(self._close)
         plan = self._work.plan
+        if self._work.is_locked:  # however this call ends
+            atexit.register(private_variables.remove, plan.settings.results)
         if plan.settings.cluster:
             self._prepare_cluster(jobs, log)
         elif not self._snakemake.runs_here:

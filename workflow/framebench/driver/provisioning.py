@@ -13,7 +13,7 @@ from .. import PROJECT
 from ..environments import cleaning
 from ..environments.software import Software
 from ..environments.venvs import EnvironmentFile
-from ..runs import commands
+from ..runs import commands, private_variables
 from .call import Call, refuse
 from .internals import Snakemake, Wildcards, for_rules
 from .work import Work
@@ -85,7 +85,10 @@ class Provisioning:
         Snakemake to quote each word of 10,000 commands takes seconds."""
         plan, name = self._work.plan, self._work.software(wildcards)
         start = [*commands.interpreter(plan, name), f"{plan.scripts}/harness"]
-        words = [*before, *start, *arguments]
+        hidden = arguments
+        if not self._snakemake.is_dry_run:
+            hidden = private_variables.hide(plan.settings.results, arguments)
+        words = [*before, *start, *hidden]
         return f"{self._aside}{shlex.join(words)} {commands.origin(plan, self._work.catalog, name)}"
 
     def _seen_to(self, name: str) -> str:

@@ -1,0 +1,92 @@
+"""What the caller's environment may do to a run: dropped, refused or recorded, by one list."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from harness import precisions, variables
+from harness.processes.launch import common_environment
+from harness.provenance import environment
+
+from ..bench import Bench
+
+#: Variables of each kind, with a value that would do harm, in an environment made for us.
+LEFT_OUT = {
+    "affinity": ("GOMP_CPU_AFFINITY=0", "KMP_AFFINITY=compact", "OMP_PLACES=cores"),
+    "threads": ("OMP_NUM_THREADS=64", "MKL_DYNAMIC=TRUE", "TF_NUM_INTRAOP_THREADS=9"),
+    "waiting": ("KMP_BLOCKTIME=0", "OMP_WAIT_POLICY=ACTIVE", "OMP_THREAD_LIMIT=1"),
+    "python": ("PYTHONPATH=/x", "PYTHONHOME=/x", "PYTHONOPTIMIZE=2", "PYTHONIOENCODING=ascii"),
+    "loader": ("LD_PRELOAD=/x.so", "LD_AUDIT=/x.so", "LD_DEBUG=all", "GLIBC_TUNABLES=x"),
+    "locale": ("LC_ALL=de_DE", "LANG=C", "LC_NUMERIC=de_DE"),
+    "proxies": ("http_proxy=http://u:p@x", "HTTPS_PROXY=x", "no_proxy=y"),
+    "ranks": ("TF_CONFIG={}", "RANK=7", "DMLC_ROLE=server", "PADDLE_TRAINER_ID=3"),
+    "profilers": ("CUDA_LAUNCH_BLOCKING=1", "CUDA_INJECTION64_PATH=/x.so"),
+}
+PASSED_ON = {
+    "devices": ("CUDA_VISIBLE_DEVICES=1", "NCCL_SOCKET_IFNAME=eth1", "UCX_TLS=tcp"),
+    "libraries": ("MKL_DEBUG_CPU_TYPE=5", "OPENBLAS_CORETYPE=Zen", "ONEDNN_MAX_CPU_ISA=AVX2"),
+    "compilers": ("XLA_FLAGS=--xla_dump_to=x", "TORCH_LOGS=x", "TORCHDYNAMO_DISABLE=1"),
+    "precision": ("NVIDIA_TF32_OVERRIDE=0", "DNNL_DEFAULT_FPMATH_MODE=BF16"),
+    "paths": ("LD_LIBRARY_PATH=/x",),
+}
+
+
+def split(*pairs: str) -> dict[str, str]:
+    return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
+@pytest.mark.parametrize("kind", LEFT_OUT)
+def test_what_is_dropped_reaches_no_rank(kind: str) -> None:
+    given = split(*LEFT_OUT[kind])
+    found = common_environment(given, ["venv"], "cuda", None)
+    assert not given.items() & found.items()
+    assert variables.dropped(given, ["venv"]) == sorted(given)
+
+
+@pytest.mark.parametrize("kind", PASSED_ON)
+def test_what_matters_is_passed_on_and_recorded(kind: str) -> None:
+    given = split(*PASSED_ON[kind])
+    found = common_environment(given, ["venv"], "cuda", None)
+    assert given.items() <= found.items()
+    assert environment.variables(given) == given
+
+
+@pytest.mark.parametrize("name", precisions.variables())
+def test_what_makes_another_precision_of_it_is_refused(name: str) -> None:
+    assert variables.action(name, ["venv"]) == variables.REFUSED
+    wrong = {name: "surely not allowed"}
+    assert any(variables.refused(precision, wrong) for precision in precisions.names())
+
+
+def test_software_and_models_of_the_users_keep_what_they_are_made_of() -> None:
+    brought = split("PYTHONPATH=/x", "LD_PRELOAD=/x.so")
+    assert variables.passed_on(brought, ["modules"]) == brought
+    proxies = split("https_proxy=http://x", "NO_PROXY=y")
+    assert variables.passed_on(proxies, ["venv", variables.OWN_MODEL]) == proxies
+    assert variables.passed_on(split("PYTHONOPTIMIZE=2"), ["modules"]) == {}
+
+
+def test_every_rule_says_why_and_names_something_that_no_earlier_one_takes() -> None:
+    for place, rule in enumerate(variables.RULES):
+        assert rule.why
+        earlier = [name for one in variables.RULES[:place] if not one.unless for name in one.names]
+        assert not set(rule.names) <= set(earlier)
+
+
+def test_what_is_given_on_purpose_reaches_the_ranks_and_the_record(toy: Bench) -> None:
+    """And what is dropped of the caller's environment is told."""
+    own = {"KMP_AFFINITY": "compact", "GOMP_CPU_AFFINITY": "1", "LC_ALL": "C"}
+    record = toy.run("", "--variable", "KMP_BLOCKTIME=3", way="venv", variables=own).record
+    assert record["status"] == "ok", record["reason"]
+    found = record["environment"]
+    assert found["variables"]["KMP_BLOCKTIME"] == "3"
+    assert {*own} <= {*found["dropped_variables"]}
+    assert not {*own} & {*found["variables"]}
+
+
+def test_no_credential_is_recorded(toy: Bench) -> None:
+    """By its name or by its shape, and in none of the environment's fields."""
+    own = {"NCCL_AUTH": "hush1", "XLA_FLAGS": "hf_" + "hush2" * 6, "TF_GH_PAT": "hush3"}
+    toy.run("", variables=own)
+    assert "hush" not in json.dumps(toy.read_record())
