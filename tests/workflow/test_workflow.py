@@ -230,6 +230,28 @@ def test_report_from_the_published_runs(project: Project, tmp_path: Path) -> Non
     assert not silent, f"cells that do not agree, without a cause: {silent[:3]}"
 
 
+def test_variables_of_a_variant_stand_on_no_command_line(project: Project) -> None:
+    sides = {"own": {"variables": {"MKL_CBWR": "COMPATIBLE"}}, "usual": {}}
+    axes = {**SUITE["axes"], "mode": "train"}
+    project.write_suite({**SUITE, "axes": axes, "repeats": 1, "variants": sides})
+    words = ("--cores", "all", "--until", "benchmark")
+    call = project.start(*words, toy="sleep=0.3")
+    wait_for(lambda: project.pids("start_rank.py") or call.poll() is not None, "a rank")
+    commands = " ".join(project.processes().values())
+    output, _ = call.communicate(timeout=1200)
+    assert call.returncode == 0, output
+    assert "start_rank.py" in commands
+    assert "COMPATIBLE" not in commands
+    found = {record["settings"]["variant"]: record for record in project.parsed()}
+    assert found["own"]["settings"]["variables"] == {"MKL_CBWR": "COMPATIBLE"}
+    assert found["own"]["environment"]["variables"]["MKL_CBWR"] == "COMPATIBLE"
+    assert found["own"]["command"][-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"], (
+        "nobody can repeat it"
+    )
+    assert found["usual"]["settings"]["variables"] == {}
+    assert not (project.folder / "results" / ".variables").exists(), "the file was left behind"
+
+
 def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: Path) -> None:
     """An A/B test: one variable differs, by which the toy takes so much longer that no other load
     of the machine hides it."""
