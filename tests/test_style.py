@@ -63,8 +63,7 @@ def test_text_has_an_encoding() -> None:
 
 
 def lacks_encoding(call: ast.Call) -> bool:
-    """Whether a call reads or writes text in the encoding of the locale. Opening without a mode is
-    taken for that if a path or nothing else is given."""
+    """Return whether a call reads or writes text in the encoding of the locale."""
     given = {one.arg: one.value for one in call.keywords}
     if "encoding" in given or None in given:
         return False
@@ -79,8 +78,8 @@ def lacks_encoding(call: ast.Call) -> bool:
     if place is None or getattr(owner, "id", "") in NOT_TEXT or isinstance(owner, ast.Attribute):
         return False
     mode = given.get("mode") or (call.args[place] if len(call.args) > place else None)
-    if name == "NamedTemporaryFile" and mode is None:
-        return False
+    if mode is None and (name == "NamedTemporaryFile" or not (call.args or call.keywords)):
+        return False  # binary, or of an object that may be no path
     return "b" not in mode.value if isinstance(mode, ast.Constant) else mode is None
 
 

@@ -20,6 +20,6 @@ if __name__ == "__main__":
     from harness.request.described import describe
 
     # What the modules of kinds print is no part of the answer.
-    answer = os.fdopen(os.dup(1), "w")
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     json.dump(describe(json.load(sys.stdin), *sys.argv[1:]), answer)
