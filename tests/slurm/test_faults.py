@@ -8,6 +8,7 @@ import os
 import re
 import signal
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
@@ -113,6 +114,24 @@ def test_a_run_that_takes_too_long_ends_before_slurm_ends_it(slurm_project: OnCl
     assert record["status"] == "timeout"
     assert "the time limit of 25 s was reached" in record["reason"]
     assert not slurm_project.cluster.command("squeue", "--noheader").stdout
+
+
+def test_results_that_no_node_sees_are_named_with_the_node(
+    slurm_project: OnCluster, tmp_path: Path
+) -> None:
+    if slurm_project.cluster.shared:
+        pytest.skip(f"the nodes share {slurm_project.cluster.shared}")
+    slurm_project.suite(1)
+    # By way of a process of this machine, which the nodes do not have.
+    folder = os.open(tmp_path, os.O_RDONLY)
+    results = f"/proc/{os.getpid()}/fd/{folder}/results"
+    ran = slurm_project.run(*WORDS, "--config", f"results={results}")
+    os.close(folder)
+    assert ran.returncode == 1, ran.stdout
+    said = [line for line in ran.stdout.splitlines() if line.startswith("framebench: ")]
+    assert len(said) == 1, ran.stdout
+    assert re.match(rf"framebench: {results}: .* not there on node n\d .*allowed: ", said[0])
+    assert "Traceback" not in ran.stdout
 
 
 def test_a_run_that_takes_too_much_memory(slurm_project: OnCluster) -> None:

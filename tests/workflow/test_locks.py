@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +45,44 @@ def judge(project: Project, results: str, outputs: list[tuple[int, str]]) -> str
         if status and BUSY not in output:
             return f"a call ended with {status}: {output}"
     return "" if any(status == 0 for status, _ in outputs) else f"none went through: {text}"
+
+
+def test_a_call_on_this_machine_waits_for_a_job_that_still_measures(
+    held: Project, tmp_path: Path
+) -> None:
+    """A call that submitted it to SLURM was killed. ``squeue`` is a double."""
+    (held.folder / "results").mkdir()
+    jobs = held.folder / "results" / ".slurm-jobs"
+    jobs.write_text("57-cd\n")
+    words = ("--cores", "all", "--until", "benchmark")
+    refused = held.run(*words, PATH=os.defpath)
+    assert refused.returncode == 1, refused.stdout
+    assert ".slurm-jobs: found jobs of an earlier call" in refused.stdout, refused.stdout
+    assert "Traceback" not in refused.stdout
+    running, asked = tmp_path / "running", tmp_path / "asked"
+    squeue = tmp_path / "bin" / "squeue"
+    squeue.parent.mkdir()
+    squeue.write_text(f'#!/bin/sh\necho "$*" > {asked}\ntest ! -e {running} || echo "7|RUNNING"\n')
+    squeue.chmod(0o755)
+    running.touch()
+    call = held.start(*words, PATH=f"{squeue.parent}{os.pathsep}{os.environ['PATH']}")
+    wait_for(asked.exists, "SLURM to be asked")
+    assert not records(held, "results")
+    running.unlink()
+    output, _ = call.communicate(timeout=PATIENCE)
+    assert call.returncode == 0, output
+    assert "waiting for 1 of its jobs that still run (7)" in output
+    assert len(records(held, "results")) == RUNS
+    assert "--name=57-cd" in asked.read_text()
+    assert not jobs.exists()
+
+
+def test_an_executor_without_a_described_cluster_submits_nothing(held: Project) -> None:
+    ran = held.run("--executor", "slurm", "--jobs", "2", "--until", "benchmark")
+    assert ran.returncode == 1, ran.stdout
+    assert "cluster: found nothing, but jobs would not run on this machine" in ran.stdout
+    assert "Traceback" not in ran.stdout
+    assert not records(held, "results")
 
 
 def test_a_call_that_planned_first_loses_nothing_of_another(held: Project) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import pytest
 from harness.provenance import scheduler as module
 from harness.provenance.scheduler import scheduler
 from harness.record import schema
+
+from ...bench import Bench
 
 #: As SLURM 22.05 prints it, with texts of a user that look like facts.
 SHOWN = """\
@@ -105,6 +109,26 @@ def test_where_there_is_accounting_a_job_has_its_qos(printed: str, expected: str
     assert shown != SHOWN
     found = recorded(JOB, shown)
     assert (found.get("qos"), found.get("account")) == (expected, None)
+
+
+def test_a_run_that_slurm_ends_at_its_limit_leaves_a_record(toy: Bench, tmp_path: Path) -> None:
+    """As SLURM 22.05 shows a job whose processes have got SIGTERM."""
+    shown = SHOWN.replace("JobState=RUNNING Reason=None", "JobState=COMPLETING Reason=TimeLimit")
+    command = tmp_path / "bin" / "scontrol"
+    command.parent.mkdir()
+    command.write_text(f"#!/bin/sh\ncat <<'END'\n{shown}END\n")
+    command.chmod(0o755)
+    job = {"SLURM_JOB_ID": "7", "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}"}
+    launcher = toy.start("hang", prefix=("env", *(f"{k}={v}" for k, v in job.items())))
+    toy.wait_for_phase("warm-up", 1)
+    launcher.send_signal(signal.SIGTERM)
+    done = toy.finish(launcher)
+    assert done.status == 0, done.stderr
+    assert done.record["status"] == "timeout"
+    assert done.record["reason"] == "SLURM ended job 7 at its limit of 365-00:00:00"
+    toy.assert_nothing_left()
+    assert module.limit_reached({"SLURM_JOB_ID": "7"}, lambda command: SHOWN) == ""
+    assert module.limit_reached({}, lambda command: shown) == ""
 
 
 @pytest.mark.parametrize("printed", [None, "", "slurm_load_jobs error: Invalid job id\n"])
