@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,15 @@ def test_a_return_code_and_a_negative_time_are_failures(tmp_path: Path) -> None:
     status, figure, reason = told["cudnn-function/name_conv_time"]
     assert (status, figure) == ("failed", None)
     assert "-1" in reason
+
+
+def test_a_value_that_is_no_number_is_a_failure_of_its_figure_alone(tmp_path: Path) -> None:
+    given = {"mem-bw/h2d_bw:0": math.nan, "mem-bw/d2h_bw:0": None, "mem-bw/d2d_bw:0": 25.5}
+    runs, _ = read(tmp_path, {"node": "n", **given})
+    told = {run.metrics[0].name: (run.status, run.figure) for run in runs}
+    assert told == {
+        "h2d_bw": ("failed", None), "d2h_bw": ("failed", None), "d2d_bw": ("ok", 25.5),
+    }  # fmt: skip
 
 
 def test_the_file_of_one_node_has_the_name_of_its_folder(tmp_path: Path) -> None:

@@ -143,6 +143,16 @@ def test_micro_benchmarks_have_superbenchs_names_and_units(
     assert found[f"{benchmark}/return_code"] == 0
 
 
+def test_the_product_of_its_matmul_is_a_time_too() -> None:
+    size = (("k", 12288), ("m", 16000), ("n", 12288))
+    one = measured("matmul", [Metric("rate", 50.0, "TFLOP/s", "higher", size)])
+    one = replace(one, case=replace(one.case, framework="jax", precision="fp32"))
+    found = summary(one)
+    expected = 2 * 16000 * 12288 * 12288 / 50e12 * 1000
+    assert found["jax-matmul/nosharding_time"] == pytest.approx(expected)
+    assert found["cublaslt-gemm/fp32_0_16000_12288_12288_flops"] == 50.0
+
+
 @pytest.mark.parametrize(
     ("kind", "metric"),
     [

@@ -20,6 +20,8 @@ _OPERATIONS = {
 _COLLECTIVE = {"time": "time", "algorithm_bandwidth": "algbw", "bus_bandwidth": "busbw"}
 _EXCHANGES = {"inner": "allreduce", "columns": "allgather"}
 _PEAKS = {"fp64": "fp64", "fp32": "fp32", "tf32": "tf32_tc", "fp16": "fp16_tc", "bf16": "bf16_tc"}
+#: The product of its matmul by default: m, k, n.
+_WHOLE = (16000, 12288, 12288)
 #: CUDA's bandwidth test, from which SuperBench's mem-bw comes, counts a copy within a device as
 #: read and written.
 _COPIES = {
@@ -39,20 +41,24 @@ _PERCENTILES = {"95": "95.0", "99": "99.0", "99.9": "99.9"}
 
 
 class Name(NamedTuple):
-    """``factor``: from our unit to SuperBench's."""
+    """``factor``: from our unit to SuperBench's; ``is_inverse``: SuperBench's figure is the factor
+    over ours."""
 
     benchmark: str
     metric: str
     factor: float = 1
+    is_inverse: bool = False
 
 
-def name_of(case: CaseResult) -> Name | None:
-    """Name a figure of a micro-benchmark as SuperBench does; None where it has no name for it."""
+def names_of(case: CaseResult) -> list[Name]:
+    """Name a figure of a micro-benchmark as SuperBench does; [] where it has no name for it."""
     naming = _NAMINGS.get(case.case.mode)
     if naming is None:
-        return None
+        return []
     given = {**dict(case.case.parameters), **dict(case.key.point)}
-    return naming(case, case.key.metric, given)
+    name = naming(case, case.key.metric, given)
+    named = [name] if name else []
+    return [*named, *_whole_product(case, given)]
 
 
 def _launch(_: CaseResult, metric: str, __: Mapping[str, Any]) -> Name | None:
@@ -69,6 +75,16 @@ def _matmul(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | N
     # A single product has the batch 0 there.
     size = f"{0 if batch == 1 else batch}_{given['m']}_{given['n']}_{given['k']}"
     return Name("cublaslt-gemm", f"{dtype}_{size}_flops")
+
+
+def _whole_product(case: CaseResult, given: Mapping[str, Any]) -> list[Name]:
+    """Name the product that SuperBench's matmul times by default, in ms."""
+    if case.case.mode != "matmul" or case.key.metric != "rate" or given.get("batch", 1) != 1:
+        return []
+    if tuple(given.get(name) for name in "mkn") != _WHOLE:
+        return []
+    teraflops = 2e-12 * _WHOLE[0] * _WHOLE[1] * _WHOLE[2]
+    return [Name(f"{case.case.framework}-matmul", "nosharding_time", 1e3 * teraflops, True)]
 
 
 def _sharded(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -21,7 +22,7 @@ from .. import rows
 from ..format import Format, Results, Written
 from ..source import Source
 from ..superbench_metrics import RETURN_CODE, meaning_of
-from ..superbench_names import Name, name_of
+from ..superbench_names import Name, names_of
 
 #: The first part of keys of models: of figures without a mark, and of others. A micro-benchmark has
 #: its own name there.
@@ -63,8 +64,9 @@ class _Summary:
                 self._add_imported(case)
             elif case.case.is_step:
                 self._add_steps(case)
-            elif name := name_of(case):
-                self._add_micro(case, name)
+            elif names := names_of(case):
+                for name in names:
+                    self._add_micro(case, name)
             else:
                 self._leave_out(case, "SuperBench has no metric of the same definition")
         lines = [
@@ -147,7 +149,7 @@ class _Summary:
             place = f"{benchmark}/{index}/{name.metric}" if len(ok) > 1 else key
             value = run.value(case.key.metric, case.key.point)
             assert value is not None
-            found[place] = value * name.factor
+            found[place] = name.factor / value if name.is_inverse else name.factor * value
 
     def _add_code(self, case: CaseResult, benchmark: str, failed: bool) -> bool:
         """Add a return code: 0, and 1 where SuperBench tells no more than that it was no success.
@@ -208,7 +210,8 @@ def _figure(source: Source, node: str, key: str, value: Any, line: int) -> Itera
     if meaning is None or not meaning.better:
         source.leave_out(key, _SETTING if meaning else _UNKNOWN)
         return
-    number = source.number(value, f"key {key!r}", line)
+    is_missing = value is None or (isinstance(value, float) and not math.isfinite(value))
+    number = -1.0 if is_missing else source.number(value, f"key {key!r}", line)
     runs = [int(part) for part in middle if part.isdecimal()]
     *outer, name = [part for part in middle if not part.isdecimal()] or [""]
     framework, _, model = name.rpartition("-") if "-" not in name else name.partition("-")
@@ -224,7 +227,7 @@ def _figure(source: Source, node: str, key: str, value: Any, line: int) -> Itera
             parameters[OLD_NAME] = metric
         what = what.replace("throughput", "throughput_per_device")
     failure = ""
-    if metric == RETURN_CODE:
+    if metric == RETURN_CODE and not is_missing:
         failure = f"return code {value}" if value else ""
     elif number < 0:
         failure = f"SuperBench wrote {value}, as it does for what failed"
