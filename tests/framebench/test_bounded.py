@@ -20,11 +20,11 @@ OPENING = {
     "framebench/datasets/folders.py": {"os.open"},
     "framebench/datasets/record_files.py": {"open"},
     "framebench/datasets/image_folder.py": {"Image.open"},
-    "framebench/comparison/gate.py": {"open"},
     "framebench/runs/ensure_environment.py": {"os.open"},
     "framebench/archive/contents.py": {"zipfile.ZipFile"},
     "framebench/files/archives.py": {"open", "zipfile.ZipFile", "tarfile.open", "entry.open"},
     "framebench/files/temporary.py": {"os.open"},
+    "framebench/driver/signals.py": {"os.open"},
     "framebench/history/index.py": {"sqlite3.connect"},
 }
 #: Methods of any object, and functions by their full name.

@@ -11,6 +11,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from ..files import bounded
+
 #: Names the file that gets the status.
 STATUS_FILE = "FRAMEBENCH_STATUS_FILE"
 #: Added to the number of the signal that ended a process, as shells do.
@@ -29,14 +31,14 @@ def leave(command: str, status: int) -> int:
     path = os.environ.get(STATUS_FILE)
     if not status or not path:
         return status
-    with open(path, "a", encoding="utf-8") as file:
+    with bounded.open_to_append(path) as file:
         file.write(f"{command} {status}\n")
     return 0
 
 
 def read(path: Path) -> Ended | None:
     """Return the first command in the file, None where all have ended with 0."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in bounded.read_text(path).splitlines():
         command, status = line.split(" ")
         return Ended(command, int(status))
     return None
