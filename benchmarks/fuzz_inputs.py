@@ -1,0 +1,33 @@
+"""Bad inputs of every kind, each of which must be taken or refused by name.
+
+    .venv/bin/python benchmarks/fuzz_inputs.py --inputs 20000 --seed 1
+
+A fault is a traceback, a hang, a message that does not name the file, or a file that has changed.
+``--first`` goes on behind the inputs of an earlier call. Ends with 1 where there is a fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "workflow"), str(ROOT / "scripts")]
+
+
+def main() -> int:
+    from tests.fuzzing import running
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--inputs", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="number of the first input")
+    given = parser.parse_args()
+    outcome = running.run(given.seed, range(given.first, given.first + given.inputs))
+    print(running.report(outcome))
+    return bool(outcome.faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

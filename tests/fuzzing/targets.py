@@ -1,0 +1,334 @@
+"""What reads each kind of input, a valid sample of it, and the errors that it may answer with."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import random
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from framebench.audit import lint
+from framebench.config import catalog
+from framebench.config.node_rules import health
+from framebench.config.settings import load_settings
+from framebench.config.validation import ConfigError
+from framebench.config.yaml_files import read_mapping
+from framebench.datasets import folders
+from framebench.environments.venvs import read_environment_file
+from framebench.files import children
+from framebench.formats import transfer
+from framebench.history import index, sources
+from framebench.records import parity, peaks, record_sets, searches
+from framebench.records.beside import assumptions, calls, interruptions, node_health
+from framebench.records.run import RecordsError
+from harness.request import declaration, own_model
+
+from ..conftest import ROOT
+from ..framebench.formats import samples
+from ..framebench.saved_records import ROW, record, save
+
+CATALOG = catalog.load_catalog(ROOT)
+CONFIG = ROOT / "config" / "config.yaml"
+SUITE = """
+steps: {warmup: 1, timed: 2}
+repeats: 2
+axes:
+  framework: [pytorch, jax]
+  model: [resnet50_v1.5, bert_base]
+  mode: [train, inference]
+  devices_per_node: [1, 2]
+  batch_per_device: {resnet50_v1.5: [2, 4], bert_base: max}
+  precision: [fp32, amp]
+include:
+  - {framework: [jax], compiler: [native], batch_per_device: [8]}
+exclude:
+  - {framework: jax, precision: amp}
+variants:
+  a: {variables: {X: "1"}}
+  b: {}
+"""
+MODEL = b'FRAMEWORK = "pytorch"\n\n\ndef make(batch_size):\n    return 1, (2, 3), lambda a, b: 0\n'
+#: Without a suite: what it measures would have the kinds asked in a process of their own.
+Said = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of input. ``file``: below the folder of an input; ``sample``: its valid content;
+    ``read``: what reads it, given that folder, and returns what was left out by name; ``errors``:
+    how it may refuse; ``structured``: as :func:`mutations.mutated` has it; ``around``: makes what
+    belongs to it; ``words``: any of these in a message names the input."""
+
+    name: str
+    file: str
+    sample: bytes
+    read: Callable[[Path], Said]
+    errors: tuple[type[Exception], ...] = (ConfigError,)
+    structured: str = ""
+    around: Callable[[Path], None] = lambda folder: None
+    words: tuple[str, ...] = ()
+    weight: int = 1
+    special: bool = True
+    written: tuple[str, ...] = field(default=())
+
+
+def _config(folder: Path) -> Said:
+    suite = folder / "suite.yaml"
+    given = {**read_mapping(folder / "config.yaml")}
+    load_settings({**given, "suite": str(suite), "results": str(folder / "results")}, CATALOG)
+    return ()
+
+
+def _suite(folder: Path) -> Said:
+    given = yaml.safe_load(CONFIG.read_text())
+    settings = {**given, "suite": str(folder / "suite.yaml"), "results": str(folder / "results")}
+    load_settings(settings, CATALOG)
+    return ()
+
+
+def _kind(folder: Path) -> Said:
+    given = yaml.safe_load(CONFIG.read_text())
+    children.LONGEST_ANSWER = 10.0
+    kinds = {"suite": str(folder / "suite.yaml"), "kinds": str(folder / "kinds")}
+    load_settings({**given, **kinds, "results": str(folder / "results")}, CATALOG)
+    return ()
+
+
+def _rules(folder: Path) -> Said:
+    health.health_of(health.read_rules(folder / "rules.yaml"), None, node_health.SHIPPED)
+    return ()
+
+
+def _baseline(folder: Path) -> Said:
+    health.read_baseline(folder / "baseline.json")
+    return ()
+
+
+def _environment(folder: Path) -> Said:
+    file = read_environment_file(folder / "toy.yaml")
+    file.name, file.digest  # noqa: B018
+    return ()
+
+
+def _own_model(folder: Path) -> Said:
+    own_model.facts(str(folder / "my_model.py"))
+    return ()
+
+
+def _model(folder: Path) -> Said:
+    catalog.model_facts(folder / "m.json")
+    declaration.read_model(str(folder / "m.json"))
+    return ()
+
+
+def _framework(folder: Path) -> Said:
+    catalog.load_catalog(folder)
+    declaration.read_framework(str(folder / "scripts" / "frameworks" / "toy"))
+    return ()
+
+
+def _records(folder: Path) -> Said:
+    found = record_sets.load_results(folder, writes=False)
+    assert found, "the folder of the records is there"
+    names = {run.origin for run in found.runs}
+    assert {"case/r1.json", "case/r2.json"} <= names, f"good records are lost: {names}"
+    record_sets.fingerprint(found)
+    return [f"{one.origin}: {one.message}" for one in found.problems]
+
+
+def _table(folder: Path) -> Said:
+    found = record_sets.load(folder / "runs.csv")
+    return [f"{one.origin}: {one.message}" for one in found.problems]
+
+
+def _import(name: str) -> Callable[[Path], Said]:
+    def read(folder: Path) -> Said:
+        transfer.import_files(name, folder / "given", {}, folder / "out")
+        return ()
+
+    return read
+
+
+def _history(folder: Path) -> Said:
+    found = sources.find([folder / "sets"])
+    measured, problems = index.load(found, folder / ".history.sqlite")
+    assert {one.source.name for one in measured} >= {"good"}, "the good set is lost"
+    return [f"{one.origin}: {one.message}" for one in problems]
+
+
+def _beside(folder: Path) -> Said:
+    problems = [
+        *calls.load(folder)[1],
+        *interruptions.load(folder)[1],
+        *assumptions.load(folder)[1],
+        *node_health.load(folder)[1],
+        *parity.load(folder / "parity")[1],
+        *peaks.load(folder / "probes")[1],
+        *searches.load(folder / searches.FOLDER)[1],
+    ]
+    return [f"{one.origin}: {one.message}" for one in problems]
+
+
+def _manifest(folder: Path) -> Said:
+    with folders.claimed(folder / "data", {"images": 1}, ["x"]):
+        pass
+    return ()
+
+
+def _published(folder: Path) -> Said:
+    lint.check_folder(folder)
+    return ()
+
+
+def _with_suite(folder: Path) -> None:
+    (folder / "suite.yaml").write_text(SUITE)
+
+
+def _with_good_records(folder: Path) -> None:
+    save(folder / "runs", "case/r1.json", record())
+    save(folder / "runs", "case/r2.json", record(repeat=2))
+
+
+def _with_good_set(folder: Path) -> None:
+    save(folder / "sets" / "good", "runs/a/b/case/r1.json", record())
+
+
+def _with_kinds_suite(folder: Path) -> None:
+    (folder / "kinds").mkdir()
+    (folder / "suite.yaml").write_text("measurements: {odd: {size: 100}}\n")
+
+
+def _with_adapter(folder: Path) -> None:
+    home = folder / "scripts" / "frameworks" / "toy"
+    home.mkdir(parents=True)
+    (home / "adapter.py").touch()
+
+
+def _with_hashes(folder: Path) -> None:
+    (folder / "toy.hashes.txt").write_text("# exempt: it is a sample\n")
+
+
+def _rows() -> bytes:
+    return f"{','.join(ROW)}\n{','.join(ROW.values())}\n".encode()
+
+
+def _archive(suffix: str) -> bytes:
+    target = io.BytesIO()
+    texts = {f"runs/a/b/case/r{n}.json": json.dumps(record(repeat=n)).encode() for n in (1, 2)}
+    if suffix == ".zip":
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as zipped:
+            for name, text in texts.items():
+                zipped.writestr(name, text)
+        return target.getvalue()
+    with tarfile.open(fileobj=target, mode="w" if suffix == ".tar" else "w:gz") as archive:
+        for name, text in texts.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+    return target.getvalue()
+
+
+def _index(name: str) -> bytes:
+    """An index as it is written for the records of another folder."""
+    return b"version 0\n{}" if name == ".index" else b"SQLite format 3\0" + bytes(4000)
+
+
+def _copied(name: str) -> bytes:
+    return (ROOT / name).read_bytes()
+
+
+ENVIRONMENT = _copied("envs/pytorch.yaml")
+FRAMEWORK = json.dumps(
+    {**json.loads(_copied("scripts/frameworks/pytorch/framework.json")), "name": "toy"}
+).encode()
+OLD = "tests/data/records_1"
+RECORD = json.dumps(record(repeat=3)).encode()
+HEALTH = json.dumps(
+    {
+        "rules": {"source": "x", "content": read_mapping(node_health.SHIPPED)},
+        "baseline": None,
+    }
+).encode()
+NOTED = b"noticed,run,job,status\n2030-01-01T00:00:00Z,a/b,7,FAILED\n"
+CALLS = b"started,suite,command\n2030-01-01T00:00:00Z,quick,snakemake --cores all\n"
+COSTS = b'{"price_per_hour": 1.5, "currency": "EUR", "grid_intensity": null, "pue": null}'
+
+TARGETS: tuple[Target, ...] = (
+    Target("configuration", "config.yaml", CONFIG.read_bytes(), _config, structured="yaml",
+           around=_with_suite, words=("config",), weight=3),
+    Target("suite", "suite.yaml", SUITE.encode(), _suite, structured="yaml", weight=4,
+           words=("suite",)),
+    Target("node rules", "rules.yaml", node_health.SHIPPED.read_bytes(), _rules,
+           structured="yaml", weight=2),
+    Target("node baseline", "baseline.json", b'{"figures of nodes": 1.5, "another": 2}', _baseline,
+           structured="json"),
+    Target("environment", "toy.yaml", ENVIRONMENT, _environment, structured="yaml", weight=2,
+           around=_with_hashes),
+    Target("hashes", "toy.hashes.txt", _copied("envs/paddle-cuda.hashes.txt")[:3000], _environment,
+           around=lambda folder: (folder / "toy.yaml").write_bytes(ENVIRONMENT) and None),
+    Target("own model", "my_model.py", MODEL, _own_model, (own_model.NotAModel,), weight=2),
+    Target("kind", "kinds/odd.py", _copied("tests/kinds/memory_copy.py"), _kind,
+           around=_with_kinds_suite, words=("odd",), weight=0),
+    Target("model", "m.json", _copied("scripts/models/superbench_lstm.json"), _model,
+           (ConfigError, declaration.DeclarationError), "json"),
+    Target("framework", "scripts/frameworks/toy/framework.json", FRAMEWORK, _framework,
+           (ConfigError, declaration.DeclarationError), "json", _with_adapter),
+    Target("record", "runs/case/r3.json", RECORD, _records, (), "json", _with_good_records,
+           weight=6),
+    *(
+        Target(f"record of 0.2 ({name})", "runs/old/r1.json", _copied(f"{OLD}/{name}.json"),
+               _records, (), "json", _with_good_records)
+        for name in ("train", "peak", "failed", "largest_batch")
+    ),
+    Target("index", ".index", _index(".index"), _records, (), "", _with_good_records),
+    Target("table of runs", "runs.csv", _rows(), _table, (RecordsError,), weight=3),
+    *(
+        Target(f"import of {name}", "given", sample().encode(), _import(name), (RecordsError,),
+               "lines" if name in ("superbench", "milabench") else
+               "json" if sample().lstrip().startswith("{") else "", weight=2)
+        for name, sample in samples.ALL.items()
+    ),
+    *(
+        Target(f"archive {suffix}", f"sets/bad{suffix}", _archive(suffix), _history,
+               (RecordsError,), "", _with_good_set, written=(".history.sqlite",), words=("bad",))
+        for suffix in (".zip", ".tar", ".tar.gz")
+    ),
+    Target("index of history", ".history.sqlite", _index(".history.sqlite"), _history, (), "",
+           _with_good_set, written=(".history.sqlite",)),
+    Target("calls", "calls.csv", CALLS, _beside, ()),
+    Target("interruptions", "interruptions.csv", NOTED,
+           _beside, ()),
+    Target("assumptions", assumptions.FILE, COSTS, _beside, (), "json"),
+    Target("kept health", node_health.FILE, HEALTH, _beside, (), "json"),
+    Target("certificate", "parity/a/c.json", _copied(f"{OLD}/mxnet-parity.json"), _beside, (),
+           "json"),
+    Target("peak", "probes/a/peak.json", _copied(f"{OLD}/peak.json"), _beside, (), "json"),
+    Target("search", f"{searches.FOLDER}/a/s.json", _copied(f"{OLD}/largest_batch.json"), _beside,
+           (), "json"),
+    Target("manifest", f"data/{folders.MANIFEST}",
+           b'{"format": "framebench-data-1", "asked": {"images": 1}, "made": null}', _manifest,
+           (folders.Refused, OSError), "json"),
+)  # fmt: skip
+
+
+def make_input(rng: random.Random, target: Target, folder: Path, mutate: Any) -> str:
+    """Make the input and what belongs to it in ``folder``. Returns what was made of the sample."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    target.around(folder)
+    path = folder / target.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    if target.special and rng.random() < 0.08:
+        return str(mutate.make_special(rng, path))
+    path.write_bytes(mutate.mutated(rng, target.sample, target.structured))
+    return "changed"
