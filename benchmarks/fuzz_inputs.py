@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     given = parser.parse_args()
-    outcome = running.run(given.seed, range(given.first, given.first + given.inputs))
+    outcome = running.run(given.seed, range(given.first, given.first + given.inputs), print)
     print(running.report(outcome))
     return bool(outcome.faults)
 

@@ -14,7 +14,7 @@ import signal
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,9 +98,14 @@ def _tree(folder: Path, without: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def run(seed: int, numbers: Sequence[int], workers: int = 2) -> Outcome:
-    """Examine the inputs of these numbers in forked workers. One that takes too long is killed,
-    and is a fault."""
+def run(
+    seed: int,
+    numbers: Sequence[int],
+    tell: Callable[[str], None] = lambda fault: None,
+    workers: int = 2,
+) -> Outcome:
+    """Examine the inputs of these numbers in forked workers; each fault is told at once. An input
+    that takes too long is killed, and is a fault."""
     outcome = Outcome()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as place:
         crews = [_Worker(seed, numbers[at::workers], Path(place, str(at))) for at in range(workers)]
@@ -112,6 +117,7 @@ def run(seed: int, numbers: Sequence[int], workers: int = 2) -> Outcome:
                     outcome.counts[f"{name}: {state}"] += 1
                     if state == "fault":
                         outcome.faults.append(f"seed {seed}, input {number}, {name}: {what}")
+                        tell(outcome.faults[-1])
     return outcome
 
 
@@ -171,4 +177,4 @@ def report(outcome: Outcome) -> str:
     total: dict[str, Any] = Counter()
     for name, count in outcome.counts.items():
         total[name.rpartition(": ")[2]] += count
-    return "\n".join([*lines, f"total: {dict(total)}", *outcome.faults[:40]])
+    return "\n".join([*lines, f"total: {dict(total)}"])

@@ -212,6 +212,10 @@ def _with_adapter(folder: Path) -> None:
     (home / "adapter.py").touch()
 
 
+def _with_environment(folder: Path) -> None:
+    (folder / "toy.yaml").write_bytes(ENVIRONMENT)
+
+
 def _with_hashes(folder: Path) -> None:
     (folder / "toy.hashes.txt").write_text("# exempt: it is a sample\n")
 
@@ -273,7 +277,7 @@ TARGETS: tuple[Target, ...] = (
     Target("environment", "toy.yaml", ENVIRONMENT, _environment, structured="yaml", weight=2,
            around=_with_hashes),
     Target("hashes", "toy.hashes.txt", _copied("envs/paddle-cuda.hashes.txt")[:3000], _environment,
-           around=lambda folder: (folder / "toy.yaml").write_bytes(ENVIRONMENT) and None),
+           around=_with_environment),
     Target("own model", "my_model.py", MODEL, _own_model, (own_model.NotAModel,), weight=2),
     Target("kind", "kinds/odd.py", _copied("tests/kinds/memory_copy.py"), _kind,
            around=_with_kinds_suite, words=("odd",), weight=0),
@@ -315,7 +319,7 @@ TARGETS: tuple[Target, ...] = (
            (), "json"),
     Target("manifest", f"data/{folders.MANIFEST}",
            b'{"format": "framebench-data-1", "asked": {"images": 1}, "made": null}', _manifest,
-           (folders.Refused, OSError), "json"),
+           (folders.Refused, OSError), "json", words=("data",)),
 )  # fmt: skip
 
 

@@ -22,6 +22,20 @@ from ..watched import watch
 # ---- records ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("reason", ["x" * 2**21, "line\n" * 2**19, '"' * (2**20 + 1)])
+def test_a_record_with_a_text_without_end_is_refused_in_one_line(
+    tmp_path: Path, reason: str
+) -> None:
+    save(tmp_path, "r1.json", record())
+    save(tmp_path, "r2.json", failed(repeat=2, reason=reason))
+    found = record_sets.load(tmp_path)
+    assert [run.origin for run in found.runs] == ["r1.json"]
+    (problem,) = found.problems
+    assert problem.origin == "r2.json"
+    assert "holds a text of" in problem.message
+    assert len(problem.message) < 200
+
+
 def test_a_record_becomes_a_run(tmp_path: Path) -> None:
     path = save(tmp_path, "pytorch/case/r3.json", record(repeat=3, seconds=(0.25, 0.75)))
     (run,) = record_sets.load(tmp_path).runs
@@ -116,7 +130,7 @@ def test_a_failed_run_has_no_number_even_if_its_record_has(tmp_path: Path) -> No
 
 
 BROKEN = {
-    "truncated": (json.dumps(record())[:-40], "truncated"),
+    "truncated": (json.dumps(record())[:-40], "is no complete JSON"),
     "empty": ("", "no complete JSON"),
     "binary": (b"\xff\xfe\x00", "no UTF-8"),
     "deep": ("[" * 100_000, "nested too deeply"),

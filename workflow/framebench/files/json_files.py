@@ -19,6 +19,8 @@ from .text import printable
 
 #: Objects and lists in each other, as pydantic's parser takes them; a record has 7.
 DEEPEST = 201
+#: Characters of one text; a traceback has some thousands.
+LONGEST_TEXT = 2**20
 #: Counters of the kernel have 64 bits.
 LARGEST_INTEGER = 2**64 - 1
 
@@ -144,8 +146,12 @@ def read(path: Path) -> Any:
 
 def decode(content: bytes) -> Any:
     """The value of a JSON text, with all text in it fit to be shown. Raises ValueError with what is
-    wrong: no JSON, more than DEEPEST levels, or a number that nothing here could hold."""
+    wrong: no JSON, more than DEEPEST levels, a text longer than LONGEST_TEXT, or a number that
+    nothing here could hold."""
     if _is_usual(content):
+        if len(content) > LONGEST_TEXT:
+            for text in content.split(b'"')[1::2]:  # without escapes every other piece is one
+                _check_length(len(text))
         # Ten times as fast as the standard library with the bounds, and what it takes is the same.
         try:
             return from_json(content, allow_inf_nan=False)
@@ -185,9 +191,15 @@ def _check_depth(value: Any) -> None:
     raise ValueError(f"is nested too deeply; allowed: {DEEPEST} levels")
 
 
+def _check_length(length: int) -> None:
+    if length > LONGEST_TEXT:
+        raise ValueError(f"holds a text of {length} characters; allowed: at most {LONGEST_TEXT}")
+
+
 def _printable(value: Any) -> Any:
     """``value`` with all text in it fit to be shown."""
     if isinstance(value, str):
+        _check_length(len(value))
         return printable(value)
     if isinstance(value, dict):
         return {printable(key): _printable(one) for key, one in value.items()}
