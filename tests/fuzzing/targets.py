@@ -280,7 +280,7 @@ TARGETS: tuple[Target, ...] = (
            around=_with_environment),
     Target("own model", "my_model.py", MODEL, _own_model, (own_model.NotAModel,), weight=2),
     Target("kind", "kinds/odd.py", _copied("tests/kinds/memory_copy.py"), _kind,
-           around=_with_kinds_suite, words=("odd",), weight=0),
+           around=_with_kinds_suite, words=("odd",), weight=0, written=("__pycache__",)),
     Target("model", "m.json", _copied("scripts/models/superbench_lstm.json"), _model,
            (ConfigError, declaration.DeclarationError), "json"),
     Target("framework", "scripts/frameworks/toy/framework.json", FRAMEWORK, _framework,

@@ -22,6 +22,10 @@ class ConfigError(Exception):
     """Bad input; the message is meant for the user and names file, key, found and allowed."""
 
 
+#: Lines of one message.
+_MOST_FAULTS = 20
+
+
 class NotAllowed(ValueError):
     """A value that may not stand where it does. ``allowed``: what may, in words. ``shown``: what is
     shown instead of the value; ``key``: where it stands, below the value that was looked at."""
@@ -89,7 +93,9 @@ def explain(
         # Of a union, what the branch says that was meant: the one that led deepest.
         if not any(len(other) > len(own) and other[: len(own)] == own for other in reaches):
             lines.append(f"{sources.get(str((*own, '')[0]), source)}: {_line(error, data)}")
-    return "\n".join(dict.fromkeys(lines))
+    faults = [*dict.fromkeys(lines)]
+    more = [f"and {len(faults) - _MOST_FAULTS} more"] if len(faults) > _MOST_FAULTS else []
+    return "\n".join([*faults[:_MOST_FAULTS], *more])
 
 
 def reach(error: ErrorDetails, data: Any) -> tuple[Any, ...]:

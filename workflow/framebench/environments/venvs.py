@@ -106,7 +106,7 @@ def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
             python = match[1]
         elif not str(entry).startswith("pip="):
             raise ConfigError(
-                f"{path}: dependencies: found {entry!r}; allowed: python=X.Y, pip=.. and a pip "
+                f"{path}: dependencies: found {show(entry)}; allowed: python=X.Y, pip=.. and a pip "
                 "section"
             )
     # As pip's requirement files have it: conda hands the section on to pip as such a file.
@@ -115,7 +115,7 @@ def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
     packages = [entry for entry in packages if not entry.startswith((_INDEX, _SOURCE))]
     loose = [p for p in packages if not re.fullmatch(r"[A-Za-z0-9._-]+(\[[^]]+\])?==[^=]+", p)]
     if not python or loose:
-        raise ConfigError(f"{path}: python=X.Y and exact pins are wanted; found {loose or 'none'}")
+        raise ConfigError(f"{path}: python=X.Y and exact pins are wanted; found {show(loose)}")
     known = hashes.read(path) if hashed else None
     return EnvironmentFile(path, python, tuple(packages), indexes, sources, known)
 

@@ -98,12 +98,18 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
     twice = sorted({name for name in header if header.count(name) > 1})
     found = [("missing", missing), ("not known", extra), ("there twice", twice)]
     if any(names for _, names in found):
-        said = "; ".join(f"{what}: {', '.join(map(repr, n))}" for what, n in found if n)
+        said = "; ".join(f"{what}: {_some(names)}" for what, names in found if names)
         raise RecordsError(
             f"records: {path}, line 1: wrong columns ({said}); allowed: "
             f"{','.join(COLUMNS)}, with {','.join(OF_METRIC)} in the place of {THROUGHPUT} for "
             f"figures of any kind, and, after them, {','.join(OPTIONAL_COLUMNS)}"
         )
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, each cut where it is long."""
+    shown = [repr(name if len(name) <= 40 else f"{name[:40]}...") for name in names[:20]]
+    return ", ".join([*shown, f"and {len(names) - 20} more"] if len(names) > 20 else shown)
 
 
 def _run_of_row(header: Sequence[str], cells: Sequence[str], origin: str) -> Run:
