@@ -67,10 +67,11 @@ def test_a_disk_that_fills_up_leaves_the_former_tables_and_page(
 
     def made_of(throughput: float) -> int:
         runs = write_runs(tmp_path / "now" / "runs.csv", throughput)
-        earlier = write_runs(tmp_path / "earlier" / "runs.csv", 3000)
+        earlier = write_runs(tmp_path / "earlier" / "runs" / "runs.csv", 3000)
         words = {
             "report": ["--records", runs],
-            "compare": ["--base", earlier, "--candidate", runs],
+            # What holds a folder ``runs`` is taken for results.
+            "compare": ["--base", earlier.parents[1], "--candidate", runs],
             "history": ["--by", "name", "--sets", earlier, runs],
         }
         return cli.main([command, *map(str, words[command]), "--results", str(results)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from .archive import contents
@@ -22,6 +23,18 @@ FAIL_ON_NODES = "5%%, or 0.05: what a node may be worse."
 NODE_STATUSES = "Ends with 3 for a slow node, 4 for a failed one, 5 if of none it can be told."
 ORDERS = ("date", "commit", "version", "name")
 SOURCES = "folders of records or of published tables, or CSVs of runs"
+
+
+def records(text: str) -> Path:
+    """Return the records at a path: those of a results folder lie in its ``runs``."""
+    path = Path(text)
+    return path / "runs" if (path / "runs").is_dir() else path
+
+
+def side(text: str) -> Source:
+    """Return one side of a comparison."""
+    source = Source.of(text)
+    return replace(source, path=records(str(source.path)))
 
 
 def main(arguments: list[str]) -> int:
@@ -42,18 +55,18 @@ def _run(arguments: list[str]) -> int:
     )
     commands = parser.add_subparsers(required=True)
     making = commands.add_parser("report", help="tables and report from records")
-    making.add_argument("--records", type=Path, required=True, help="folder of records, or CSV")
+    making.add_argument("--records", type=records, required=True, help="folder of records, or CSV")
     making.add_argument("--results", type=Path, required=True, help="folder to write to")
     making.set_defaults(command=lambda given: reporting.make_report(given.records, given.results))
     certifying = commands.add_parser("parity", help="certificates, and tables and report with them")
-    certifying.add_argument("--records", type=Path, required=True, help="folder of records")
+    certifying.add_argument("--records", type=records, required=True, help="folder of records")
     certifying.add_argument("--results", type=Path, required=True, help="folder to write to")
     certifying.set_defaults(
         command=lambda given: reporting.make_parity(given.records, given.results)
     )
     comparing = commands.add_parser("compare", help="two sets of records, case by case")
-    comparing.add_argument("--base", type=Source.of, required=True, help=SIDE)
-    comparing.add_argument("--candidate", type=Source.of, required=True, help=SIDE)
+    comparing.add_argument("--base", type=side, required=True, help=SIDE)
+    comparing.add_argument("--candidate", type=side, required=True, help=SIDE)
     comparing.add_argument("--results", type=Path, required=True, help="folder to write to")
     comparing.add_argument("--fail-on", type=share, help=f"{FAIL_ON} {STATUSES}")
     comparing.set_defaults(
@@ -72,7 +85,7 @@ def _run(arguments: list[str]) -> int:
         )
     )
     nursing = commands.add_parser("nodes", help="nodes against each other and a kept baseline")
-    nursing.add_argument("--records", type=Path, required=True, help="folder of records, or CSV")
+    nursing.add_argument("--records", type=records, required=True, help="folder of records, or CSV")
     nursing.add_argument("--results", type=Path, required=True, help="folder to write to")
     nursing.add_argument("--fail-on", type=share, help=f"{FAIL_ON_NODES} {NODE_STATUSES}")
     nursing.set_defaults(
@@ -86,15 +99,17 @@ def _run(arguments: list[str]) -> int:
         command=lambda given: sets.make_history(given.sets, given.by, given.results)
     )
     showing = commands.add_parser("overview", help="all frameworks side by side, in Markdown")
-    showing.add_argument("--records", type=Path, required=True, help="folder of records, or CSV")
+    showing.add_argument("--records", type=records, required=True, help="folder of records, or CSV")
     showing.add_argument("--into", type=Path, help="file with <!-- overview --> and its end")
     showing.set_defaults(command=lambda given: reporting.write_overview(given.records, given.into))
     linting = commands.add_parser("lint", help="check results, ours or published, for errors")
-    linting.add_argument("--sources", type=Path, nargs="+", required=True, help=SOURCES)
+    linting.add_argument("--sources", type=records, nargs="+", required=True, help=SOURCES)
     linting.add_argument("--results", type=Path, required=True, help="folder to write to")
     linting.set_defaults(command=lambda given: sets.make_lint(given.sources, given.results))
     exporting = commands.add_parser("export", help="records in a format of another tool")
-    exporting.add_argument("--records", type=Path, required=True, help="folder of records, or CSV")
+    exporting.add_argument(
+        "--records", type=records, required=True, help="folder of records, or CSV"
+    )
     exporting.add_argument("--format", required=True, help="see docs/formats.md")
     exporting.add_argument("--to", type=Path, help="file to write, instead of one below --results")
     exporting.add_argument("--results", type=Path, required=True, help="folder to write to")

@@ -32,6 +32,14 @@ BAD_CONFIG = {
         ["suite: found 'fast'", "careful, collectives, converge_small, dlperf"],
     ),
     "suite is no text": ({"suite": 3}, ["suite: found 3", "a text"]),
+    "empty name of a node": (
+        {"suite": "node_health", "nodes_named": "a,,b"},
+        ["nodes_named[1]: found ''", "allowed: the name of a node"],
+    ),
+    "node that is no text": (
+        {"suite": "node_health", "nodes_named": ["a", 1]},
+        ["nodes_named[1]: found 1", "allowed: the name of a node"],
+    ),
     "suite file missing": ({"suite": "none.yaml"}, ["suite: found 'none.yaml'", "quick"]),
     "unknown framework": (
         {"frameworks": "pytorh"},

@@ -138,3 +138,20 @@ def test_every_suite_has_a_machine_that_it_is_for() -> None:
 def test_every_mark_has_something_to_do_about_it() -> None:
     page = (ROOT / "docs" / "reading-a-report.md").read_text()
     assert [mark for mark in words.MARKS if f"| `{mark}` |" not in page] == []
+
+
+def test_the_table_of_keys_has_their_bounds() -> None:
+    """In the column of values: the least and the most, as the messages have them."""
+    text = (ROOT / "config" / "README.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", text, re.MULTILINE))
+    shown = {key: values.replace("10^12", str(10**12)) for key, values in rows.items()}
+    properties = SCHEMAS["config"]["properties"]
+    lacking = [
+        f"{key}: {bound}"
+        for key, about in properties.items()
+        for node in nodes({**about, "description": ""})
+        for kind in ("minimum", "maximum")
+        if (bound := node.get(kind)) is not None and f"{bound:g}" not in shown[key]
+        if f"{bound:.0f}" not in shown[key]
+    ]
+    assert not lacking

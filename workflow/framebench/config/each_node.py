@@ -19,6 +19,10 @@ def _listed(value: Any) -> Any:
     return [part.strip() for part in value.split(",")]
 
 
-_Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$")]
+_Name = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$"),
+    Allowed("the name of a node: letters, digits, '_', '.' and '-', at most 253"),
+]
 _Names = Annotated[list[_Name], Field(min_length=1), AfterValidator(each_once)]
 NodesNamed = Annotated[Literal["all"] | _Names, BeforeValidator(_listed), Allowed(_WORDS)]

@@ -15,6 +15,10 @@ _ALLOWED = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "list_type": "a list",
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
 }
 
 
