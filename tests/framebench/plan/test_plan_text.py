@@ -27,3 +27,17 @@ def test_runs_that_a_higher_limit_might_let_through_are_named() -> None:
     assert no_memory.startswith("1 run(s) ran out of memory and count as done")
     assert "retry=oom" in no_memory
     assert "memory_limit is auto" in no_memory
+
+
+def test_each_reason_for_leaving_cases_out_is_a_line() -> None:
+    def case(framework: str) -> Any:
+        return SimpleNamespace(framework=framework, model="toy")
+
+    reasons = [("jax", "needs 2 devices"), ("pytorch", "needs 2 devices"), ("jax", "too large")]
+    left: Any = [SimpleNamespace(case=case(name), reason=why) for name, why in reasons]
+    plan: Any = SimpleNamespace(left_out=left)
+    assert plan_text.left_out(plan) == [
+        "Left out: 2 case(s) (jax, pytorch; toy): needs 2 devices",
+        "Left out: 1 case(s) (jax; toy): too large",
+    ]
+    assert plan_text.left_out(SimpleNamespace(left_out=[])) == []  # type: ignore[arg-type]
