@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 from torch.utils._pytree import tree_leaves, tree_map
 
-from . import optimizers
+from . import importing, optimizers
 from .sources.torchvision import cnn as torchvision
 
 #: Layers that drop something, by their names, which other libraries have, and the attribute that
@@ -48,6 +48,7 @@ class Definition:
 
     def __init__(self, case: Case, facts: Dict[str, Any], place: Place) -> None:
         self._case, self._facts, self._place = case, facts, place
+        importing.install()  # the user's file, or what it imports, may import torchvision
         self._module = own_module(facts) if facts["own"]["sha256"] else Named(facts["own"])
         channels_last = isinstance(self._module, Named)
         self.MEMORY_FORMAT = torch.channels_last if channels_last else torch.contiguous_format

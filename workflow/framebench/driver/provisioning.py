@@ -22,9 +22,9 @@ from .work import Work
 class Provisioning:
     """``framebench`` starts a command of ours beside a run, ``driver`` one that makes tables: with
     ``--sdm conda`` that has its needs from ``workflow/envs/driver.yaml``. ``seen_to``, ``log``:
-    files of the job that builds an environment, with its wildcards; ``hashing``: its arguments.
-    ``container``, ``conda``: what a job runs in; None where there can be none, because Snakemake
-    asks for them job by job."""
+    files of the job that builds an environment, with its wildcards; ``hashing``, ``trying``: its
+    arguments. ``container``, ``conda``: what a job runs in; None where there can be none, because
+    Snakemake asks for them job by job."""
 
     def __init__(self, work: Work, call: Call, snakemake: Snakemake) -> None:
         self._work, self._call, self._snakemake = work, call, snakemake
@@ -35,6 +35,8 @@ class Provisioning:
         self.driver = [self.python, "-I", entry]
         self.seen_to = f"{work.results}/logs/environments/{{name}}-{{digest}}"
         self.log = f"{self.seen_to}.log"
+        own = work.plan.settings.model
+        self.trying = ["--model", own.source] if own else []
         self.hashing = commands.hashing(work.plan)
         #: Those that are built once for all nodes, and are missing or damaged.
         self._to_build = commands.to_build(work.plan)

@@ -21,7 +21,7 @@ from pathlib import Path
 from ..config.validation import ConfigError, show
 from ..config.yaml_files import read_mapping
 from ..files import children
-from . import hashes, soundness, uv
+from . import hashes, soundness, trying, uv
 from .hashes import Hashes
 
 #: The file in a venv that says that it is whole.
@@ -147,6 +147,11 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
     )
     making.check_returncode()
     by = _install(wanted, str(folder / "bin" / "python"), keep)
+    if fault := trying.import_fault(folder, [pin.partition("==")[0] for pin in wanted.packages]):
+        raise ConfigError(
+            f"{file}: dependencies: found packages that cannot be imported: {fault}; allowed: "
+            "versions and builds that work together"
+        )
     facts = {
         "file": file.name,
         "python": python,

@@ -65,6 +65,8 @@ def describe(plan: Plan, description: str = "") -> str:
     if missing:
         time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))
         lines += [f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
+        if own := plan.settings.model:
+            lines += [f"What {own.source} needs of it is tried once it is built"]
     return "\n".join(lines)
 
 

@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from ..config import allocators, precisions
 from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
+from ..config.own_model import OwnModel
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
+from ..environments import trying
 from ..environments.software import PROVIDED
+from ..environments.soundness import is_sound
 from . import amounts
 from .amounts import Wrong
 from .planning import Plan, arm_settings, software, variables
@@ -136,12 +139,22 @@ def check_allocators(plan: Plan) -> None:
 
 
 def check_own_model(plan: Plan) -> None:
-    """Raise :class:`ConfigError` where the library that a model of the user's own is a name in is
-    known not to be where its runs are made."""
+    """Raise :class:`ConfigError` where a model of the user's own needs what is known not to be
+    where its runs are made: the library that it is a name in, its name there, or what its file
+    imports. Of an environment that is still to be built that is tried when it is."""
     own = plan.settings.model
-    if own is None or not own.library:
+    if own is None:
         return
-    for one in plan.software.values():
+    _check_library(plan, own)
+    for one in plan.needed.values():
+        is_built = one.marker is not None and is_sound(one.marker)
+        can_ask = is_built or one.way == "interpreter"
+        if can_ask and (wrong := trying.model_fault(one.python, own.source)):
+            raise ConfigError(f"{SOURCE}: model: {wrong}")
+
+
+def _check_library(plan: Plan, own: OwnModel) -> None:
+    for one in plan.software.values() if own.library else ():
         pins = one.file.packages if one.file else ()
         if one.file and not any(pin.startswith(f"{own.library}==") for pin in pins):
             raise ConfigError(

@@ -36,6 +36,9 @@ def main(arguments: list[str]) -> int:
         metavar="COMMAND",
         help="what starts a command once on each node of a run that has several: all build it",
     )
+    parser.add_argument(
+        "--model", metavar="SOURCE", help="of the user's own: what it imports is tried there"
+    )
     parser.add_argument("--log", type=Path, help="for what is printed; shown where it fails")
     split = arguments.index("--") if "--" in arguments else len(arguments)
     given = parser.parse_args(arguments[:split])
@@ -49,6 +52,8 @@ def main(arguments: list[str]) -> int:
         status = _build_on_nodes(given.start_nodes, given.file, marker, hashed)
     elif not soundness.is_sound(marker):
         status = _build(given.file, marker, hashed)
+    if not status and given.model:
+        status = _try_model(marker, given.model)
     if status and shown is not None:
         os.write(shown, bounded.read_end(given.log, bounded.LARGEST_FILE).encode())
     if status:
@@ -108,6 +113,14 @@ def _build(file: Path, marker: Path, hashed: bool) -> int:
     else:
         return 0
     return 1
+
+
+def _try_model(marker: Path, source: str) -> int:
+    from ..environments import trying
+
+    if fault := trying.model_fault([str(marker.parent / "bin" / "python")], source):
+        print(f"framebench: config: model: {fault}", file=sys.stderr)
+    return int(bool(fault))
 
 
 def ensure(file: Path, marker: Path, hashed: bool = True) -> None:

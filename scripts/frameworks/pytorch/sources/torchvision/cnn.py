@@ -3,8 +3,6 @@ as the other side of an A/B test with ours (``cnn.py``)."""
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import Any, Dict, Tuple
 
 import torch
@@ -13,7 +11,7 @@ from networks import Network, describe, weights
 from networks.schedule import flattened
 from torch import Tensor, nn
 
-from ... import cnn
+from ... import cnn, importing
 
 MEMORY_FORMAT = cnn.MEMORY_FORMAT
 inputs, loss = cnn.inputs, cnn.loss
@@ -21,14 +19,8 @@ inputs, loss = cnn.inputs, cnn.loss
 
 def models() -> Any:
     """The module ``torchvision.models``. Raises Unsupported where torchvision is not installed."""
+    importing.install()
     try:
-        import torchvision
-    except RuntimeError:
-        # Its compiled operators, which no classifier needs, are for CUDA and not loaded beside a
-        # PyTorch for CPUs; only what declares their shapes minds.
-        for name in [one for one in sys.modules if one.partition(".")[0] == "torchvision"]:
-            del sys.modules[name]
-        sys.modules["torchvision._meta_registrations"] = ModuleType("_meta_registrations")
         import torchvision
     except ImportError as error:
         raise Unsupported(f"torchvision cannot be imported: {error}") from error

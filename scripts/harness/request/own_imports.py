@@ -1,0 +1,74 @@
+"""What a model of the user's own needs of an environment, tried there before anything is built of
+it: what its file imports, or its name in a library of models."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+from typing import Any, Iterator, List, Tuple
+
+from harness import hooks
+from harness.request.own_model import NotAModel, library
+
+_SUGGESTIONS = 3
+
+
+def check(text: str) -> None:
+    """Import what the model ``text`` needs. Raises :class:`NotAModel` for what is not there."""
+    hooks.install()
+    if library(text):
+        _check_name(text)
+        return
+    with open(text, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    lacking = [(line, error) for line, error in _failures(tree, text) if error]
+    if lacking:
+        told = "; ".join(f"line {line}: {error}" for line, error in lacking)
+        raise NotAModel(f"{text!r}, {told}", "imports that its environment has")
+
+
+def imports(tree: ast.AST) -> Iterator[ast.stmt]:
+    """The import statements of a file that are always executed where their block is: none within
+    ``try`` or ``if``."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            continue
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node
+        elif not isinstance(node, (ast.Try, ast.If)):
+            yield from imports(node)
+
+
+def _failures(tree: ast.AST, path: str) -> Iterator[Tuple[int, str]]:
+    """The line of each import, and why it fails, "" where it does not."""
+    for node in imports(tree):
+        statement = compile(ast.Module(body=[node], type_ignores=[]), path, "exec")
+        try:
+            exec(statement, {"__name__": "own_model"})
+        except (Exception, SystemExit) as error:
+            words = " ".join(f"{type(error).__name__}: {error}".split())
+            yield node.lineno, words
+        else:
+            yield node.lineno, ""
+
+
+def _check_name(text: str) -> None:
+    name, _, model = text.partition(":")
+    try:
+        module = importlib.import_module("torchvision.models" if name == "torchvision" else name)
+        known = _names(module)
+    except (Exception, SystemExit) as error:
+        words = " ".join(f"{type(error).__name__}: {error}".split())
+        raise NotAModel(
+            f"{text!r}, but importing {name} fails ({words})", "one that works"
+        ) from None
+    # timm's names may have the name of their weights behind a point
+    if model not in known and model.partition(".")[0] not in known:
+        near = difflib.get_close_matches(model, known, _SUGGESTIONS)
+        meant = f" (did you mean {', '.join(near)}?)" if near else ""
+        raise NotAModel(f"{text!r}{meant}", f"one of the {len(known)} names of {name}")
+
+
+def _names(module: Any) -> List[str]:
+    return [str(name) for name in module.list_models()]

@@ -1,0 +1,34 @@
+"""``python scripts/harness/try_imports.py MODULE ..``, in an environment that was just built:
+``{}`` where all of them can be imported, else ``{"found": ..}``."""
+
+import os
+import sys
+
+# As in __main__.py: the modules beside this file are importable as `harness.NAME` only.
+_HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:] = [os.path.dirname(_HERE)] + [
+    entry for entry in sys.path if os.path.realpath(entry) != _HERE
+]
+#: Libraries of a GPU's driver: where environments are built for other machines there may be none.
+_OF_DRIVER = ("libcuda.so", "libnvidia-ml.so")
+
+if __name__ == "__main__":
+    import contextlib
+    import importlib
+    import json
+
+    from harness import hooks
+
+    failed = []
+    with contextlib.redirect_stdout(sys.stderr):
+        hooks.install()
+        for name in sys.argv[1:]:
+            try:
+                importlib.import_module(name)
+            except (Exception, SystemExit) as error:
+                words = " ".join(f"{type(error).__name__}: {error}".split())
+                if not any(library in words for library in _OF_DRIVER):
+                    failed.append(f"import {name}: {words}")
+    sys.stdout.write("\n" + json.dumps({"found": "; ".join(failed)} if failed else {}) + "\n")
+    sys.stdout.flush()
+    os._exit(0)  # some frameworks take seconds to end, or crash when they do
