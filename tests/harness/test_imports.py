@@ -34,6 +34,7 @@ ORDER = [
     "layerwise",
     "precisions",
     "variables",
+    "hooks",
     # the machine, and what the processes of a run need
     "machine",
     "disk",
@@ -54,6 +55,8 @@ ORDER = [
     "describe",
     "describe_model",
     "describe_data",
+    "try_model",
+    "try_imports",
     "provenance",
     "record",
     "nodes",
