@@ -47,9 +47,8 @@ def published_cells() -> pd.DataFrame:
     ]
     names = ["table", "place", "quantity", "printed", "recomputed", "half_unit", "agrees", "note"]
     cells = [dict(zip(names, row, strict=True)) for row in rows]
-    return frames.frame(
-        published.TABLE, ([cell.get(name, "") for name in published.TABLE.names] for cell in cells)
-    )
+    nothing = dict.fromkeys(published.TABLE.names, "")
+    return frames.frame(published.TABLE, ({**nothing, **cell} for cell in cells))
 
 
 class Browser:

@@ -25,7 +25,7 @@ from framebench.tables.table import Inputs
 from ..browser import Browser
 from ..comparison.test_compare import write_set
 from ..made_up_runs import run
-from ..tables.test_converge import trained
+from ..made_up_trainings import trained
 from ..tables.test_efficiency import peak
 from ..tables.test_products import FORWARD, rates
 from ..tables.test_roofline import CPU, MODELS, memory

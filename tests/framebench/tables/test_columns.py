@@ -54,5 +54,6 @@ def test_frames_have_the_declared_types_with_and_without_rows() -> None:
     table = Table("any", "Any", "", (*columns.shared(*names), passed))
     types = ["str", "int64", "Int64", "float64", "bool", "boolean"]
     empty = frames.frame(table, [])
-    full = frames.frame(table, [["jax", 2, None, None, False, None]])
+    nothing = dict.fromkeys(table.names)
+    full = frames.frame(table, [{**nothing, "framework": "jax", "nodes": 2, "side_by_side": False}])
     assert [str(one) for one in empty.dtypes] == [str(one) for one in full.dtypes] == types

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from framebench import cli
 from framebench.files import marked_block
 from framebench.records.run import Run
 from framebench.tables import frames, latex, registry, view
+from framebench.tables.columns import Row
 from framebench.tables.declared import overview
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
@@ -104,12 +104,18 @@ def test_models_of_one_framework_stand_below_each_other() -> None:
     rows = list(view.of(table, frames.frame(table, table.rows(Inputs(group(runs, None))))).rows)
     train, inference = overview.crosstabs(rows)
     assert (train.down, train.title) == ("model", "pytorch, train (images/s)")
-    assert (list(train.columns), inference.title[:18]) == (
+    assert (list(train.settings), inference.title[:18]) == (
         *(["fp32 1n1g", "amp 1n1g"],),
         "pytorch, inference",
     )
-    texts = [(name, [cell and cell.text for cell in cells]) for name, cells in train.rows]
-    assert texts == [("resnet50", ["4", "4"]), ("vgg11", ["2", "2"])]
+    texts = {
+        name: {setting: cell and cell.text for setting, cell in cells.items()}
+        for name, cells in train.rows.items()
+    }
+    assert texts == {
+        "resnet50": {"fp32 1n1g": "4", "amp 1n1g": "4"},
+        "vgg11": {"fp32 1n1g": "2", "amp 1n1g": "2"},
+    }
     text = frames.files({table: frames.frame(table, rows_of(runs))}, Path("t"))[
         Path("t", "overview.md")
     ]
@@ -119,7 +125,7 @@ def test_models_of_one_framework_stand_below_each_other() -> None:
     assert {one.down for one in overview.crosstabs(both)} == {"framework"}
 
 
-def rows_of(runs: list[Run]) -> Iterable[Sequence[Any]]:
+def rows_of(runs: list[Run]) -> Iterable[Row]:
     return registry.known()["overview"].rows(Inputs(group(runs, None)))
 
 

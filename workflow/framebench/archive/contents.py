@@ -20,12 +20,12 @@ from ..files import archives, bounded, json_files
 from ..files.problem import Problem, cause
 from ..files.whole_files import write_whole_bytes
 from ..records import searches
-from ..records.beside import assumptions, calls, interruptions, node_health
+from ..records.beside import assumptions, calls, expected, interruptions, node_health
 from .redaction import Redaction
 
 #: Folders of records and what is read with them; files that rows are noted in.
 RECORDS = ("runs", "parity", "probes", searches.FOLDER)
-NOTED = (calls.FILE, interruptions.FILE, assumptions.FILE, node_health.FILE)
+NOTED = (calls.FILE, expected.FILE, interruptions.FILE, assumptions.FILE, node_health.FILE)
 CHECKSUMS = archives.CHECKSUMS
 SUITE = "suite.yaml"
 README = "README.md"

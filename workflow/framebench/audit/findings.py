@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
@@ -61,7 +61,7 @@ TABLE = Table(
 
 def frame(sources: Sequence[Linted]) -> pd.DataFrame:
     """A row for every finding, all text."""
-    return frames.frame(TABLE, (astuple(one) for source in sources for one in source.findings))
+    return frames.frame(TABLE, (asdict(one) for source in sources for one in source.findings))
 
 
 def summary_text(sources: Sequence[Linted]) -> str:

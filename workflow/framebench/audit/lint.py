@@ -247,7 +247,7 @@ def repeats_found(printed: Sequence[Figure], cases: CaseResults) -> Iterator[Fou
     """A case whose runs are published has as many as its figures are stated to be made of."""
     counted: dict[Key, int] = defaultdict(int)
     for key, case in cases.items():
-        counted[key_of(key)] += len(case.runs)
+        counted[key_of(key.row)] += len(case.runs)
     told = set()
     for one in printed:
         stated, count = one.cell["repeats"], counted.get(one.key)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..cases import conditions
 from ..cases.conditions import CASE
 from ..statistics.intervals import Interval
 from . import figures
@@ -22,9 +21,11 @@ KEYS = (*CASE, "input_pipeline", "variant")
 Key = tuple[str, ...]
 
 
-def key_of(of: conditions.Key) -> Key:
-    """KEYS of a case whose runs are known."""
-    return (*map(str, of.cells[: len(CASE)]), of.conditions.input, of.conditions.source_variant)
+def key_of(row: Mapping[str, Any]) -> Key:
+    """Return the KEYS of a case whose runs are known; ``row``: its case and conditions by
+    column."""
+    known = {**row, "input_pipeline": row["input"], "variant": row["source_variant"]}
+    return tuple(str(known[name]) for name in KEYS)
 
 
 @dataclass(frozen=True)

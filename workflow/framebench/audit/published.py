@@ -36,7 +36,7 @@ from ..tables.columns import (
     shared,
 )
 from ..tables.columns import Row as Values
-from ..tables.declared.scaling import WEAK, weak
+from ..tables.declared.scaling import weak
 from ..tables.ratios import with_verdicts
 from ..tables.results import CaseResults
 from ..tables.table import Overview, Table
@@ -105,11 +105,11 @@ _ORDER = ("framework", "framework_version", "source", "model", "mode", "precisio
 Row = Mapping[str, str]
 
 
-def _ranked(rows: Sequence[Values]) -> Iterator[list[Any]]:
-    """What differs first, then what agrees, then what has no runs."""
+def _ranked(rows: Sequence[Values]) -> Iterator[Values]:
+    """Yield what differs first, then what agrees, then what has no runs."""
     order = {False: 0, True: 1, None: 2}
     for row in sorted(rows, key=lambda row: order[row["agrees"]]):
-        yield [row[column.name] for column in _SHOWN]
+        yield {column.name: row[column.name] for column in _SHOWN}
 
 
 def _counted(rows: Sequence[Values]) -> Iterator[str]:
@@ -167,8 +167,7 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     """
     cells = read_cells(published_csv)
     causes = read_causes(published_csv.parent)
-    figures = (dict(zip(WEAK.names, row, strict=True)) for row in with_verdicts(weak(cases, {})))
-    known = {key_of(key): row for key, row in zip(cases, figures, strict=True)}
+    known = {key_of(row): row for row in with_verdicts(weak(cases, {}))}
     rows = [_compared(cell, known, causes) for cell in cells]
     return frames.frame(TABLE, rows)
 
@@ -226,23 +225,27 @@ def _compared(
     cell: Row,
     cases: Mapping[tuple[str, ...], Mapping[Any, Any]],
     causes: Mapping[tuple[str, ...], str],
-) -> list[Any]:
-    given = [cell[name] for name in PUBLISHED_COLUMNS]
+) -> Mapping[str, Any]:
     half = half_unit(cell["printed"])
+
+    def row(note: str, value: float | None = None, agrees: bool | None = None) -> dict[str, Any]:
+        found = {"recomputed": value, _HALF_UNIT.name: half, "agrees": agrees, "note": note}
+        return {**cell, **found}
+
     if half is None:
-        return [*given, None, None, None, f"no figure is printed, but {cell['printed']!r}"]
+        return row(f"no figure is printed, but {cell['printed']!r}")
     if cell["quantity"] not in FROM_RUNS:
-        return [*given, None, half, None, f"runs do not tell a {cell['quantity']}"]
+        return row(f"runs do not tell a {cell['quantity']}")
     case = cases.get(tuple(cell[key] for key in KEYS))
     if case is None:
-        return [*given, None, half, None, _nearest(cell, cases)]
+        return row(_nearest(cell, cases))
     value = case[FROM_RUNS[cell["quantity"]]]
     if pd.isna(value):
-        return [*given, None, half, None, case["reason"]]
+        return row(str(case["reason"]))
     printed = float(cell["printed"])
     agrees = abs(value - printed) <= half + ROUNDING * abs(printed)
     cause = causes.get(tuple(cell[name] for name in CELL), UNEXPLAINED)
-    return [*given, value, half, agrees, "" if agrees else cause]
+    return row("" if agrees else cause, value, agrees)
 
 
 def _nearest(cell: Row, cases: Iterable[tuple[str, ...]]) -> str:

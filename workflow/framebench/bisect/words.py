@@ -8,7 +8,17 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ..tables import frames
-from ..tables.columns import COUNT, NUMBER, TEXT, THOUSANDTHS, WHOLE, Column, Form, interval
+from ..tables.columns import (
+    COUNT,
+    NUMBER,
+    TEXT,
+    THOUSANDTHS,
+    WHOLE,
+    Column,
+    Form,
+    interval,
+    interval_cells,
+)
 from ..tables.markdown_cells import escape
 from ..tables.table import Table
 from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, Search, Step
@@ -64,16 +74,16 @@ class Asked:
 def frame(steps: Sequence[Step]) -> pd.DataFrame:
     """A row for each, in the order in which they were looked at."""
     rows = [
-        (
-            one.version,
-            one.state,
-            one.ratio,
-            *(one.interval or (None, None)),
-            one.pairs,
-            one.needed,
-            one.moved,
-            one.reason,
-        )
+        {
+            "version": one.version,
+            "verdict": one.state,
+            "ratio": one.ratio,
+            **interval_cells("ratio", one.interval),
+            "pairs": one.pairs,
+            "pairs_needed": one.needed,
+            "moved": one.moved,
+            "reason": one.reason,
+        }
         for one in steps
     ]
     return frames.frame(TABLE, rows)

@@ -124,7 +124,7 @@ CONDITIONS = tuple(field.name for field in fields(Conditions))
 #: The columns that say what the figures of a row are of.
 KEYS = (*CASE, *CONDITIONS)
 
-_CASE_OF, _CONDITIONS_OF = attrgetter(*CASE), attrgetter(*CONDITIONS)
+_CONDITIONS_OF = attrgetter(*CONDITIONS)
 
 
 def _ordered(named: Parameters) -> tuple[Any, ...]:
@@ -143,14 +143,10 @@ class Key(NamedTuple):
     point: Parameters = ()  # the point, of a metric that a run has several of
 
     @property
-    def cells(self) -> tuple[Any, ...]:
-        """Those of the columns KEYS."""
-        return (*_CASE_OF(self.case), *_CONDITIONS_OF(self.conditions))
-
-    @property
     def row(self) -> dict[str, Any]:
-        """The same by column."""
-        return dict(zip(KEYS, self.cells, strict=True))
+        """The values of the columns KEYS, by column."""
+        case = {name: getattr(self.case, name) for name in CASE}
+        return case | {name: getattr(self.conditions, name) for name in CONDITIONS}
 
     @property
     def total_batch(self) -> int:

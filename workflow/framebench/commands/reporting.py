@@ -14,9 +14,10 @@ from ..config import catalog
 from ..files import bounded, json_files, marked_block
 from ..files.whole_files import write_together, write_whole
 from ..records import parity, record_sets, searches
-from ..records.beside import assumptions, calls, interruptions
+from ..records.beside import assumptions, calls, expected, interruptions
 from ..records.beside import node_health as kept_health
 from ..records.beside.assumptions import Assumptions
+from ..records.beside.expected import Expected
 from ..records.run import Run, cause
 
 if TYPE_CHECKING:
@@ -54,9 +55,10 @@ def make_report(source: Path, results: Path) -> None:
     interrupted, of_interrupted = interruptions.load(source.parent)
     called, of_calls = calls.load(source.parent)
     assumed, of_assumptions = assumptions.load(results)
+    asked, of_asked = expected.load(source.parent)
     beside = (
         *(*of_parity, *of_searches, *of_probes),
-        *(*of_interrupted, *of_calls, *of_assumptions),
+        *(*of_interrupted, *of_calls, *of_assumptions, *of_asked),
     )
     problems = (*found.problems, *beside)
     for problem in problems:
@@ -64,7 +66,9 @@ def make_report(source: Path, results: Path) -> None:
     reference = (source if source.is_dir() else source.parent) / "published.csv"
     if not found.runs and not reference.is_file():
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    inputs, tables, baseline = tabulated(found, certificates, searched, reached, assumed, results)
+    inputs, tables, baseline = tabulated(
+        found, certificates, searched, reached, assumed, results, asked
+    )
     compared = None
     if found.runs and reference.is_file():
         compared = published.compare_published(inputs.cases, reference)
@@ -91,15 +95,18 @@ def write_overview(source: Path, into: Path | None) -> None:
     """Print all frameworks side by side, or write them between the comments of a file. Raises
     RecordsError where there is nothing to show, or no place for it."""
     from ..tables import markdown, origin, registry
+    from ..tables.declared import coverage
 
     found = record_sets.load(source)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     certificates, _ = parity.load(parity.beside(source))
-    _, tables, _ = tabulated(found, certificates, (), (), assumptions.NONE, source.parent)
+    asked, _ = expected.load(source.parent)
+    _, tables, _ = tabulated(found, certificates, (), (), assumptions.NONE, source.parent, asked)
     table = registry.known()["overview"]
     of = origin.of(found.runs, calls.load(source.parent)[0])
-    text = markdown.crosstabs(table, tables[table], of.caption)
+    covered = coverage.sentences(coverage.rows_of(tables))
+    text = markdown.crosstabs(table, tables[table], of.caption, covered)
     if into is None:
         print(text, end="")
         return
@@ -129,9 +136,11 @@ def tabulated(
     reached: Sequence[peaks.Peak],
     assumed: Assumptions,
     results: Path,
+    asked: Sequence[Expected] = (),
 ) -> tuple[Inputs, dict[Table, pd.DataFrame], str]:
     """The cases of a set of records, judged once for all that is made of them, all tables, and a
-    baseline of the nodes, "" without any. ``results``: where the rules of nodes are kept."""
+    baseline of the nodes, "" without any. ``results``: where the rules of nodes are kept;
+    ``asked``: the cases of the suites that were measured."""
     from ..comparison import node_health
     from ..records import peaks, proofs
     from ..tables import datasheets, frames, grouping
@@ -151,6 +160,7 @@ def tabulated(
         others={key: result for key, result in cases.items() if not key.case.is_step},
         nodes=nodes,
         printed=printed_beside(record_set),
+        expected=asked,
     )
     return inputs, frames.build(inputs), baseline
 
@@ -190,7 +200,7 @@ def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> st
     files = [path for folder in beside for path in sorted(json_files.below(folder)[0])]
     digest = hashlib.sha256(record_sets.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
-    noted = [source.parent / name for name in (interruptions.FILE, calls.FILE)]
+    noted = [source.parent / name for name in (interruptions.FILE, calls.FILE, expected.FILE)]
     noted.append(found.root / "published.csv")
     noted += [results / name for name in (assumptions.FILE, kept_health.FILE)]
     for path in [*files, *filter(Path.is_file, noted)]:

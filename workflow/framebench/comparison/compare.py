@@ -38,7 +38,9 @@ from ..tables.columns import (
     THOUSANDTHS,
     WHOLE,
     Column,
+    Row,
     interval,
+    interval_cells,
     shared,
     why_no_ratio_interval,
 )
@@ -266,29 +268,38 @@ def _without_version(key: Key) -> Key:
 
 def _row(
     matched: Matched, found: Estimate | None, p_adjusted: float | None, threshold: float
-) -> list[Any]:
+) -> Row:
     case = matched.base or matched.candidate
     assert case is not None
     verdict, reason = _verdict(matched, found, p_adjusted, threshold)
-    return [
-        *case.key.cells,
-        measured.parameters_text(case.case, case.key.point),
-        case.key.metric,
-        matched.base and matched.base.throughput,
-        matched.candidate and matched.candidate.throughput,
-        case.unit,
-        found and found.ratio,
-        *((found and found.interval) or (None, None)),
-        p_adjusted,
-        verdict,
-        len(matched.base.values) if matched.base else 0,
-        len(matched.candidate.values) if matched.candidate else 0,
-        found.pairs if found else 0,
-        found.order if found else "",
-        reason,
-        "; ".join(differences(matched)),
-        marks_of(matched.base, matched.candidate),
-    ]
+    return {
+        **side_cells(matched, found),
+        measured.PARAMETERS.name: measured.parameters_text(case.case, case.key.point),
+        "p_adjusted": p_adjusted,
+        "verdict": verdict,
+        "reason": reason,
+    }
+
+
+def side_cells(matched: Matched, found: Estimate | None) -> dict[str, Any]:
+    """Return what every table of a base and a candidate has of a case."""
+    case = matched.base or matched.candidate
+    assert case is not None
+    return {
+        **case.key.row,
+        measured.METRIC.name: case.key.metric,
+        "base_median": matched.base and matched.base.throughput,
+        "candidate_median": matched.candidate and matched.candidate.throughput,
+        "unit": case.unit,
+        "ratio": found and found.ratio,
+        **interval_cells("ratio", found.interval if found else None),
+        "base_repeats": len(matched.base.values) if matched.base else 0,
+        "candidate_repeats": len(matched.candidate.values) if matched.candidate else 0,
+        "pairs": found.pairs if found else 0,
+        "order": found.order if found else "",
+        "differences": "; ".join(differences(matched)),
+        "marks": marks_of(matched.base, matched.candidate),
+    }
 
 
 def _verdict(

@@ -16,7 +16,7 @@ from ..comparison import gate
 from ..config.validation import ConfigError
 from ..files import bounded
 from ..files.text import printable
-from ..plan import labels, limits, plan_text, side_by_side
+from ..plan import labels, limits, noting, plan_text, side_by_side
 from ..plan.planning import Plan
 from ..records.beside import calls, interruptions
 from ..records.record_sets import RecordsError
@@ -83,6 +83,7 @@ class Handlers:
         try:
             suite = plan.settings.suite.name
             calls.note(plan.settings.results, suite, self._snakemake.command)
+            noting.note(plan)
         except OSError as error:
             refuse(f"{error.filename}: {error.strerror}")
         for line in plan_text.of_other_machines(plan):

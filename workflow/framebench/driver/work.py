@@ -14,7 +14,7 @@ from ..environments import cleaning, software
 from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
-from ..plan import limits, planning
+from ..plan import limits, noting, planning
 from ..plan.batch_searches import Search
 from ..plan.forecast import Left
 from ..plan.planning import Plan, PlannedRun
@@ -156,6 +156,8 @@ class Work:
         runs = [run for run in self.plan.pending if run.name not in before]
         reserve = [run for run in self.plan.reserve if run.name not in before]
         self._runs.update((run.name, run) for run in [*runs, *reserve])
+        if self.is_locked:
+            noting.note(self.plan)
         if self.plan.settings.cluster:
             limits.write_minutes(self.plan.settings.results, self.plan.minutes_by_folder)
         return runs

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -35,9 +34,10 @@ from ..tables.columns import (
     WHOLE,
     Column,
     Form,
+    Row,
     shared,
 )
-from ..tables.results import CaseResult, CaseResults, marks_of
+from ..tables.results import CaseResult, CaseResults
 from ..tables.table import Table
 
 REGRESSION, WITHIN, BROKEN = "regression", "within the margin", "broken"
@@ -230,30 +230,18 @@ def _why_not(matched: Matched) -> str:
     return "a ratio needs figures above 0"
 
 
-def _row(decision: Decision, margin: float) -> list[Any]:
+def _row(decision: Decision, margin: float) -> Row:
     matched, estimate = decision.matched, decision.estimate
     case = matched.base or matched.candidate
     assert case is not None
     claims = decision.claims
-    return [
-        *case.key.cells,
-        measured.parameters_text(case.case),
-        case.key.metric,
-        matched.base and matched.base.throughput,
-        matched.candidate and matched.candidate.throughput,
-        case.unit,
-        estimate and estimate.ratio,
-        *((estimate and estimate.interval) or (None, None)),
-        1 - margin,
-        claims and claims.beyond,
-        claims and claims.within,
-        decision.verdict,
-        estimate.pairs if estimate else 0,
-        len(matched.base.values) if matched.base else 0,
-        len(matched.candidate.values) if matched.candidate else 0,
-        decision.needed,
-        estimate.order if estimate else "",
-        decision.reason,
-        "; ".join(compare.differences(matched)),
-        marks_of(matched.base, matched.candidate),
-    ]
+    return {
+        **compare.side_cells(matched, estimate),
+        measured.PARAMETERS.name: measured.parameters_text(case.case),
+        "limit": 1 - margin,
+        "p_beyond": claims and claims.beyond,
+        "p_within": claims and claims.within,
+        "verdict": decision.verdict,
+        "pairs_needed": decision.needed,
+        "reason": decision.reason,
+    }

@@ -28,7 +28,9 @@ from ..tables.columns import (
     WHOLE,
     Column,
     Form,
+    Row,
     interval,
+    interval_cells,
     shared,
     why_no_interval,
 )
@@ -185,32 +187,39 @@ def summary_text(every: Sequence[Series], changes: pd.DataFrame) -> str:
     return "\n".join([*lines, ends + (few if short else "")])
 
 
-def _point_rows(series: Series) -> list[list[Any]]:
+def _case_cells(series: Series, point: Point) -> dict[str, Any]:
+    """Return what both tables have of the case, in the version that ``point`` is of."""
+    return {
+        **series.key.at(framework_version=point.version).row,
+        measured.PARAMETERS.name: measured.parameters_text(series.key.case),
+        measured.METRIC.name: series.key.metric,
+    }
+
+
+def _point_rows(series: Series) -> list[Row]:
     begins = {series.places[one.at]: one.kind for one in series.changes}
     return [
-        [
-            *series.key.at(framework_version=one.point.version).cells,
-            measured.parameters_text(series.key.case),
-            series.key.metric,
-            number + 1,
-            label,
-            one.source.name,
-            _date(one.point.started),
-            one.point.commit,
-            one.point.median,
-            series.key.unit,
-            *(one.point.interval or (None, None)),
-            one.point.repeats,
-            one.point.status,
-            one.point.reason,
-            begins.get(number, ""),
-            one.point.marks,
-        ]
+        {
+            **_case_cells(series, one.point),
+            "position": number + 1,
+            "label": label,
+            "set": one.source.name,
+            "started": _date(one.point.started),
+            "commit": one.point.commit,
+            "median": one.point.median,
+            "unit": series.key.unit,
+            **interval_cells("median", one.point.interval),
+            "repeats": one.point.repeats,
+            "status": one.point.status,
+            "reason": one.point.reason,
+            "change": begins.get(number, ""),
+            "marks": one.point.marks,
+        }
         for number, (label, one) in enumerate(zip(series.labels, series.measured, strict=True))
     ]
 
 
-def _change_row(series: Series, change: Change, count: int) -> list[Any]:
+def _change_row(series: Series, change: Change, count: int) -> Row:
     values, places = series.values, series.places
     is_drift = change.kind == DRIFT
     before, after = values[change.start : change.at], values[change.at : change.end]
@@ -226,22 +235,20 @@ def _change_row(series: Series, change: Change, count: int) -> list[Any]:
     if series.measured[new].point.better == "lower":
         ratio, both = 1 / ratio, both and (1 / both[1], 1 / both[0])
     one, other = (series.measured[place].point for place in (old, new))
-    return [
-        *series.key.at(framework_version=other.version).cells,
-        measured.parameters_text(series.key.case),
-        series.key.metric,
-        change.kind,
-        BETTER if ratio > 1 else WORSE,
-        series.labels[old],
-        series.labels[new],
-        len(after) if is_drift else len(before),
-        0 if is_drift else len(after),
-        ratio,
-        *(both or (None, None)),
-        min(1.0, change.p_value * count),
-        _differences(one, other),
-        " ".join(sorted({*one.marks.split(), *other.marks.split()})),
-    ]
+    return {
+        **_case_cells(series, other),
+        "kind": change.kind,
+        "direction": BETTER if ratio > 1 else WORSE,
+        "before": series.labels[old],
+        "at": series.labels[new],
+        "points_before": len(after) if is_drift else len(before),
+        "points_after": 0 if is_drift else len(after),
+        "ratio": ratio,
+        **interval_cells("ratio", both),
+        "p_adjusted": min(1.0, change.p_value * count),
+        "differences": _differences(one, other),
+        "marks": " ".join(sorted({*one.marks.split(), *other.marks.split()})),
+    }
 
 
 def _differences(one: Point, other: Point) -> str:

@@ -86,6 +86,8 @@ class Plan:
     """The folder of what measures, as commands name it."""
     minutes: dict[Case, int]
     """Minutes that the job of a run is asked for; {} without a cluster."""
+    is_whole: bool
+    """Whether it has all cases of the suite that fit the machine."""
 
     @property
     def pending(self) -> list[PlannedRun]:
@@ -211,6 +213,7 @@ def make_plan(
         machine.identity, elsewhere,
         values.from_here(catalog.root / "scripts"),
         limits.minutes_of_cases(folders, settings, latest.values(), minutes),
+        len(wanted) == len(everything),
     )  # fmt: skip
 
 
@@ -371,24 +374,8 @@ def _as_asked(
 ) -> list[Run]:
     """The runs that are of the case in whose folder they lie, measured as is asked for. Others were
     put there by hand."""
-    measuring = _measuring(settings, place)
     wanted = {
-        folder: (
-            _asked(case),
-            conditions.of_settings(
-                {
-                    **measuring,
-                    **_steps(case, settings.suite),
-                    **arm_settings(case, settings.suite),
-                    "variant": case.variant,
-                    "node": case.node,
-                },
-                case.sequence_length,
-                case.accumulation,
-                case.parallelism,
-                case.source,
-            ),
-        )
+        folder: (_asked(case), asked_conditions(case, settings, place))
         for case, folder in folders.items()
     }
 
@@ -398,6 +385,23 @@ def _as_asked(
         return _asked(run.case), replace(found, input=source)
 
     return [run for run in runs if wanted.get(os.path.dirname(run.origin)) == measured(run)]
+
+
+def asked_conditions(case: Case, settings: Settings, place: Capacity) -> conditions.Conditions:
+    """Return the conditions that a case is to be measured under."""
+    return conditions.of_settings(
+        {
+            **_measuring(settings, place),
+            **_steps(case, settings.suite),
+            **arm_settings(case, settings.suite),
+            "variant": case.variant,
+            "node": case.node,
+        },
+        case.sequence_length,
+        case.accumulation,
+        case.parallelism,
+        case.source,
+    )
 
 
 def _needed(folders: dict[Case, str], settings: Settings, runs: Iterable[Run]) -> dict[Case, int]:

@@ -69,10 +69,11 @@ class Result:
         return (*(self._case[name] for name in (*CASE, *TOPOLOGY)), self._conditions, self.batch)
 
     @property
-    def cells(self) -> list[Any]:
-        """Those of the columns SUBJECT."""
+    def row(self) -> dict[str, Any]:
+        """The values of the columns SUBJECT, by column."""
         conditions = {name: getattr(self._conditions, name) for name in DECIDING}
-        return [{**self._case, **conditions}[name] for name in SUBJECT]
+        known = {**self._case, **conditions}
+        return {name: known[name] for name in SUBJECT}
 
     @property
     def _case(self) -> dict[str, Any]:

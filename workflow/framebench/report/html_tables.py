@@ -35,11 +35,12 @@ class PageTable:
     ids: Sequence[str]
 
     @property
-    def layouts(self) -> list[tuple[Layout, list[dict[str, str]]]]:
-        """What stands in the place of its rows, and what a filter may ask of each line."""
+    def layouts(self) -> list[tuple[Layout, list[tuple[dict[str, str], Mapping[str, Cell]]]]]:
+        """What stands in the place of its rows; of each line what a filter may ask, and its cells
+        by column."""
         others = [axis for axis in AXES if axis not in self.arrangement.table.axes]
         shown = [one for one in self._cut_layouts() if one.rows]
-        return [(one, [axes_of(row, others) for row, _ in one.rows]) for one in shown]
+        return [(one, [(axes_of(row, others), cells) for row, cells in one.rows]) for one in shown]
 
     def _cut_layouts(self) -> Iterator[Layout]:
         """With the first lines of ours; what was printed elsewhere is all there."""
@@ -108,34 +109,39 @@ def _digest(values: Iterable[Any]) -> str:
 def _crossed(seen: View) -> Arrangement:
     """A row for each setting, a column for each framework; of more than a page has room for, those
     with fewer figures are unfolded."""
-    names = list(dict.fromkeys(name for one in seen.of_page for name, _ in one.rows))
-    settings = [row for one in seen.of_page for row in one.settings]
-    headings = [one.title for one in seen.of_page for _ in one.columns]
-    columns = [name for one in seen.of_page for name in one.columns]
-    cells = {name: [cell for one in seen.of_page for cell in _of(one, name)] for name in names}
+    names = list(dict.fromkeys(name for one in seen.of_page for name in one.rows))
+    places = [(one, setting) for one in seen.of_page for setting in one.settings]
     fields = [
-        Field(Column(name, NUMBER, "", title=name, figure=True), "number", cells[name])
+        Field(
+            Column(name, NUMBER, "", title=name, figure=True),
+            "number",
+            [_cell(one, name, setting) for one, setting in places],
+        )
         for name in names
     ]
     by_figures = sorted(fields, key=lambda field: sum(cell.is_missing for cell in field.cells))
     room = arrangement.MOST - 2
     kept = [field for field in fields if field in by_figures[:room]]
+    texts = {
+        "measured": [one.title for one, _ in places],
+        "setting": [setting for _, setting in places],
+    }
     keys = [
-        Field(Column(title, TEXT, "", title=title), "", [Cell(text, "case") for text in texts])
-        for title, texts in (("measured", headings), ("setting", columns))
+        Field(Column(title, TEXT, "", title=title), "", [Cell(text, "case") for text in some])
+        for title, some in texts.items()
     ]
     rest = [field for field in fields if field not in kept]
+    settings = [one.settings[setting] for one, setting in places]
     whole = replace(seen, rows=settings, fields=[*keys, *fields])
     shown = [Shown([field], is_answer=False) for field in keys]
     shown += [Shown([field], is_answer=True) for field in kept]
     return Arrangement(whole, shown, rest, range(len(settings)))
 
 
-def _of(one: Crosstab, name: str) -> list[Cell]:
-    """Those of a framework, one for each setting."""
-    cells = next((cells for named, cells in one.rows if named == name), [None] * len(one.columns))
-    nothing = Cell(view.DASH, "number missing", "", "not run")
-    return [nothing if cell is None else _in_words(cell) for cell in cells]
+def _cell(one: Crosstab, name: str, setting: str) -> Cell:
+    """Return the cell of a framework at a setting."""
+    cell = one.rows.get(name, {}).get(setting)
+    return Cell(view.DASH, "number missing", "", "not run") if cell is None else _in_words(cell)
 
 
 def _in_words(cell: Cell) -> Cell:

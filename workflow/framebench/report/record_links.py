@@ -41,7 +41,7 @@ class Links:
         self._runs: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
         for key, result in cases.items():  # not all tables have a column for the unit
             if key == result.runs[0].key:  # once, however many metrics it has
-                self._runs[key.cells] += result.runs
+                self._runs[_cells_of(key.row)] += result.runs
         self._link = link
 
     @staticmethod
@@ -60,7 +60,7 @@ class Links:
         found: list[tuple[str, Sequence[Run]]] = []
         for label, fields in table.behind(row):
             case = {**row, **fields}
-            runs = self._runs.get(tuple(case[key] for key in KEYS), ())
+            runs = self._runs.get(_cells_of(case), ())
             same = [run for run in runs if _is_of(run, row)]
             if same:
                 found.append((label, same))
@@ -69,6 +69,10 @@ class Links:
     def to(self, runs: Sequence[Run]) -> list[Link]:
         """Their records, by the number of the repeat."""
         return numbered(runs, self._link)
+
+
+def _cells_of(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in KEYS)
 
 
 def _is_of(run: Run, row: Row) -> bool:

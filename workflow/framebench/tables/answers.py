@@ -17,6 +17,7 @@ from ..config import statuses
 from ..statistics.verdicts import FASTER
 from . import contests, parameters, view
 from .columns import Row
+from .declared import coverage
 from .declared.fastest import DECIDED, FASTEST, too_few
 from .declared.gains import GAINS
 from .declared.reasons import FAILURES
@@ -52,6 +53,12 @@ class Answer:
     marks: str
     compared: int
     tried: int
+    missing: str
+
+    @property
+    def of(self) -> int:
+        """How many frameworks were tried, or are still to be."""
+        return self.tried + len(list(filter(None, self.missing.split(", "))))
 
     @property
     def is_shown(self) -> bool:
@@ -69,7 +76,7 @@ class Answer:
 class Answers:
     """``first_gains``: one of precisions, one of compilers, and so on. ``failures``: each status,
     and a sentence; ``counted``: all in one. ``everywhere``: the marks that all figures of the
-    fastest carry."""
+    fastest carry. ``coverage``: how much of each suite has been measured."""
 
     fastest: Sequence[Answer]
     gains: Sequence[str]
@@ -77,11 +84,17 @@ class Answers:
     failures: Sequence[tuple[str, str]]
     counted: str
     everywhere: Sequence[str]
+    coverage: Sequence[str]
 
     @property
     def verdicts(self) -> str:
         """How many leads are shown, of how many, and what the others need."""
         leads = [one for one in self.fastest if one.lead]
+        missing = list(dict.fromkeys(
+            name for one in self.fastest for name in filter(None, one.missing.split(", "))
+        ))  # fmt: skip
+        if not leads and missing:
+            return f"not known yet: {', '.join(missing)} not measured"
         if not leads:
             return "there is nothing to compare"
         counted = Counter(one.verdict for one in leads if one.needs is None)
@@ -112,6 +125,7 @@ def of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
         [*_failures(failed)],
         _counted(failed),
         everywhere,
+        coverage.sentences(coverage.rows_of(tables)),
     )
 
 
@@ -120,13 +134,16 @@ def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     behind = [*answers.first_gains[:MOST], *[answers.counted] * bool(answers.failures)]
     if answers.everywhere:
         behind.append(f"every figure of the fastest is marked: {' '.join(answers.everywhere)}")
-    chosen = answers.most_compared(LINES - len(behind) - len(last) - 2)
+    covered = [f"Measured: {line}" for line in answers.coverage[:MOST]]
+    chosen = answers.most_compared(LINES - len(covered) - len(behind) - len(last) - 2)
     width = max((len(_shortened(one.setting)) for one in chosen), default=0)
     alike = len({one.verdict or one.why for one in answers.fastest}) == 1  # the heading says it
     shown = [_line(one, width, not alike) for one in chosen]
     if missing := len(answers.fastest) - len(chosen):
         shown.append(f".. and {missing} more settings in tables/{FASTEST.name}.md")
-    return [cut(line) for line in (f"Fastest: {answers.verdicts}", *shown, *behind)] + [*last]
+    return [cut(line) for line in (*covered, f"Fastest: {answers.verdicts}", *shown, *behind)] + [
+        *last
+    ]
 
 
 def _line(one: Answer, width: int, verdict: bool) -> str:
@@ -180,6 +197,7 @@ def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:
         other_marks(row["marks"], everywhere),
         row["compared"],
         row["tried"],
+        row["missing"],
     )
 
 

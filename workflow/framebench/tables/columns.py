@@ -7,7 +7,7 @@ A column of a single table is declared in that table's module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,8 @@ AGREES = Form(looks={"no": "failed"})
 PRINTED = Form(name="printed")
 #: A column that names those of its row which printed figures contradict, and the mark of these.
 CONTRADICTED, LINT = "contradicted", "lint"
+#: The column with the headings of a printed row.
+HEADINGS = "headings"
 #: Devices per node, together with the column ``nodes``: 2n8g.
 TOPOLOGY = Form(name="topology")
 
@@ -120,6 +122,13 @@ def interval(name: str, of: str, unit: str = "", **shown: Any) -> list[Column]:
         Column(f"{name}_ci_low", NUMBER, f"lower {words} {of}", unit, to=end, **first),
         Column(end, NUMBER, f"upper {words} {of}", unit, check=shown.get("check", "")),
     ]
+
+
+def interval_cells(name: str, ends: Sequence[float | None] | None) -> dict[str, float | None]:
+    """Return the values of the two columns that :func:`interval` declares; ``ends``: lower and
+    upper, None where there is no interval."""
+    low, high = ends or (None, None)
+    return {f"{name}_ci_low": low, f"{name}_ci_high": high}
 
 
 def why_no_interval(row: Row) -> str:
@@ -304,7 +313,7 @@ _DECLARED = [
 COLUMNS = {column.name: column for column in _DECLARED}
 #: What the figures of a row are of.
 CASE_COLUMNS = tuple(COLUMNS[name] for name in KEYS)
-#: The same, and what that was in its framework: see :attr:`CaseResult.cells`.
+#: The same, and what that was in its framework: see :attr:`CaseResult.row`.
 RESULT_COLUMNS = (*CASE_COLUMNS, COLUMNS["product_dtypes"], COLUMNS["uncompiled"])
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..cases.conditions import KEYS, OF_ARM, Case, Conditions, Key
+from ..config import inputs as inputs_
 from ..config import precisions
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
+from ..records.beside.expected import unmeasured
 from ..records.record_sets import machine_label
 from . import condition_words
 from .columns import TEXT, Column, Row
@@ -35,7 +38,8 @@ class Contest:
     its label, "" where all are from one; ``entrants``: the
     fastest case of each framework that has a figure, the fastest first; ``figures``: how many cases
     with a figure each of these was chosen from; ``without``: a case of each framework that has
-    none."""
+    none; ``missing``: frameworks of the suite of which a case of this setting is not measured yet,
+    so that nobody knows the fastest."""
 
     setting: Key
     machine: str
@@ -43,6 +47,7 @@ class Contest:
     entrants: Sequence[CaseResult]
     figures: Sequence[int]
     without: Sequence[CaseResult]
+    missing: Sequence[str]
 
     @property
     def tried(self) -> int:
@@ -51,8 +56,8 @@ class Contest:
 
     @property
     def pair(self) -> tuple[CaseResult, CaseResult] | None:
-        """The fastest and the next, where they have a ratio."""
-        first = self.entrants[:2]
+        """The fastest and the next, where they have a ratio and no other framework is missing."""
+        first = () if self.missing else self.entrants[:2]
         positive = all(min(one.values) > 0 for one in first)
         return (first[0], first[1]) if len(first) == 2 and positive else None
 
@@ -64,11 +69,18 @@ def of(inputs: Inputs) -> list[Contest]:
     for result in _measured(inputs.cases, inputs.others):
         groups[_setting(result.key), result.runs[0].machine].append(result)
     several = len({machine for _, machine in groups}) > 1
+    present = (os.path.dirname(run.origin) for some in groups.values() for one in some
+               for run in one.runs)  # fmt: skip
+    missing: dict[tuple[Case, Conditions], set[str]] = defaultdict(set)
+    for lacking in unmeasured(inputs.expected, present):
+        asked = _asked(lacking.case, lacking.conditions)
+        missing[asked].add(lacking.case.framework)
     return [
         _contest(
             key,
             machine_label(machine) if several and machine.hardware else "",
             groups[key, machine],
+            sorted(missing[_asked(key.case, key.conditions)]),
         )
         for key, machine in sorted(groups, key=_place)
     ]
@@ -82,10 +94,20 @@ def _measured(*sets: CaseResults) -> Iterator[CaseResult]:
 
 
 def _setting(key: Key) -> Key:
-    nobody: dict[str, Any] = {"framework": "", "framework_version": "", "source": ""}
-    case: Case = replace(key.case, compiler="", **nobody)
     conditions: Conditions = replace(key.conditions.without_arm, environment="")
-    return key._replace(case=case, conditions=conditions)
+    return key._replace(case=_of_nobody(key.case), conditions=conditions)
+
+
+def _of_nobody(case: Case) -> Case:
+    nobody: dict[str, Any] = {"framework": "", "framework_version": "", "source": ""}
+    return replace(case, compiler="", **nobody)
+
+
+def _asked(case: Case, conditions: Conditions) -> tuple[Case, Conditions]:
+    """Return what a suite asks of all frameworks alike at a setting: nothing that only a record
+    tells."""
+    source = inputs_.without_identity(conditions.input)
+    return _of_nobody(case), replace(conditions.without_arm.unlabelled, input=source)
 
 
 def _place(group: tuple[Key, Identity]) -> tuple[Any, ...]:
@@ -95,7 +117,9 @@ def _place(group: tuple[Key, Identity]) -> tuple[Any, ...]:
     return (case.model, mode, precisions.baseline(case.precision) is not None, *key.order, machine)
 
 
-def _contest(setting: Key, machine: str, results: Sequence[CaseResult]) -> Contest:
+def _contest(
+    setting: Key, machine: str, results: Sequence[CaseResult], missing: Sequence[str]
+) -> Contest:
     frameworks: dict[str, list[CaseResult]] = defaultdict(list)
     for result in results:
         frameworks[result.case.framework].append(result)
@@ -108,6 +132,7 @@ def _contest(setting: Key, machine: str, results: Sequence[CaseResult]) -> Conte
         [some[0] for some in entrants],
         [len(some) for some in entrants],
         [some[0] for good, some in ranked if not good],
+        missing,
     )
 
 

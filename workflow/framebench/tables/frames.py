@@ -6,7 +6,7 @@ CSV), never zero, and `reason` or `note` says why.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pandas.api.types import is_numeric_dtype
 from ..files.text import no_formula
 from ..files.whole_files import write_together
 from . import latex, markdown, registry
+from .columns import Row
 from .table import Inputs, Table
 
 
@@ -26,13 +27,21 @@ def build(inputs: Inputs) -> dict[Table, pd.DataFrame]:
     return {table: rows for table, rows in built.items() if table.always or len(rows)}
 
 
-def frame(table: Table, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
-    """The columns of ``table`` in their declared types, whether there are rows or not."""
-    values = list(zip(*rows, strict=True)) or [()] * len(table.columns)
+def frame(table: Table, rows: Iterable[Row]) -> pd.DataFrame:
+    """Return the columns of ``table`` in their declared types, whether there are rows or not.
+
+    Raises ValueError for a row that has other columns than the table."""
+    listed = list(rows)
+    for row in listed:
+        if row.keys() != table.by_name.keys():
+            differing = ", ".join(sorted(row.keys() ^ table.by_name.keys()))
+            raise ValueError(
+                f"table {table.name}: its columns and those of a row differ: {differing}"
+            )
     return pd.DataFrame(
         {
-            column.name: pd.Series(list(cells), dtype=column.type)
-            for column, cells in zip(table.columns, values, strict=True)
+            column.name: pd.Series([row[column.name] for row in listed], dtype=column.type)
+            for column in table.columns
         }
     )
 

@@ -36,14 +36,15 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
 def _crosstab(crosstab: Crosstab, title: str, about: str) -> Iterator[str]:
     notes = Footnotes()
     body = [
-        [name, *(_text(cell, notes) for cell in cells)] for name, cells in crosstab.rows
+        [name, *(_text(cells[setting], notes) for setting in crosstab.settings)]
+        for name, cells in crosstab.rows.items()
     ]  # before the notes, which it finds
     caption = f"{title}: {crosstab.title}. {about}".rstrip(". ") + "."
     yield r"\begin{table}"
     yield rf"\caption{{{escaped(caption)}}}"
     yield r"\centering"
-    yield from grid("tabular", "l" + "r" * len(crosstab.columns),
-                    [crosstab.down, *crosstab.columns], body)  # fmt: skip
+    yield from grid("tabular", "l" + "r" * len(crosstab.settings),
+                    [crosstab.down, *crosstab.settings], body)  # fmt: skip
     for number, text in notes.numbered():
         yield rf"\par\footnotesize [{number}] {escaped(text)}"
     yield r"\end{table}"

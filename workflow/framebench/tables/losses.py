@@ -20,7 +20,16 @@ from typing import TYPE_CHECKING
 from ..config.kinds import INDEPENDENT
 from ..records.run import Run
 from ..statistics import descriptive
-from .columns import NUMBER, PERCENT, TEXT, Column, Row, interval, why_no_ratio_interval
+from .columns import (
+    NUMBER,
+    PERCENT,
+    TEXT,
+    Column,
+    Row,
+    interval,
+    interval_cells,
+    why_no_ratio_interval,
+)
 from .results import CaseResult, CaseResults, marks_of
 
 if TYPE_CHECKING:  # numpy takes its time, and a plan only asks for names
@@ -54,31 +63,25 @@ def control_of(result: CaseResult, others: CaseResults) -> CaseResult | None:
 
 def cells(
     result: CaseResult, base: CaseResult | None, control: CaseResult | None
-) -> list[float | str | None]:
-    """Those of COLUMNS; ``base``: one device with the same batch."""
+) -> dict[str, float | str | None]:
+    """Return the values of COLUMNS; ``base``: one device with the same batch."""
     if not (result.throughput and base and base.throughput and control and control.throughput):
-        return [*[None] * (len(COLUMNS) - 1), ""]
+        return {column.name: "" if column.type == TEXT else None for column in COLUMNS}
     devices = result.case.devices
     apart = control.throughput / (devices * base.throughput)
     exchange = apart - result.throughput / (devices * base.throughput)
-    low, high = _shared_interval(result, base, control) or (None, None)
-    lowest, highest = _exchange_interval(result, base, control) or (None, None)
     waiting = _exposed(result)
     communication = apart * descriptive.median(waiting) if waiting else None
-    least, most = _communication_interval(result, base, control) or (None, None)
-    return [
-        1 - apart,
-        low,
-        high,
-        exchange,
-        lowest,
-        highest,
-        communication,
-        least,
-        most,
-        None if communication is None else exchange - communication,
-        marks_of(control),
-    ]
+    return {
+        "shared_hardware_loss": 1 - apart,
+        **interval_cells("shared_hardware_loss", _shared_interval(result, base, control)),
+        "exchange_loss": exchange,
+        **interval_cells("exchange_loss", _exchange_interval(result, base, control)),
+        "communication_loss": communication,
+        **interval_cells("communication_loss", _communication_interval(result, base, control)),
+        "rest_loss": None if communication is None else exchange - communication,
+        "control_marks": marks_of(control),
+    }
 
 
 def _shared_interval(result: CaseResult, base: CaseResult, control: CaseResult) -> Interval | None:

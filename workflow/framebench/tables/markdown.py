@@ -50,12 +50,16 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def crosstabs(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
-    """The crosstabs of a table alone, for a page that has headings of its own."""
+def crosstabs(
+    table: Table, frame: pd.DataFrame, origin: str = "", covered: Sequence[str] = ()
+) -> str:
+    """The crosstabs of a table alone, for a page that has headings of its own. ``covered``: how
+    much of a suite they are of."""
     seen = view.of(table, frame, narrow=False)
     notes = Footnotes()
     common = ", ".join(f"{title} {value}" for title, value in seen.shared)
     lines = [f"Measured: {escape(origin)}.", ""] if origin else []
+    lines += [line for text in covered for line in (f"{escape(text)}.", "")]
     lines += [f"All rows: {escape(common)}.", ""] if common else []
     for crosstab in seen.crosstabs:
         lines += [*_crosstab(crosstab, notes, "###"), ""]
@@ -67,26 +71,31 @@ def crosstabs(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
 def _rows(seen: View) -> list[str]:
     """Every column in one table."""
     header = [field.title for field in seen.fields]
-    return grid(header, ([_text(cell) for cell in row] for row in seen.cells))
+    rows = ([_text(field.cells[at]) for field in seen.fields] for at in range(len(seen.rows)))
+    return grid(header, rows)
 
 
 def _crosstab(crosstab: Crosstab, notes: Footnotes, level: str = "##") -> Iterator[str]:
     """Why a figure is missing becomes a footnote of it."""
     yield f"{level} {escape(crosstab.title)}"
     yield ""
+
+    def text(cell: Cell | None) -> str:
+        return "not run" if cell is None else _text(cell) + notes.mark(cell.why)
+
     rows = (
-        [escape(name), *("not run" if cell is None else _text(cell) + notes.mark(cell.why)
-                         for cell in cells)]
-        for name, cells in crosstab.rows
-    )  # fmt: skip
-    yield from grid([crosstab.down, *map(escape, crosstab.columns)], rows)
+        [escape(name), *(text(cells[setting]) for setting in crosstab.settings)]
+        for name, cells in crosstab.rows.items()
+    )
+    yield from grid([crosstab.down, *map(escape, crosstab.settings)], rows)
 
 
 def _layout(layout: Layout) -> Iterator[str]:
     yield f"## {escape(layout.title)}"
     yield ""
     yield from grid(
-        map(escape, layout.header), ([_text(cell) for cell in cells] for _, cells in layout.rows)
+        map(escape, layout.header),
+        ([_text(cells[title]) for title in layout.header] for _, cells in layout.rows),
     )
     for note in layout.notes:
         yield from ("", escape(note))

@@ -20,7 +20,9 @@ from .columns import (
     WHOLE,
     Column,
     Form,
+    Row,
     interval,
+    interval_cells,
     shared,
     why_no_interval,
     why_no_spread,
@@ -119,24 +121,38 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     parameters = _types((result.case.parameters for result in results), of=len(results))
     # A name that has a meaning of its own in the tables keeps it.
     taken = {*COLUMNS, METRIC.name, *(column.name for column in FIGURES)}
-    own = [
-        Column(
+    own = {
+        name: Column(
             f"parameter_{name}" if name in taken else name,
             type_,
             "parameter of the kind",
             hoisted=True,
         )
         for name, type_ in parameters.items()
-    ]
-    taken |= {column.name for column in own}
+    }
+    taken |= {column.name for column in own.values()}
     points = _types((result.key.point for result in results), of=None)
-    where = [
-        Column(f"at_{name}" if name in taken else name, type_, "where it was measured", title=name)
+    where = {
+        name: Column(
+            f"at_{name}" if name in taken else name, type_, "where it was measured", title=name
+        )
         for name, type_ in points.items()
-    ]
-    keys = (*shared(*axes), *own, *shared(*CONDITIONS), METRIC, *where)
+    }
+    keys = (*shared(*axes), *own.values(), *shared(*CONDITIONS), METRIC, *where.values())
     names = tuple(column.name for column in keys)
-    by_key = {_keys_of(result, axes, parameters, points): result for result in _shown(results)}
+    identity = (*names, "unit")
+
+    def cells(result: CaseResult) -> dict[str, Any]:
+        known = result.key.row
+        return {
+            **{name: known[name] for name in (*axes, *CONDITIONS)},
+            **_values(own, result.case.parameters),
+            METRIC.name: result.key.metric,
+            **_values(where, result.key.point),
+            **_figures(result),
+        }
+
+    by_key = {_values_at(identity, cells(result)): result for result in _shown(results)}
     title = kind.replace("_", " ")
     return Table(
         name=kind,
@@ -144,12 +160,12 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
         explanation="A row for each metric of each case: the median over repeats, its extremes, "
         "and a distribution-free 95 % interval of the median.",
         columns=(*keys, *FIGURES),
-        rows=lambda inputs: ([*cells, *_row(result)] for cells, result in by_key.items()),
+        rows=lambda inputs: map(cells, by_key.values()),
         keys=names,
         group="Other measurements",
         drawings=(Drawing("metrics", kind),),
         answers=("median", "unit"),
-        runs=lambda row: by_key[tuple(row[name] for name in names)].runs,
+        runs=lambda row: by_key[_values_at(identity, row)].runs,
     )
 
 
@@ -181,48 +197,37 @@ def _type(values: Sequence[Any], rows: int | None) -> str:
     return WHOLE if len(values) == rows else COUNT if rows is None else NUMBER
 
 
-def _keys_of(
-    result: CaseResult,
-    axes: Sequence[str],
-    parameters: Mapping[str, str],
-    points: Mapping[str, str],
-) -> tuple[Any, ...]:
-    """The cells that say what the figures of a row are of."""
-    return (
-        *(getattr(result.case, axis) for axis in axes),
-        *_cells(result.case.parameters, parameters),
-        *(getattr(result.conditions, name) for name in CONDITIONS),
-        result.key.metric,
-        *_cells(result.key.point, points),
-    )
+def _values_at(names: Sequence[str], row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)
 
 
-def _cells(named: Parameters, types: Mapping[str, str]) -> Iterator[Any]:
-    own = dict(named)
-    for name, type_ in types.items():
-        yield _text(own.get(name)) if type_ == TEXT else own.get(name)
+def _values(columns: Mapping[str, Column], named: Parameters) -> dict[str, Any]:
+    """Return the values of parameters by column; ``columns``: by parameter."""
+    given = dict(named)
+    return {
+        column.name: _text(given.get(name)) if column.type == TEXT else given.get(name)
+        for name, column in columns.items()
+    }
 
 
-def _row(result: CaseResult) -> list[Any]:
-    """The cells behind them: FIGURES."""
+def _figures(result: CaseResult) -> dict[str, Any]:
+    """Return the values of FIGURES."""
     from ..statistics import shape  # numpy takes its time, and a plan makes no rows
 
-    low, high = result.interval or (None, None)
-    return [
-        result.throughput,
-        result.unit,
-        min(result.values, default=None),
-        max(result.values, default=None),
-        low,
-        high,
-        shape.spread(result.values),
-        result.better,
-        len(result.values) or len(result.runs),
-        result.status,
-        result.reason,
-        "; ".join(result.remarks),
-        marks_of(result),
-    ]
+    return {
+        MEDIAN.name: result.throughput,
+        "unit": result.unit,
+        "minimum": min(result.values, default=None),
+        "maximum": max(result.values, default=None),
+        **interval_cells("median", result.interval),
+        "spread": shape.spread(result.values),
+        "better": result.better,
+        "repeats": len(result.values) or len(result.runs),
+        "status": result.status,
+        "reason": result.reason,
+        "remarks": "; ".join(result.remarks),
+        "marks": marks_of(result),
+    }
 
 
 def parameters_text(case: Case, point: Parameters = ()) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .columns import COLUMNS
+from .columns import COLUMNS, Row, interval_cells
 from .results import CaseResult
 
 
@@ -32,22 +32,28 @@ VERDICT_RULE = (
 VERDICT = replace(COLUMNS["verdict"], about=VERDICT_RULE)
 
 
-def ratio(result: CaseResult, base: CaseResult | None, name: str, at: str = "") -> list[Any]:
-    """Speed-up, its interval, and the reason: median over median, neither rounded, and why one of
-    them is missing. ``name`` is what a baseline is called, ``at`` where it would have been."""
+def ratio(result: CaseResult, base: CaseResult | None, name: str, at: str = "") -> dict[str, Any]:
+    """Return the cells of ``speedup``, its interval and ``reason``: median over median, neither
+    rounded, and why one of them is missing. ``name`` is what a baseline is called, ``at`` where it
+    would have been."""
     if result.throughput is None:
-        return [None, None, None, f"{result.status}: {result.reason}"]
+        return no_ratio(f"{result.status}: {result.reason}")
     if base is None:
-        return [None, None, None, f"no {name} run{at}"]
+        return no_ratio(f"no {name} run{at}")
     if base.throughput is None:
-        return [None, None, None, f"{name} is {base.status}: {base.reason}"]
+        return no_ratio(f"{name} is {base.status}: {base.reason}")
     value = result.throughput / base.throughput
     if base is result:
-        return [value, value, value, ""]
+        return {"speedup": value, **interval_cells("speedup", (value, value)), "reason": ""}
     from ..statistics import intervals  # numpy takes its time, and a plan makes no rows
 
-    low, high = intervals.ratio_interval(base.values, result.values) or (None, None)
-    return [value, low, high, ""]
+    ends = intervals.ratio_interval(base.values, result.values)
+    return {"speedup": value, **interval_cells("speedup", ends), "reason": ""}
+
+
+def no_ratio(reason: str) -> dict[str, Any]:
+    """Return the cells of :func:`ratio` where there is none."""
+    return {"speedup": None, **interval_cells("speedup", None), "reason": reason}
 
 
 def sides(result: CaseResult, base: CaseResult | None, times: int = 1) -> Sides | None:
@@ -58,8 +64,8 @@ def sides(result: CaseResult, base: CaseResult | None, times: int = 1) -> Sides 
     return Sides([times * value for value in base.values], result.values)
 
 
-def with_verdicts(rows: Iterable[tuple[list[Any], Sides | None]]) -> Iterator[list[Any]]:
-    """Each row with its verdict behind it, adjusted for all of them; "" where nothing is compared,
+def with_verdicts(rows: Iterable[tuple[Row, Sides | None]]) -> Iterator[dict[str, Any]]:
+    """Return each row with its ``verdict``, adjusted for all of them; "" where nothing is compared,
     and where the repeats are too few for an interval. What was chosen from several cases has the
     p-value of any of them (Bonferroni)."""
     from ..statistics import descriptive, intervals, verdicts  # as above
@@ -76,7 +82,7 @@ def with_verdicts(rows: Iterable[tuple[list[Any], Sides | None]]) -> Iterator[li
         if both and index in tested:
             found = descriptive.median(both.values) / descriptive.median(both.base)
             text = verdicts.verdict(found, tested[index][0], adjusted[index])
-        yield [*row, text]
+        yield {**row, "verdict": text}
 
 
 def possible(interval: Sequence[float]) -> str:

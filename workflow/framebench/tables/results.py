@@ -52,9 +52,10 @@ class CaseResult:
         return next(one.better for one in named)
 
     @property
-    def cells(self) -> tuple[Any, ...]:
-        """Those of RESULT_COLUMNS: the case, and what it was in its framework."""
-        return (*self.key.cells, self._product_dtypes, self.uncompiled)
+    def row(self) -> dict[str, Any]:
+        """The values of RESULT_COLUMNS, by column: the case, and how its framework ran it."""
+        own = {"product_dtypes": self._product_dtypes, "uncompiled": self.uncompiled}
+        return self.key.row | own
 
     @property
     def _product_dtypes(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..cases.conditions import KEYS
 from ..records.beside.assumptions import NONE, Assumptions
+from ..records.beside.expected import Expected
 from ..records.parity import Certificate
 from ..records.peaks import Peaks
 from ..records.run import Run
@@ -30,7 +31,8 @@ Fields = Mapping[str, Any]
 class Inputs:
     """All that tables are made of. ``cases``: of steps; ``others``: of other kinds of measurement.
     ``models``: facts by name; ``nodes``: those that runs were asked for by name, judged;
-    ``printed``: cells of published tables."""
+    ``printed``: cells of published tables; ``expected``: cases of the suites that were measured,
+    with those that have no record yet."""
 
     cases: CaseResults
     certificates: Sequence[Certificate] = ()
@@ -42,6 +44,7 @@ class Inputs:
     assumptions: Assumptions = NONE
     nodes: Sequence[Node] = ()
     printed: Sequence[Printed] = ()
+    expected: Sequence[Expected] = ()
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Overview:
     """What people see in the place of a table's own rows, all of which are in its CSV."""
 
     columns: tuple[Column, ...]
-    rows: Callable[[Sequence[Row]], Iterable[Sequence[Any]]]
+    rows: Callable[[Sequence[Row]], Iterable[Row]]
     #: Of its columns, those that tell its rows apart.
     keys: tuple[str, ...] = ()
 
@@ -65,25 +68,24 @@ class Pivot:
 
 @dataclass(frozen=True)
 class Crosstab:
-    """Rows of a table with one column across: ``rows`` are a heading and a cell for each of
-    ``columns``; None where nothing was tried. ``settings``: a row of each of ``columns``; ``down``:
-    what the headings are."""
+    """Rows of a table with one column across. ``settings``: by the heading of each column, a row
+    of the table that is of it. ``rows``: by heading of the row, a cell for each setting; None where
+    nothing was tried. ``down``: what the headings of the rows are."""
 
     title: str
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[Cell | None]]]
-    settings: Sequence[Row]
+    settings: Mapping[str, Row]
+    rows: Mapping[str, Mapping[str, Cell | None]]
     down: str = "framework"
 
 
 @dataclass(frozen=True)
 class Layout:
     """Rows as somebody else lays them out, for people. ``header``: its columns; ``rows``: what each
-    is of, and a cell for each column; ``notes``: what must be known of them."""
+    is of, and its cells by column; ``notes``: what must be known of them."""
 
     title: str
     header: Sequence[str]
-    rows: Sequence[tuple[Row, Sequence[Cell]]]
+    rows: Sequence[tuple[Row, Mapping[str, Cell]]]
     notes: Sequence[str] = ()
 
 
@@ -104,7 +106,7 @@ def _case_of(row: Row) -> list[tuple[str, Fields]]:
     return [("", {})]
 
 
-def _no_rows(inputs: Inputs) -> Iterable[Sequence[Any]]:
+def _no_rows(inputs: Inputs) -> Iterable[Row]:
     return ()
 
 
@@ -121,7 +123,7 @@ class Table:
     explanation: str
     columns: tuple[Column, ...]
     #: Of COLUMNS; a table that is not made of records alone has none here.
-    rows: Callable[[Inputs], Iterable[Sequence[Any]]] = _no_rows
+    rows: Callable[[Inputs], Iterable[Row]] = _no_rows
     group: str = ""
     heading: str = ""
     always: bool = False  # a file even without a row; else only with one

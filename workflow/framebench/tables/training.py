@@ -68,29 +68,32 @@ COLUMNS = (TARGET, *RECIPE)
 NAMES = tuple(column.name for column in COLUMNS)
 
 
-def cells(cases: Sequence[Case]) -> Callable[[Case], list[Any]]:
-    """Those of COLUMNS for one of ``cases``, which stand in a table together."""
+def cells(cases: Sequence[Case]) -> Callable[[Case], dict[str, Any]]:
+    """Return what gives the values of COLUMNS for one of ``cases``, which stand in a table
+    together."""
     parameters = [dict(case.parameters) for case in cases]
     starts = tails(given.get("start", NO_FILE) for given in parameters)
     folders = tails(given.get("data", NO_FILE) for given in parameters)
 
-    def asked(case: Case) -> list[Any]:
+    def asked(case: Case) -> dict[str, Any]:
         given = dict(case.parameters)
         target, folder = given.get("target", NO_TARGET), given.get("data", NO_FILE)
-        return [
-            None if target == NO_TARGET else target,
-            given.get("epochs"),
-            given.get("epoch_steps") or None,
-            given.get("schedule", ""),
-            str(given.get("learning_rate", "")),
-            given.get("warmup"),
-            given.get("learning_rate_batch") or None,
-            *(str(given.get(name, "")) for name in ("weight_decay", "momentum")),
-            *(given.get(name) or None for name in ("label_smoothing", "mixup")),
-            starts.get(given.get("start", NO_FILE), SCRATCH),
-            folders.get(folder, ""),
-            "" if folder == NO_FILE else given.get("bad_answers", ""),
-        ]
+        return {
+            TARGET.name: None if target == NO_TARGET else target,
+            "epochs": given.get("epochs"),
+            "epoch_steps": given.get("epoch_steps") or None,
+            "schedule": given.get("schedule", ""),
+            "learning_rate": str(given.get("learning_rate", "")),
+            "warmup": given.get("warmup"),
+            "learning_rate_batch": given.get("learning_rate_batch") or None,
+            "weight_decay": str(given.get("weight_decay", "")),
+            "momentum": str(given.get("momentum", "")),
+            "label_smoothing": given.get("label_smoothing") or None,
+            "mixup": given.get("mixup") or None,
+            "start": starts.get(given.get("start", NO_FILE), SCRATCH),
+            "data_folder": folders.get(folder, ""),
+            "bad_answers": "" if folder == NO_FILE else given.get("bad_answers", ""),
+        }
 
     return asked
 

@@ -73,11 +73,6 @@ class View:
         """Title and kind of each."""
         return [(field.title, field.kind) for field in self.fields]
 
-    @cached_property
-    def cells(self) -> list[tuple[Cell, ...]]:
-        """Those of each row."""
-        return list(zip(*(field.cells for field in self.fields), strict=True))
-
     @property
     def notes(self) -> int:
         """How many of the last columns are notes."""
@@ -121,8 +116,7 @@ def of(table: Table, frame: pd.DataFrame, narrow: bool = True, most: int | None 
     lead = list(table.lead(rows)) if table.lead else []
     if table.overview:
         columns = table.overview.columns
-        names = [column.name for column in columns]
-        rows = [dict(zip(names, row, strict=True)) for row in table.overview.rows(rows)]
+        rows = list(table.overview.rows(rows))
     shown = rows[:most]
     shared, dropped = _shared(columns, shown, narrow)
     if everywhere := _marks_of_all(columns, shown):

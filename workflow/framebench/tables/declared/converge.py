@@ -6,12 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from ...cases.conditions import CONDITIONS
+from ...cases.conditions import CONDITIONS, Key
 from ...records.fields.curves import KIND, NO_TARGET, Curve
 from ...records.run import Run
 from ...statistics import descriptive, equivalence
 from .. import training
-from ..columns import NUMBER, TEXT, WHOLE, Column, Form, Row, interval, shared
+from ..columns import (
+    NUMBER,
+    TEXT,
+    WHOLE,
+    Column,
+    Form,
+    Row,
+    interval,
+    interval_cells,
+    shared,
+)
 from ..measured import AXES
 from ..results import CaseResult
 from ..table import Drawing, Inputs, Table
@@ -42,43 +52,62 @@ def curves(result: CaseResult) -> list[Curve]:
 
 def scores(result: CaseResult) -> list[float]:
     """Behind the last epoch of each."""
-    return [curve.last for curve in curves(result) if curve.last is not None]
+    return list(scores_of(result).values())
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
-    """A row for each case."""
+def scores_of(result: CaseResult) -> dict[int, float]:
+    """Return the score after the last epoch of each repeat that has one, by its number."""
+    return {
+        run.repeat: run.curve.last
+        for run in result.runs
+        if run.status in ("ok", "not_converged") and run.curve and run.curve.last is not None
+    }
+
+
+def rows(inputs: Inputs) -> Iterator[Row]:
+    """Return a row for each case."""
+    return iter(by_case(inputs).values())
+
+
+def by_case(inputs: Inputs) -> dict[Key, Row]:
+    """Return the rows by case."""
     every = results(inputs)
     asked = training.cells([result.case for result in every])
-    for result in every:
-        trained, found = curves(result), scores(result)
-        first = trained[0] if trained else None
-        best = [curve.best for curve in trained if curve.best is not None]
-        energies = [joules for run in result.ok if (joules := _joules(run)) is not None]
-        yield [
-            *(getattr(result.case, axis) for axis in AXES),
-            *(getattr(result.conditions, name) for name in CONDITIONS),
-            *asked(result.case),
-            first.task if first else "",
-            first.score if first else "",
-            len(found),
-            len(result.ok),
-            descriptive.mean(found) if found else None,
-            equivalence.deviation(found),
-            min(found, default=None),
-            max(found, default=None),
-            *_interval(found),
-            max(best, default=None),
-            *_other_score(trained),
-            _before(trained) if training.is_started(result.case) else None,
-            median(result, "time_to_target"),
-            median(result, "samples_to_target"),
-            median(result, "time_to_train"),
-            descriptive.median(energies) if energies else None,
-            " or ".join(sorted({run.energy_sources for run in result.ok if run.joules})),
-            sum(curve.resumed_after > 0 for curve in trained),
-            result.status,
-            result.reason,
-        ]
+    return {result.key: _row(result, asked(result.case)) for result in every}
+
+
+def _row(result: CaseResult, asked: Row) -> Row:
+    trained, found = curves(result), scores(result)
+    first = trained[0] if trained else None
+    best = [curve.best for curve in trained if curve.best is not None]
+    energies = [joules for run in result.ok if (joules := _joules(run)) is not None]
+    known = result.key.row
+    return {
+        **{name: known[name] for name in (*AXES, *CONDITIONS)},
+        **asked,
+        "task": first.task if first else "",
+        "score": first.score if first else "",
+        "seeds": len(found),
+        "converged": len(result.ok),
+        "score_mean": descriptive.mean(found) if found else None,
+        "score_deviation": equivalence.deviation(found),
+        "score_minimum": min(found, default=None),
+        "score_maximum": max(found, default=None),
+        **interval_cells("score_mean", _interval(found)),
+        "score_best": max(best, default=None),
+        **_other_score(trained),
+        "score_before": _before(trained) if training.is_started(result.case) else None,
+        "time_to_target": median(result, "time_to_target"),
+        "samples_to_target": median(result, "samples_to_target"),
+        "time_to_train": median(result, "time_to_train"),
+        "energy_joules": descriptive.median(energies) if energies else None,
+        "energy_sources": " or ".join(
+            sorted({run.energy_sources for run in result.ok if run.joules})
+        ),
+        "resumed": sum(curve.resumed_after > 0 for curve in trained),
+        "status": result.status,
+        "reason": result.reason,
+    }
 
 
 def _joules(run: Run) -> float | None:
@@ -86,13 +115,15 @@ def _joules(run: Run) -> float | None:
     return None if run.curve is None or run.curve.resumed_after else run.joules
 
 
-def _other_score(trained: Sequence[Curve]) -> list[Any]:
-    """Name and mean of the second score, behind the last epoch of each that has a number there."""
+def _other_score(trained: Sequence[Curve]) -> dict[str, Any]:
+    """Return name and mean of the second score, after the last epoch of each that has a number
+    there."""
     if not trained or not trained[0].others:
-        return ["", None]
+        return {"other_score": "", "other_score_mean": None}
     name = trained[0].others[0][0]
     values = [value for curve in trained if (value := dict(curve.others).get(name)) is not None]
-    return [name, descriptive.mean(values) if values else None]
+    middle = descriptive.mean(values) if values else None
+    return {"other_score": name, "other_score_mean": middle}
 
 
 def _before(trained: Sequence[Curve]) -> float | None:
@@ -112,7 +143,7 @@ def _interval(found: Sequence[float]) -> tuple[float | None, float | None]:
     return None if low is None else max(low, 0.0), None if high is None else min(high, 1.0)
 
 
-def pairs(inputs: Inputs) -> Iterator[list[Any]]:
+def pairs(inputs: Inputs) -> Iterator[Row]:
     """A row for each two cases that were to learn the same, to the end: they have no target. They
     differ in the framework, whatever compiler each has, or in the precision or compiler alone."""
     margin = inputs.assumptions.equivalence_margin or MARGIN
@@ -122,20 +153,21 @@ def pairs(inputs: Inputs) -> Iterator[list[Any]]:
         if not _comparable(first, second):
             continue
         compared = equivalence.compare(scores(first), scores(second), margin)
-        mean, ends, verdict = compared or (None, (None, None), equivalence.CANNOT_TELL)
-        yield [
-            *(getattr(first.case, axis) for axis in _IN_COMMON),
-            *(getattr(first.conditions, name) for name in CONDITIONS),
-            *asked(first.case)[1:],  # they have no target
-            *(getattr(first.case, axis) for axis in _APART),
-            *(getattr(second.case, axis) for axis in _APART),
-            curves(first)[0].score,
-            min(len(scores(first)), len(scores(second))),
-            mean,
-            *ends,
-            margin,
-            verdict,
-        ]
+        mean, (low, high), verdict = compared or (None, (None, None), equivalence.CANNOT_TELL)
+        base, other = first.key.row, second.key.row
+        recipe_of_both = asked(first.case)
+        yield {
+            **{name: base[name] for name in (*_IN_COMMON, *CONDITIONS, *_APART)},
+            **{column.name: recipe_of_both[column.name] for column in training.RECIPE},
+            **{f"other_{name}": other[name] for name in _APART},
+            "score": curves(first)[0].score,
+            "fewest_seeds": min(len(scores(first)), len(scores(second))),
+            "difference": mean,
+            "difference_low": low,
+            "difference_high": high,
+            "margin": margin,
+            "equivalence": verdict,
+        }
 
 
 _APART = ("framework", "framework_version", "precision", "compiler")

@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...statistics import descriptive
-from ..columns import NUMBER, RESULT_COLUMNS, TEXT, THREE_DIGITS, Column, interval, shared
+from ..columns import (
+    NUMBER,
+    RESULT_COLUMNS,
+    TEXT,
+    THREE_DIGITS,
+    Column,
+    Row,
+    interval,
+    interval_cells,
+    shared,
+)
 from ..results import CaseResult
 from ..table import Inputs, Table
 
@@ -16,7 +26,7 @@ _SECONDS = 3600.0
 _KILOWATT_HOUR = 3.6e6
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for every case that has a figure, where anything is assumed.
 
     1. Money: nodes x price of an hour / 3600 / samples per second, for a million samples; of models
@@ -31,27 +41,34 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
         if result.throughput is None:
             continue
         per, samples = _amount(result)
-        money: tuple[float | None, ...] = (None, None, None)
+        cost, cost_ends = None, None
         if assumed.price_per_hour is not None:
             seconds = samples * result.case.nodes / _SECONDS * assumed.price_per_hour
-            ends = reversed(result.interval) if result.interval else (None, None)
-            money = tuple(value and seconds / value for value in (result.throughput, *ends))
-        emitted: tuple[float | None, ...] = (None, None, None)
+            cost = result.throughput and seconds / result.throughput
+            if result.interval:
+                slowest, fastest = result.interval
+                cost_ends = (fastest and seconds / fastest, slowest and seconds / slowest)
+        emissions, emitted_ends = None, None
         energies = [run.joules_per_sample for run in result.ok if run.joules_per_sample is not None]
         if assumed.grid_intensity is not None and energies:
             factor = samples * assumed.pue * assumed.grid_intensity / _KILOWATT_HOUR
             about = median_interval(energies)
-            joules = (descriptive.median(energies), *(about or ()))
-            emitted = (*(factor * one for one in joules), None, None)[:3]
-        yield [
-            *result.cells,
-            per,
-            *money,
-            *emitted,
-            *(assumed.price_per_hour, assumed.currency, assumed.grid_intensity, assumed.pue),
-            " ".join(sorted(result.marks)),
-            _why(assumed.grid_intensity is not None, energies),
-        ]
+            emissions = factor * descriptive.median(energies)
+            emitted_ends = about and (factor * about[0], factor * about[1])
+        yield {
+            **result.row,
+            "per": per,
+            "cost": cost,
+            **interval_cells("cost", cost_ends),
+            "emissions": emissions,
+            **interval_cells("emissions", emitted_ends),
+            "price_per_hour": assumed.price_per_hour,
+            "currency": assumed.currency,
+            "grid_intensity": assumed.grid_intensity,
+            "pue": assumed.pue,
+            "marks": " ".join(sorted(result.marks)),
+            "reason": _why(assumed.grid_intensity is not None, energies),
+        }
 
 
 def _amount(result: CaseResult) -> tuple[str, float]:

@@ -22,6 +22,7 @@ from ..columns import (
     TEXT,
     THREE_DIGITS,
     Column,
+    Row,
     shared,
 )
 from ..datasheets import Datasheet, datasheet_tflops
@@ -56,7 +57,7 @@ def tflops_per_device(result: CaseResult, models: Mapping[str, Mapping[str, Any]
     return result.throughput * operations / result.case.devices / 1e12
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for every case.
 
     1. tflops_per_device: median throughput x model FLOPs of a sample / devices.
@@ -73,29 +74,30 @@ def _row(
     peaks: Peaks,
     models: Mapping[str, Mapping[str, Any]],
     datasheets: Sequence[Datasheet],
-) -> list[Any]:
+) -> Row:
     run = result.runs[0]  # all are of one model, precision and kind of device
     achieved = tflops_per_device(result, models)
     peak = peaks.of(run)
     mfu = achieved / peak.tflops if achieved is not None and peak and peak.tflops else None
     energies = [r.joules_per_sample for r in result.ok if r.joules_per_sample is not None]
     sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
-    return [
-        *result.cells,
-        result.throughput,
-        result.unit,
-        achieved,
-        peak and peak.tflops,
-        peak.by if peak else "",
-        datasheet_tflops(datasheets, run),
-        mfu,
-        descriptive.median(energies) if energies else None,
-        " or ".join(sorted(sources)),
-        result.peak_device_memory,
-        result.peak_host_memory,
-        _marks(result, mfu),
-        _reason(result, operations_per_sample(run, models) is not None, peak is not None),
-    ]
+    known = operations_per_sample(run, models) is not None
+    return {
+        **result.row,
+        "throughput_median": result.throughput,
+        "unit": result.unit,
+        ACHIEVED.name: achieved,
+        "peak_tflops": peak and peak.tflops,
+        "peak_by": peak.by if peak else "",
+        "datasheet_tflops": datasheet_tflops(datasheets, run),
+        "mfu": mfu,
+        "energy_joules_per_sample": descriptive.median(energies) if energies else None,
+        "energy_sources": " or ".join(sorted(sources)),
+        "peak_device_memory_bytes": result.peak_device_memory,
+        "peak_host_memory_bytes": result.peak_host_memory,
+        "marks": _marks(result, mfu),
+        "reason": _reason(result, known, peak is not None),
+    }
 
 
 def _marks(result: CaseResult, mfu: float | None) -> str:

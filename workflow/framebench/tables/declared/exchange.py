@@ -19,6 +19,7 @@ from ..columns import (
     Column,
     Row,
     interval,
+    interval_cells,
     shared,
     why_no_ratio_interval,
 )
@@ -35,7 +36,7 @@ if TYPE_CHECKING:  # numpy takes its time, and a plan only asks for names
 THROUGHPUT = replace(COLUMNS["throughput_median"], marked=False)
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for every training case whose devices exchange their gradients, where any all-reduce
     was measured as a collective of its own.
 
@@ -54,7 +55,7 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
             yield _row(result, found, losses.control_of(result, inputs.others))
 
 
-def _row(result: CaseResult, found: Collectives, control: CaseResult | None) -> list[Any]:
+def _row(result: CaseResult, found: Collectives, control: CaseResult | None) -> Row:
     run = (result.ok or result.runs)[0]
     measured = found.of(run)
     sizes = run.exchange.sizes if run.exchange else ()
@@ -62,26 +63,27 @@ def _row(result: CaseResult, found: Collectives, control: CaseResult | None) -> 
     wanted = _expected(measured, sizes)
     ratio = descriptive.median(alone) / descriptive.median(wanted) if alone and wanted else None
     used = [measured] if measured and wanted else []
-    lost, least, most = _lost(result, control)
-    return [
-        *result.cells,
-        result.throughput,
-        result.unit,
-        result.case.devices,
-        1000 * result.key.total_batch / result.throughput if result.throughput else None,
-        len(sizes) or None,
-        sum(sizes) or None,
-        max(sizes, default=None),
-        *_with_interval(wanted),
-        *_with_interval(alone),
-        ratio,
-        *(_ratio_interval(wanted, alone) or (None, None)),
-        lost,
-        least,
-        most,
-        marks_of(result, *used, *([control] if control and lost is not None else [])),
-        _reason(result, measured, sizes),
-    ]
+    lost, lost_ends = _lost(result, control)
+    return {
+        **result.row,
+        THROUGHPUT.name: result.throughput,
+        "unit": result.unit,
+        "devices": result.case.devices,
+        "step_time_ms": (
+            1000 * result.key.total_batch / result.throughput if result.throughput else None
+        ),
+        "gradient_messages": len(sizes) or None,
+        "gradient_bytes": sum(sizes) or None,
+        "largest_message_bytes": max(sizes, default=None),
+        **_with_interval("expected_exchange_ms", wanted),
+        **_with_interval("exchange_alone_ms", alone),
+        "alone_over_expected": ratio,
+        **interval_cells("alone_over_expected", _ratio_interval(wanted, alone)),
+        "lost_to_exchange_ms": lost,
+        **interval_cells("lost_to_exchange_ms", lost_ends),
+        "marks": marks_of(result, *used, *([control] if control and lost is not None else [])),
+        "reason": _reason(result, measured, sizes),
+    }
 
 
 def _expected(measured: CaseResult | None, sizes: Sequence[int]) -> list[float]:
@@ -92,13 +94,14 @@ def _expected(measured: CaseResult | None, sizes: Sequence[int]) -> list[float]:
     return known if len(known) == len(seconds) else []
 
 
-def _with_interval(values: Sequence[float]) -> list[float | None]:
+def _with_interval(name: str, values: Sequence[float]) -> dict[str, float | None]:
+    """Return the median of ``values`` in the column ``name``, and its interval."""
     from ...statistics import intervals  # numpy takes its time, and a plan makes no rows
 
     if not values:
-        return [None, None, None]
-    low, high = intervals.median_interval(values) or (None, None)
-    return [descriptive.median(values), low, high]
+        return {name: None, **interval_cells(name, None)}
+    ends = intervals.median_interval(values)
+    return {name: descriptive.median(values), **interval_cells(name, ends)}
 
 
 def _ratio_interval(base: Sequence[float], values: Sequence[float]) -> Interval | None:
@@ -109,21 +112,22 @@ def _ratio_interval(base: Sequence[float], values: Sequence[float]) -> Interval 
 
 def _lost(
     result: CaseResult, control: CaseResult | None
-) -> tuple[float | None, float | None, float | None]:
-    """Milliseconds of a step, and the ends of its interval: the extremes while both throughputs lie
-    in intervals that hold together as often as one of 95 % (see :mod:`..losses`)."""
+) -> tuple[float | None, tuple[float, float] | None]:
+    """Return the milliseconds of a step, and the ends of their interval: the extremes while both
+    throughputs lie in intervals that hold together as often as one of 95 % (see
+    :mod:`..losses`)."""
     from ...statistics import intervals  # as above
 
     if not (result.throughput and control and control.throughput):
-        return None, None, None
+        return None, None
     samples = 1000 * result.key.total_batch
     lost = samples / result.throughput - samples / control.throughput
     own = intervals.median_interval(result.values, losses.BOTH)
     other = intervals.median_interval(control.values, losses.BOTH)
     if own is None or other is None:
-        return lost, None, None
+        return lost, None
     (low, high), (least, most) = own, other
-    return lost, samples / high - samples / least, samples / low - samples / most
+    return lost, (samples / high - samples / least, samples / low - samples / most)
 
 
 def _reason(result: CaseResult, measured: CaseResult | None, sizes: Sequence[int]) -> str:

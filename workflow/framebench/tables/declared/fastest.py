@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from ...cases.conditions import KEYS
 from ...statistics.verdicts import CANNOT_TELL, FASTER, LEVEL, NO_DIFFERENCE
@@ -14,11 +13,13 @@ from ..columns import (
     COLUMNS,
     COUNT,
     NUMBER,
+    TEXT,
     THOUSANDTHS,
     WHOLE,
     Column,
     Row,
     interval,
+    interval_cells,
     shared,
     why_no_ratio_interval,
 )
@@ -31,8 +32,8 @@ from ..table import Fields, Inputs, Table
 DECIDED = (FASTER, NO_DIFFERENCE)
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
-    """A row for each setting.
+def rows(inputs: Inputs) -> Iterator[Row]:
+    """A row for each setting. Where a framework of the suite is not measured yet it names none.
 
     1. Of the cases of a framework at one setting the fastest counts.
     2. The fastest of these is compared with the next: median over median, of a metric of which
@@ -45,13 +46,13 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
     found = contests.of(inputs)
     count = sum(contest.pair is not None for contest in found)
     compared = ((_figures(contest, count), _sides(contest)) for contest in found)
-    for contest, (*row, verdict) in zip(found, with_verdicts(compared), strict=True):
-        first, second = _first_two(contest)
-        yield [*row, verdict, _reason(contest, row, verdict), marks_of(first, second)]
+    for row in with_verdicts(compared):
+        yield row if row["reason"] else {**row, "reason": _undecided(row)}
 
 
 def _first_two(contest: Contest) -> tuple[CaseResult | None, CaseResult | None]:
-    first, second = (*contest.entrants[:2], None, None)[:2]
+    entrants = () if contest.missing else contest.entrants[:2]
+    first, second = (*entrants, None, None)[:2]
     return first, second
 
 
@@ -64,41 +65,44 @@ def _sides(contest: Contest) -> Sides | None:
     return Sides(first.values, second.values, contest.figures[0])
 
 
-def _figures(contest: Contest, count: int) -> list[Any]:
-    """All of a row before its verdict. ``count``: of the settings where two are compared."""
+def _figures(contest: Contest, count: int) -> Row:
+    """Return a row without its verdict. ``count``: of the settings where two are compared."""
     from ...statistics import descriptive, intervals  # numpy takes its time
 
     first, second = _first_two(contest)
     key = first.key if first else contest.setting
     cells, own = key.row, dict.fromkeys(OWN) | (second.key.row if second else {})
-    lead = low = high = needed = None
+    lead = ends = needed = None
     if both := _sides(contest):
         lead = descriptive.median(both.values) / descriptive.median(both.base)
-        low, high = intervals.ratio_interval(both.base, both.values) or (None, None)
+        ends = intervals.ratio_interval(both.base, both.values)
         needed = intervals.repeats_for_comparison(1 - LEVEL / (count * both.choices))
-    return [
-        *(cells[name] for name in SETTING),
-        contest.machine,
-        measured.parameters_text(key.case),
-        key.metric,
-        *(cells[name] for name in OWN),
-        first and first.throughput,
-        contest.setting.unit,
-        len(first.values) if first else 0,
-        *(own[name] if own[name] is not None else _MISSING[name] for name in OWN),
-        second and second.throughput,
-        len(second.values) if second else 0,
-        lead,
-        low,
-        high,
-        needed,
-        len(contest.entrants),
-        contest.tried,
-    ]
+    return {
+        **cells,
+        ON_MACHINE.name: contest.machine,
+        measured.PARAMETERS.name: measured.parameters_text(key.case),
+        measured.METRIC.name: key.metric,
+        measured.MEDIAN.name: first and first.throughput,
+        "unit": contest.setting.unit,
+        "repeats": len(first.values) if first else 0,
+        **{f"next_{name}": own[name] if own[name] is not None else _MISSING[name] for name in OWN},
+        "next_median": second and second.throughput,
+        "next_repeats": len(second.values) if second else 0,
+        "lead": lead,
+        **interval_cells("lead", ends),
+        "repeats_to_show": needed,
+        "compared": len(contest.entrants),
+        "tried": contest.tried,
+        "missing": ", ".join(contest.missing),
+        "reason": _incomparable(contest),
+        "marks": marks_of(first, second),
+    }
 
 
-def _reason(contest: Contest, row: Sequence[Any], verdict: str) -> str:
-    """Why nothing is shown."""
+def _incomparable(contest: Contest) -> str:
+    """Say why nothing is compared; "" where two frameworks are."""
+    if contest.missing:
+        return f"not measured yet: {', '.join(contest.missing)}"
     ends = _ends(contest)
     if not contest.entrants:
         return f"no figure: {ends}"
@@ -106,13 +110,15 @@ def _reason(contest: Contest, row: Sequence[Any], verdict: str) -> str:
         return "it needs no framework"
     if len(contest.entrants) == 1:
         return "no other framework has a figure" + (f": {ends}" if ends else "")
-    cells = dict(zip(NAMES, row, strict=False))
-    if cells["lead"] is None:
-        return "a ratio needs figures above 0"
-    if verdict not in DECIDED and too_few(cells):
-        return f"too few repeats: {cells['repeats_to_show']} could show it"
-    if verdict == CANNOT_TELL:
-        return possible((cells["lead_ci_low"], cells["lead_ci_high"]))
+    return "" if contest.pair else "a ratio needs figures above 0"
+
+
+def _undecided(row: Row) -> str:
+    """Say why a lead is not shown; "" where its verdict says all."""
+    if row["verdict"] not in DECIDED and too_few(row):
+        return f"too few repeats: {row['repeats_to_show']} could show it"
+    if row["verdict"] == CANNOT_TELL:
+        return possible((row["lead_ci_low"], row["lead_ci_high"]))
     return ""
 
 
@@ -194,6 +200,10 @@ FASTEST = Table(
         ),
         Column("compared", WHOLE, "frameworks that have a figure", title="frameworks"),
         Column("tried", WHOLE, "frameworks that were tried"),
+        Column(
+            "missing", TEXT, "frameworks of the suite that are not measured yet, so that none is "
+            "the fastest", title="not measured yet",
+        ),
         VERDICT,
         *shared("reason", "marks"),
     ),
@@ -206,5 +216,4 @@ FASTEST = Table(
     axes=("model", "mode", "precision", "devices"),
     behind=_behind,
 )  # fmt: skip
-NAMES = FASTEST.names
 TABLES = (FASTEST,)

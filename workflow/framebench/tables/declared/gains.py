@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from ...cases.names import topology
 from ...config import precisions
@@ -19,12 +18,11 @@ from .speedups import COMPILERS, PRECISIONS
 _SAME_BATCH = {WEAK.name: "same batch per device", STRONG.name: "same total batch"}
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for each change that has a ratio in its table, baselines aside."""
     for table in (PRECISIONS, COMPILERS, WEAK, STRONG):
         changes: dict[str, list[Row]] = defaultdict(list)
-        for cells in table.rows(inputs):
-            row = dict(zip(table.names, cells, strict=True))
+        for row in table.rows(inputs):
             if row["speedup"] is not None and row.get("devices") != 1:
                 changes[_change(table, row)].append(row)
         for change, some in changes.items():
@@ -40,24 +38,24 @@ def _change(table: Table, row: Row) -> str:
     return f"{size} over 1n1g, {_SAME_BATCH[table.name]}"
 
 
-def _row(table: Table, change: str, rows: Sequence[Row]) -> list[Any]:
+def _row(table: Table, change: str, rows: Sequence[Row]) -> Row:
     ordered = sorted(rows, key=lambda row: (row["speedup"], row["framework"], row["model"]))
     least, most = ordered[0], ordered[-1]
     verdicts = [row["verdict"] for row in rows]
-    return [
-        change,
-        most["speedup"],
-        _case(most, rows),
-        least["speedup"],
-        _case(least, rows),
-        len(rows),
-        len({row["framework"] for row in rows}),
-        verdicts.count(FASTER),
-        verdicts.count(SLOWER),
-        rows[0].get("devices"),
-        table.name,
-        " ".join(sorted({*most["marks"].split(), *least["marks"].split()})),
-    ]
+    return {
+        "change": change,
+        "most": most["speedup"],
+        "most_of": _case(most, rows),
+        "least": least["speedup"],
+        "least_of": _case(least, rows),
+        "ratios": len(rows),
+        "ratio_frameworks": len({row["framework"] for row in rows}),
+        "faster": verdicts.count(FASTER),
+        "slower": verdicts.count(SLOWER),
+        "perfect": rows[0].get("devices"),
+        "of_table": table.name,
+        "marks": " ".join(sorted({*most["marks"].split(), *least["marks"].split()})),
+    }
 
 
 def _case(row: Row, rows: Sequence[Row]) -> str:

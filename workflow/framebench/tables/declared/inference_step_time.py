@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, starmap
-from typing import Any
 
 from ...statistics import descriptive
 from ..columns import (
@@ -16,6 +15,7 @@ from ..columns import (
     Column,
     Row,
     interval,
+    interval_cells,
     shared,
     why_no_interval,
 )
@@ -34,34 +34,37 @@ PERCENTILES = {
 _USUAL = 0.99
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """Mean and percentiles over the steps of all ok repeats of an inference case."""
-    return map(_row, (one for one in inputs.cases.values() if one.case.mode == "inference"))
+    return map(row, (one for one in inputs.cases.values() if one.case.mode == "inference"))
 
 
-def _row(result: CaseResult) -> list[Any]:
+def row(result: CaseResult) -> Row:
+    """Return the row of one inference case."""
     waited = [run for run in result.ok if run.waited_seconds]
     repeats = [[1000 * s for s in run.waited_seconds] for run in waited]
-    mean, *_ = _over_repeats([descriptive.mean(steps) for steps in repeats])
-    percentiles = {
-        name: _over_repeats([descriptive.percentile(steps, part) for steps in repeats])
-        for name, part in PERCENTILES.items()
+    percentiles: dict[str, float | None] = {}
+    for name, part in PERCENTILES.items():
+        figures = [descriptive.percentile(steps, part) for steps in repeats]
+        median, ends = _over_repeats(figures)
+        percentiles |= {name: median, **interval_cells(name, ends)}
+    missing = [name for name in PERCENTILES if percentiles[name] is None]
+    return {
+        **result.row,
+        "status": result.status,
+        "samples": sum(map(len, repeats)),
+        "mean_ms": _over_repeats([descriptive.mean(steps) for steps in repeats])[0],
+        **percentiles,
+        "waited_in": ", ".join(sorted({run.waited_in or "not recorded" for run in waited})),
+        "note": _note(result, repeats, missing),
+        "marks": marks_of(result),
     }
-    missing = [name for name, (figure, *_) in percentiles.items() if figure is None]
-    return [
-        *result.cells,
-        result.status,
-        sum(map(len, repeats)),
-        mean,
-        *chain.from_iterable(percentiles.values()),
-        ", ".join(sorted({run.waited_in or "not recorded" for run in waited})),
-        _note(result, repeats, missing),
-        marks_of(result),
-    ]
 
 
-def _over_repeats(figures: Sequence[float | None]) -> tuple[float | None, ...]:
-    """The median of a figure of each repeat, and both ends of its interval.
+def _over_repeats(
+    figures: Sequence[float | None],
+) -> tuple[float | None, tuple[float, float] | None]:
+    """Return the median of a figure of each repeat, and both ends of its interval.
 
     Steps of one repeat resemble each other more than those of others do: pooled they would count
     as more than they are. Repeats are independent, so each has a figure of its own, and these alone
@@ -71,8 +74,8 @@ def _over_repeats(figures: Sequence[float | None]) -> tuple[float | None, ...]:
 
     known = [figure for figure in figures if figure is not None]
     if not known or len(known) < len(figures):
-        return None, None, None
-    return descriptive.median(known), *(intervals.median_interval(known) or (None, None))
+        return None, None
+    return descriptive.median(known), intervals.median_interval(known)
 
 
 def _note(result: CaseResult, repeats: Sequence[Sequence[float]], missing: Sequence[str]) -> str:

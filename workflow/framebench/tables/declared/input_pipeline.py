@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from ...records.fields.fed import Fed
 from ...statistics import descriptive
-from ..columns import COUNT, NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, Column, shared
+from ..columns import COUNT, NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, Column, Row, shared
 from ..results import CaseResult
 from ..table import Inputs, Table
 
@@ -16,32 +15,32 @@ CLEAR = 0.05
 LOADER, COMPUTE, BOTH = "loader", "compute", "both"
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for each case whose steps were given batches: medians over its good repeats."""
     for result in inputs.cases.values():
         if any(run.fed for run in result.ok):
             yield _row(result)
 
 
-def _row(result: CaseResult) -> list[Any]:
+def _row(result: CaseResult) -> Row:
     runs = [run for run in result.ok if run.fed]
     found = [run.fed for run in runs if run.fed]
     total = descriptive.median([run.throughput for run in runs if run.throughput])
     compute = descriptive.median([one.compute for one in found])
     loaders = [one.loader for one in found if one.loader is not None]
     loader = descriptive.median(loaders) if loaders else None
-    return [
-        *result.cells,
-        total,
-        compute,
-        loader,
-        result.key.unit,
-        limit(compute, loader),
-        1e3 * descriptive.median([one.wait for one in found]),
-        1e3 * descriptive.median([one.copy for one in found]),
-        total / compute,
-        _skipped(found),
-    ]
+    return {
+        **result.row,
+        "total_throughput": total,
+        "compute_throughput": compute,
+        "loader_throughput": loader,
+        "unit": result.key.unit,
+        "limited_by": limit(compute, loader),
+        "wait_ms": 1e3 * descriptive.median([one.wait for one in found]),
+        "copy_ms": 1e3 * descriptive.median([one.copy for one in found]),
+        "of_compute": total / compute,
+        "skipped_images": _skipped(found),
+    }
 
 
 def _skipped(found: list[Fed]) -> int | None:

@@ -6,46 +6,53 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...records.searches import SUBJECT
-from ..columns import COUNT, NUMBER, WHOLE, Column, shared
+from ..columns import COUNT, NUMBER, WHOLE, Column, Row, shared
 from ..table import Drawing, Inputs, Table
 
 
-def searched(inputs: Inputs) -> Iterator[list[Any]]:
+def searched(inputs: Inputs) -> Iterator[Row]:
     """A row for each search, with the memory at the batch that it gave: of the device that held
     most, and of all processes on the host together."""
     for result in inputs.searches:
         attempts = result.attempts
         last = next(one for one in attempts if one["batch_per_device"] == result.batch)
-        yield [
-            *result.cells,
-            result.largest,
-            result.status,
-            result.reason,
-            len(attempts),
-            *_memory(last),
-            result.parameters["multiple_of"],
-            result.parameters["at_most"],
-        ]
+        yield {
+            **result.row,
+            "largest_batch": result.largest,
+            "status": result.status,
+            "reason": result.reason,
+            "attempts": len(attempts),
+            **_memory(last),
+            "multiple_of": result.parameters["multiple_of"],
+            "at_most": result.parameters["at_most"],
+        }
 
 
-def tried(inputs: Inputs) -> Iterator[list[Any]]:
+def tried(inputs: Inputs) -> Iterator[Row]:
     """A row for each batch that a search tried, in the order of the tries."""
     for result in inputs.searches:
         for number, one in enumerate(result.attempts, 1):
-            yield [
-                *result.cells,
-                number,
-                one["batch_per_device"],
-                one["status"],
-                *_memory(one),
-                one["seconds"],
-                one["reason"],
-            ]
+            yield {
+                **result.row,
+                "attempt": number,
+                "batch_per_device": one["batch_per_device"],
+                "status": one["status"],
+                **_memory(one),
+                "seconds": one["seconds"],
+                "reason": one["reason"],
+            }
 
 
-def _memory(attempt: Mapping[str, Any]) -> list[float | None]:
-    keys = ("peak_device_memory_bytes", "peak_host_memory_bytes", "memory_limit_bytes")
-    return [attempt[key] and attempt[key] / 2**30 for key in keys]
+def _memory(attempt: Mapping[str, Any]) -> dict[str, float | None]:
+    def gibibytes(key: str) -> float | None:
+        value: float | None = attempt[key]
+        return value and value / 2**30
+
+    return {
+        "device_memory_gib": gibibytes("peak_device_memory_bytes"),
+        "host_memory_gib": gibibytes("peak_host_memory_bytes"),
+        "memory_limit_gib": gibibytes("memory_limit_bytes"),
+    }
 
 
 # Of a CPU there is no device's memory.

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...config.parallelism import TENSOR, size_of
-from ..columns import COUNT, GIBIBYTES, NUMBER, RESULT_COLUMNS, THREE_DIGITS, Column, shared
+from ..columns import COUNT, GIBIBYTES, NUMBER, RESULT_COLUMNS, THREE_DIGITS, Column, Row, shared
 from ..results import CaseResult
 from ..table import Inputs, Table
 from .efficiency import ACHIEVED, tflops, tflops_per_device
@@ -81,7 +81,7 @@ def _padded(hyper: Facts, tensor: int) -> int:
     return int(math.ceil(hyper["vocabulary"] / multiple) * multiple)
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for every case that trains a causal language model.
 
     1. global_batch: samples of a step on all devices together; what a device computes in a
@@ -95,32 +95,37 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
             yield _row(result, facts, inputs.models)
 
 
-def _row(result: CaseResult, facts: Facts, models: Mapping[str, Facts]) -> list[Any]:
+def _row(result: CaseResult, facts: Facts, models: Mapping[str, Facts]) -> Row:
     case, length = result.case, result.conditions.sequence_length
     batch, throughput = result.key.total_batch, result.throughput
     tensor = size_of(TENSOR, result.conditions.parallelism, case.devices)
-    counted: list[float | None] = [None, None, None]
+    counted: dict[str, float | None] = dict.fromkeys(("megatron", "deepspeed", "torchtitan"))
     if length is not None:
-        counted = [
-            megatron(facts, length, tensor),
-            deepspeed(facts, length, tensor),
-            torchtitan(facts, length),
-        ]
-    return [
-        *result.cells,
-        batch,
-        batch / throughput if throughput else None,
-        throughput,
-        result.unit,
-        tokens_per_second(result),
-        *(_per_device(result, operations) for operations in counted),
-        tflops_per_device(result, models),
-        result.peak_device_memory,
-        result.peak_reserved_memory,
-        result.peak_host_memory,
-        " ".join(sorted(result.marks)),
-        f"{result.status}: {result.reason}" if throughput is None else "",
-    ]
+        counted = {
+            "megatron": megatron(facts, length, tensor),
+            "deepspeed": deepspeed(facts, length, tensor),
+            "torchtitan": torchtitan(facts, length),
+        }
+    by_tool = {_column_of(tool): _per_device(result, counted[tool]) for tool in counted}
+    return {
+        **result.row,
+        "global_batch": batch,
+        "step_seconds": batch / throughput if throughput else None,
+        "throughput_median": throughput,
+        "unit": result.unit,
+        TOKENS.name: tokens_per_second(result),
+        **by_tool,
+        ACHIEVED.name: tflops_per_device(result, models),
+        "peak_device_memory_bytes": result.peak_device_memory,
+        "peak_reserved_memory_bytes": result.peak_reserved_memory,
+        "peak_host_memory_bytes": result.peak_host_memory,
+        "marks": " ".join(sorted(result.marks)),
+        "reason": f"{result.status}: {result.reason}" if throughput is None else "",
+    }
+
+
+def _column_of(tool: str) -> str:
+    return f"{tool}_tflops_per_device"
 
 
 def _per_device(result: CaseResult, operations: float | None) -> float | None:
@@ -130,8 +135,9 @@ def _per_device(result: CaseResult, operations: float | None) -> float | None:
 
 
 def _by(tool: str, title: str, **shown: Any) -> Column:
-    name = f"{tool}_tflops_per_device"
-    return tflops(name, f"the same, operations counted as {title} does", f"by {title}", **shown)
+    return tflops(
+        _column_of(tool), f"the same, operations counted as {title} does", f"by {title}", **shown
+    )
 
 
 MEGATRON = Table(

@@ -17,7 +17,9 @@ from ..columns import (
     WHOLE,
     Column,
     Form,
+    Row,
     interval,
+    interval_cells,
     shared,
 )
 from ..measured import MEDIAN
@@ -25,51 +27,54 @@ from ..nodes.judging import Judged
 from ..table import Inputs, Table
 
 
-def of_nodes(inputs: Inputs) -> Iterator[list[Any]]:
+def of_nodes(inputs: Inputs) -> Iterator[Row]:
     """A row for each node, what an administrator has to look at first."""
     for node in inputs.nodes:
         undecided = sum(one.verdict == CANNOT_TELL for one in node.judged)
         same = sum(one.verdict == node.verdict for one in node.judged)
-        yield [
-            node.name,
-            node.hardware,
-            node.verdict,
-            *_cells(node.telling),
-            same,
-            undecided,
-            len(node.judged),
-            node.reason,
-            node.telling.figure.marks if node.telling else "",
-        ]
+        yield {
+            "node": node.name,
+            "hardware": node.hardware,
+            _VERDICT.name: node.verdict,
+            **_cells(node.telling),
+            "telling_figures": same,
+            "undecided": undecided,
+            "figures": len(node.judged),
+            "reason": node.reason,
+            "marks": node.telling.figure.marks if node.telling else "",
+        }
 
 
-def of_figures(inputs: Inputs) -> Iterator[list[Any]]:
+def of_figures(inputs: Inputs) -> Iterator[Row]:
     """A row for each figure of each node and each side that it is held against."""
     for node in inputs.nodes:
         for one in node.judged:
-            yield [
-                node.name,
-                node.hardware,
-                one.verdict,
-                *_cells(one),
-                one.reason,
-                one.figure.marks,
-            ]
+            yield {
+                "node": node.name,
+                "hardware": node.hardware,
+                _VERDICT.name: one.verdict,
+                **_cells(one),
+                "reason": one.reason,
+                "marks": one.figure.marks,
+            }
 
 
-def _cells(one: Judged | None) -> list[Any]:
-    """Those of _FIGURE."""
-    if one is None:
-        return ["", "", "", None, None, "", None, None, None, None, None, 0]
-    low, high = one.interval or (None, None)
-    figure = one.figure
-    return [
-        *(figure.name, one.rule, one.side),
-        *(figure.middle, one.reference, figure.unit),
-        *(one.ratio, low, high),
-        *(one.limit, one.p_adjusted),
-        len(figure.values),
-    ]
+def _cells(one: Judged | None) -> dict[str, Any]:
+    """Return the values of the columns of _FIGURE."""
+    figure = one.figure if one else None
+    return {
+        "figure": figure.name if figure else "",
+        "rule": one.rule if one else "",
+        "against": one.side if one else "",
+        MEDIAN.name: figure and figure.middle,
+        "reference": one and one.reference,
+        "unit": figure.unit if figure else "",
+        "of_reference": one and one.ratio,
+        **interval_cells("of_reference", one and one.interval),
+        "worse_by": one and one.limit,
+        "p_worse": one and one.p_adjusted,
+        "repeats": len(figure.values) if figure else 0,
+    }
 
 
 _FOUR_DIGITS = Form(spec=".4g")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..columns import COLUMNS, CONTRADICTED, PRINTED, TEXT, Column, Row, shared
+from ..columns import COLUMNS, CONTRADICTED, HEADINGS, PRINTED, TEXT, Column, Row, shared
 from ..nvidia import layouts, measured_rows, printed_rows
 from ..nvidia.printed_rows import Values
 from ..table import Inputs, Table
@@ -20,17 +20,17 @@ _LATENCIES = {"mean": "average", "p50": "50 %", "p90": "90 %", "p95": "95 %", "p
 
 def _rows(
     layout: str, measured: Callable[[Inputs], Iterator[Values]], names: tuple[str, ...]
-) -> Callable[[Inputs], Iterator[list[Any]]]:
+) -> Callable[[Inputs], Iterator[Row]]:
     """Ours, and behind them those that are printed of the same models; all that are printed where
     nothing was measured."""
 
-    def rows(inputs: Inputs) -> Iterator[list[Any]]:
+    def rows(inputs: Inputs) -> Iterator[Row]:
         ours = list(measured(inputs))
         models = {measured_rows.PRINTED_AS.get(row["model"], row["model"]) for row in ours}
         every = not (inputs.cases or inputs.others)
         printed = printed_rows.rows(layout, inputs.printed)
         for row in [*ours, *(row for row in printed if every or row["model"] in models)]:
-            yield [int(row[name]) if name in _NUMBERS else row.get(name, "") for name in names]
+            yield {n: int(row[n]) if n in _NUMBERS else row.get(n, "") for n in names}
 
     return rows
 
@@ -53,7 +53,7 @@ def _figure(name: str, explanation: str, title: str, unit: str = "") -> Column:
 _OF = (
     *shared("source", "framework", "framework_version", "model"),
     _text("printed_in", "the table that it is printed in; nothing where we measured", "printed in"),
-    _text("line", "its row there"),
+    _text("line", "its row there; of our scores over seeds a number that both precisions share"),
     _text(
         "details",
         "machine and what else is said; of our own runs their conditions",
@@ -73,6 +73,7 @@ _LAST = (
         "columns of this row about which lint has a finding; they are marked",
         hidden=True,
     ),
+    _text(HEADINGS, "headings of its figures, as printed: COLUMN=HEADING; ..", hidden=True),
     *shared("marks", "reason"),
 )
 
@@ -176,7 +177,7 @@ ACCURACY = _table(
     (
         _FULL,
         *_both("batch", "batch of each device"),
-        _text("printed_accumulation", "micro-steps of an update, as printed", "accumulation"),
+        *_both("accumulation", "micro-steps of an update"),
         _SCORE,
         _EPOCHS,
         _text("system", "of pre-training on many machines: which", "DGX system"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from ...cases.conditions import KEYS
 from ...cases.names import topology
@@ -22,16 +21,16 @@ USUAL, COMPILED = "usual", "compiled"
 TRAINING = ("train", curves.KIND)
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for every case that a framework has. The best is that of the setting, with cases that
-    are compiled and others apart."""
+    are compiled and others apart; none while a framework of the suite is not measured there."""
     for contest in contests.of(inputs):
         ways: dict[str, list[CaseResult]] = defaultdict(list)
         for result in contest.results:
             case = result.case
             ways[way_of(case.framework, case.mode, case.compiler)].append(result)
         for way in sorted(ways, reverse=True):
-            best = contests.best(ways[way])
+            best = None if contest.missing else contests.best(ways[way])
             yield from (_row(result, contest.machine, way, best) for result in ways[way])
 
 
@@ -47,24 +46,24 @@ def way_of(framework: str, mode: str, compiler: str) -> str:
     return USUAL if compiler in ("", UNCOMPILED, usual) else COMPILED
 
 
-def _row(result: CaseResult, machine: str, way: str, best: CaseResult | None) -> list[Any]:
+def _row(result: CaseResult, machine: str, way: str, best: CaseResult | None) -> Row:
     part = None
     if best and best.throughput and result.throughput is not None:
         part = result.throughput / best.throughput
         part = part if result.better == "higher" else 1 / part
-    return [
-        *result.key.cells,
-        machine,
-        measured.parameters_text(result.case),
-        result.key.metric,
-        way,
-        result.throughput,
-        result.unit,
-        part,
-        result.status,
-        result.reason,
-        marks_of(result),
-    ]
+    return {
+        **result.key.row,
+        ON_MACHINE.name: machine,
+        measured.PARAMETERS.name: measured.parameters_text(result.case),
+        measured.METRIC.name: result.key.metric,
+        "way": way,
+        measured.MEDIAN.name: result.throughput,
+        "unit": result.unit,
+        "part_of_best": part,
+        "status": result.status,
+        "reason": result.reason,
+        "marks": marks_of(result),
+    }
 
 
 def crosstabs(rows: Sequence[Row]) -> list[Crosstab]:
@@ -94,7 +93,6 @@ def _crosstab(title: str, rows: Sequence[Row], down: str) -> Crosstab:
     settings: dict[str, Row] = {}
     for row in rows:
         settings.setdefault(name(row), row)
-    columns = list(settings)
     cells: dict[tuple[str, str], Row] = {}
     for row in rows:
         place = (row[down], name(row))
@@ -103,15 +101,13 @@ def _crosstab(title: str, rows: Sequence[Row], down: str) -> Crosstab:
     compares = down == "framework"
     return Crosstab(
         title,
-        columns,
-        [
-            (
-                heading or measured.NO_FRAMEWORK,
-                [_cell(cells.get((heading, column)), compares) for column in columns],
-            )
+        settings,
+        {
+            heading or measured.NO_FRAMEWORK: {
+                setting: _cell(cells.get((heading, setting)), compares) for setting in settings
+            }
             for heading in sorted({row[down] for row in rows})
-        ],
-        list(settings.values()),
+        },
         down,
     )
 

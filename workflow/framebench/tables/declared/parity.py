@@ -26,40 +26,39 @@ from ..table import Inputs, Overview, Table
 SHOWN = ("outputs", "loss", "gradients", "losses", "dropout", "multiply-adds")
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for each quantity of each certificate, the last of each comparison; one without error
     where nothing was compared."""
     for certificate in latest(inputs.certificates):
         yield from _rows(certificate)
 
 
-def _rows(certificate: Certificate) -> Iterator[list[Any]]:
-    subject = [
-        certificate.framework,
-        certificate.model,
-        certificate.mode,
-        certificate.precision,
-        certificate.compiler,
-        certificate.devices,
-    ]
-    end = [
-        certificate.framework_version,
-        certificate.accelerator,
-        certificate.sequence_length,
-        certificate.accumulation,
-        certificate.parallelism,
-        certificate.arm,
-        certificate.variables_text,
-        certificate.scale,
-        certificate.status,
-        certificate.reason,
-    ]
+def _rows(certificate: Certificate) -> Iterator[Row]:
+    subject = {
+        "framework": certificate.framework,
+        "model": certificate.model,
+        "mode": certificate.mode,
+        "precision": certificate.precision,
+        "compiler": certificate.compiler,
+        "devices": certificate.devices,
+        "framework_version": certificate.framework_version,
+        "accelerator": certificate.accelerator,
+        "sequence_length": certificate.sequence_length,
+        "accumulation": certificate.accumulation,
+        "parallelism": certificate.parallelism,
+        "arm": certificate.arm,
+        _VARIABLES.name: certificate.variables_text,
+        _SCALE.name: certificate.scale,
+        "status": certificate.status,
+        "reason": certificate.reason,
+    }
     if not certificate.errors:
-        passed = certificate.passed
-        yield [*subject, "", None, None, passed, "", *end]
+        nothing = {"quantity": "", "error": None, "bound": None, "where": ""}
+        yield {**subject, **nothing, "passed": certificate.passed}
     for quantity, error, where in certificate.errors:
         limit = bound(certificate.precision, quantity)
-        yield [*subject, quantity, error, limit, error <= limit, where, *end]
+        compared = {"quantity": quantity, "error": error, "bound": limit, "where": where}
+        yield {**subject, **compared, "passed": error <= limit}
 
 
 _SUBJECT = shared("framework", "framework_version", "model", "mode", "precision", "compiler")
@@ -77,21 +76,26 @@ _CONDITIONS = (
 _DEVICES = replace(COLUMNS["devices"], hidden=False)
 
 
-def overview(rows: Sequence[Row]) -> Iterator[list[Any]]:
+def overview(rows: Sequence[Row]) -> Iterator[Row]:
     """A row for each certificate: the errors that are SHOWN, the verdict and the reason for it.
     What was compared in several runs (with and without dropout) is one row."""
+    names = [column.name for column in (*_SUBJECT, *_CONDITIONS, _DEVICES)]
     parts: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        key = tuple(row[column.name] for column in (*_SUBJECT, *_CONDITIONS, _DEVICES))
-        parts.setdefault(key, []).append(row)
-    for key, part in parts.items():
+        parts.setdefault(tuple(row[name] for name in names), []).append(row)
+    for part in parts.values():
         errors = {row["quantity"]: row["error"] for row in part}
         failed = [row for row in part if row["passed"] is False]
         verdict = "failed" if failed else "passed"
         if all(row["passed"] is None for row in part):
             verdict, failed = "unsupported", part
         reason = "; ".join(map(_why, failed))
-        yield [*key, *(errors.get(name) for name in SHOWN), verdict, reason]
+        yield {
+            **{name: part[0][name] for name in names},
+            **{name: errors.get(name) for name in SHOWN},
+            "verdict": verdict,
+            "reason": reason,
+        }
 
 
 def _why(row: Row) -> str:

@@ -4,9 +4,8 @@ the rest."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, THREE_DIGITS, Column, shared
+from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, THREE_DIGITS, Column, Row, shared
 from ..expectation.alone import Alone, Operations
 from ..results import CaseResult, marks_of
 from ..table import Drawing, Inputs, Table
@@ -21,7 +20,7 @@ _TOO_MUCH = 1.001
 _NAMED = 12
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for every case of steps of which any product or convolution was measured, or could be.
 
     1. covered: the operations that were measured (see :mod:`..expectation.alone`) over the model
@@ -40,23 +39,23 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
                 yield _row(result, alone, alone.operations / (per_sample * samples))
 
 
-def _row(result: CaseResult, alone: Alone, covered: float) -> list[Any]:
+def _row(result: CaseResult, alone: Alone, covered: float) -> Row:
     step = 1000 * result.key.total_batch / result.throughput if result.throughput else None
     taken = None
     if step is not None and LEAST_COVERED <= covered <= _TOO_MUCH:
         taken = 1000 * alone.seconds
-    return [
-        *result.cells,
-        result.throughput,
-        result.unit,
-        step,
-        covered,
-        taken,
-        taken / step if taken is not None and step else None,
-        step - taken if taken is not None and step else None,
-        marks_of(result, *(alone.results if taken is not None else [])),
-        _reason(result, alone, covered),
-    ]
+    return {
+        **result.row,
+        THROUGHPUT.name: result.throughput,
+        "unit": result.unit,
+        "step_time_ms": step,
+        "covered": covered,
+        "products_alone_ms": taken,
+        "products_share": taken / step if taken is not None and step else None,
+        "rest_ms": step - taken if taken is not None and step else None,
+        "marks": marks_of(result, *(alone.results if taken is not None else [])),
+        "reason": _reason(result, alone, covered),
+    }
 
 
 def _reason(result: CaseResult, alone: Alone, covered: float) -> str:

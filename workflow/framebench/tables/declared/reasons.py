@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 from ...config.statuses import FOR_PEOPLE
 from ...records.run import Run
-from ..columns import TEXT, WHOLE, Column, shared
+from ..columns import TEXT, WHOLE, Column, Row, shared
 from ..measured import runs_in
 from ..table import Inputs, Table
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for each status and reason, those of most runs first."""
     grouped: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for key, result in chain(inputs.cases.items(), inputs.others.items()):
@@ -26,7 +25,13 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
     ):
         runs = grouped[status, reason]
         frameworks = sorted({runs_in(run.case) for run in runs})
-        yield [status, len(runs), len({run.key for run in runs}), ", ".join(frameworks), reason]
+        yield {
+            "status": status,
+            "failed_runs": len(runs),
+            "failed_cases": len({run.key for run in runs}),
+            "failed_in": ", ".join(frameworks),
+            "reason": reason,
+        }
 
 
 FAILURES = Table(

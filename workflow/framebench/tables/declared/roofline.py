@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from ..columns import (
     COLUMNS,
@@ -21,6 +20,7 @@ from ..columns import (
     THREE_DIGITS,
     Column,
     Form,
+    Row,
     shared,
 )
 from ..expectation import roofs, traffic
@@ -42,7 +42,7 @@ _MEASURE = {
 }
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for every case of steps, where the bandwidth of any memory was measured.
 
     1. intensity: model FLOPs of a step on a device / bytes that it has to move at least.
@@ -55,7 +55,7 @@ def rows(inputs: Inputs) -> Iterator[list[Any]]:
             yield _row(result, inputs, found)
 
 
-def _row(result: CaseResult, inputs: Inputs, found: Roofs) -> list[Any]:
+def _row(result: CaseResult, inputs: Inputs, found: Roofs) -> Row:
     run = (result.ok or result.runs)[0]  # all are of one model, precision and kind of device
     moved = traffic.of_step(run, inputs.models)
     operations = operations_per_sample(run, inputs.models)
@@ -71,24 +71,24 @@ def _row(result: CaseResult, inputs: Inputs, found: Roofs) -> list[Any]:
         bound = min(compute.value, under_memory)
         limit = COMPUTE if compute.value <= under_memory else MEMORY
     reached = attained / bound if attained is not None and bound else None
-    return [
-        *result.cells,
-        result.throughput,
-        result.unit,
-        moved.moved,
-        intensity,
-        attained,
-        compute and compute.value,
-        compute.by if compute else "",
-        memory and memory.value,
-        memory.by if memory else "",
-        1000 * compute.value / memory.value if compute and memory else None,
-        bound,
-        limit,
-        reached,
-        _marks(result, attained, reached, limit, moved, compute, memory),
-        _reason(result, operations, moved, compute, memory),
-    ]
+    return {
+        **result.row,
+        _THROUGHPUT.name: result.throughput,
+        "unit": result.unit,
+        "bytes_moved": moved.moved,
+        "intensity": intensity,
+        "tflops_per_device": attained,
+        "compute_roof_tflops": compute and compute.value,
+        "compute_roof_by": compute.by if compute else "",
+        "memory_roof_gbytes_per_second": memory and memory.value,
+        "memory_roof_by": memory.by if memory else "",
+        "ridge": 1000 * compute.value / memory.value if compute and memory else None,
+        "bound_tflops": bound,
+        "lower_roof": limit,
+        "reached": reached,
+        "marks": _marks(result, attained, reached, limit, moved, compute, memory),
+        "reason": _reason(result, operations, moved, compute, memory),
+    }
 
 
 def _marks(

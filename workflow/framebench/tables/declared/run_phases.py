@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from ...records.fields.phases import Phases
 from ...records.run import Run
 from ...statistics import descriptive
-from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, WHOLE, Column, shared
+from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, WHOLE, Column, Row, shared
 from ..measured import runs_in
 from ..results import CaseResult
 from ..table import Drawing, Inputs, Table
@@ -29,25 +28,36 @@ WORDS = {
 }
 #: The row of all runs together.
 ALL = "all"
-_WINDOW = Phases._fields.index("window")
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for each case with a good repeat of ours: the medians over those whose records tell."""
     ours = (one for one in inputs.cases.values() if any(run.record for run in one.ok))
     return map(_row, ours)
 
 
-def _row(result: CaseResult) -> list[Any]:
+def _row(result: CaseResult) -> Row:
     some = [run.phases for run in result.ok if run.phases]
-    seconds = [descriptive.median(values) for values in zip(*some, strict=True)]
-    if not seconds:
-        return [*result.cells, *[None] * (len(WORDS) + 2), "these records do not tell it"]
-    whole = sum(seconds)
-    return [*result.cells, whole, *seconds, seconds[_WINDOW] / whole, ""]
+    seconds = {
+        name: descriptive.median([getattr(one, name) for one in some]) if some else None
+        for name in WORDS
+    }
+    whole = sum(value for value in seconds.values() if value is not None)
+    window = seconds["window"]
+    return {
+        **result.row,
+        "run_seconds": whole if some else None,
+        **_by_column(seconds),
+        "timed_share": None if window is None else window / whole,
+        "reason": "" if some else "these records do not tell it",
+    }
 
 
-def suite_rows(inputs: Inputs) -> Iterator[list[Any]]:
+def _by_column(seconds: Mapping[str, float | None]) -> dict[str, float | None]:
+    return {f"{name}_seconds": value for name, value in seconds.items()}
+
+
+def suite_rows(inputs: Inputs) -> Iterator[Row]:
     """The sums over all runs of ours that say how long they took, and over those in each
     framework, the longest first."""
     results = chain(inputs.cases.values(), inputs.others.values())
@@ -58,17 +68,22 @@ def suite_rows(inputs: Inputs) -> Iterator[list[Any]]:
     summed = [_sums(name, some) for name, some in frameworks.items()]
     if len(summed) > 1:
         summed.append(_sums(ALL, list(ours.values())))
-    return iter(sorted(summed, key=lambda row: (row[0] != ALL, -row[2])))
+    return iter(sorted(summed, key=lambda row: (row["framework"] != ALL, -row["suite_seconds"])))
 
 
-def _sums(name: str, runs: Sequence[Run]) -> list[Any]:
+def _sums(name: str, runs: Sequence[Run]) -> dict[str, Any]:
     told = [run.phases for run in runs if run.phases]
-    seconds = [sum(values) for values in zip(*told, strict=True)]
+    seconds = {phase: sum(getattr(one, phase) for one in told) for phase in WORDS}
     unsplit = sum(run.wall_seconds or 0.0 for run in runs if not run.phases)
-    whole = sum(seconds) + unsplit
-    if not seconds:
-        return [name, len(runs), whole, *[None] * len(WORDS), unsplit, None]
-    return [name, len(runs), whole, *seconds, unsplit, seconds[_WINDOW] / whole]
+    whole = sum(seconds.values()) + unsplit
+    return {
+        "framework": name,
+        "runs": len(runs),
+        "suite_seconds": whole,
+        **_by_column(seconds if told else dict.fromkeys(WORDS)),
+        "unsplit_seconds": unsplit,
+        "timed_share": seconds["window"] / whole if told else None,
+    }
 
 
 _SECONDS = tuple(

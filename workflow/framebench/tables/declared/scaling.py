@@ -22,6 +22,7 @@ from ..columns import (
     Column,
     Row,
     interval,
+    interval_cells,
     shared,
     why_no_ratio_interval,
 )
@@ -29,7 +30,7 @@ from ..ratios import VERDICT, Sides, ratio, sides, with_verdicts
 from ..results import CaseResult, CaseResults, marks_of
 from ..table import Drawing, Inputs, Pivot, Table
 
-Rows = Callable[[Inputs], Iterator[tuple[list[Any], Sides | None]]]
+Rows = Callable[[Inputs], Iterator[tuple[Row, Sides | None]]]
 COMMUNICATION = (
     "communication_alone",
     "communication_alone_ci_low",
@@ -95,26 +96,19 @@ def shared_hardware(rows: Sequence[Row]) -> Iterator[str]:
         yield SHARED_HARDWARE
 
 
-def weak(cases: CaseResults, others: CaseResults) -> Iterator[tuple[list[Any], Sides | None]]:
+def weak(cases: CaseResults, others: CaseResults) -> Iterator[tuple[Row, Sides | None]]:
     """A row for every case whose devices have samples of their own: relative to 1n1g with the same
     batch per device. ``others``: of other kinds than steps, such as the controls of the series."""
     for result in cases.values():
         if result.key.replicas < result.case.devices:
             continue
         base = cases.get(result.key.on_one)
-        yield (
-            _row(
-                result,
-                base,
-                [result.case.devices],
-                "",
-                losses.cells(result, base, losses.control_of(result, others)),
-            ),
-            sides(result, base, result.case.devices),
-        )
+        lost = losses.cells(result, base, losses.control_of(result, others))
+        row = {**_row(result, base, ""), **lost}
+        yield row, sides(result, base, result.case.devices)
 
 
-def strong(cases: CaseResults) -> Iterator[tuple[list[Any], Sides | None]]:
+def strong(cases: CaseResults) -> Iterator[tuple[Row, Sides | None]]:
     """A row for every case that shares its total batch with other numbers of devices: relative to
     1n1g with that total batch.
 
@@ -133,9 +127,11 @@ def strong(cases: CaseResults) -> Iterator[tuple[list[Any], Sides | None]]:
         if _is_series(base, groups[base], cases):
             total = base.total_batch
             for result in sorted(groups[base], key=lambda one: (one.case.devices, one.case.nodes)):
-                sizes = [result.case.devices, total]
-                row = _row(result, cases.get(base), sizes, f" with total batch {total}")
-                yield row, sides(result, cases.get(base), result.case.devices)
+                row = _row(result, cases.get(base), f" with total batch {total}")
+                yield (
+                    {**row, "total_batch": total},
+                    sides(result, cases.get(base), result.case.devices),
+                )
 
 
 def _is_series(base: Key, group: Sequence[CaseResult], cases: CaseResults) -> bool:
@@ -145,36 +141,31 @@ def _is_series(base: Key, group: Sequence[CaseResult], cases: CaseResults) -> bo
     return base in cases or any(result.key.on_one not in cases for result in group)
 
 
-def _row(
-    result: CaseResult,
-    base: CaseResult | None,
-    sizes: Sequence[int],
-    at: str,
-    lost: Sequence[Any] = (),
-) -> list[Any]:
-    """``sizes``: what stands behind the keys, the number of devices first; ``lost``: the cells that
-    split the loss, in a table that has them."""
-    *ratios, reason = ratio(result, base, "1n1g", at)
-    efficiencies = [None if value is None else value / sizes[0] for value in ratios]
-    return [
-        *result.cells,
-        *sizes,
-        result.throughput,
-        result.unit,
-        *ratios,
-        *efficiencies,
-        *lost,
-        *_communication(result),
-        reason,
-        marks_of(result, base),
-    ]
+def _row(result: CaseResult, base: CaseResult | None, at: str) -> dict[str, Any]:
+    """Return what both tables have of a case; ``at``: where its baseline would have been."""
+    ratios = ratio(result, base, "1n1g", at)
+    efficiencies = {
+        name.replace("speedup", "efficiency"): ratios[name] and ratios[name] / result.case.devices
+        for name in ("speedup", "speedup_ci_low", "speedup_ci_high")
+    }
+    return {
+        **result.row,
+        "devices": result.case.devices,
+        "throughput_median": result.throughput,
+        "unit": result.unit,
+        **ratios,
+        **efficiencies,
+        **_communication(result),
+        "marks": marks_of(result, base),
+    }
 
 
-def _communication(result: CaseResult) -> list[float | None]:
-    """COMMUNICATION: medians over the ok repeats of a training case; None where not known."""
+def _communication(result: CaseResult) -> dict[str, float | None]:
+    """Return COMMUNICATION: medians over the ok repeats of a training case; None where not
+    known."""
     timed = [(run, run.all_reduce) for run in result.ok if run.all_reduce]
     if result.case.mode != "train":
-        return [None for _ in COMMUNICATION]
+        return dict.fromkeys(COMMUNICATION)
     shares = [
         one.gradient_seconds / step
         for run, one in timed
@@ -182,20 +173,31 @@ def _communication(result: CaseResult) -> list[float | None]:
     ]
     rates = [one.gbytes_per_second for _, one in timed]
     buses = [rate * bus_factor(result.case.devices) for rate in rates]
-    found = [descriptive.median(values) if values else None for values in (shares, rates, buses)]
-    return [*_alone(result), *found]
+
+    def median(values: Sequence[float]) -> float | None:
+        return descriptive.median(values) if values else None
+
+    return {
+        **_alone(result),
+        "communication_estimate": median(shares),
+        "all_reduce_gbytes_per_second": median(rates),
+        "all_reduce_bus_gbytes_per_second": median(buses),
+    }
 
 
-def _alone(result: CaseResult) -> list[float | None]:
-    """The first four of COMMUNICATION."""
+def _alone(result: CaseResult) -> dict[str, float | None]:
+    """Return the part of a step that the exchange alone takes, its interval, and its messages."""
     from ...statistics import intervals  # numpy takes its time, and a plan makes no rows
 
     timed = [(run.exchange, step) for run in result.ok if run.exchange and (step := _step(run))]
     shares = [descriptive.median(exchange.seconds) / step for exchange, step in timed]
-    if not shares:
-        return [None, None, None, None]
-    low, high = intervals.median_interval(shares) or (None, None)
-    return [descriptive.median(shares), low, high, timed[0][0].messages]
+    return {
+        "communication_alone": descriptive.median(shares) if shares else None,
+        **interval_cells(
+            "communication_alone", intervals.median_interval(shares) if shares else None
+        ),
+        "gradient_messages": timed[0][0].messages if shares else None,
+    }
 
 
 def _step(run: Run) -> float | None:

@@ -19,7 +19,7 @@ from ..columns import (
     shared,
     why_no_ratio_interval,
 )
-from ..ratios import VERDICT, Sides, ratio, sides, with_verdicts
+from ..ratios import VERDICT, Sides, no_ratio, ratio, sides, with_verdicts
 from ..results import UNCOMPILED, CaseResult, marks_of
 from ..table import Drawing, Fields, Inputs, Table
 
@@ -42,11 +42,9 @@ BASELINE_RUNS = Column(
     "how the framework runs without the compiler: `op by op`, `eager`, or as a `graph`",
     title="baseline runs",
 )
-#: As far as both tables have the same.
-COLUMN_NAMES = tuple(column.name for column in COLUMNS)
 
 
-def of_precisions(inputs: Inputs) -> Iterator[tuple[list[Any], Sides | None]]:
+def of_precisions(inputs: Inputs) -> Iterator[tuple[Row, Sides | None]]:
     """A row for every case of a precision that has a baseline, with its median over that one's."""
     for result in inputs.cases.values():
         if baseline := precisions.baseline(result.case.precision):
@@ -55,7 +53,7 @@ def of_precisions(inputs: Inputs) -> Iterator[tuple[list[Any], Sides | None]]:
             yield row, sides(result, base)
 
 
-def of_compilers(inputs: Inputs) -> Iterator[tuple[list[Any], Sides | None]]:
+def of_compilers(inputs: Inputs) -> Iterator[tuple[Row, Sides | None]]:
     """A row for every case with a compiler, with its median over that without. A framework that
     nobody trains without a compiler has no ratio: its baseline is what nobody does. Of an imported
     case whose file does not tell there is no row."""
@@ -64,10 +62,10 @@ def of_compilers(inputs: Inputs) -> Iterator[tuple[list[Any], Sides | None]]:
             base = inputs.cases.get(result.key.at(compiler=UNCOMPILED))
             refused = _no_baseline(base)
             cells = _row(result, base, "uncompiled", refused=refused)
-            low = cells[COLUMN_NAMES.index("speedup_ci_low")]
+            low = cells["speedup_ci_low"]
             paid = steps_to_pay(result, base) if base and low is not None and low > 1 else None
-            row = [*cells, base.uncompiled if base else "", paid]
-            yield row, None if refused else sides(result, base)
+            more = {BASELINE_RUNS.name: base.uncompiled if base else "", STEPS_TO_PAY.name: paid}
+            yield {**cells, **more}, None if refused else sides(result, base)
 
 
 def steps_to_pay(result: CaseResult, base: CaseResult) -> int | None:
@@ -112,14 +110,20 @@ def _no_baseline(base: CaseResult | None) -> str:
 
 def _row(
     result: CaseResult, base: CaseResult | None, name: str, at: str = "", refused: str = ""
-) -> list[Any]:
+) -> dict[str, Any]:
     """``name`` is what the baseline is called, ``at`` where it would have been; ``refused``: why
     there is no ratio to it though there might be one."""
-    throughputs = [base and base.throughput, result.throughput]
     ratios = ratio(result, base, name, at)
-    if refused and ratios[0] is not None:
-        ratios = [None, None, None, refused]
-    return [*result.cells, *throughputs, result.unit, *ratios, marks_of(result, base)]
+    if refused and ratios["speedup"] is not None:
+        ratios = no_ratio(refused)
+    return {
+        **result.row,
+        "throughput_baseline": base and base.throughput,
+        "throughput": result.throughput,
+        "unit": result.unit,
+        **ratios,
+        "marks": marks_of(result, base),
+    }
 
 
 def _both_precisions(row: Row) -> Sequence[tuple[str, Fields]]:

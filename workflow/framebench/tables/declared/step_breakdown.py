@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
 
 from ...records.fields.step_parts import PARTS
 from ...statistics import descriptive
-from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, WHOLE, Column, shared
+from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, WHOLE, Column, Row, shared
 from ..results import CaseResult, marks_of
 from ..table import Inputs, Table
 
@@ -20,12 +19,12 @@ DATA = "none: on the device before the window"
 UNKNOWN_END = "not recorded"
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for every training case: the medians over its ok repeats that have a breakdown."""
     return map(_row, (one for one in inputs.cases.values() if one.case.mode == "train"))
 
 
-def _row(result: CaseResult) -> list[Any]:
+def _row(result: CaseResult) -> Row:
     with_split = [(run, run.split) for run in result.ok if run.split and run.split.seconds]
     steps = [descriptive.median(run.waited_seconds) for run, _ in with_split if run.waited_seconds]
     samples: dict[str, list[float]] = defaultdict(list)
@@ -36,20 +35,24 @@ def _row(result: CaseResult) -> list[Any]:
     seconds = {name: descriptive.median(some) for name, some in samples.items()}
     total = sum(seconds.values())
     step = descriptive.median(steps) if steps else None
-    figures = [seconds.get(part) for part in PARTS]
-    return [
-        *result.cells,
-        None if step is None else 1000 * step,
-        DATA if with_split else "",
-        *(None if value is None else 1000 * value for value in figures),
-        *(None if value is None else value / total for value in figures),
-        total / step if step else None,
-        ", ".join(dict.fromkeys(split.forward_ends or UNKNOWN_END for _, split in with_split)),
-        sum(split.steps for _, split in with_split),
-        "; ".join(dict.fromkeys(split.how for _, split in with_split)),
-        marks_of(result),
-        "" if with_split else _reason(result),
-    ]
+    ends = dict.fromkeys(split.forward_ends or UNKNOWN_END for _, split in with_split)
+    parts: dict[str, float | None] = {}
+    for part in PARTS:
+        value = seconds.get(part)
+        parts[f"{part}_ms"] = None if value is None else 1000 * value
+        parts[f"{part}_share"] = None if value is None else value / total
+    return {
+        **result.row,
+        "step_ms": None if step is None else 1000 * step,
+        "data": DATA if with_split else "",
+        **parts,
+        "sum_over_step": total / step if step else None,
+        "forward_ends": ", ".join(ends),
+        "split_steps": sum(split.steps for _, split in with_split),
+        "how": "; ".join(dict.fromkeys(split.how for _, split in with_split)),
+        "marks": marks_of(result),
+        "reason": "" if with_split else _reason(result),
+    }
 
 
 def _reason(result: CaseResult) -> str:

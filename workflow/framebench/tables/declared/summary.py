@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from ..columns import (
     COUNT,
@@ -15,6 +14,7 @@ from ..columns import (
     Column,
     Row,
     interval,
+    interval_cells,
     shared,
     why_no_interval,
     why_no_spread,
@@ -27,35 +27,33 @@ from ..table import Drawing, Inputs, Table
 WIDTH = 0.01
 
 
-def rows(inputs: Inputs) -> Iterator[list[Any]]:
+def rows(inputs: Inputs) -> Iterator[Row]:
     """Median, extremes, interval and spread, (max - min) / median, over the ok repeats of a case;
     how many repeats an interval of WIDTH takes; what is odd about them."""
     return map(_row, inputs.cases.values())
 
 
-def _row(result: CaseResult) -> list[Any]:
+def _row(result: CaseResult) -> Row:
     from ...statistics import intervals, shape  # scipy takes its time, and a plan makes no rows
 
-    low, high = result.interval or (None, None)
-    return [
-        *result.cells,
-        result.status,
-        result.reason,
-        len(result.values) or len(result.runs),
-        result.throughput,
-        min(result.values, default=None),
-        max(result.values, default=None),
-        low,
-        high,
-        result.unit,
-        marks_of(result),
-        shape.spread(result.values),
-        intervals.repeats_for_width(result.values, WIDTH),
-        tokens_per_second(result),
-        result.peak_device_memory,
-        result.peak_host_memory,
-        "; ".join(result.remarks),
-    ]
+    return {
+        **result.row,
+        "status": result.status,
+        "reason": result.reason,
+        "repeats": len(result.values) or len(result.runs),
+        "throughput_median": result.throughput,
+        "throughput_min": min(result.values, default=None),
+        "throughput_max": max(result.values, default=None),
+        **interval_cells("throughput", result.interval),
+        "unit": result.unit,
+        "marks": marks_of(result),
+        "throughput_spread": shape.spread(result.values),
+        "repeats_needed": intervals.repeats_for_width(result.values, WIDTH),
+        TOKENS.name: tokens_per_second(result),
+        "peak_device_memory_bytes": result.peak_device_memory,
+        "peak_host_memory_bytes": result.peak_host_memory,
+        "remarks": "; ".join(result.remarks),
+    }
 
 
 def tokens_per_second(result: CaseResult) -> float | None:

@@ -4,8 +4,9 @@ and in its order. MXNet's page has mixed precision first, ELECTRA's full precisi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ...cases.names import topology
 from .. import view
@@ -13,10 +14,12 @@ from ..cells import Cell
 from ..columns import CONTRADICTED, LINT, Row
 from ..results import UNCOMPILED, marks_of_all, other_marks
 from ..table import Layout
-from .printed_rows import ACCURACY, AMP, EACH, INFERENCE, SEEDS, TRAINING, Values
+from .printed_rows import ACCURACY, AMP, EACH, INFERENCE, SEEDS, TRAINING, Values, headings_of
 
 #: How the precisions are called there.
 _PRECISIONS = {"tf32": "TF32", "fp32": "FP32", AMP: "mixed precision"}
+#: The heading of a score that no case has been told by.
+_SOME_SCORE = "Score"
 _SCORES = {
     "top1": "Accuracy",
     "accuracy": "Accuracy",
@@ -33,8 +36,12 @@ _NAMED = {
     "model": "", "details": "", "batch_amp": "batch ", "batch": "batch ",
     "accumulation_amp": "accumulation ", "recipe_epochs": "epochs ",
 }  # fmt: skip
+#: Values of mixed precision in a title, and those of full precision beside them.
+_OF_FULL = {"batch_amp": "batch_full", "accumulation_amp": "accumulation_full"}
 #: What is in no title because it is the usual.
 _USUAL = {"accumulation_amp": "1"}
+_MIXED = "mixed precision"
+_PHASES = "Phase 1 and Phase 2"
 #: Ours stand in one table, each named by these; its compiler where there is one.
 _FRAMEWORK = ("framework", "framework_version")
 _COMPILERS = ("compiler_amp", "compiler")
@@ -42,19 +49,30 @@ _COMPILERS = ("compiler_amp", "compiler")
 
 @dataclass(frozen=True)
 class Heading:
-    """``title``: with {full}, {score}, {metric} and {unit} of the table. ``columns``: of the row,
-    in a cell with ``between`` them, or once where they are the same. ``is_figure``: carries marks.
+    """``title``: with {full}, {sides}, {score}, {metric} and {unit} of the table; a printed table
+    has its own words for its figures. ``columns``: of the row; of full and of mixed precision they
+    stand in one cell, or once where they are the same. ``is_figure``: carries marks.
     ``differing``: it is there only where its cells differ."""
 
     title: str
     columns: tuple[str, ...]
-    between: str = " and "
     is_figure: bool = False
     differing: bool = False
 
 
-def _key(title: str, *columns: str, between: str = " and ", differing: bool = False) -> Heading:
-    return Heading(title, columns, between, differing=differing)
+@dataclass(frozen=True)
+class Line:
+    """A row of a layout. ``row``: of the table, the first where several stand in it; ``values``,
+    ``marks`` and, of a printed one, ``headings`` by column."""
+
+    row: Row
+    values: Values
+    marks: Mapping[str, str]
+    headings: Mapping[str, str]
+
+
+def _key(title: str, *columns: str, differing: bool = False) -> Heading:
+    return Heading(title, columns, differing=differing)
 
 
 def _figure(title: str, column: str) -> Heading:
@@ -63,6 +81,7 @@ def _figure(title: str, column: str) -> Heading:
 
 _LATENCIES = {"mean": "Avg", "p50": "50%", "p90": "90%", "p95": "95%", "p99": "99%"}
 _BATCHES = ("batch_full", "batch_amp")
+_ACCUMULATION = ("accumulation_full", "accumulation_amp")
 _MXNET = {
     TRAINING: (
         _key("GPUs", "devices_per_node"),
@@ -110,11 +129,8 @@ _MXNET = {
 _ELECTRA = {
     TRAINING: (
         _key("GPUs", "devices_per_node"),
-        _key("Batch size / GPU ({full} and mixed precision)", *_BATCHES),
-        _key(
-            "Accumulation steps ({full} and mixed precision)",
-            "accumulation_full", "accumulation_amp",
-        ),
+        _key("Batch size / GPU ({sides})", *_BATCHES),
+        _key("Accumulation steps ({sides})", *_ACCUMULATION),
         _key("Sequence length", "tokens"),
         _figure("Throughput - {full} (sequences/sec)", "throughput_full"),
         _figure("Throughput - mixed precision (sequences/sec)", "throughput_amp"),
@@ -136,8 +152,8 @@ _ELECTRA = {
         _key("DGX System", "system"),
         _key("GPUs", "devices_per_node"),
         _key("SQuAD version", "squad_version", differing=True),
-        _key("Batch size / GPU ({full} : mixed precision)", *_BATCHES, between=" : "),
-        _key("Accumulation steps", "printed_accumulation"),
+        _key("Batch size / GPU ({sides})", *_BATCHES),
+        _key("Accumulation steps ({sides})", *_ACCUMULATION),
         _figure("{score} - {full}", "score_full"),
         _figure("{score} - mixed precision", "score_amp"),
         _figure("Time to train{unit} - {full}", "time_full"),
@@ -179,94 +195,116 @@ def _table_of(row: Row, layout: str) -> tuple[str, ...]:
     if row["printed_in"]:
         return row["source"], row["printed_in"]
     columns = {name for heading in _headings(row, layout) for name in heading.columns}
-    columns |= {"batch"} if layout == SEEDS else set()  # of each precision its own
-    precision = row["precision"] if layout == INFERENCE else ""
-    apart = (str(row.get(name, "")) for name in _APART if name not in columns)
+    columns |= {"batch"} if _joins_precisions(row, layout) else set()  # of each its own
+    precision = row["precision"] if _is_of_one_precision(row, layout) else ""
+    apart = [_said(row, name) for name in _APART if name not in columns]
     return precision, *apart
+
+
+def _joins_precisions(row: Row, layout: str) -> bool:
+    """Whether rows of both precisions, each a row of the table, stand in one of the layout."""
+    return layout == SEEDS and not _is_electra(row)
+
+
+def _is_of_one_precision(row: Row, layout: str) -> bool:
+    """Whether a layout is of one precision, which is in its title."""
+    return layout == INFERENCE or (layout == SEEDS and _is_electra(row))
+
+
+def _said(row: Row, name: str) -> str:
+    """Return a value of a row; of both precisions where full precision has another one."""
+    value = str(row.get(name) or "")
+    full = str(row.get(_OF_FULL.get(name, "")) or value)
+    if full == value:
+        return value
+    precision = str(row.get("full_precision") or "full precision")
+    return f"{value} ({_PRECISIONS.get(precision, precision)}: {full})"
 
 
 def _layout(rows: Sequence[Row], layout: str) -> Layout:
     first = rows[0]
     headings = _headings(first, layout)
     everywhere = marks_of_all(row["marks"] for row in rows if _has_figure(row, headings))
-    lines = list(_lines(rows, layout))
-    words = _words(rows)
-    shown = [
-        (title, cells)
-        for heading in headings
-        for title, cells in _columns(heading, [values for _, values in lines], words, everywhere)
-    ]
+    lines = _lines(rows, layout)
+    words = _words(rows, lines, layout)
+    shown: dict[str, Callable[[Line], Cell]] = {}
     if not first["printed_in"]:
-        shown.insert(0, ("Framework", [Cell(_framework(row), "case") for row, _ in lines]))
+        shown["Framework"] = lambda line: Cell(_framework(line.row), "case")
+    for heading in headings:
+        for title, cell_of in _columns(heading, lines, words, everywhere):
+            if title in shown:
+                raise ValueError(f"{layout}: two columns are headed {title!r}")
+            shown[title] = cell_of
     notes = [f"{_name_of(row)}{row['reason']}" for row in rows if row["reason"]]
     if everywhere:
         notes.insert(0, f"Every figure is marked {' '.join(everywhere)}.")
     return Layout(
         _title(rows, {name for heading in headings for name in heading.columns}, layout),
-        [title for title, _ in shown],
-        [(row, [cells[at] for _, cells in shown]) for at, (row, _) in enumerate(lines)],
+        list(shown),
+        [(line.row, {title: cell_of(line) for title, cell_of in shown.items()}) for line in lines],
         list(dict.fromkeys(notes)),
     )
 
 
-def _lines(rows: Sequence[Row], layout: str) -> Iterator[tuple[Row, Values]]:
-    """A row of theirs, with its values by column: of MXNet's seeds both precisions stand in one,
-    and of its inference only mixed precision has one."""
-    if _is_electra(rows[0]) or layout not in (INFERENCE, SEEDS):
-        yield from ((row, _values(row)) for row in rows)
-    elif layout == INFERENCE:
-        yield from ((row, _values(row)) for row in rows if row["precision"] == AMP)
-    else:
-        yield from ((some[0], _both(some)) for some in _pairs(rows))
+def _lines(rows: Sequence[Row], layout: str) -> list[Line]:
+    """Return the rows of a layout: of MXNet's seeds both precisions stand in one, and of its
+    inference only mixed precision has one."""
+    if _joins_precisions(rows[0], layout):
+        pairs: dict[str, dict[str, Row]] = defaultdict(dict)
+        for row in rows:
+            side = AMP if row["precision"] == AMP else "full"
+            if side in pairs[row["line"]]:
+                raise ValueError(f"{layout}: {row['line']} has two rows in {row['precision']}")
+            pairs[row["line"]][side] = row
+        return [_both(sides) for sides in pairs.values()]
+    if layout == INFERENCE and not _is_electra(rows[0]):
+        rows = [row for row in rows if row["precision"] == AMP]
+    return [_line(row) for row in rows]
 
 
-def _pairs(rows: Sequence[Row]) -> list[list[Row]]:
-    """Each in mixed precision with one that is not, of as many epochs on as many devices."""
-    pairs: list[list[Row]] = []
-    alike = ("line", "devices_per_node", "recipe_epochs")
-    for row in rows:
-        is_mixed = row["precision"] == AMP
-        fitting = (
-            some
-            for some in pairs
-            if all(some[0][name] == row[name] for name in alike)
-            and not any((one["precision"] == AMP) == is_mixed for one in some)
-        )
-        found = next(fitting, None)
-        if found is None:
-            pairs.append([row])
-        else:
-            found.append(row)
-    return pairs
+def _line(row: Row) -> Line:
+    faulty = row[CONTRADICTED].split()
+    return Line(
+        row,
+        {name: "" if value is None else str(value) for name, value in row.items()},
+        {name: f"{row['marks']}{f' {LINT}' * (name in faulty)}" for name in row},
+        headings_of(row),
+    )
 
 
-def _values(row: Row) -> Values:
-    return {name: "" if value is None else str(value) for name, value in row.items()}
+def _both(sides: Mapping[str, Row]) -> Line:
+    """Return both precisions in one row: what is of one has its side behind its name."""
+    lines = {side: _line(row) for side, row in sides.items()}
+    first = next(iter(lines.values()))
+
+    def by_side(part: Callable[[Line], Mapping[str, str]]) -> dict[str, str]:
+        return {
+            f"{name}_{side}": text
+            for side, line in lines.items()
+            for name, text in part(line).items()
+        }
+
+    return Line(
+        first.row,
+        {**first.values, **by_side(lambda line: line.values)},
+        by_side(lambda line: line.marks),
+        by_side(lambda line: line.headings),
+    )
 
 
-def _both(rows: Iterable[Row]) -> Values:
-    """What is of one precision has its side behind its name."""
-    found: Values = {}
-    contradicted = []
-    for row in rows:
-        side = AMP if row["precision"] == AMP else "full"
-        values = _values(row)
-        found |= values | {f"{name}_{side}": text for name, text in values.items()}
-        contradicted += [f"{name}_{side}" for name in values[CONTRADICTED].split()]
-    return found | {CONTRADICTED: " ".join(contradicted)}
-
-
-def _words(rows: Sequence[Row]) -> dict[str, str]:
-    """What the titles of a table say."""
+def _words(rows: Sequence[Row], lines: Sequence[Line], layout: str) -> dict[str, str]:
+    """Return what the titles of a table say."""
     full = [name for row in rows for name in str(row.get("full_precision") or "").split("/")]
     full += [row["precision"] for row in rows if row.get("precision") not in (None, AMP)]
     units = dict.fromkeys(row.get("time_unit", "") for row in rows)
     scores = dict.fromkeys(filter(None, (row.get("score", "") for row in rows)))
     named = dict.fromkeys(_PRECISIONS.get(name, name) for name in full if name)
+    words = "/".join(named) or "full precision"
     return {
-        "full": "/".join(named) or "full precision",
-        "score": " / ".join(map(_score, scores)),
-        "metric": " / ".join(scores),
+        "full": words,
+        "sides": _sides(words, lines, layout),
+        "score": " / ".join(map(_score, scores)) or _SOME_SCORE,
+        "metric": " / ".join(scores) or _SOME_SCORE.lower(),
         "unit": "".join(f" ({unit})" for unit in filter(None, units)),
     }
 
@@ -275,35 +313,68 @@ def _score(name: str) -> str:
     return _SCORES.get(name, name)
 
 
+def _sides(full: str, lines: Sequence[Line], layout: str) -> str:
+    """Return what the values of a cell are of, in their order, as it stands in brackets in a
+    heading: of a printed table as its accumulation steps are headed."""
+    headings = [one for line in lines for name in _ACCUMULATION if (one := line.headings.get(name))]
+    if headings:
+        return headings[0].partition("(")[2].rpartition(")")[0]
+    of_both = layout == TRAINING and any(line.values.get("accumulation_amp") for line in lines)
+    sides = f"{full}{' and ' if of_both else ' : '}{_MIXED}"
+    in_phases = layout == ACCURACY and any(" and " in line.values["batch_amp"] for line in lines)
+    return f"each {_PHASES}; {sides}" if in_phases else sides
+
+
 def _columns(
-    heading: Heading, lines: Sequence[Values], words: dict[str, str], everywhere: Sequence[str]
-) -> Iterator[tuple[str, list[Cell]]]:
-    """Title and cells: of seeds one column for each; none where nothing is in it."""
-    title = heading.title.format(**words)
+    heading: Heading, lines: Sequence[Line], words: dict[str, str], everywhere: Sequence[str]
+) -> Iterator[tuple[str, Callable[[Line], Cell]]]:
+    """Yield the title of a column, and what gives its cell of a line: of seeds one column for each;
+    none where nothing is in it."""
+    title = _title_of(heading, lines, words)
     if heading.columns == (EACH,):
-        every = [line[EACH].split(", ") for line in lines]
-        for at in range(max(map(len, every))):
-            texts = [some[at] if at < len(some) else "" for some in every]
-            if any(texts):
-                yield f"{title} {at + 1}", [_cell(text, True) for text in texts]
+        count = max(len(_seeds(line)) for line in lines)
+        for seed in range(1, count + 1):
+            if any(_seeds(line).get(seed) for line in lines):
+                yield f"{title} {seed}", partial(_cell_of_seed, seed)
         return
-    texts = [
-        heading.between.join(dict.fromkeys(filter(None, map(line.get, heading.columns))))
-        for line in lines
-    ]
+    columns = heading.columns
+    if len(columns) > 1 and words["sides"] == _PHASES:  # of full precision it is not printed
+        columns = columns[1:]
+    between = " : " if " : " in words["sides"] else " and "
+
+    def text(line: Line) -> str:
+        texts = filter(None, (line.values.get(name) for name in columns))
+        found = between.join(dict.fromkeys(texts))
+        return _score(found) if columns == ("score",) else found
+
+    def cell(line: Line) -> Cell:
+        marks = line.marks.get(columns[0], "") if heading.is_figure else ""
+        shown = " ".join(other_marks(marks, everywhere).split())
+        return _cell(text(line), columns != ("system",), shown)
+
+    texts = [text(line) for line in lines]
     if not any(texts) or (heading.differing and len(set(texts)) == 1):
         return
-    if heading.columns == ("score",):
-        texts = list(map(_score, texts))
-    if len(heading.columns) > 1 and not any(heading.between in text for text in texts):
+    if len(columns) > 1 and not any(between in one for one in texts):
         title = title.partition(" (")[0]
-    yield (
-        title,
-        [
-            _cell(text, heading.columns != ("system",), _marks(heading, line, everywhere))
-            for text, line in zip(texts, lines, strict=True)
-        ],
-    )
+    yield title, cell
+
+
+def _title_of(heading: Heading, lines: Sequence[Line], words: dict[str, str]) -> str:
+    """Return the heading as it is printed; of ours as it would be."""
+    printed = [
+        line.headings[name] for line in lines for name in heading.columns if name in line.headings
+    ]
+    return printed[0] if printed else heading.title.format(**words)
+
+
+def _seeds(line: Line) -> dict[int, str]:
+    """Return the scores of a line by the number of the seed."""
+    return dict(enumerate(line.values[EACH].split(", "), 1))
+
+
+def _cell_of_seed(seed: int, line: Line) -> Cell:
+    return _cell(_seeds(line).get(seed, ""), True)
 
 
 def _cell(text: str, is_number: bool, marks: str = "") -> Cell:
@@ -312,25 +383,18 @@ def _cell(text: str, is_number: bool, marks: str = "") -> Cell:
     return Cell(text, "number" if is_number else "case", marks=marks)
 
 
-def _marks(heading: Heading, line: Values, everywhere: Sequence[str]) -> str:
-    if not heading.is_figure:
-        return ""
-    is_faulty = not {*heading.columns}.isdisjoint(line[CONTRADICTED].split())
-    return " ".join([*other_marks(line["marks"], everywhere).split(), *[LINT] * is_faulty])
-
-
 def _title(rows: Sequence[Row], columns: set[str], layout: str) -> str:
     row = rows[0]
     if row["printed_in"]:
         return f"{row['printed_in']}, as printed ({row['source']})"
     words = [
-        f"{before}{row[name]}"
+        f"{before}{said}"
         for name, before in _NAMED.items()
-        if name not in columns and row.get(name) and row[name] != _USUAL.get(name)
+        if name not in columns and (said := _said(row, name)) not in ("", _USUAL.get(name))
     ]
     if row["nodes"] and row["nodes"] > 1:
         words.append(f"{row['nodes']} nodes")
-    if layout == INFERENCE:
+    if _is_of_one_precision(row, layout):
         words.append(_PRECISIONS.get(str(row["precision"]), str(row["precision"])))
     return f"{', '.join(words)} ({row['source']})"
 

@@ -4,14 +4,16 @@ in full precision that does as much in an update."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ...cases.conditions import Key
 from ...statistics import descriptive, equivalence
 from .. import condition_words
 from .. import training as trainings
+from ..columns import Row
 from ..declared import converge, inference_step_time
 from ..results import CaseResult, marks_of
 from ..table import Inputs
@@ -57,12 +59,7 @@ def training(inputs: Inputs) -> Iterator[Values]:
 def inference(inputs: Inputs) -> Iterator[Values]:
     """A speed-up of a time is the time in full precision over that in mixed precision."""
     results = _steps(inputs, "inference")
-    names = inference_step_time.STEP_TIME.names
-    every = (result for result in inputs.cases.values() if result.case.mode == "inference")
-    times = {
-        result.key: dict(zip(names, row, strict=True))
-        for result, row in zip(every, inference_step_time.rows(inputs), strict=True)
-    }
+    times = {result.key: inference_step_time.row(result) for result in results}
     for amp, full in pairs(results):
         for result, base in ((amp, full), (full, None)):
             if result is None:
@@ -83,8 +80,8 @@ def inference(inputs: Inputs) -> Iterator[Values]:
 def accuracy(inputs: Inputs) -> Iterator[Values]:
     """The mean over seeds, of a score in percent; of pre-training the final loss, and the hours of
     both phases."""
-    told = _trained(inputs)
-    recipe = _recipes(told)
+    told = converge.by_case(inputs)
+    recipe, score = _recipes(told), _scores(told)
     yield from _pretraining(inputs, recipe)
     for amp, full in pairs(_learned(inputs)):
         row = _row(amp, full, recipe(amp))
@@ -96,24 +93,47 @@ def accuracy(inputs: Inputs) -> Iterator[Values]:
             row[f"time_{side}"] = "" if times[side] is None else f"{times[side]:.4g}"
         if times["amp"] and times["full"]:
             row["time_speedup"] = f"{times['full'] / times['amp']:.2f}"
-        row |= {"score": str(told[amp.key]["score"]), "time_unit": "s"}
+        row |= {"score": score(amp, full), "time_unit": "s"}
         yield row | {"recipe_epochs": str(told[amp.key]["epochs"])}
 
 
 def seeds(inputs: Inputs) -> Iterator[Values]:
     """In percent, as accuracies are printed; of pre-training the final loss."""
-    told = _trained(inputs)
-    recipe = _recipes(told)
+    told = converge.by_case(inputs)
+    recipe, score = _recipes(told), _scores(told)
     yield from _final_losses(inputs, recipe)
-    for pair in pairs(_learned(inputs)):
+    for number, pair in enumerate(pairs(_learned(inputs)), 1):
         for result in filter(None, pair):
             found = told[result.key]
             row = _row(result, None, recipe(result))
             row |= {name: _percent(found[of]) for of, name in _OVER_SEEDS.items()}
-            row[EACH] = ", ".join(map(_percent, converge.scores(result)))
-            row |= {"precision": result.case.precision, "score": str(found["score"])}
-            row["recipe_epochs"] = str(found["epochs"])
+            row[EACH] = _by_seed(converge.scores_of(result), _percent)
+            row |= {"precision": result.case.precision, "score": score(*pair)}
+            row |= {"recipe_epochs": str(found["epochs"]), "line": str(number)}
             yield row
+
+
+def _scores(told: Mapping[Key, Row]) -> Callable[..., str]:
+    """Return what gives the name of the score of cases that differ in nothing but precision. Of
+    those that all ended without one it is the score of their model in the others."""
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    for key, row in told.items():
+        if row["score"]:
+            names[key.case.model][row["score"]] = None
+
+    def score(*pair: CaseResult | None) -> str:
+        some = [one for one in pair if one]
+        own = [str(told[one.key]["score"]) for one in some]
+        of_model = names[some[0].case.model]
+        return next(filter(None, own), "") or (next(iter(of_model)) if len(of_model) == 1 else "")
+
+    return score
+
+
+def _by_seed(values: Mapping[int, float], text: Callable[[float], str]) -> str:
+    """Return the value of each seed by its number, from 1; nothing where a seed has none."""
+    numbers = range(1, max(values, default=0) + 1)
+    return ", ".join(text(values[seed]) if seed in values else "" for seed in numbers)
 
 
 def _learned(inputs: Inputs) -> list[CaseResult]:
@@ -128,38 +148,40 @@ def _phases(inputs: Inputs) -> Iterator[tuple[phases.Phases, phases.Phases | Non
         yield every[id(amp)], every[id(full)] if full else None
 
 
-def _pretraining(inputs: Inputs, recipe: Callable[[CaseResult], str]) -> Iterator[Values]:
+def _pretraining(inputs: Inputs, recipe: Callable[..., str]) -> Iterator[Values]:
     for amp, full in _phases(inputs):
-        row = _row(amp.last, full.last if full else None, recipe(amp.last))
+        row = _row(amp.last, full.last if full else None, recipe(amp.first, amp.last))
         hours: dict[str, float | None] = {}
         for side, one in (("amp", amp), ("full", full)):
             if one is None:
                 continue
             losses, hours[side] = phases.final_losses(one.last), one.hours
             row[f"batch_{side}"] = one.both(lambda phase: phase.case.batch_per_device)
+            row[f"accumulation_{side}"] = one.both(lambda phase: phase.conditions.accumulation)
             row[f"score_{side}"] = f"{descriptive.mean(losses):.3f}" if losses else ""
             row[f"time_{side}"] = "" if hours[side] is None else f"{hours[side]:.4g}"
         every = [one for pair in (amp, full) if pair for one in (pair.first, pair.last) if one]
         row |= {"marks": marks_of(*every), "reason": _reasons(every)}
-        row["printed_accumulation"] = amp.both(lambda phase: phase.conditions.accumulation)
         mixed, whole = hours.get("amp"), hours.get("full")
         if mixed and whole:
             row["time_speedup"] = f"{whole / mixed:.2f}"
         yield row | {"score": "loss", "time_unit": "h"}
 
 
-def _final_losses(inputs: Inputs, recipe: Callable[[CaseResult], str]) -> Iterator[Values]:
+def _final_losses(inputs: Inputs, recipe: Callable[..., str]) -> Iterator[Values]:
     for pair in _phases(inputs):
         for one in filter(None, pair):
-            losses = phases.final_losses(one.last)
-            row = _row(one.last, None, recipe(one.last))
+            by_seed = phases.losses_of(one.last)
+            losses = list(by_seed.values())
+            steps = one.both(lambda phase: phase.conditions.accumulation)
+            row = _row(one.last, None, recipe(one.first, one.last, accumulation=steps))
             if losses:
                 deviation = equivalence.deviation(losses)
                 row["seeds_mean"] = f"{descriptive.mean(losses):.3f}"
                 row["seeds_deviation"] = "" if deviation is None else f"{deviation:.3f}"
                 row["seeds_minimum"] = f"{min(losses):.3f}"
                 row["seeds_maximum"] = f"{max(losses):.3f}"
-            row[EACH] = ", ".join(f"{loss:.3f}" for loss in losses)
+            row[EACH] = _by_seed(by_seed, lambda loss: f"{loss:.3f}")
             row["batch"] = one.both(lambda phase: phase.case.batch_per_device)
             yield row | {"precision": one.last.case.precision, "score": "loss"}
 
@@ -203,28 +225,31 @@ def _steps(inputs: Inputs, mode: str) -> list[CaseResult]:
     return [one for one in cases if one.case.mode == mode and one.case.model in MODELS]
 
 
-def _trained(inputs: Inputs) -> Mapping[Any, Mapping[str, Any]]:
-    """The table of trainings, by case."""
-    names = converge.CONVERGE.names
-    pairs_ = zip(converge.results(inputs), converge.rows(inputs), strict=True)
-    return {result.key: dict(zip(names, row, strict=True)) for result, row in pairs_}
-
-
-def _recipes(told: Mapping[Any, Mapping[str, Any]]) -> Callable[[CaseResult], str]:
-    """In words, what tells a training from the others of the table besides its conditions."""
+def _recipes(told: Mapping[Key, Row]) -> Callable[..., str]:
+    """Return what says in words how a training, in one phase or in two, was asked for, as far as
+    that tells it from the others of the table. Where two phases differ, both are named."""
     apart = [
         column
         for column in trainings.COLUMNS
         if len({row[column.name] for row in told.values()}) > 1
     ]
 
-    def words(result: CaseResult) -> str:
-        row = told[result.key]
-        accumulation = condition_words.short("accumulation", result.conditions.accumulation)
-        given = (f"{column.header} {row[column.name]}" for column in apart if row[column.name])
-        return ", ".join(filter(None, (accumulation, *given)))
+    def words(*stages: CaseResult | None, accumulation: str = "") -> str:
+        some = [one for one in stages if one]
+        lengths = [one.conditions.sequence_length for one in some]
+        given: dict[str, Sequence[Any]] = {"length": lengths, "accumulation": [accumulation]}
+        given |= {one.header: [told[stage.key][one.name] for stage in some] for one in apart}
+        return ", ".join(f"{name} {text}" for name, of in given.items() if (text := _each(of)))
 
     return words
+
+
+def _each(values: Sequence[Any]) -> str:
+    """Return one value for all phases, or each in its order; "" where none has one."""
+    texts = ["" if value is None else str(value) for value in values]
+    if len(set(texts)) == 1 or not any(texts):
+        return texts[0] if texts[0] not in ("0", "1 and 1") else ""
+    return " and ".join(text or "none" for text in texts)
 
 
 def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:

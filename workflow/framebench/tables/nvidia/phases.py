@@ -56,7 +56,13 @@ def of(results: Iterable[CaseResult]) -> list[Phases]:
 
 def final_losses(result: CaseResult) -> list[float]:
     """Of each seed that ended."""
-    return [value for run in result.ok if (value := run.value(FINAL_LOSS)) is not None]
+    return list(losses_of(result).values())
+
+
+def losses_of(result: CaseResult) -> dict[int, float]:
+    """Return the final loss of each repeat that ended, by its number."""
+    known = ((run.repeat, run.value(FINAL_LOSS)) for run in result.ok)
+    return {repeat: value for repeat, value in known if value is not None}
 
 
 def _precedes(first: CaseResult, last: CaseResult) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from ..columns import HEADINGS
 from ..printed_cells import Printed
 
 AMP = "amp"
@@ -85,10 +87,12 @@ def _row(line: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str])
     }
     figures: dict[str, list[str]] = defaultdict(list)
     faulty: dict[str, str] = {}
+    headings: dict[str, str] = {}
     for one in line:
         cell = one.cell
         column, side = column_of(cell), _side(cell)
         figures[column].append(cell["printed"])
+        headings[column] = _heading(cell["column"], column)
         row[f"batch_{side}"] = cell["batch_per_device"]
         row[f"compiler_{side}"] = cell["compiler"]
         if side == "full":  # on DGX A100 some headings of a table say FP32 and others TF32
@@ -102,9 +106,24 @@ def _row(line: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str])
             faulty[f"{cell['column']}, {cell['printed']}: {words}"] = column
     row |= {name: (", " if name == EACH else " / ").join(texts) for name, texts in figures.items()}
     row["score"] = " / ".join(dict.fromkeys(filter(None, (_score(one.cell) for one in line))))
+    row[HEADINGS] = "; ".join(f"{column}={text}" for column, text in headings.items())
     row["contradicted"] = " ".join(dict.fromkeys(faulty.values()))
     row["reason"] = "; ".join(faulty)
     return row
+
+
+def _heading(printed: str, column: str) -> str:
+    """Return the heading of a printed cell: of one of two values in a cell without its side, of a
+    seed without its number."""
+    if column == EACH:
+        return printed.rpartition(" ")[0]
+    return printed.partition("): ")[0] + ")" if "): " in printed else printed
+
+
+def headings_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the printed headings of a row, by column; of ours there is none."""
+    pairs = (part.partition("=") for part in str(row[HEADINGS] or "").split("; ") if part)
+    return {column: text for column, _, text in pairs}
 
 
 def _said(cell: Mapping[str, str]) -> Values:
@@ -112,6 +131,8 @@ def _said(cell: Mapping[str, str]) -> Values:
     pairs = (part.split("=") for part in cell["variant"].split(";") if "=" in part)
     known = {name: value for name, value in pairs if name in _SAID}
     found = {_SAID[name]: value for name, value in known.items() if name != "phases"}
+    if "squad_version" in found:
+        found["squad_version"] = f"v{found['squad_version']}"
     return found | ({_SAID["phases"]: cell["place"]} if "phases" in known else {})
 
 
@@ -142,7 +163,8 @@ def _of_accuracy(cell: Mapping[str, str]) -> str:
         return f"time_{_side(cell)}"
     if quantity.startswith("time_to_train"):
         return "time_speedup"
-    return "printed_accumulation" if quantity == "accumulation_steps" else f"score_{_side(cell)}"
+    stem = "accumulation" if quantity == "accumulation_steps" else "score"
+    return f"{stem}_{_side(cell)}"
 
 
 def _of_seeds(cell: Mapping[str, str]) -> str:

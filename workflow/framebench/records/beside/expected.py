@@ -1,0 +1,116 @@
+"""The cases of the suites that are measured into the results, whether they have records yet or not:
+without them, part of a suite looks like the whole of one. Kept in ``expected.json`` in the
+results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ...cases.conditions import CASE, Case, Conditions
+from ...files import bounded, json_files
+from ...files.whole_files import write_whole
+from ..run import Problem, cause
+
+FILE = "expected.json"
+_NUMBERS = ("nodes", "devices_per_node", "batch_per_device")
+_USUAL = {field.name: field.default for field in fields(Conditions)}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A case of a suite. ``folder``: that of its records below ``runs``; "" while its batch is
+    still to be found."""
+
+    suite: str
+    folder: str
+    case: Case
+    conditions: Conditions
+
+
+def note(results: Path, suite: str, cases: Iterable[Expected], is_whole: bool) -> None:
+    """Write the cases of a suite in the place of those noted before. A call that asks for a part of
+    the suite adds to them. Raises OSError."""
+    known, _ = load(results)
+    here = {_identity(one): one for one in cases}
+    others = [one for one in known if one.suite != suite]
+    before = [] if is_whole else [one for one in known if one.suite == suite and one.folder]
+    kept = {_identity(one): one for one in before} | here
+    text = json.dumps({"cases": [_written(one) for one in (*others, *kept.values())]}, indent=1)
+    path = results / FILE
+    if not (path.is_file() and bounded.read_bytes(path) == f"{text}\n".encode()):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, f"{text}\n")
+
+
+def load(results: Path) -> tuple[list[Expected], list[Problem]]:
+    """Return all that were noted, none where there is no such file; and what is wrong with it."""
+    path = results / FILE
+    if not path.is_file():
+        return [], []
+    try:
+        found = json_files.read(path)
+        listed = found.get("cases") if isinstance(found, dict) else None
+        if not isinstance(listed, list):
+            raise ValueError("has no list of cases")
+        return [_read(one) for one in listed], []
+    except (OSError, ValueError) as error:
+        return [], [Problem(FILE, cause(error))]
+
+
+def _identity(one: Expected) -> Any:
+    return one.folder or (one.case, one.conditions)
+
+
+def _written(one: Expected) -> dict[str, Any]:
+    case = {**{name: getattr(one.case, name) for name in CASE}, "parameters": one.case.parameters}
+    conditions = {
+        name: value for name, value in asdict(one.conditions).items() if value != _USUAL[name]
+    }
+    return {"suite": one.suite, "folder": one.folder, "case": case, "conditions": conditions}
+
+
+def _read(found: Any) -> Expected:
+    """Raises ValueError with what is wrong."""
+    if not isinstance(found, dict):
+        raise ValueError("a case is no mapping")
+    case, conditions = _mapping(found, "case"), _mapping(found, "conditions")
+    if {*case} != {*CASE, "parameters"} or not {*conditions} <= {*_USUAL}:
+        raise ValueError("a case has other keys than those of a case")
+    for name, value in case.items():
+        if name != "parameters" and not isinstance(value, int if name in _NUMBERS else str):
+            raise ValueError(f"{name}: found {value!r}")
+    for name, value in conditions.items():
+        if not isinstance(value, (str, int)):
+            raise ValueError(f"{name}: found {value!r}")
+    given = {**case, "parameters": _parameters(case["parameters"])}
+    return Expected(
+        str(found.get("suite", "")), str(found.get("folder", "")), Case(**given),
+        Conditions(**conditions),
+    )  # fmt: skip
+
+
+def _mapping(found: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = found.get(name)
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} of a case is no mapping")
+    return value
+
+
+def _parameters(found: Any) -> tuple[tuple[str, Any], ...]:
+    if not isinstance(found, list):
+        raise ValueError("parameters of a case are no list")
+    for pair in found:
+        whole = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)
+        if not whole or not isinstance(pair[1], (str, int, float, bool, type(None))):
+            raise ValueError(f"parameters: found {pair!r}")
+    return tuple((name, value) for name, value in found)
+
+
+def unmeasured(cases: Sequence[Expected], folders: Iterable[str]) -> list[Expected]:
+    """Return the cases without a record; ``folders``: those with one, below ``runs``."""
+    present = {*folders}
+    return [one for one in cases if one.folder not in present]

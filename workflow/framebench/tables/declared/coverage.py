@@ -1,0 +1,109 @@
+"""How much of a suite has been measured, by framework."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from ...records.beside.expected import Expected
+from ..columns import TEXT, WHOLE, Column, Row, shared
+from ..measured import NO_FRAMEWORK
+from ..results import CaseResult
+from ..table import Inputs, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The row of all frameworks of a suite.
+ALL = "all"
+
+
+def results_by_folder(inputs: Inputs) -> dict[str, CaseResult]:
+    """Return each case by the folder of its records below ``runs``."""
+    results = chain(inputs.cases.values(), inputs.others.values())
+    return {os.path.dirname(run.origin): one for one in results for run in one.runs}
+
+
+def rows(inputs: Inputs) -> Iterator[Row]:
+    """Yield a row for each suite that is known, and one for each of its frameworks."""
+    measured = results_by_folder(inputs)
+    suites: dict[str, list[Expected]] = defaultdict(list)
+    for one in inputs.expected:
+        suites[one.suite].append(one)
+    for suite, cases in suites.items():
+        yield _row(suite, ALL, cases, measured)
+        frameworks = {one.case.framework for one in cases}
+        for framework in sorted(frameworks):
+            own = [one for one in cases if one.case.framework == framework]
+            yield _row(suite, framework or NO_FRAMEWORK, own, measured)
+
+
+def _row(
+    suite: str, framework: str, cases: Sequence[Expected], measured: dict[str, CaseResult]
+) -> Row:
+    there = [measured[one.folder] for one in cases if one.folder in measured]
+    return {
+        "suite": suite,
+        "framework": framework,
+        "expected_cases": len(cases),
+        "measured_cases": len(there),
+        "without_figure": sum(not one.values for one in there),
+        "missing_cases": len(cases) - len(there),
+    }
+
+
+def rows_of(tables: Mapping[Table, pd.DataFrame]) -> Sequence[Row]:
+    """Return the rows of this table, none where no suite is known."""
+    from .. import view  # pandas takes its time, and a plan only asks for names
+
+    return view.records(tables[COVERAGE]) if COVERAGE in tables else []
+
+
+def sentences(rows: Sequence[Row]) -> list[str]:
+    """Return for each suite how many of its cases are measured, and which frameworks lack some."""
+    lines = []
+    for row in rows:
+        if row["framework"] != ALL:
+            continue
+        of = f"{row['measured_cases']} of {row['expected_cases']} cases of suite {row['suite']}"
+        words = f"{of} measured"
+        if row["without_figure"]:
+            words += f", {row['without_figure']} of them without a figure"
+        lacking = [
+            f"{one['framework']} ({one['missing_cases']} of {one['expected_cases']})"
+            for one in rows
+            if one["suite"] == row["suite"] and one["framework"] != ALL and one["missing_cases"]
+        ]
+        if lacking:
+            words += f"; not yet measured: {', '.join(lacking)}"
+        lines.append(words)
+    return lines
+
+
+COVERAGE = Table(
+    name="coverage",
+    title="Cases measured",
+    explanation="How many cases of the suite, as far as they can run here, have a record. A case "
+    "that ended without a figure, such as one that a framework does not support, is measured: its "
+    "status is the result.",
+    columns=(
+        Column("suite", TEXT, "name of the suite"),
+        *shared("framework"),
+        Column("expected_cases", WHOLE, "cases of the suite that can run here", title="cases"),
+        Column("measured_cases", WHOLE, "those with a record", title="measured"),
+        Column(
+            "without_figure", WHOLE, "of these, those that ended without a figure",
+            title="without a figure",
+        ),
+        Column("missing_cases", WHOLE, "those without a record yet", title="not yet measured"),
+    ),
+    rows=rows,
+    group="Answers",
+    keys=("suite", "framework"),
+    answers=("measured_cases", "expected_cases", "without_figure", "missing_cases"),
+    axes=("framework",),
+)  # fmt: skip
+TABLES = (COVERAGE,)
