@@ -175,7 +175,7 @@ def test_other_machines_batches_and_units_are_never_compared() -> None:
     assert [row["compared"] for row in fastest(here, there)] == [1, 1]
     assert len({one.setting for one in words(here + there).fastest}) == 2, "each names its machine"
     (table,) = overview.crosstabs(tables(here + there)["overview"])
-    assert len(table.columns) == 2
+    assert len(table.settings) == 2
 
 
 def test_one_framework_alone_and_failures_only_say_so() -> None:

@@ -106,7 +106,7 @@ def write_overview(source: Path, into: Path | None) -> None:
     table = registry.known()["overview"]
     of = origin.of(found.runs, calls.load(source.parent)[0])
     covered = coverage.sentences(coverage.rows_of(tables))
-    text = markdown.crosstabs(table, tables[table], of.caption, covered)
+    text = markdown.crosstabs(table, tables[table], ". ".join([of.caption, *covered]))
     if into is None:
         print(text, end="")
         return

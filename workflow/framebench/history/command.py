@@ -10,7 +10,7 @@ from ..files.whole_files import write_together
 from ..statistics import change_points
 from ..tables import frames
 from . import index, page, sources, trends
-from .trends import CHANGES, POINTS
+from .trends import POINTS
 
 
 def make(sets: Sequence[Path], by: str, results: Path) -> None:
@@ -23,7 +23,7 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     points, changes = trends.points_frame(every), trends.changes_frame(every)
-    files = frames.files({CHANGES: changes}, results / "tables")
+    files = frames.files({trends.changes_table(every): changes}, results / "tables")
     # One row for each case of each set: what nobody reads as Markdown.
     files[results / "tables" / f"{POINTS.name}.csv"] = frames.csv_text(points)
     path = results / "history.html"
@@ -31,6 +31,8 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
     write_together(files)
     print(f"{len(found)} sets, by {by}")
     print(trends.summary_text(every, changes))
+    if not len(changes):
+        print(trends.nothing_changed(every))
     if any(len(one.places) > change_points.MOST for one in every):
         print(f"changes are looked for in the latest {change_points.MOST} sets of a series")
     print(f"\ntable: {results / 'tables' / 'changes.csv'}\npage:  {path}")

@@ -20,7 +20,7 @@ from ..report.selection import axes_of, left_out
 from ..statistics.change_points import DRIFT
 from ..tables import condition_words, measured
 from ..tables.words import words_of
-from .trends import CHANGES, POINTS, Series
+from .trends import POINTS, Series, changes_table, nothing_changed
 
 #: A page stays readable whatever the number of series: those that changed come first.
 MAX_PLOTS = 24
@@ -35,7 +35,10 @@ def render(
     problems: Sequence[Problem],
 ) -> str:
     """Render the page of the series."""
-    shown = [html_tables.of_frame(CHANGES, changes), html_tables.of_frame(POINTS, points)]
+    shown = [
+        html_tables.of_frame(changes_table(every), changes),
+        html_tables.of_frame(POINTS, points),
+    ]
     look = Look(sorted({one.key.case.framework for one in every} - {""}))
     return html_report.template("history.html.j2").render(
         **html_report.page_parts(),
@@ -43,6 +46,7 @@ def render(
         sets=len({one.source.path for series in every for one in series.measured}),
         series=len(every),
         changes=len(changes),
+        unchanged="" if len(changes) else nothing_changed(every),
         plots=[(plot, ()) for plot in plots(every)],
         tables=shown,
         data=page_data.of(shown, Links.none(), (), html_report.series_of(look)),
@@ -65,6 +69,8 @@ def plots(every: Sequence[Series]) -> list[Plot]:
             description=f"{_name(one)} over {len(one.places)} sets, with "
             f"{len(one.changes)} changes. The numbers stand in the table below.",
             caption="A dot is the median of a set, the bar its 95 % interval. "
+            + "Hollow: no interval, for too few repeats. "
+            * any(point.point.median and not point.point.interval for point in one.measured)
             + "The broken line is where a new level begins, grey is the level. " * bool(one.changes)
             + left_out(len(chosen), len(drawn), "series with two figures"),
             axes=axes_of(one.key.row),

@@ -6,7 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -98,7 +98,7 @@ CHANGES = Table(
         Column("differences", TEXT, "what else is not the same in these two sets", note=True),
         *shared("marks"),
     ),
-    empty="No series has changed, or none has points enough.",
+    answers=("direction", "kind", "ratio", "before", "at", "differences"),
     sectioned=True,
 )  # fmt: skip
 
@@ -169,6 +169,28 @@ def changes_frame(every: Sequence[Series]) -> pd.DataFrame:
         CHANGES,
         [_change_row(series, one, count) for series in every for one in series.changes],
     )
+
+
+def changes_table(every: Sequence[Series]) -> Table:
+    """Return the table of changes; where it has no row it says why."""
+    return replace(CHANGES, empty=nothing_changed(every))
+
+
+def nothing_changed(every: Sequence[Series]) -> str:
+    """Say why there is no change: none was found, or no series has sets enough to tell."""
+    if not every:
+        return "No set has a case."
+    long = [one for one in every if len(one.places) >= change_points.FEWEST]
+    needed = f"{change_points.FEWEST} sets with a figure"
+    if not long:
+        most = max(len(one.places) for one in every)
+        return (
+            f"Too few sets to tell: none of {len(every)} series has {needed}, the longest has "
+            f"{most}."
+        )
+    short = len(every) - len(long)
+    more = f" Of the other {short} it cannot be told: they have fewer." if short else ""
+    return f"No change found in {len(long)} series with at least {needed}.{more}"
 
 
 def summary_text(every: Sequence[Series], changes: pd.DataFrame) -> str:

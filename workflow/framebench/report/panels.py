@@ -147,7 +147,9 @@ def _ratios(
             interval = (low, high) if is_known(low) else None
             value = float(getattr(row, column))
             axes = axes_of(row._asdict())
-            drawn.append(Row(name_of_row, row.framework, [value], interval=interval, axes=axes))
+            drawn.append(
+                Row(name_of_row, row.framework, [value], "", interval, axes, is_ratio=True)
+            )
     shown = sum(map(len, groups.values()))
     return [
         Plot(
@@ -156,11 +158,17 @@ def _ratios(
             narrow=plots.strips(drawn, look, axis, reference=1.0, narrow=True),
             description=f"{name}: {shown} ratios against the line at 1. The numbers "
             "stand in the table below.",
-            caption=f"{caption} The bar is the 95 % interval, where there are repeats enough. "
+            caption=f"{caption} The bar is the 95 % interval. {_without_interval(drawn)}"
             + left_out(shown, len(with_ratio), "ratios")
             + without_ratio(len(rows) - len(with_ratio)),
         )
     ]
+
+
+def _without_interval(rows: Sequence[Row]) -> str:
+    """Say what the hollow dots are, where there are any."""
+    count = sum(row.is_hollow for row in rows)
+    return f"Hollow: no interval, of {count} with too few repeats. " if count else ""
 
 
 def step_times(

@@ -52,8 +52,9 @@ class Plot:
 @dataclass(frozen=True)
 class Row:
     """One line of a strip plot. Without ``values`` it is a gap, and ``note`` says why in words;
-    without a framework it is a heading. ``interval`` is drawn as a bar behind the dots. ``axes``:
-    what a reader of the page may ask of it, where the drawing is not drawn anew for that."""
+    without a framework it is a heading. ``interval`` is drawn as a bar behind the dots, and nothing
+    else looks like one. ``axes``: what a reader of the page may ask of it, where the drawing is not
+    drawn anew for that."""
 
     label: str
     framework: str = ""
@@ -61,6 +62,12 @@ class Row:
     note: str = ""
     interval: tuple[float, float] | None = None
     axes: Mapping[str, str] | None = None
+    is_ratio: bool = False
+
+    @property
+    def is_hollow(self) -> bool:
+        """Whether it is a ratio without an interval."""
+        return self.is_ratio and self.interval is None
 
     @property
     def said(self) -> str:
@@ -70,6 +77,8 @@ class Row:
         words = [number(descriptive.median(self.values))]
         if self.interval:
             words.append("95 % interval {} to {}".format(*map(number, self.interval)))
+        elif self.is_ratio:
+            words.append("no interval")
         if len(self.values) > 1:
             words.append(f"repeats {', '.join(map(number, self.values))}")
         return f"{self.label}: {'; '.join(words)}"
@@ -115,8 +124,8 @@ def strips(
     rows: Sequence[Row], look: Look, axis: str, reference: float | None = None, narrow: bool = False
 ) -> Markup:
     """A dot for each value and a tick at the median, one row each; the median in numbers at the
-    right. With ``reference`` (ratios) a line stands there and the dots hang on it. ``narrow`` puts
-    the labels above the rows, for a phone."""
+    right. With ``reference`` (ratios) a line stands there. ``narrow`` puts
+    the labels above the rows, for a phone. A ratio without an interval is a hollow dot."""
     values = [value for row in rows for value in (*row.values, *(row.interval or ()))]
     logarithmic = reference is None and bool(values) and max(values) > 40 * min(values) > 0
     digits = _decimals(values)
@@ -150,7 +159,7 @@ def strips(
         for name in dict.fromkeys(names):
             some = [(at, row) for row, (_, at), own in zip(rows, places, names, strict=True)
                     if row.values and own == name]  # fmt: skip
-            _dots(axes, some, look, reference, name)
+            _dots(axes, some, look, name)
         for row, (label, dots), name in zip(rows, places, names, strict=True):
             if not row.framework:
                 write(row.label, 0, label, 8 - left, color=MUTED, fontweight="bold", gid=name)
@@ -192,37 +201,26 @@ def _dots(
     axes: Axes,
     rows: Sequence[tuple[float, Row]],
     look: Look,
-    reference: float | None,
     name: str | None,
 ) -> None:
     """The rows that have values, each at its place; ``name``: of their part. What looks alike is
     one artist, because each takes Matplotlib its time."""
     if not rows:
         return
-    _lines(
-        axes,
-        [
-            (place, min(row.values) if reference is None else reference, max(row.values), row)
-            for place, row in rows
-        ],
-        look,
-        linewidth=1.6,
-        alpha=0.55,
-        gid=name,
-    )
     bars = [(place, *row.interval, row) for place, row in rows if row.interval]
     _lines(axes, bars, look, linewidth=7, alpha=0.3, gid=name)
-    alike: dict[tuple[str, bool], list[tuple[float, Row]]] = defaultdict(list)
+    alike: dict[tuple[str, bool, bool], list[tuple[float, Row]]] = defaultdict(list)
     for place, row in rows:
-        alike[row.framework, len(row.values) > 1].append((place, row))
-    for (framework, several), some in alike.items():
+        alike[row.framework, len(row.values) > 1, row.is_hollow].append((place, row))
+    for (framework, several, hollow), some in alike.items():
         style: dict[str, Any] = {
             "linestyle": "none", "color": look.colour(framework), "clip_on": False, "gid": name,
         }  # fmt: skip
         dots = [(value, place) for place, row in some for value in row.values]
         axes.plot(
             *zip(*dots, strict=True), marker=look.marker(framework), markersize=6.5,
-            alpha=0.6 if several else 0.95, markeredgewidth=0, **style,
+            alpha=0.6 if several else 0.95, fillstyle="none" if hollow else "full",
+            markeredgewidth=1.6 if hollow else 0, **style,
         )  # fmt: skip
         if several:
             middles = [descriptive.median(row.values) for _, row in some]

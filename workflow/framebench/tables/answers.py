@@ -134,7 +134,7 @@ def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     behind = [*answers.first_gains[:MOST], *[answers.counted] * bool(answers.failures)]
     if answers.everywhere:
         behind.append(f"every figure of the fastest is marked: {' '.join(answers.everywhere)}")
-    covered = [f"Measured: {line}" for line in answers.coverage[:MOST]]
+    covered = answers.coverage[:MOST]
     chosen = answers.most_compared(LINES - len(covered) - len(behind) - len(last) - 2)
     width = max((len(_shortened(one.setting)) for one in chosen), default=0)
     alike = len({one.verdict or one.why for one in answers.fastest}) == 1  # the heading says it

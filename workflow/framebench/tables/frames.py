@@ -17,6 +17,7 @@ from ..files.text import no_formula
 from ..files.whole_files import write_together
 from . import latex, markdown, registry
 from .columns import Row
+from .declared import coverage
 from .table import Inputs, Table
 
 
@@ -57,11 +58,13 @@ def write(tables: Mapping[Table, pd.DataFrame], folder: Path) -> None:
 def files(tables: Mapping[Table, pd.DataFrame], folder: Path, origin: str = "") -> dict[Path, str]:
     """What :func:`write` writes. ``origin``: what the figures are from, for people."""
     texts = {}
+    covered = ". ".join(filter(None, (origin, *coverage.sentences(coverage.rows_of(tables)))))
     for table, rows in tables.items():
+        about = covered if table.group == coverage.COVERAGE.group else origin
         texts[folder / f"{table.name}.csv"] = csv_text(rows)
-        texts[folder / f"{table.name}.md"] = markdown.render(table, rows, origin)
+        texts[folder / f"{table.name}.md"] = markdown.render(table, rows, about)
         if table.crosstabs:
-            texts[folder / f"{table.name}.tex"] = latex.render(table, rows, origin)
+            texts[folder / f"{table.name}.tex"] = latex.render(table, rows, about)
     return texts
 
 

@@ -50,16 +50,12 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def crosstabs(
-    table: Table, frame: pd.DataFrame, origin: str = "", covered: Sequence[str] = ()
-) -> str:
-    """The crosstabs of a table alone, for a page that has headings of its own. ``covered``: how
-    much of a suite they are of."""
+def crosstabs(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
+    """The crosstabs of a table alone, for a page that has headings of its own."""
     seen = view.of(table, frame, narrow=False)
     notes = Footnotes()
     common = ", ".join(f"{title} {value}" for title, value in seen.shared)
     lines = [f"Measured: {escape(origin)}.", ""] if origin else []
-    lines += [line for text in covered for line in (f"{escape(text)}.", "")]
     lines += [f"All rows: {escape(common)}.", ""] if common else []
     for crosstab in seen.crosstabs:
         lines += [*_crosstab(crosstab, notes, "###"), ""]

@@ -107,8 +107,8 @@ def panels(table: pd.DataFrame, look: Look, kind: Kind) -> list[Plot]:
                 description=f"{kind.name} of {', '.join(panel)}: speed-up against one device and "
                 f"efficiency of {len(made)} settings, with {kind.same}. The numbers stand in the "
                 "table below.",
-                caption=f"{kind.title}. Grey is the ideal, a bar the 95 % interval, where there "
-                "are repeats enough. "
+                caption=f"{kind.title}. Grey is the ideal, a bar the 95 % interval; a point "
+                "without one has none, for too few repeats. "
                 + "Hollow: as many devices on more nodes. "
                 * any(one.on_more_nodes for one in made)
                 + "A slow single device makes a speed-up look good: read it "

@@ -71,8 +71,8 @@ def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
         narrow=draw(lines, look, size, unit, NARROW),
         description=f"{metric} over {size} of {len(lines)} cases: {name}. The numbers stand in the "
         "table.",
-        caption="The median over repeats at each size; a bar is the 95 % interval, where there are "
-        "repeats enough. " + left_out(len(lines), len(cases), "cases"),
+        caption="The median over repeats at each size; a bar is the 95 % interval; a dot without "
+        "one has none, for too few repeats. " + left_out(len(lines), len(cases), "cases"),
     )
 
 

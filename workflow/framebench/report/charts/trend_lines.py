@@ -56,11 +56,23 @@ def draw(trend: Trend, look: Look) -> Markup:
             if both := trend.intervals[place]:
                 axes.plot([place] * 2, both, color=colour, linewidth=1.4, alpha=0.5)
         known = [value for value in trend.values if value is not None]
-        axes.plot(places, known, color=colour, linestyle="", marker="o", markersize=4.5)
+        for filled in (True, False):
+            some = [
+                (place, value)
+                for place, value in enumerate(trend.values)
+                if value is not None and (trend.intervals[place] is not None) == filled
+            ]
+            if some:
+                axes.plot(
+                    *zip(*some, strict=True), color=colour, linestyle="", marker="o",
+                    markersize=4.5, fillstyle="full" if filled else "none",
+                )  # fmt: skip
         for place, value in zip(places, known, strict=True):
             said = f"{trend.labels[place]}: {number(value)}"
             if both := trend.intervals[place]:
                 said += "; 95 % interval {} to {}".format(*map(number, both))
+            else:
+                said += "; no interval"
             parts.point("", axes, (place, value), said)
         for level in trend.levels:
             axes.plot([level.start, level.end], [level.first, level.last], color=MUTED)

@@ -63,7 +63,8 @@ def rows_of(tables: Mapping[Table, pd.DataFrame]) -> Sequence[Row]:
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
-    """Return for each suite how many of its cases are measured, and which frameworks lack some."""
+    """Return for each suite how many of its cases are measured and, where some are not, a second
+    sentence with the frameworks that lack them."""
     lines = []
     for row in rows:
         if row["framework"] != ALL:
@@ -71,15 +72,15 @@ def sentences(rows: Sequence[Row]) -> list[str]:
         of = f"{row['measured_cases']} of {row['expected_cases']} cases of suite {row['suite']}"
         words = f"{of} measured"
         if row["without_figure"]:
-            words += f", {row['without_figure']} of them without a figure"
+            words += f", {row['without_figure']} without a figure"
+        lines.append(words)
         lacking = [
             f"{one['framework']} ({one['missing_cases']} of {one['expected_cases']})"
             for one in rows
             if one["suite"] == row["suite"] and one["framework"] != ALL and one["missing_cases"]
         ]
         if lacking:
-            words += f"; not yet measured: {', '.join(lacking)}"
-        lines.append(words)
+            lines.append(f"Not yet measured: {', '.join(lacking)}")
     return lines
 
 

@@ -135,9 +135,7 @@ const strips = (lines, axis, isRatio) => {
       drawn(shown, "text", { x: left + 8, y: line.at + 4.5, style: "fill: var(--muted); font-style: italic" }, line.said);
       continue;
     }
-    const [from, to] = [Math.min(...line.values), Math.max(...line.values)].map(x);
     const style = `stroke: ${line.colour}; fill: ${line.colour}`;
-    drawn(shown, "line", { x1: from, x2: to, y1: line.at, y2: line.at, style: `${style}; stroke-width: 1.6; opacity: 0.55` });
     for (const value of line.values) {
       drawn(shown, "circle", { cx: x(value), cy: line.at, r: 3.2, style: `fill: ${line.colour}; opacity: 0.65` });
     }
@@ -159,8 +157,8 @@ const figureOf = (table, figure, title, rows) => {
   const made = elementOf(
     `<figure class="wide"><h4>${escaped(title)}</h4><div class="chart" role="img" aria-label="Throughput of ` +
       `${count} cases of ${escaped(title)}. The numbers stand in the table ${escaped(table.data.title)}."></div>` +
-      "<figcaption>Each repeat is a dot, the tick and the number are the median, the line runs from " +
-      `minimum to maximum. ${left}. ${escaped(table.place.querySelector("caption")?.textContent ?? "")}</figcaption></figure>`,
+      "<figcaption>Each repeat is a dot, the tick and the number are the median. " +
+      `${left}. ${escaped(table.place.querySelector("caption")?.textContent ?? "")}</figcaption></figure>`,
   );
   made.querySelector(".chart").append(strips(lines, axis, isRatio));
   return made;

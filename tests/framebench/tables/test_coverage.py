@@ -1,0 +1,164 @@
+"""A part of a suite says that it is one, and has no winner."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from framebench import cli
+from framebench.records import record_sets
+from framebench.records.beside import expected
+from framebench.records.beside.expected import Expected
+from framebench.tables.declared.coverage import COVERAGE, sentences
+from framebench.tables.declared.fastest import FASTEST
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+
+from ..made_up_records import write_records
+
+FRAMEWORKS = ("jax", "tensorflow")
+
+
+def expected_of(records: Path, suite: str = "small") -> list[Expected]:
+    """The cases of all records in a folder."""
+    runs = {Path(run.origin).parent: run for run in record_sets.load(records).runs}
+    return [
+        Expected(
+            suite,
+            str(folder),
+            replace(run.case, framework_version=""),
+            run.conditions.unlabelled,
+        )
+        for folder, run in runs.items()
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with all cases of its suite."""
+    results = tmp_path_factory.mktemp("whole")
+    write_records(results / "runs", repeats=1, frameworks=FRAMEWORKS)
+    for record in (results / "runs").glob("*/*/r1.json"):
+        case = json.loads(record.read_text())
+        if (case["case"]["model"], case["kind"]) != ("resnet50_v1.5", "train"):
+            shutil.rmtree(record.parent)
+    expected.note(results, "small", expected_of(results / "runs"), is_whole=True)
+    return results
+
+
+def without(whole: Path, results: Path, *removed: str) -> Path:
+    """The same without some of its cases."""
+    shutil.copytree(whole, results)
+    for pattern in removed:
+        for folder in (results / "runs").glob(pattern):
+            shutil.rmtree(folder)
+    return results
+
+
+def report(results: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
+    """The closing lines and the page."""
+    words = ["--records", str(results / "runs"), "--results", str(results)]
+    assert cli.main(["report", *words]) == 0, capsys.readouterr().err
+    return capsys.readouterr().out.splitlines(), (results / "report.html").read_text()
+
+
+def rows_of(results: Path, name: str) -> list[dict[str, str]]:
+    with (results / "tables" / f"{name}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_suite_without_one_framework_has_no_winner(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = without(whole, tmp_path / "results", "tensorflow")
+    lines, page = report(results, capsys)
+    covered = "8 of 16 cases of suite small measured, 4 without a figure"
+    missing = "Not yet measured: tensorflow (8 of 8)"
+    assert lines[:2] == [covered, missing]
+    assert not any("jax" in line and "images/s" in line for line in lines), "a winner"
+    assert f"{covered}." in page
+    assert f"{missing}." in page
+    for row in rows_of(results, "fastest"):
+        assert (row["framework"], row["median"], row["missing"]) == ("", "", "tensorflow")
+    assert {row["part_of_best"] for row in rows_of(results, "overview")} == {""}
+    rows = {row["framework"]: row for row in rows_of(results, "coverage")}
+    names = ("measured_cases", "expected_cases", "without_figure", "missing_cases")
+    assert {name: [row[one] for one in names] for name, row in rows.items()} == {
+        "all": ["8", "16", "4", "8"],
+        "jax": ["8", "8", "4", "0"],
+        "tensorflow": ["0", "8", "0", "8"],
+    }
+    assert covered in (results / "tables" / "overview.md").read_text()
+    readme = tmp_path / "page.md"
+    readme.write_text("<!-- overview -->\n<!-- /overview -->\n")
+    words = ["--records", str(results / "runs"), "--into", str(readme)]
+    assert cli.main(["overview", *words]) == 0
+    assert covered in readme.read_text()
+    assert missing in readme.read_text()
+
+
+def test_a_setting_that_all_have_measured_has_its_winner(whole: Path) -> None:
+    """One case is missing, with a compiler: nobody knows whether it is the fastest."""
+    cases = expected_of(whole / "runs")
+    (missing,) = (
+        one.folder
+        for one in cases
+        if (one.case.framework, one.case.precision) == ("tensorflow", "fp32")
+        and (one.case.compiler, one.case.devices) == ("xla", 1)
+    )
+    runs = [
+        run
+        for run in record_sets.load(whole / "runs").runs
+        if str(Path(run.origin).parent) != missing
+    ]
+    inputs = Inputs(group(runs, None), expected=cases)
+    every, *_ = COVERAGE.rows(inputs)
+    assert (every["measured_cases"], every["missing_cases"]) == (15, 1)
+    open_, *others = sorted(FASTEST.rows(inputs), key=lambda row: not row["missing"])
+    assert (open_["precision"], open_["devices_per_node"]) == ("fp32", 1)
+    assert (open_["framework"], open_["reason"]) == ("", "not measured yet: tensorflow")
+    assert len(others) == 3
+    assert all(row["framework"] and not row["missing"] for row in others)
+
+
+def test_a_whole_suite_says_so_and_a_set_without_one_says_nothing(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = record_sets.load(whole / "runs").runs
+    rows = list(COVERAGE.rows(Inputs(group(runs, None), expected=expected_of(whole / "runs"))))
+    assert sentences(rows) == ["16 of 16 cases of suite small measured, 4 without a figure"]
+    results = without(whole, tmp_path / "results", "tensorflow")
+    (results / expected.FILE).unlink()
+    lines, page = report(results, capsys)
+    assert lines[0].startswith("Fastest: ")
+    assert "cases of suite" not in page
+    assert not (results / "tables" / "coverage.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"cases": 1}', '{"cases": [1]}', '{"cases": [{"case": {"model": 1}}]}']
+)
+def test_a_broken_file_is_named_and_stops_nothing(whole: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / expected.FILE).write_text(text)
+    found, (problem,) = expected.load(tmp_path)
+    assert found == []
+    assert problem.origin == expected.FILE
+
+
+def test_a_call_for_a_part_of_the_suite_forgets_none_of_the_others(
+    whole: Path, tmp_path: Path
+) -> None:
+    cases = expected_of(whole / "runs")
+    expected.note(tmp_path, "small", cases, is_whole=True)
+    expected.note(tmp_path, "other", [replace(cases[0], suite="other")], is_whole=True)
+    expected.note(tmp_path, "small", cases[:3], is_whole=False)
+    found, problems = expected.load(tmp_path)
+    assert not problems
+    assert sorted(found, key=str) == sorted([*cases, replace(cases[0], suite="other")], key=str)
+    expected.note(tmp_path, "small", cases[:3], is_whole=True)
+    assert len(expected.load(tmp_path)[0]) == 4
+    assert json.loads((tmp_path / expected.FILE).read_text())
