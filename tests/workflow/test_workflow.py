@@ -36,6 +36,7 @@ def test_everything_then_nothing(measured: Project) -> None:
     assert origin.startswith(f"{RUNS} runs in "), end
     assert "suite not recorded" not in origin
     assert any(line.startswith("Fastest: ") for line in end)
+    assert f"{CASES} of {CASES} cases of suite toy measured" in end, "what of the suite"
     results = re.findall(
         rf"^\d/{RUNS} toy toy \w+ fp32 1n1g r\d \S+ samples/s \d+ s$", ran.stdout, re.M
     )
