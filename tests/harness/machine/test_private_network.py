@@ -176,3 +176,30 @@ def test_without_namespaces_no_stranger_gets_at_files(framework: str) -> None:
         assert bool(reason) == is_refused
         request.open_ports = "allow"
         assert not launcher.exposed_by(task, "")  # type: ignore[arg-type]
+
+
+WITHOUT_NAMESPACES = """
+import contextlib, sys
+sys.path.insert(0, sys.argv[1])
+from harness import launcher
+from harness.processes.private_network import Network
+
+@contextlib.contextmanager
+def none(addresses):
+    yield Network(None, "the kernel gives none")
+
+launcher.private_network = none
+sys.exit(launcher.main(sys.argv[2:]))
+"""
+
+
+def test_a_run_without_a_network_of_its_own_is_refused_before_a_rank_starts(toy: Bench) -> None:
+    folder = framework_with_open_ports(toy)
+    words = toy.command(framework=folder, devices_per_node=2)[2:]
+    start = [sys.executable, "-c", WITHOUT_NAMESPACES, str(ROOT / "scripts")]
+    subprocess.run([*start, *words], env=toy.environment(""), check=True)
+    record = toy.read_record()
+    assert (record["status"], record["ranks"]) == ("unsupported", [])
+    assert "open to others (the kernel gives none), and it gives its toys" in record["reason"]
+    assert record["network"] == {"private": False, "reason": "the kernel gives none"}
+    assert not toy.log.read_text(), "a rank was started"
