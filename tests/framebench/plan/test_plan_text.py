@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from framebench.plan import plan_text
+
+from ..settings import changed, plan
 
 
 def said(*statuses: str) -> list[str]:
@@ -41,3 +44,17 @@ def test_each_reason_for_leaving_cases_out_is_a_line() -> None:
         "Left out: 1 case(s) (jax; toy): too large",
     ]
     assert plan_text.left_out(SimpleNamespace(left_out=[])) == []  # type: ignore[arg-type]
+
+
+def test_few_cases_are_named_as_the_key_takes_them(tmp_path: Path) -> None:
+    """And of many is said how to get their names."""
+    few = changed(batch_per_device=[2, 4])
+    lines = [line.strip() for line in plan_text.describe(plan(tmp_path, few)).splitlines()]
+    names = lines[lines.index("Cases, as --config cases=.. takes them:") + 1 :][:2]
+    for name in names:
+        narrowed = plan(tmp_path, few, cases=[name])
+        assert [str(case) for case in narrowed.folders] == [name]
+    many = changed(batch_per_device=list(range(1, plan_text.MOST_NAMES + 2)))
+    text = plan_text.describe(plan(tmp_path, many))
+    assert "pytorch resnet50_v1.5 train fp32" not in text
+    assert "frameworks=NAME" in text

@@ -11,6 +11,9 @@ from ..environments.soundness import is_sound
 from . import estimates, groups, limits
 from .planning import Plan, duration, remaining, seconds_for
 
+#: Of so many cases the names are listed.
+MOST_NAMES = 12
+
 
 def describe(plan: Plan, description: str = "") -> str:
     """The plan as text: what is run of each workload, what is left out and why,
@@ -41,6 +44,7 @@ def describe(plan: Plan, description: str = "") -> str:
     if plan.runs:
         named = {kind: one.chosen for kind, one in suite.measurements.items()}
         lines += ["", *groups.table(groups.of_runs(plan.runs, plan.folders, named))]
+        lines += _names(plan)
     lines += _emulated(plan)
     if plan.left_out:
         lines += ["", f"Left out: {len(plan.left_out)} cases"]
@@ -159,6 +163,17 @@ def _emulated(plan: Plan) -> list[str]:
         f"{', '.join(dtypes)}. Each is unsupported in tables and report; "
         f"--config emulated={MEASURE} measures them",
     ]
+
+
+def _names(plan: Plan) -> list[str]:
+    """The names of the cases, as the key ``cases`` takes them, where they are few."""
+    found = [str(case) for case in plan.folders]
+    if len(found) > MOST_NAMES:
+        return [
+            f"  Of at most {MOST_NAMES} cases, for example with --config frameworks=NAME, the plan "
+            "says the names, which --config cases=.. takes"
+        ]
+    return ["", "Cases, as --config cases=.. takes them:", *(f"  {name}" for name in found)]
 
 
 def _at_most(plan: Plan) -> list[str]:
