@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import pytest
 from framebench.driver import internals
 from framebench.driver.internals import USED, Snakemake, for_rules
+from snakemake.exceptions import WorkflowError
 
 SNAKEFILE = """
 import operator
@@ -168,3 +169,15 @@ def test_an_unknown_snakemake_is_named(
     unknown = Snakemake(SimpleNamespace(**attributes)).why_unknown()
     assert problem in unknown
     assert bool(unknown) == bool(problem)
+
+
+def test_what_has_no_value_in_this_call_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a cluster there are no cores unless --cores is given, and Snakemake says so."""
+
+    class OnCluster:
+        @property
+        def cores(self) -> int:
+            raise WorkflowError("Workflow requires a total number of cores to be defined")
+
+    monkeypatch.setattr(internals, "USED", {"cores": ""})
+    assert Snakemake(OnCluster()).why_unknown() == ""

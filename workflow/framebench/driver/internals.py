@@ -20,6 +20,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 import snakemake
 from packaging.version import Version
+from snakemake.exceptions import WorkflowError
 
 from ..files import children
 
@@ -151,6 +152,8 @@ class Snakemake:
                     operator.attrgetter(name)(self._workflow)
                 except AttributeError:
                     return f"it has no {name}"
+                except WorkflowError:  # it is there, but has no value: cores on a cluster
+                    continue
         return ""
 
     @property
