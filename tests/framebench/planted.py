@@ -70,6 +70,7 @@ def plant(rng: random.Random) -> Planted:
         f"BatchHost={host} Account={project} MailUser={user}@x.org StdOut=/w/{project}/%j.out",
         f"srun: error: {host}: task 1: Killed; node {host} has 3; {host}.{organisation}.edu:29500",
         f"{address}:29500 [fe80::{word(4, 'abcdef')}:1234%eth0] ::ffff:{address} {address}.",
+        f'{{"user": "{user}", "host": "{host}"}} Nodes={host},n2 S/N {password}',
         f"GPU-{uuid} MIG-GPU-{uuid}/1/0 {uuid} Serial Number: {password}",
         f"USER={user} HOSTNAME={host}; {user} on {host.upper()} and {user}_results",
     ]

@@ -52,7 +52,7 @@ MAIL = re.compile(
 IDENTIFIER = re.compile(
     r"\b(?:(?:MIG-)?(?:GPU|MIG)-[0-9A-Fa-f-]{4,}"
     r"|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})\b"
-    r"|(?i:(?P<keep>\bserial(?:[ _-]?(?:number|no|num))?[\"']?\s*[:=#]\s*[\"']?))"
+    r"|(?i:(?P<keep>\bS/N[:\s]\s*|\bserial(?:[ _-]?(?:number|no|num))?[\"']?\s*[:=#]\s*[\"']?))"
     r"(?P<name>[\w-]{4,})"
 )
 HARDWARE_ADDRESS = re.compile(
@@ -87,7 +87,7 @@ _PEOPLE_KEYS = (
     "slurm_job_user"
 )
 _HOST_KEYS = (
-    "host|hostname|node|nodelist|nodename|batchhost|reqnodelist|excnodelist|schednodelist|"
+    "host|hosts|hostname|node|nodes|nodelist|nodename|batchhost|reqnodelist|excnodelist|schednodelist|"
     "cluster_name|clustername|allocnode:sid|slurmd_nodename|slurm_nodelist|slurm_job_nodelist|"
     "slurm_step_nodelist|slurm_submit_host|slurm_launch_node_ipaddr|slurm_cluster_name|submit_host|"
     "slurm_job_account|slurm_topology_addr"
@@ -117,6 +117,7 @@ FIELD = re.compile(
     r"(?P<name>[^\s'\"]+)"
     rf"|(?im:^)(?P<keep_line>\s*(?P<key_line>{_FIELD_KEYS})\s*:[ \t]+[\"']?)"
     r"(?P<name_line>[^\s'\"#]+)"
+    rf"|(?P<keep_json>[\"'](?P<key_json>{_FIELD_KEYS})[\"']\s*:\s*[\"'])(?P<name_json>[^\"'\n]+)"
 )
 ASSIGNMENT = re.compile(
     r"(?P<keep>(?P<key>[A-Za-z_][\w-]*)(?:[\"']?\s*=\s*|[\"']?:\s*)[\"']?)(?P<name>[^\s'\",;&]+)"
