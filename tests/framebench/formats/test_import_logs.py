@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from framebench.formats import transfer
+from framebench.formats.names import names_of
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError
 
@@ -270,3 +272,18 @@ def test_a_dllogger_log_that_was_appended_to_has_two_runs(tmp_path: Path) -> Non
     )
     found = brought("dllogger", text, tmp_path)
     assert [run.figure for run in found.runs] == [1.0, 2.0]
+
+
+# ---- all ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mllog", "megatron", "dllogger", "milabench", "pyperf"])
+def test_what_a_file_does_not_say_of_its_case_is_absent(name: str, tmp_path: Path) -> None:
+    found = brought(name, samples.ALL[name](), tmp_path)
+    lines = (tmp_path / "results" / "runs" / "runs.csv").read_text().splitlines()
+    header = lines[0].split(",")
+    for column in ("batch_per_device", "nodes", "devices_per_node"):
+        assert {one[column] for one in csv.DictReader(lines)} == {""}, column
+    assert "batch_per_device" in header
+    names = names_of(run.key for run in found.runs).values()
+    assert not [one for one in names if {"b0", "0n0g", "1n0g"} & {*one.split("/")}]

@@ -20,7 +20,7 @@ def lines(path: Path, files: Sequence[Source], refused: Iterable[tuple[str, str]
         yield f"not taken: {_shown(names)}: {reason}"
     within = str(path / "_")[:-1]
     for reason, names in _by_reason(refused):
-        shown = ", ".join(name.removeprefix(within) for name in names)
+        shown = ", ".join(name.replace(within, "") for name in names)
         yield f"left out: {shown}{reason}"
 
 

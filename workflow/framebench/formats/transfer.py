@@ -134,10 +134,12 @@ def _figures_of(
         try:
             digest = hashlib.sha256(one.content).hexdigest()
             if digest in seen:
-                one.refuse(f"is a copy of {seen[digest].path}; allowed: each once")
+                refused.append((": are copies", f"{one.path} (of {seen[digest].path})"))
+                continue
             found = list(form.read(one))
         except RecordsError as error:
             refused.append((str(error).removeprefix(f"import: {one.path}"), str(one.path)))
+            one.left_out.clear()
             continue
         finally:
             one.forget()

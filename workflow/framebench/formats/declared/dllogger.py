@@ -25,6 +25,9 @@ _TIME = re.compile(r"^([mun]?s|sec(onds)?|min|h)$|latency|(^|[^a-z])(time|timing
 _LOSS = re.compile(r"loss|perplexity|(^|_)wer$", re.I)
 #: Names that say their unit, as NeMo's do: "train_step_timing in s".
 _UNIT_IN_NAME = re.compile(r" in (s|ms|us)$")
+#: An argument in the text of a namespace, and values of those that are not set.
+_ARGUMENT = re.compile(r"(\w+)=('[^']*'|\[[^\]]*\]|[^,()]*)")
+_NOTHING = ("None", "False", "''", "[]")
 
 
 @dataclass
@@ -57,7 +60,8 @@ def read(source: Source) -> Iterator[rows.Figure]:
         if isinstance(step, str) and _CONFIGURATION.fullmatch(step):
             if runs[-1].summary:
                 runs.append(Logged())  # the program was started again, and appended to its log
-            runs[-1].told |= data
+            if not runs[-1].steps:
+                runs[-1].told |= _told(data)
         else:
             _add(source, runs[-1], step, data, line)
     if not line:
@@ -75,6 +79,19 @@ def _entries(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         _, token, rest = text.partition(f"{TOKEN}{{")
         if token:  # else of the program's own
             yield line, source.object_of("{" + rest, line)
+
+
+def _told(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration in the data of a step; some programs log the text of an argparse
+    namespace."""
+    told = dict(data)
+    for name, value in data.items():
+        text = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if isinstance(text, str) and text.startswith("Namespace("):
+            told[name] = {
+                key: one.strip("'") for key, one in _ARGUMENT.findall(text) if one not in _NOTHING
+            }
+    return told
 
 
 def _add(source: Source, run: Logged, step: Any, data: Mapping[str, Any], line: int) -> None:

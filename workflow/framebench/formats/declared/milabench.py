@@ -105,7 +105,9 @@ def _figures(process: Process) -> Iterator[rows.Figure]:
     given = arguments if isinstance(arguments, dict) else {}
     tags, devices = config.get("tag"), config.get("devices")
     # D0, D1, ..: several of a benchmark run beside each other, one on each device.
-    parameters = {"process": str(tags[-1])} if isinstance(tags, list) and len(tags) > 1 else {}
+    parameters = {}
+    if isinstance(tags, list) and len(tags) > 1:
+        parameters["process"] = ".".join(map(str, tags[1:]))
     precision, batch = given.get("--precision"), given.get("--batch-size")
     if batch is not None:
         parameters["batch_size"] = str(batch)

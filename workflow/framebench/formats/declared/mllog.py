@@ -66,6 +66,7 @@ _COUNTS = {"number_of_nodes": "nodes", "accelerators_per_node": "devices_per_nod
 #: Keys that say nothing of how a run was measured.
 _INCIDENTAL = (
     "submission_benchmark", "submission_entry", "submission_poc_name", "submission_poc_email",
+    "sgd",  # so NVIDIA's SSD calls its seed
     *_CASE, *_COUNTS,
 )  # fmt: skip
 
@@ -203,7 +204,7 @@ def read(source: Source) -> Iterator[rows.Figure]:
         last = event.line
         yield from log.take(event)
     if not last:
-        source.refuse(f"is of another format: no line has {TOKEN.strip()}")
+        source.refuse(f"is of another format: no line has {TOKEN}with time_ms and key")
     yield from log.end(last)
 
 
@@ -218,7 +219,7 @@ def _events_of(source: Source) -> Iterator[Event]:
                 event = None
             if not isinstance(event, dict) or not {"time_ms", "key"} <= {*event}:
                 if not source.is_cut_off(line):
-                    source.leave_out(f"line {line}", "is no complete event of mllog")
+                    source.leave_out(f"{source.path.name}:{line}", "is no complete event of mllog")
                 continue
             if event["key"] in ("run_start", "run_stop"):
                 time = source.number(_numeric(event["time_ms"]), "time_ms", line)
