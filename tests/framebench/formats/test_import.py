@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,10 @@ def test_report_and_lint_take_what_was_imported(
     tables = "".join(path.read_text() for path in (results / "tables").glob("*.csv"))
     for run in runs:
         assert run.figure is None or f"{run.figure:g}"[:4] in tables, f"{run} is in no table"
-    assert "0n0g" not in tables + (results / "report.html").read_text(), "devices that none named"
+    page = (results / "report.html").read_text()
+    assert "0n0g" not in tables + page, "devices that none named"
+    assert not re.search(r"\bb0\b|\bbatch 0\b|batch per device\">0<", page), (
+        "a batch that none named"
+    )
     make_lint([results / "runs"], results)
     assert ", 0 findings" in capsys.readouterr().out

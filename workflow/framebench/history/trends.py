@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..cases.conditions import Key
+from ..cases.names import batch_of
 from ..comparison import circumstances
 from ..files.problem import Problem
 from ..statistics import change_points, intervals
@@ -198,9 +199,10 @@ def summary_text(every: Sequence[Series], changes: pd.DataFrame) -> str:
     lines = []
     row: Any
     for row in changes.itertuples():
-        name = " ".join(filter(None, (row.framework, row.model, row.mode, row.precision)))
+        words = (row.framework, row.model, row.mode, row.precision, batch_of(row))
+        name = " ".join(filter(None, words))
         between = f"{row.before} -> {row.at}"
-        lines.append(f"{name} b{row.batch_per_device}: {row.kind} {row.ratio:.3f} at {between}")
+        lines.append(f"{name}: {row.kind} {row.ratio:.3f} at {between}")
         lines += [f"    {text}" for text in filter(None, [row.differences])]
     short = sum(len(one.places) < change_points.FEWEST for one in every)
     few = f"; {short} series have fewer than {change_points.FEWEST} sets with a figure: too few "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..cases.names import topology_of
+from ..cases.names import batch_of, topology_of
 from ..config.statuses import FOR_PEOPLE
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
@@ -58,7 +58,7 @@ def by_status(
                 case=", ".join(
                     part
                     for part in (
-                        case.model, case.mode, topology_of(case), f"batch {case.batch_per_device}",
+                        case.model, case.mode, topology_of(case), batch_of(case, "batch "),
                         case.precision, "" if case.compiler == "none" else case.compiler,
                     )
                     if part

@@ -18,6 +18,7 @@ import pandas as pd
 
 from ..cases.conditions import CASE, CONDITIONS
 from ..cases.names import topology
+from ..config.fields import COUNTS
 from . import condition_words, parameters
 from .cells import Cell
 from .columns import (
@@ -287,7 +288,9 @@ def _numbers(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Itera
     write = _writer(column, [*values, *ends])
     is_whole = column.type != "float64" and column.form.factor == 1
     for number, (row, value) in enumerate(zip(rows, values, strict=True)):
-        if value is None or (ends and ends[number] is None):
+        # Of foreign figures, and of kinds without a model, there may be no such count.
+        is_unknown = value is None or (value == 0 and column.name in COUNTS)
+        if is_unknown or (ends and ends[number] is None):
             yield Cell(DASH, "number missing", "", _why(column, row, notes))
             continue
         text = write(value)
