@@ -85,7 +85,7 @@ class Handlers:
             calls.note(plan.settings.results, suite, self._snakemake.command)
             noting.note(plan)
         except OSError as error:
-            refuse(f"{error.filename}: {error.strerror}")
+            refuse(f"{error.filename or plan.settings.results}: {error.strerror}")
         for line in plan_text.of_other_machines(plan):
             warn(line)
         self._outlook.show(jobs)
@@ -167,7 +167,7 @@ class Handlers:
         try:
             interruptions.note(logged, settings.results, states)
         except OSError as error:
-            warn(f"{error.filename}: {error.strerror}")
+            warn(f"{error.filename or settings.results}: {error.strerror}")
         for message in slurm.refusals(logged) if settings.cluster else ():
             warn(message)
 

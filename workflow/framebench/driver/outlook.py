@@ -110,4 +110,4 @@ def _note(told_to: told.Told, one: Finished) -> None:
     try:
         told_to.add(one)
     except OSError as error:
-        warn(f"{error.filename}: {error.strerror}")
+        warn(f"{error.filename or told.FILE}: {error.strerror}")

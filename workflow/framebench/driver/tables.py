@@ -199,7 +199,7 @@ class Tables:
         except ConfigError as error:
             refuse(error)
         except OSError as error:
-            refuse(f"{error.filename}: {error.strerror}")
+            refuse(f"{error.filename or self._work.results}: {error.strerror}")
 
     def _drop_verdicts(self) -> None:
         """Have nodes judged in this call, too, and runs whose records are no figures."""
@@ -208,7 +208,7 @@ class Tables:
             for verdict in (self.node_verdict, *([self.outcome] if failed else [])):
                 Path(verdict).unlink(missing_ok=True)
         except OSError as error:
-            refuse(f"{error.filename}: {error.strerror}")
+            refuse(f"{error.filename or self._work.results}: {error.strerror}")
 
     def _drop_stale_fingerprint(self) -> None:
         """Tables of other records than those that are there now lose the file that vouches for
