@@ -79,7 +79,8 @@ FORMATS = [
         read=read,
         taken="`train.ips` and `val.ips` (harmonic means over epochs), `val.latency_*` in s "
         "(arithmetic means over epochs), for each number of GPUs and batch; with model and nodes "
-        "the throughputs are training and inference like ours, without they have a mode of their own; a bare NaN is `failed`",
+        "the throughputs are training and inference like ours, without they have a mode of their "
+        "own; a bare NaN is `failed`",
         not_taken="nothing; files of a folder are told apart by their names, because they do not "
         "say their precision",
         missing="model, precision, nodes (say them with `facts`), version",
