@@ -49,7 +49,12 @@ def _told(command: Sequence[str]) -> dict[str, str]:
     """The JSON object that a program prints last; {} where it does not."""
     try:
         ended = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
         )
         found = json.loads(ended.stdout.strip().rpartition("\n")[2])
     except (OSError, ValueError, subprocess.TimeoutExpired):
