@@ -142,5 +142,5 @@ def test_what_has_no_figure_says_why_in_latex() -> None:
     table = registry.known()["overview"]
     frame = frames.frame(table, table.rows(Inputs(group(runs, None))))
     text = latex.render(table, frame)
-    assert r"unsupported [1]" in text
+    assert r"unsupported {[}1{]}" in text
     assert r"[1] 100\% no" in text

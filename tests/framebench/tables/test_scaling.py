@@ -251,10 +251,11 @@ def test_the_report_has_both_kinds(tmp_path: Path) -> None:
 def test_a_missing_interval_says_what_it_needs_where_there_is_a_ratio() -> None:
     made = build([on(1, 64), on(2, 64), on(2, 128), on(4, 128)])["strong_scaling"]
     shown = view.of(registry.known()["strong_scaling"], made)
-    titles = [title for title, _ in shown.columns]
-    place = titles.index("interval %")
-    notes = {cells[titles.index("total batch")].text: cells[place].why for cells in shown.cells
-             if cells[titles.index("devices")].text != "1n1g"}  # fmt: skip
+    notes = {
+        cells["total_batch"].text: cells["efficiency_ci_low"].why
+        for cells in shown.cells
+        if cells["devices_per_node"].text != "1n1g"
+    }
     assert notes == {"64": "needs 4 repeats", "128": ""}
 
 
@@ -356,11 +357,11 @@ def test_what_is_not_known_of_communication_is_missing_and_says_why() -> None:
     for words in ("one device", "not timed", "inference"):
         assert f"]: {words}\n" in text
     shown = view.of(registry.known()["weak_scaling"], made)
-    titles = [title for title, _ in shown.columns]
-    place = titles.index("communication, estimated %")
-    notes = {cells[titles.index("framework")].text: cells[place].why for cells in shown.cells
-             if cells[titles.index("mode")].text == "train"
-             and cells[titles.index("devices")].text != "1n1g"}  # fmt: skip
+    notes = {
+        cells["framework"].text: cells["communication_estimate"].why
+        for cells in shown.cells
+        if (cells["mode"].text, cells["devices_per_node"].text != "1n1g") == ("train", True)
+    }
     assert notes == {"pytorch": "", "jax": "not timed", "mxnet": ""}
     imported = in_markdown("weak_scaling", build([on(1, 64), on(2, 64)])["weak_scaling"])
     assert "Communication" not in imported, "a column of which nothing is known"

@@ -67,8 +67,8 @@ def crosstabs(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
 def _rows(seen: View) -> list[str]:
     """Every column in one table."""
     header = [field.title for field in seen.fields]
-    rows = ([_text(field.cells[at]) for field in seen.fields] for at in range(len(seen.rows)))
-    return grid(header, rows)
+    names = [field.column.name for field in seen.fields]
+    return grid(header, ([_text(cells[name]) for name in names] for cells in seen.cells))
 
 
 def _crosstab(crosstab: Crosstab, notes: Footnotes, level: str = "##") -> Iterator[str]:

@@ -74,6 +74,14 @@ class View:
         """Title and kind of each."""
         return [(field.title, field.kind) for field in self.fields]
 
+    @cached_property
+    def cells(self) -> list[dict[str, Cell]]:
+        """The cells of each row, by the name of their column."""
+        return [
+            {field.column.name: field.cells[at] for field in self.fields}
+            for at in range(len(self.rows))
+        ]
+
     @property
     def notes(self) -> int:
         """How many of the last columns are notes."""
