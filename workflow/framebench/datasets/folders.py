@@ -96,8 +96,7 @@ def _asked_before(manifest: Path) -> Mapping[str, Any]:
     try:
         content = json_files.read(manifest)
         if content["format"] == FORMAT:
-            asked: Mapping[str, Any] = content["asked"]
-            return asked
+            return dict(content["asked"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise Refused(f"data: found {manifest}, which is no manifest of make_data")

@@ -115,7 +115,8 @@ def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
     packages = [entry for entry in packages if not entry.startswith((_INDEX, _SOURCE))]
     loose = [p for p in packages if not re.fullmatch(r"[A-Za-z0-9._-]+(\[[^]]+\])?==[^=]+", p)]
     if not python or loose:
-        raise ConfigError(f"{path}: python=X.Y and exact pins are wanted; found {show(loose)}")
+        found = show(loose) if loose else "none"
+        raise ConfigError(f"{path}: python=X.Y and exact pins are wanted; found {found}")
     known = hashes.read(path) if hashed else None
     return EnvironmentFile(path, python, tuple(packages), indexes, sources, known)
 

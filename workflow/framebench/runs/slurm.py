@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import time
@@ -110,9 +109,7 @@ def _logs(log: str) -> list[tuple[str, Path]]:
 def _end_of(path: Path) -> str:
     """The end of a job's log; "" where there is none."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_BYTES))
-            return file.read(_LOG_BYTES).decode(errors="replace")
+        return bounded.read_end(path, _LOG_BYTES)
     except OSError:
         return ""
 

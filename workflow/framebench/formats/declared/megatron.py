@@ -15,7 +15,7 @@ from ..source import NO_DIRECTION, Source
 _ITERATION = re.compile(r"^(?P<writer>.*?)\biteration\s+(?P<at>\d+)/\s*(?P<total>\d+)\s*\|")
 _TIMESTAMP = re.compile(r"\[?\d{4}-\d\d-\d\d[ T][\d:.,]+\]?")
 #: Some forks print the mean over all iterations behind a slash.
-_FIELD = re.compile(r"([^|:]+):\s*([-+.\w]+)(?:/[-+.\w]+)?\s*(?=\|)")
+_FIELD = re.compile(r"(?<![^|:])([^|:]+):\s*([-+.\w]+)(?:/[-+.\w]+)?\s*(?=\|)")
 _ARGUMENT = re.compile(r"(?:^|\s)([A-Za-z0-9_]+) \.{2,} (\S.*)$")
 _LEAVING = re.compile(r"exiting program (at iteration|after [\d.]+ minutes)|after training is done")
 #: Of the arguments, what always tells one case from another.
