@@ -113,14 +113,27 @@ def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
             "framework": [odd["framework"], "jax"],
             "mode": ["train", None],
         }
-        # Label, line, bar, dots, median, number, and what the pointer meets; label, note, and that.
-        assert text.count('data-part="0"') == 7
+        # Label, bar, dots, median, number, and what the pointer meets; label, note, and that.
+        assert text.count('data-part="0"') == 6
         assert text.count('data-part="1"') == 3
         said = [html.unescape(one) for one in re.findall(r'data-tip="([^"]*)"', text)]
         assert said == [
             "odd: 2; 95 % interval 0.5 to 3.5; repeats 1, 3",
             "none: out of memory",
         ]
+
+
+def test_a_ratio_without_an_interval_has_no_bar_and_says_so() -> None:
+    rows = [
+        Row("known", "jax", [1.2], "", (1.1, 1.3), {"mode": "train"}, is_ratio=True),
+        Row("unknown", "jax", [1.2], "", None, {"mode": "inference"}, is_ratio=True),
+    ]
+    text = str(plots.strips(rows, Look(["jax"]), "ratio", reference=1.0))
+    # Label, bar, dot, number, and what the pointer meets; the same without a bar.
+    assert text.count('data-part="0"') == 5
+    assert text.count('data-part="1"') == 4
+    assert "unknown: 1.2; no interval" in text
+    assert "known: 1.2; 95 % interval 1.1 to 1.3" in text
 
 
 def test_a_bar_says_what_it_is_made_of() -> None:
