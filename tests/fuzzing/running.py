@@ -25,7 +25,7 @@ from . import mutations
 from .targets import TARGETS, Target, make_input
 
 #: Seconds that one input may take, and bytes of memory.
-LONGEST = 30.0
+LONGEST = 60.0
 _MEMORY = 6 * 2**30
 _LONGEST_MESSAGE = 3000
 

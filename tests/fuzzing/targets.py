@@ -261,6 +261,8 @@ HEALTH = json.dumps(
         "baseline": None,
     }
 ).encode()
+#: What history keeps, and where a link led that stood in its place.
+KEPT = (".history.sqlite", "nothing-there")
 NOTED = b"noticed,run,job,status\n2030-01-01T00:00:00Z,a/b,7,FAILED\n"
 CALLS = b"started,suite,command\n2030-01-01T00:00:00Z,quick,snakemake --cores all\n"
 COSTS = b'{"price_per_hour": 1.5, "currency": "EUR", "grid_intensity": null, "pue": null}'
@@ -302,11 +304,11 @@ TARGETS: tuple[Target, ...] = (
     ),
     *(
         Target(f"archive {suffix}", f"sets/bad{suffix}", _archive(suffix), _history,
-               (RecordsError,), "", _with_good_set, written=(".history.sqlite",), words=("bad",))
+               (RecordsError,), "", _with_good_set, written=KEPT, words=("bad",))
         for suffix in (".zip", ".tar", ".tar.gz")
     ),
     Target("index of history", ".history.sqlite", _index(".history.sqlite"), _history, (), "",
-           _with_good_set, written=(".history.sqlite",)),
+           _with_good_set, written=KEPT),
     Target("calls", "calls.csv", CALLS, _beside, ()),
     Target("interruptions", "interruptions.csv", NOTED,
            _beside, ()),

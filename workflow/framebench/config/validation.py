@@ -56,7 +56,7 @@ class UnknownKey(NotAllowed):
     """A key that a mapping does not have."""
 
     def __init__(self, key: Any, keys: Sequence[str]) -> None:
-        super().__init__(", ".join(keys), key=str(key))
+        super().__init__(", ".join(keys), key=str(key)[:80])
         self.hint = did_you_mean(key, keys)
 
     def line(self, key: str, value: Any) -> str:

@@ -71,7 +71,8 @@ def _claim(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> N
     before = _asked_before(manifest)
     if before != asked:
         keys = [key for key in {**asked, **before} if before.get(key) != asked.get(key)]
-        was = ", ".join(f"{key} {before.get(key)}" for key in keys)
+        keys = keys[:20]
+        was = ", ".join(f"{key} {str(before.get(key))[:80]}" for key in keys)
         now = ", ".join(f"{key} {asked.get(key)}" for key in keys)
         raise Refused(
             f"data: found {folder}, which holds data of {was}; asked for: {now}; allowed: the "

@@ -57,12 +57,12 @@ class Source:
             text = self.content.decode("utf-8")
             self._refuse_at(message, text, place_of(text, place))
         where = f"{self.path}, line {place}" if place else f"{self.path}"
-        raise Refused(f"import: {where}: {message}")
+        raise Refused(f"import: {where}: {_cut(message)}")
 
     def _refuse_at(self, message: str, text: str, index: int) -> NoReturn:
         line = text.count("\n", 0, index) + 1
         column = index - text.rfind("\n", 0, index)
-        raise Refused(f"import: {self.path}, line {line}, column {column}: {message}")
+        raise Refused(f"import: {self.path}, line {line}, column {column}: {_cut(message)}")
 
     def lines(self, of_log: bool = False) -> Iterator[tuple[int, str]]:
         """Number and text of each line that is not blank. ``of_log``: programs of all kinds write
@@ -201,6 +201,10 @@ def sources(path: Path, suffixes: Sequence[str]) -> list[Source]:
     if not files:
         raise Refused(f"import: {path}: holds no file that ends with {' or '.join(suffixes)}")
     return [Source(file, is_one_of_many=True) for file in files]
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= 1000 else f"{message[:997]}..."
 
 
 def _shown(value: Any) -> str:
