@@ -32,7 +32,7 @@ from .provisioning import Provisioning
 from .resources import Resources
 from .signals import StopSignals
 from .tables import Tables
-from .work import Work, kind
+from .work import Work, is_submitted, kind
 
 
 class Handlers:
@@ -64,7 +64,7 @@ class Handlers:
         jobs = self._snakemake.jobs_to_run()
         self._signals.watch(self._stop)
         self._judges = any(self._tables.outcome in map(str, job.output) for job in jobs)
-        if not any(kind(job.wildcards) for job in jobs):
+        if not any(is_submitted(job.wildcards) for job in jobs):
             return
         self._measures = True
         # Where the call ends by an error of Snakemake's own, no handler is called.
@@ -216,7 +216,7 @@ class Handlers:
                 "profiles/slurm/cluster.yaml"
             )
         plan = self._work.plan
-        asked = [self._work.request(job.wildcards) for job in jobs if kind(job.wildcards)]
+        asked = [self._work.request(job.wildcards) for job in jobs if is_submitted(job.wildcards)]
         asked += [requests.of_run(plan, run) for run in plan.reserve]
         checked(requests.check, plan, asked)
         self._resources.warn_of_those_without_effect()

@@ -27,9 +27,9 @@ from ..runs.requests import Request
 from .call import Call, refuse, warn
 from .internals import Snakemake, Wildcards
 
-#: What a job is for that must have the machine, or its part of it, for itself: the wildcard that
-#: tells it, the first that it has.
-_KINDS = ("run", "search", "comparison", "probe", "reference")
+#: What a job is for that must have the machine, or its part of it, for itself: the wildcard of its
+#: name, by which it is known.
+_KINDS = ("run", "search", "comparison", "probe")
 
 
 class Work:
@@ -171,8 +171,13 @@ class Work:
         return hashlib.sha256(repr(runs + list(self.searches)).encode()).hexdigest()[:12]
 
 
+def is_submitted(wildcards: Wildcards) -> bool:
+    """Whether a cluster is asked for something: by what measures, and by references."""
+    return bool(kind(wildcards)) or "reference" in wildcards.keys()  # noqa: SIM118
+
+
 def kind(wildcards: Wildcards) -> str:
-    """One of _KINDS; "" for a job of another rule."""
+    """One of _KINDS; "" for a job that measures nothing."""
     return next((name for name in _KINDS if name in wildcards.keys()), "")  # noqa: SIM118
 
 
