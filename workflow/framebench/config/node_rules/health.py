@@ -120,5 +120,5 @@ def baseline_text(figures: Mapping[str, Kept]) -> str:
 def _number(value: Any, name: str, source: str) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value):
-        raise ConfigError(f"{source}: {name}: found {show(value)}; allowed: a number")
+        raise ConfigError(f"{source}: {name[:80]}: found {show(value)}; allowed: a number")
     return float(value)
