@@ -54,7 +54,8 @@ def test_gates_and_grouped_keys_are_counted() -> None:
 
 def test_a_case_in_megatrons_figures() -> None:
     shared = {"devices_per_node": 4, "parallelism": "data2xtensor2", "accumulation": 3}
-    memory = {"peak_device_memory": 5, "peak_reserved_memory": 7, "peak_host_memory": 9}
+    memory = {"allocated_memory": 3, "peak_device_memory": 5, "peak_reserved_memory": 7}
+    memory["peak_host_memory"] = 9
     one = run(0.5, model="gpt2_small", batch_per_device=2, sequence_length=1024, **shared, **memory)
     found = table(one).iloc[0]
     assert found["global_batch"] == 2 * 3 * 2, "micro-batch x micro-steps x replicas"
@@ -69,6 +70,7 @@ def test_a_case_in_megatrons_figures() -> None:
     }.items():
         assert operations is not None
         assert found[name] == pytest.approx(0.5 * operations / 4 / 1e12, rel=1e-12), name
+    assert found["allocated_memory_bytes"] == 3
     assert found["peak_device_memory_bytes"] == 5
     assert found["peak_reserved_memory_bytes"] == 7
     assert found["peak_host_memory_bytes"] == 9
@@ -94,7 +96,9 @@ def test_what_the_allocator_took_is_read_from_records(tmp_path: Path) -> None:
     record = json.loads((ROOT / "tests/data/records_1/train.json").read_text())
     for rank, size in zip(record["ranks"], (30, 20), strict=False):
         rank["peak_reserved_memory_bytes"] = size
+        rank["allocated_memory_bytes"] = size - 5
     (tmp_path / "r1.json").write_text(json.dumps(record))
     (read,), problems, _ = record_files.read_folder(tmp_path)
     assert not problems
     assert read.peak_reserved_memory == 30
+    assert read.allocated_memory == 25

@@ -120,6 +120,8 @@ def total_batch(case: Case, conditions: Conditions) -> int:
 
 #: Those that every table has a column for.
 CASE = tuple(field.name for field in fields(Case) if field.name != "parameters")
+#: Of those, the counts, which are 0 where an imported file does not say them.
+COUNTS = ("nodes", "devices_per_node", "batch_per_device")
 CONDITIONS = tuple(field.name for field in fields(Conditions))
 #: The columns that say what the figures of a row are of.
 KEYS = (*CASE, *CONDITIONS)
@@ -144,8 +146,10 @@ class Key(NamedTuple):
 
     @property
     def row(self) -> dict[str, Any]:
-        """The values of the columns KEYS, by column."""
+        """The values of the columns KEYS, by column; None for a count that an imported figure does
+        not have."""
         case = {name: getattr(self.case, name) for name in CASE}
+        case |= {name: case[name] or None for name in COUNTS}
         return case | {name: getattr(self.conditions, name) for name in CONDITIONS}
 
     @property

@@ -229,6 +229,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         record=file,
         doubts=doubts.of(record) if is_ok else (),
         peak_device_memory=_most(record["ranks"], "peak_device_memory_bytes") if is_ok else None,
+        allocated_memory=_most(record["ranks"], "allocated_memory_bytes") if is_ok else None,
         peak_reserved_memory=_most(record["ranks"], "peak_reserved_memory_bytes")
         if is_ok
         else None,

@@ -94,6 +94,7 @@ class Run:
     doubts: tuple[Doubt, ...] = ()
     peak_device_memory: int | None = None
     peak_reserved_memory: int | None = None
+    allocated_memory: int | None = None
     peak_host_memory: int | None = None
     joules: float | None = None
     joules_per_sample: float | None = None

@@ -179,12 +179,12 @@ _DECLARED = [
         "compiler", TEXT, "the framework's graph compiler, or `none`", hoisted=True,
         detail="uncompiled",
     ),
-    Column("nodes", WHOLE, "number of nodes", hidden=True),
+    Column("nodes", COUNT, "number of nodes", hidden=True),
     Column(
-        "devices_per_node", WHOLE, "devices on each of them", title="devices", form=TOPOLOGY
+        "devices_per_node", COUNT, "devices on each of them", title="devices", form=TOPOLOGY
     ),
     Column(
-        "batch_per_device", WHOLE, "batch of each device", "samples", title="batch per device",
+        "batch_per_device", COUNT, "batch of each device", "samples", title="batch per device",
         hoisted=True,
     ),
     # The conditions.

@@ -86,6 +86,11 @@ class CaseResult:
         )
 
     @property
+    def allocated_memory(self) -> int | None:
+        """Bytes that tensors hold between steps, the most of any rank's device."""
+        return max((run.allocated_memory for run in self.ok if run.allocated_memory), default=None)
+
+    @property
     def peak_reserved_memory(self) -> int | None:
         """Bytes, the most that any rank's allocator had taken of its device."""
         reserved = (run.peak_reserved_memory for run in self.ok if run.peak_reserved_memory)
