@@ -334,7 +334,7 @@ def test_a_suite_of_the_user_is_found_in_the_current_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shipped = bounded.read_text(CATALOG.root / "config" / "suites" / "quick.yaml")
-    (tmp_path / "speed.yaml").write_text(shipped.replace("repeats: 2", "repeats: 5"))
+    (tmp_path / "speed.yaml").write_text(shipped.replace("repeats: 1", "repeats: 5"))
     _, suite = command.settings_of(["suite=speed.yaml"], CATALOG, {})
     assert suite["repeats"] == 5
 

@@ -49,11 +49,13 @@ def test_a_column_that_is_not_in_the_register_is_refused() -> None:
 
 
 def test_frames_have_the_declared_types_with_and_without_rows() -> None:
-    names = ["framework", "nodes", "cores_per_device", "speedup", "side_by_side"]
+    names = ["framework", "devices", "cores_per_device", "speedup", "side_by_side"]
     passed = columns.Column("passed", columns.YES_NO_OR_NEITHER, "of a test")
     table = Table("any", "Any", "", (*columns.shared(*names), passed))
     types = ["str", "int64", "Int64", "float64", "bool", "boolean"]
     empty = frames.frame(table, [])
     nothing = dict.fromkeys(table.names)
-    full = frames.frame(table, [{**nothing, "framework": "jax", "nodes": 2, "side_by_side": False}])
+    full = frames.frame(
+        table, [{**nothing, "framework": "jax", "devices": 2, "side_by_side": False}]
+    )
     assert [str(one) for one in empty.dtypes] == [str(one) for one in full.dtypes] == types
