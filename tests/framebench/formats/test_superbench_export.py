@@ -87,6 +87,9 @@ def test_percentiles_of_too_few_steps_are_named() -> None:
 
 SIZE = (("bytes", 1024),)
 SHAPE = (("k", 3), ("m", 2), ("n", 4))
+#: SuperBench's defaults, where its names do not tell them.
+WHOLE = (("k", 12288), ("m", 16000), ("n", 12288))
+OVERLAP = {"shape": "640x1024x1880", "products": 30, "message_bytes": 28000000}
 
 
 @pytest.mark.parametrize(
@@ -103,13 +106,15 @@ SHAPE = (("k", 3), ("m", 2), ("n", 4))
         ("peak", {}, Metric("peak", 1.5, "TFLOP/s"), {"precision": "amp"},
          "gemm-flops/bf16_tc_flops", 1500),
         ("sharded_matmul", {"sharded": "inner"},
-         Metric("both_time", 2.5, "ms", "lower", SHAPE), {},
+         Metric("both_time", 2.5, "ms", "lower", WHOLE), {},
          "pytorch-sharding-matmul/allreduce_time", 2.5),
         ("sharded_matmul", {"sharded": "columns"},
-         Metric("both_time", 2.5, "ms", "lower", SHAPE), {},
+         Metric("both_time", 2.5, "ms", "lower", WHOLE), {},
          "pytorch-sharding-matmul/allgather_time", 2.5),
-        ("overlap", {"products": 30}, Metric("both_time", 2.5, "ms", "lower"), {},
-         "pytorch-computation-communication-overlap/matmul_time", 2.5),
+        ("overlap", {"operation": "matmul", **OVERLAP}, Metric("both_time", 2.5, "ms", "lower"), {},
+         "pytorch-computation-communication-overlap/matmul_time", 250.0),
+        ("overlap", {"operation": "multiply", **OVERLAP}, Metric("both_time", 2.5, "ms", "lower"),
+         {}, "pytorch-computation-communication-overlap/mul_time", 250.0),
         ("collective", {"operation": "all_reduce"}, Metric("time", 2.5, "us", "lower", SIZE), {},
          "nccl-bw/allreduce_1024_time", 2.5),
         ("collective", {"operation": "reduce_scatter"},
@@ -144,8 +149,7 @@ def test_micro_benchmarks_have_superbenchs_names_and_units(
 
 
 def test_the_product_of_its_matmul_is_a_time_too() -> None:
-    size = (("k", 12288), ("m", 16000), ("n", 12288))
-    one = measured("matmul", [Metric("rate", 50.0, "TFLOP/s", "higher", size)])
+    one = measured("matmul", [Metric("rate", 50.0, "TFLOP/s", "higher", WHOLE)])
     one = replace(one, case=replace(one.case, framework="jax", precision="fp32"))
     found = summary(one)
     expected = 2 * 16000 * 12288 * 12288 / 50e12 * 1000
@@ -168,6 +172,22 @@ def test_a_figure_without_a_name_there_is_named(kind: str, metric: Metric) -> No
     one = written(measured(kind, [metric]))
     assert one.is_empty
     assert [said for said in one.left_out if metric.name in said]
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "metric"),
+    [
+        ("overlap", {"operation": "matmul", **OVERLAP, "products": 1},
+         Metric("both_time", 2.5, "ms", "lower")),
+        ("overlap", {"operation": "matmul", **OVERLAP, "message_bytes": 4},
+         Metric("both_time", 2.5, "ms", "lower")),
+        ("sharded_matmul", {"sharded": "inner"}, Metric("both_time", 2.5, "ms", "lower", SHAPE)),
+    ],
+)  # fmt: skip
+def test_a_name_that_tells_no_size_is_of_the_default_size_alone(
+    kind: str, parameters: dict[str, Any], metric: Metric
+) -> None:
+    assert written(measured(kind, [metric], **parameters)).is_empty
 
 
 def test_repeats_and_points_keep_apart() -> None:

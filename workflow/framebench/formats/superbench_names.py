@@ -20,8 +20,11 @@ _OPERATIONS = {
 _COLLECTIVE = {"time": "time", "algorithm_bandwidth": "algbw", "bus_bandwidth": "busbw"}
 _EXCHANGES = {"inner": "allreduce", "columns": "allgather"}
 _PEAKS = {"fp64": "fp64", "fp32": "fp32", "tf32": "tf32_tc", "fp16": "fp16_tc", "bf16": "bf16_tc"}
-#: The product of its matmul by default: m, k, n.
+#: The product of its matmul and sharding-matmul by default: m, k, n.
 _WHOLE = (16000, 12288, 12288)
+#: Its computation-communication-overlap by default; its names tell the kernel alone.
+_OVERLAP = {"shape": "640x1024x1880", "products": 30, "message_bytes": 28000000}
+_KERNELS = {"matmul": "matmul", "multiply": "mul"}
 #: CUDA's bandwidth test, from which SuperBench's mem-bw comes, counts a copy within a device as
 #: read and written.
 _COPIES = {
@@ -89,14 +92,19 @@ def _whole_product(case: CaseResult, given: Mapping[str, Any]) -> list[Name]:
 
 def _sharded(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:
     exchange = _EXCHANGES.get(str(given.get("sharded")))
-    if metric != "both_time" or exchange is None:
+    is_default = tuple(given.get(name) for name in "mkn") == _WHOLE
+    if metric != "both_time" or exchange is None or not is_default:
         return None
     return Name(f"{case.case.framework}-sharding-matmul", f"{exchange}_time")
 
 
-def _overlap(case: CaseResult, metric: str, _: Mapping[str, Any]) -> Name | None:
-    benchmark = f"{case.case.framework}-computation-communication-overlap"
-    return Name(benchmark, "matmul_time") if metric == "both_time" else None
+def _overlap(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:
+    """Name the time of a step: SuperBench's has 100 all-reduces, each with the computations."""
+    kernel = _KERNELS.get(str(given.get("operation")))
+    is_default = all(given.get(name) == value for name, value in _OVERLAP.items())
+    if metric != "both_time" or kernel is None or not is_default:
+        return None
+    return Name(f"{case.case.framework}-computation-communication-overlap", f"{kernel}_time", 100)
 
 
 def _collective(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:

@@ -108,8 +108,9 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
 
 def _some(names: Sequence[str]) -> str:
     """Return the first names, each cut where it is long."""
-    shown = [repr(name if len(name) <= 40 else f"{name[:40]}...") for name in names[:20]]
-    return ", ".join([*shown, f"and {len(names) - 20} more"] if len(names) > 20 else shown)
+    most = 8
+    shown = [repr(name if len(name) <= 40 else f"{name[:40]}...") for name in names[:most]]
+    return ", ".join([*shown, f"and {len(names) - most} more"] if len(names) > most else shown)
 
 
 def _run_of_row(header: Sequence[str], cells: Sequence[str], origin: str) -> Run:
