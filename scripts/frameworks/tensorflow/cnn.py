@@ -15,6 +15,8 @@ from keras import layers
 from networks import Layer, Network
 from networks.schedule import schedule
 
+from .devices import has_gradient_of_groups
+
 Tensors = List[tf.Tensor]
 #: Of the arrays of a layer, by their names in it.
 Initials = Dict[str, networks.initials.Initial]
@@ -57,7 +59,9 @@ class CNN(keras.Model):
             return holder(x, training=training)
         if layer.op == "convolution" and holder.padding == "valid":
             x = _padded(x, layer.attributes["padding"])
-        return _grouped(layer, holder, x) if layer.attributes.get("groups", 1) > 1 else holder(x)
+        if layer.attributes.get("groups", 1) > 1:
+            return _grouped(layer, holder, x, training)
+        return holder(x)
 
 
 def _given(layer: Layer, holder: layers.Layer) -> Tuple[Any, ...]:
@@ -162,13 +166,16 @@ def _padded(
     return tf.pad(x, [[0, 0], *sides, [0, 0]], constant_values=value)
 
 
-def _grouped(layer: Layer, holder: layers.Conv2D, x: tf.Tensor) -> tf.Tensor:
-    """Not by the layer's own call, which compiles each grouped convolution with XLA."""
+def _grouped(layer: Layer, holder: layers.Conv2D, x: tf.Tensor, training: bool) -> tf.Tensor:
+    """Convolve in groups without the layer's own call, which compiles each with XLA."""
     kernel, given = tf.cast(holder.kernel, x.dtype), layer.attributes
     stride, padding = given["stride"], holder.padding.upper()
     if given["groups"] == given["channels"] == layer.in_shape.channels:
         kernel = tf.reshape(kernel, (*given["kernel"], given["channels"], 1))
         y = tf.nn.depthwise_conv2d(x, kernel, (1, stride, stride, 1), padding)
+    elif training and not has_gradient_of_groups():
+        pairs = zip(tf.split(x, given["groups"], -1), tf.split(kernel, given["groups"], -1))
+        y = tf.concat([tf.nn.conv2d(part, own, stride, padding) for part, own in pairs], -1)
     else:
         y = tf.nn.conv2d(x, kernel, stride, padding)
     return tf.nn.bias_add(y, tf.cast(holder.bias, x.dtype)) if given["bias"] else y

@@ -45,6 +45,12 @@ def onednn_built_in() -> Optional[bool]:
     return bool(_pywrap_util_port.IsMklEnabled())
 
 
+def has_gradient_of_groups() -> bool:
+    """Return whether a kernel computes gradients of grouped convolutions: on CPUs oneDNN's alone,
+    which are the default on processors with AVX512_VNNI, AVX512_BF16 or AMX."""
+    return bool(onednn_built_in() or tf.config.get_visible_devices("GPU"))
+
+
 def policy(precision: str, gpu: Optional[tf.config.PhysicalDevice]) -> str:
     """Keras's dtype policy: for ``amp`` bfloat16 wherever the hardware has it."""
     if precision in ("fp32", "tf32"):
