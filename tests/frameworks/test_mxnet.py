@@ -8,6 +8,7 @@ import pytest
 from ..conftest import build_environment
 from ..processes import wait_for
 from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
+from .processors import NO_BFLOAT16, mxnet_has_bfloat16
 
 PRODUCTS = {"small_bert()": BERT_PRODUCTS, "small_images()": 54}
 
@@ -24,6 +25,18 @@ def run(tmp_path_factory: pytest.TempPathFactory, mxnet_python: str) -> Iterator
     prelude = "import numpy as np\n"
     with ForkServer("mxnet", mxnet_python, imports, folder, prelude) as server:
         yield server
+
+
+@pytest.fixture
+def bfloat16(run: ForkServer) -> None:
+    """Let a test run where MXNet has bfloat16; elsewhere it must refuse mixed precision."""
+    if mxnet_has_bfloat16():
+        return
+    (found,) = run("""
+answer(reason=raised(Unsupported, lambda: started(small_images(), precision="amp")))
+""")
+    assert NO_BFLOAT16 in found["reason"]
+    pytest.skip("MXNet has bfloat16 on processors with AVX-512 alone, and refuses it here")
 
 
 def test_optimizers_follow_torch(run: ForkServer) -> None:
@@ -119,7 +132,7 @@ answer(products=products, again=adapter.product_dtypes(), kept=kept,
 
 
 @pytest.mark.parametrize("compiler", ["none", "hybridize"])
-def test_bfloat16_on_the_cpu(run: ForkServer, compiler: str) -> None:
+def test_bfloat16_on_the_cpu(run: ForkServer, bfloat16: None, compiler: str) -> None:
     (found,) = run(f"""
 adapter = built(small_images(), precision="amp", compiler="{compiler}")
 answer(products=adapter.product_dtypes(), loss=adapter.read(adapter.step()),
@@ -132,7 +145,7 @@ answer(products=adapter.product_dtypes(), loss=adapter.read(adapter.step()),
 
 
 @pytest.mark.parametrize("compiler", ["none", "hybridize"])
-def test_amp_without_effect_is_seen(run: ForkServer, compiler: str) -> None:
+def test_amp_without_effect_is_seen(run: ForkServer, bfloat16: None, compiler: str) -> None:
     (found,) = run(f"""
 from mxnet.contrib import amp
 amp.init = lambda *arguments, **options: None
@@ -143,7 +156,7 @@ answer(products=built(small_images(), precision="amp", compiler="{compiler}").pr
 
 @pytest.mark.parametrize("compiler", ["none", "hybridize"])
 def test_a_product_that_mxnet_lacks_in_bfloat16_stays_in_float32(
-    run: ForkServer, compiler: str
+    run: ForkServer, bfloat16: None, compiler: str
 ) -> None:
     (found,) = run(f"""
 adapter = built(small_bert(), precision="amp", compiler="{compiler}")
@@ -165,7 +178,7 @@ answer(reason=raised(Unsupported, ask))
     assert "float32/float64 for CPU" in str(found["reason"]), "not MXNet's own words"
 
 
-def test_float16_scales_its_loss_and_skips_what_overflows(run: ForkServer) -> None:
+def test_float16_scales_its_loss_and_skips_what_overflows(run: ForkServer, bfloat16: None) -> None:
     """The bookkeeping alone: no CPU has products in float16."""
     (found,) = run("""
 def gradients(dtype):

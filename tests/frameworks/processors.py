@@ -1,0 +1,14 @@
+"""What this machine's processor lets frameworks do."""
+
+from __future__ import annotations
+
+from harness.machine.processor import processor
+
+#: MXNet's own words where its matmuls have no bfloat16.
+NO_BFLOAT16 = "MXNet's products on cpu in bfloat16"
+
+
+def mxnet_has_bfloat16() -> bool:
+    """Return whether the oneDNN in MXNet's build has matmuls in bfloat16 for this processor: it
+    has them for AVX-512 alone."""
+    return "avx512bw" in processor().get("instruction_sets", ())
