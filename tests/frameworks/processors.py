@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness import precisions
 from harness.machine.processor import processor
 
 #: MXNet's own words where its matmuls have no bfloat16.
@@ -12,3 +13,8 @@ def mxnet_has_bfloat16() -> bool:
     """Return whether the oneDNN in MXNet's build has matmuls in bfloat16 for this processor: it
     has them for AVX-512 alone."""
     return "avx512bw" in processor().get("instruction_sets", ())
+
+
+def emulates(precision: str) -> bool:
+    """Return whether this processor has no instructions for ``precision``."""
+    return bool(precisions.emulated(precision, processor().get("instruction_sets", ())))
