@@ -196,7 +196,9 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
     file = str(ROOT / "envs" / "pytorch.yaml")
     words = ["F", "environment", "--file", file, "--marker", marker, "--"]
     assert commands.preparation(local, "pytorch", ["F"], 1) == words
-    several = commands.preparation(local, "pytorch", ["F"], 3)
+    cluster = {"nodes": 4, "gpus_per_node": 0, "cores_per_node": 8, "memory_gib": 32}
+    on_cluster = plan(tmp_path, (), environments=folder, node_local=True, cluster=cluster)
+    several = commands.preparation(on_cluster, "pytorch", ["F"], 3)
     assert several[:-3] == words[:-1]
     assert several[-3] == "--start-nodes"
     assert "--nodes=3 " in several[-2]

@@ -122,7 +122,8 @@ def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path
 def test_the_plan_names_the_parameters_that_the_suite_names(tmp_path: Path) -> None:
     """A kind with sixteen of them, most at their default, had a row of 400 characters."""
     asked = {"model": ["digits_resnet"], "epochs": 10, "target": ["none", 0.98]}
-    (row,) = (line for line in describe(plan_of(tmp_path, **asked)).splitlines() if "1n1g" in line)
+    lines = describe(plan_of(tmp_path, **asked)).splitlines()
+    (row,) = (line for line in lines if "1n1g" in line and "batch 32;" in line)
     assert "; batch 32; epochs 10; target none, 0.98  " in row
     assert len(row) < 140, row
 
