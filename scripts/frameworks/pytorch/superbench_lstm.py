@@ -6,9 +6,12 @@ from typing import Any, Dict, Tuple
 
 import torch
 import torch.nn.functional as F
+from harness.adapter import Unsupported
 from torch import Tensor, nn
 
 MEMORY_FORMAT = torch.contiguous_format
+#: oneDNN's own words for a layer that it lacks in this dtype on this processor.
+_LACKING = "could not create a primitive"
 
 
 class Classifier(nn.Module):
@@ -21,7 +24,13 @@ class Classifier(nn.Module):
         self.classifier = nn.Linear(hidden, hyper["classes"])
 
     def forward(self, features: Tensor) -> Tuple[Tensor]:
-        outputs, _ = self.lstm(features)
+        """Raises Unsupported where PyTorch has no LSTM in this dtype on this processor."""
+        try:
+            outputs, _ = self.lstm(features)
+        except RuntimeError as error:
+            if _LACKING not in str(error):
+                raise
+            raise Unsupported(f"PyTorch's LSTM: {str(error).splitlines()[0]}") from error
         return (self.classifier(outputs[:, -1]),)
 
 
