@@ -9,9 +9,9 @@ from harness.machine.processor import processor
 NO_BFLOAT16 = "MXNet's products on cpu in bfloat16"
 
 
-def mxnet_has_bfloat16() -> bool:
-    """Return whether the oneDNN in MXNet's build has matmuls in bfloat16 for this processor: it
-    has them for AVX-512 alone."""
+def onednn_has_bfloat16() -> bool:
+    """Return whether the oneDNN in MXNet's and PaddlePaddle's builds has matmuls in bfloat16 for
+    this processor: it has them for AVX-512 alone."""
     return "avx512bw" in processor().get("instruction_sets", ())
 
 

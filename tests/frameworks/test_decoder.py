@@ -14,7 +14,7 @@ from ..conftest import ROOT
 from .comparing import beyond, compared
 from .fork_server import ForkServer, served
 from .models import trained_parameters
-from .processors import NO_BFLOAT16, emulates, mxnet_has_bfloat16
+from .processors import NO_BFLOAT16, emulates, onednn_has_bfloat16
 from .transformers import DECODERS, ENCODERS, compared_in
 
 FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/decoder.py"))
@@ -24,7 +24,7 @@ UNSUPPORTED = {
     ("oneflow", "amp"): "CPU autocast is not supported",
     ("paddle", "amp"): "can only be enabled on CUDAPlace",
     ("tensorflow1", "amp"): "GPU",
-    **({} if mxnet_has_bfloat16() else {("mxnet", "amp"): NO_BFLOAT16}),
+    **({} if onednn_has_bfloat16() else {("mxnet", "amp"): NO_BFLOAT16}),
 }
 
 #: Its parts are all there are but those of BERT, too.

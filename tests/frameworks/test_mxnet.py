@@ -8,7 +8,7 @@ import pytest
 from ..conftest import build_environment
 from ..processes import wait_for
 from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
-from .processors import NO_BFLOAT16, mxnet_has_bfloat16
+from .processors import NO_BFLOAT16, onednn_has_bfloat16
 
 PRODUCTS = {"small_bert()": BERT_PRODUCTS, "small_images()": 54}
 
@@ -30,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, mxnet_python: str) -> Iterator
 @pytest.fixture
 def bfloat16(run: ForkServer) -> None:
     """Let a test run where MXNet has bfloat16; elsewhere it must refuse mixed precision."""
-    if mxnet_has_bfloat16():
+    if onednn_has_bfloat16():
         return
     (found,) = run("""
 answer(reason=raised(Unsupported, lambda: started(small_images(), precision="amp")))

@@ -8,6 +8,7 @@ import pytest
 from tests.conftest import build_environment
 
 from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
+from .processors import onednn_has_bfloat16
 
 
 @pytest.fixture(scope="session")
@@ -181,8 +182,23 @@ answer(reason=raised(Unsupported, lambda: built(small_bert(), precision="amp")))
     assert "it makes no effect" in found["reason"]
 
 
+@pytest.mark.skipif(onednn_has_bfloat16(), reason="oneDNN has bfloat16 on this processor")
+def test_amp_in_a_program_is_refused_where_the_processor_has_no_bfloat16(run: ForkServer) -> None:
+    (found,) = run("""
+def reason(mode):
+    return raised(Unsupported, lambda: built(small_bert(), mode=mode, precision="amp",
+                                             compiler="to_static"))
+answer(inference=reason("inference"), train=reason("train"))
+""")
+    assert "a bfloat16 matmul in a program: " in found["inference"]
+    assert "bfloat16 matmul in a program: " in found["train"]
+
+
+@pytest.mark.skipif(
+    not onednn_has_bfloat16(), reason="oneDNN has no bfloat16 on this processor: refused"
+)
 def test_amp_runs_in_a_program_where_paddle_can(run: ForkServer) -> None:
-    """oneDNN has bfloat16 products for programs; their gradient ends the process, and batch
+    """oneDNN has bfloat16 matmuls for programs; their gradient ends the process, and batch
     normalisation refuses bfloat16."""
     (found,) = run("""
 def reason(facts, mode):

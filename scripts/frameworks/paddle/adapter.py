@@ -102,8 +102,8 @@ class PaddleAdapter(Generation, Accumulation, Rounding, UsualCapabilities, Loadi
             self._compiler.compile_model(
                 self._network, self.case.compiler, self._inputs, self.case.precision
             )
-            if self._amp and train and not self._gpu:
-                self._compiler.require_amp_training()
+            if self._amp and not self._gpu:
+                self._compiler.require_amp(self.case.mode)
         if not train:
             self._step = self._steps.inference(lambda: self._forward(self._network))
             return

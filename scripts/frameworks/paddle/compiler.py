@@ -16,7 +16,7 @@ import paddle
 from harness.adapter import Mismatch, Unsupported
 from paddle import Tensor, nn
 
-_AMP_TRAINING = os.path.join(os.path.dirname(__file__), "amp_training.py")
+_AMP_PROGRAM = os.path.join(os.path.dirname(__file__), "amp_program.py")
 
 
 def require(compiler: str) -> None:
@@ -29,11 +29,11 @@ def require(compiler: str) -> None:
         )
 
 
-def require_amp_training() -> None:
-    """Raise :class:`Unsupported` where a bfloat16 program has no backward pass on the CPU. Tried
-    in a process of its own, for it may end its process."""
+def require_amp(mode: str) -> None:
+    """Raise :class:`Unsupported` where the CPU has no bfloat16 matmul in a program, or in training
+    no backward pass of it. Tried in a process of its own, which it may end."""
     tried = subprocess.run(
-        [sys.executable, _AMP_TRAINING],
+        [sys.executable, _AMP_PROGRAM, mode],
         stdout=subprocess.PIPE,  # where Paddle reports a signal
         stderr=subprocess.STDOUT,
         universal_newlines=True,
@@ -41,9 +41,8 @@ def require_amp_training() -> None:
         errors="replace",
     )
     if tried.returncode:
-        raise Unsupported(
-            f"the backward pass of a bfloat16 product in a program: {_error_in(tried.stdout)}"
-        )
+        what = "the backward pass of a bfloat16 matmul" if mode == "train" else "a bfloat16 matmul"
+        raise Unsupported(f"{what} in a program: {_error_in(tried.stdout)}")
 
 
 def compile_model(

@@ -1,7 +1,11 @@
-"""A product under auto_cast in a program on the CPU, forward and backward. Run by compiler.py in a
-process of its own, which it may end; a file, because to_static reads its functions' source."""
+"""A matmul under auto_cast in a program on the CPU: forward, and backward for the word train.
+
+Run by compiler.py in a process of its own, which it may end; a file, because to_static reads its
+functions' source."""
 
 from __future__ import annotations
+
+import sys
 
 import paddle
 from paddle import Tensor
@@ -20,4 +24,6 @@ class Product(paddle.nn.Layer):
 if __name__ == "__main__":
     paddle.set_device("cpu")
     model = paddle.jit.to_static(Product(), full_graph=True, backend=None)
-    model(paddle.ones([2, 8])).astype("float32").sum().backward()
+    total = model(paddle.ones([2, 8])).astype("float32").sum()
+    if sys.argv[1] == "train":
+        total.backward()
