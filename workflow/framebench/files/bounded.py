@@ -1,7 +1,8 @@
 """The one way in which the driver opens a file of the disk: a regular file, of bounded size, within
 bounded time. A device, a FIFO or a socket is refused instead of waited for.
 
-Standard library only: results of a run are read between two attempts of it, too.
+Standard library of Python 3.7 only: results are also read between two attempts of a run, in a
+container by its Python.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def read_bytes(path: str | Path, largest: int | None = None) -> bytes:
         # Files of the kernel say that they have 0 bytes, others may grow meanwhile.
         amount = size + 1 if 0 < size < _BLOCK else _BLOCK
         blocks, length, deadline = [], 0, time.monotonic() + LONGEST_READ
-        while block := file.read(amount):
+        for block in iter(lambda: file.read(amount), b""):
             blocks.append(block)
             length += len(block)
             if length > largest:
@@ -95,7 +96,8 @@ def open_to_append(path: str | Path) -> TextIO:
 def check(path: str | Path, largest: int) -> None:
     """Raise as :func:`read_bytes`, of a file that a library opens itself."""
     with closing(open_to_read(path)) as file:
-        if (size := os.fstat(file.fileno()).st_size) > largest:
+        size = os.fstat(file.fileno()).st_size
+        if size > largest:
             raise UnfitFile(path, f"has {size} bytes; allowed: at most {largest}")
 
 

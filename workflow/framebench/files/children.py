@@ -119,11 +119,8 @@ def ask(command: Sequence[str], given: str = "", longest: float | None = None) -
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     # Files, not pipes: what was started in the background could keep a pipe open.
-    with (
-        tempfile.TemporaryFile() as text,
-        tempfile.TemporaryFile() as out,
-        tempfile.TemporaryFile() as err,
-    ):
+    with contextlib.ExitStack() as open_files:
+        text, out, err = (open_files.enter_context(tempfile.TemporaryFile()) for _ in range(3))
         text.write(given.encode())
         text.seek(0)
         process = subprocess.Popen(

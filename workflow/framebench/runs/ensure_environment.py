@@ -118,7 +118,8 @@ def _build(file: Path, marker: Path, hashed: bool) -> int:
 def _try_model(marker: Path, source: str) -> int:
     from ..environments import trying
 
-    if fault := trying.model_fault([str(marker.parent / "bin" / "python")], source):
+    fault = trying.model_fault([str(marker.parent / "bin" / "python")], source)
+    if fault:
         print(f"framebench: config: model: {fault}", file=sys.stderr)
     return int(bool(fault))
 
