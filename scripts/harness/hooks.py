@@ -1,5 +1,5 @@
-"""What frameworks need before some packages of their environments can be imported: ``install`` in
-the module ``importing`` of a framework's folder, which must not import the framework."""
+"""Code that frameworks need before some packages of their environments can be imported:
+``install`` in the module ``importing`` of a framework's folder, which must not import it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the caller's environment may do to a run: the one list of variables that change what ranks
+"""Effects of the caller's environment on a run: the one list of variables that change what ranks
 compute, or how fast.
 
 A variable of the caller is dropped, refused, recorded or, where no rule names it, passed on in

@@ -1,4 +1,4 @@
-"""What a command writes is all there or none of it, also on a disk that fills up meanwhile."""
+"""Files that a command writes are all there, or none is, also on a disk that fills up."""
 
 from __future__ import annotations
 

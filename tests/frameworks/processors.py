@@ -1,4 +1,4 @@
-"""What this machine's processor lets frameworks do."""
+"""Abilities of this machine's processor that frameworks depend on."""
 
 from __future__ import annotations
 

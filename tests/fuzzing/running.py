@@ -32,7 +32,7 @@ _LONGEST_MESSAGE = 3000
 
 @dataclass
 class Outcome:
-    """What came of inputs: how many of each target were taken and refused, and the faults."""
+    """Outcome of inputs: how many of each target were taken and refused, and the faults."""
 
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)

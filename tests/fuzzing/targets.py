@@ -1,4 +1,4 @@
-"""What reads each kind of input, a valid sample of it, and the errors that it may answer with."""
+"""Readers of each kind of input, a valid sample of it, and the errors that it may answer with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the caller's environment may do to a run: dropped, refused or recorded, by one list."""
+"""Variables of the caller's environment are dropped, refused or recorded, by one list."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def differences(there: Any, here: Any, name: str = "") -> List[str]:
 
 
 def _kin(identity: Any) -> Any:
-    """What trainings have in common of which one could be the other, changed; None for no one."""
+    """Return what a training shares with others that only differ from it by a change, else None."""
     try:
         case = identity["case"]
         return [case["framework"], case["model"], identity["seed"]]

@@ -1,4 +1,4 @@
-"""What a model of the user's own needs of an environment, tried there before anything is built of
+"""Imports that a user's own model needs of an environment, tried there before anything is built of
 it: what its file imports, or its name in a library of models."""
 
 from __future__ import annotations

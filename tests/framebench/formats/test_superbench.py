@@ -162,7 +162,7 @@ def test_several_runs_in_a_folder_are_repeats_of_each_node(tmp_path: Path) -> No
 
 
 def test_value_and_unit_stay_in_every_export(tmp_path: Path) -> None:
-    """Of a format that cannot hold a figure, the figure is named."""
+    """Name each figure that a format cannot hold."""
     figures = {
         "hipblaslt-gemm/fp16_1_64_64_64_flops:0": (512.5, "TFLOP/s"),
         "gemm-flops/int8_tc_iops:0": (5701.0, "GIOP/s"),

@@ -165,7 +165,7 @@ def test_metrics_are_of_their_benchmark(metrics: str, matches: bool, tmp_path: P
 
 
 def test_a_name_may_be_written_as_it_is(tmp_path: Path) -> None:
-    """It holds signs that mean something else in an expression."""
+    """A name holds signs that mean something else in an expression."""
     name = "gpcnet-network-test/rr_two-sided+sync_bw_avg"
     rule = {"function": "value", "criteria": "lambda x:x<10", "metrics": [name]}
     assert defective(judge(tmp_path, {"v": rule}, a={name: 5.0}, b={name: 15.0})) == ["a"]

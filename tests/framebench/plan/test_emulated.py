@@ -1,4 +1,4 @@
-"""What the machine only emulates is left out by the plan, once, unless it is asked for."""
+"""Emulated precisions are left out by the plan, once, unless it is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is guessed of a machine that has no records."""
+"""Estimates for a machine that has no records."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ PLACES = {"first": FRAMEWORKS[:1], "middle": FRAMEWORKS[1:3], "last": FRAMEWORKS
 
 
 class Of(NamedTuple):
-    """What tells the cases of this module apart."""
+    """The axes that tell the cases of this module apart."""
 
     framework: str
     mode: str
@@ -111,7 +111,7 @@ def ratio(known: Known, of: Of, base: Of) -> float | None:
 
 
 def setting_of(of: Of) -> Of:
-    """What frameworks are compared at; nobody trains JAX without its compiler."""
+    """The compiler that frameworks are compared at; nobody trains JAX without its compiler."""
     usual = not of.compiled or (of.framework, of.mode) == ("jax", "train")
     return of.but(framework="", compiled=not usual)
 
@@ -157,7 +157,7 @@ def number(text: str) -> float | None:
 
 
 def close(text: str, value: float | None) -> bool:
-    """Whether a rounded cell has a value; nothing of one that has none."""
+    """Return whether a rounded cell has a value; nothing of one that has none."""
     if value is None:
         return number(text) is None
     shown = number(text)

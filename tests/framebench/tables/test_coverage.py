@@ -51,7 +51,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def without(whole: Path, results: Path, *removed: str) -> Path:
-    """The same without some of its cases."""
+    """Return the records without some of its cases."""
     shutil.copytree(whole, results)
     for pattern in removed:
         for folder in (results / "runs").glob(pattern):

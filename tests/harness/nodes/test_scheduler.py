@@ -112,7 +112,7 @@ def test_where_there_is_accounting_a_job_has_its_qos(printed: str, expected: str
 
 
 def test_a_run_that_slurm_ends_at_its_limit_leaves_a_record(toy: Bench, tmp_path: Path) -> None:
-    """As SLURM 22.05 shows a job whose processes have got SIGTERM."""
+    """Return the text by which SLURM 22.05 shows a job whose processes have got SIGTERM."""
     shown = SHOWN.replace("JobState=RUNNING Reason=None", "JobState=COMPLETING Reason=TimeLimit")
     command = tmp_path / "bin" / "scontrol"
     command.parent.mkdir()

@@ -126,7 +126,7 @@ def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
 
 
 def bare_processes(toy: Bench) -> list[int]:
-    """Those whose command line alone tells that they are of a test."""
+    """Return the processes whose command line alone tells that they are of a test."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):

@@ -214,7 +214,7 @@ class Redaction:
         return text
 
     def _identifiers(self, text: str) -> str:
-        """Those of devices and cards: they stand in facts of the hardware, too."""
+        """Identifiers of devices and cards: they stand in facts of the hardware, too."""
         text = shapes.IDENTIFIER.sub(self._identifier, text)
         return shapes.HARDWARE_ADDRESS.sub(lambda match: self._stand_in("address", match[0]), text)
 
@@ -273,7 +273,7 @@ def _is_stand_in(name: str) -> bool:
 
 
 def _kind_of(key: str) -> str | None:
-    """What stands for a value under ``key``; None for any text."""
+    """Return what replaces a value under ``key``; None for any text."""
     kind = shapes.KEYS.get(key.lower())
     if kind in ("path", "serial"):
         return "serial" if kind == "serial" else None

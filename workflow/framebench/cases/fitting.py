@@ -43,7 +43,7 @@ class Capacity:
     instruction_sets: frozenset[str] = frozenset()
 
     def emulates(self, case: Case) -> bool:
-        """Whether the precision of a case is known to be emulated here."""
+        """Return whether the precision of a case is known to be emulated here."""
         precision = precisions.known().get(case.precision)
         return bool(
             precision and self.instruction_sets and precision.is_emulated(self.instruction_sets)
@@ -51,7 +51,7 @@ class Capacity:
 
 
 def skips(case: Case, settings: Settings, place: Capacity) -> bool:
-    """Whether a case is not measured because its precision is known to be emulated."""
+    """Return whether a case is not measured because its precision is known to be emulated."""
     return settings.emulated != MEASURE and place.emulates(case)
 
 

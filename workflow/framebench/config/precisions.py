@@ -40,7 +40,7 @@ class Precision:
     instructions: frozenset[str] = frozenset()
 
     def is_emulated(self, instruction_sets: Collection[str]) -> bool:
-        """Whether a CPU with these instruction sets has to emulate it."""
+        """Return whether a CPU with these instruction sets has to emulate it."""
         return bool(self.cpu_dtype) and self.instructions.isdisjoint(instruction_sets)
 
 

@@ -158,8 +158,8 @@ class Snakemake:
 
     @property
     def forces_runs(self) -> bool:
-        """Whether the command line forces the rule ``benchmark``, perhaps with a module's prefix,
-        or all rules."""
+        """Return whether the command line forces the rule ``benchmark``, perhaps with a module's
+        prefix, or all rules."""
         forced, is_value = [], False
         for word in sys.argv[1:]:
             if word.startswith("-"):

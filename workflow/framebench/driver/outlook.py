@@ -45,7 +45,7 @@ class Outlook:
             self._view.stop()
 
     def label(self, job: Job) -> str:
-        """What people call a job that measures."""
+        """Return the name that people have for a job that measures."""
         awaited = self._awaited(job)
         return awaited.label if awaited else str(job)
 

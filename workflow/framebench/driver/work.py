@@ -112,7 +112,7 @@ class Work:
         return wildcards.framework
 
     def request(self, wildcards: Wildcards) -> Request:
-        """What the job asks the cluster for."""
+        """Return what the job asks the cluster for."""
         what, plan = kind(wildcards), self.plan
         if what == "run":
             return requests.of_run(plan, self.run(wildcards))
@@ -172,7 +172,7 @@ class Work:
 
 
 def is_submitted(wildcards: Wildcards) -> bool:
-    """Whether a cluster is asked for something: by what measures, and by references."""
+    """Return whether a cluster is asked for something: by what measures, and by references."""
     return bool(kind(wildcards)) or "reference" in wildcards.keys()  # noqa: SIM118
 
 
@@ -215,8 +215,8 @@ class _Lock:
 
 
 def _minutes(settings: Settings) -> dict[str, int]:
-    """What the call that submitted this job asks for. Ends the job where its node does not see the
-    folder of the results."""
+    """Return what the call that submitted this job asks for. Ends the job where its node does not
+    see the folder of the results."""
     try:
         return limits.read_minutes(settings.results)
     except (OSError, ValueError) as error:

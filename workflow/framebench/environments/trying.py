@@ -1,4 +1,4 @@
-"""What is imported in an environment is tried once, before anything is measured in it."""
+"""Imports of an environment are tried once, before anything is measured in it."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def _content(file: IO[bytes]) -> str:
 
 
 def _dying_with_parent() -> Callable[[], None]:
-    """What a child does before its program begins, so that it does not outlive this process."""
+    """Prepare a child before its program begins, so that it does not outlive this process."""
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
 
     def die_with_parent() -> None:

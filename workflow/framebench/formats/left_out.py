@@ -1,4 +1,4 @@
-"""What an import did not take, in lines: every figure and every file, with the reason."""
+"""Lines that say what an import did not take: every figure and every file, with the reason."""
 
 from __future__ import annotations
 

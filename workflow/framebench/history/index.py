@@ -206,7 +206,7 @@ def _with_tables(kept: sqlite3.Connection) -> sqlite3.Connection:
 
 @cache
 def _statements() -> set[str]:
-    """How the tables are made, in SQLite's own words."""
+    """Return how the tables are made, in SQLite's own words."""
     with closing(sqlite3.connect(":memory:")) as made:
         made.executescript(_TABLES)
         rows = made.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")

@@ -39,7 +39,7 @@ def of_runs(
     catalog: Catalog,
     latest: dict[str, Run],
 ) -> dict[Case, Guess]:
-    """What a run of each case is expected to take: the median of its own records, else a guess from
+    """Estimate the seconds of a run of each case: the median of its own records, else a guess from
     framework and operations, scaled by how such guesses fared for the cases that have records. A
     run that its time limit ended would have taken longer than it did: twice that is expected."""
     measured: dict[str, list[float]] = defaultdict(list)

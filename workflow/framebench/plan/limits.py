@@ -1,4 +1,4 @@
-"""How many minutes the jobs of a cluster are asked for, and when their runs are to end."""
+"""Minutes that jobs of a cluster are asked for, and when their runs are to end."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _before(settings: Settings) -> float:
 
 
 def _ended_by_scheduler(results: Path) -> Counter[str]:
-    """How often the same run of a case's folder reached the scheduler's limit, at most."""
+    """Count how often the same run of a case's folder reached the scheduler's limit, at most."""
     times = Counter(one.run for one in interruptions.load(results)[0] if one.status == _TIMEOUT)
     most: Counter[str] = Counter()
     for run, count in times.items():

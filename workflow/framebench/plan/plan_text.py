@@ -152,7 +152,7 @@ def _to_find(plan: Plan) -> list[str]:
 
 
 def _emulated(plan: Plan) -> list[str]:
-    """What is not measured because this machine emulates it, and how to measure it."""
+    """Say what is not measured because this machine emulates it, and how to measure it."""
     if not plan.emulated:
         return []
     names = dict.fromkeys(case.precision for case in plan.emulated)

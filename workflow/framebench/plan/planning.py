@@ -435,7 +435,7 @@ def _record_of(
 
 
 def _run_again(run: Run, settings: Settings) -> bool:
-    """Whether a repeat that has left a record is wanted once more."""
+    """Return whether a repeat that has left a record is wanted once more."""
     is_disturbed = any(doubt.mark == disturbance.MARK for doubt in run.doubts)
     return (
         settings.measures_again

@@ -48,8 +48,8 @@ class Room:
 
     @staticmethod
     def of_comparisons(settings: Settings, place: Capacity, machine: Machine) -> Room | None:
-        """That of comparisons with a reference, which time nothing: on CPUs they may have
-        neighbours even where runs have none. None where they follow each other."""
+        """Return the room of comparisons with a reference, which time nothing: on CPUs they may
+        have neighbours even where runs have none. None where they follow each other."""
         if settings.cluster or place.cores_per_device is None:
             return Room.of(settings, place, machine)
         return Room._of_machine(place, machine)

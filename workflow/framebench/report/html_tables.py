@@ -36,7 +36,7 @@ class PageTable:
 
     @property
     def layouts(self) -> list[tuple[Layout, list[tuple[dict[str, str], Mapping[str, Cell]]]]]:
-        """What stands in the place of its rows; of each line what a filter may ask, and its cells
+        """Data in the place of a table's rows; of each line what a filter may ask, and its cells
         by column."""
         others = [axis for axis in AXES if axis not in self.arrangement.table.axes]
         shown = [one for one in self._cut_layouts() if one.rows]

@@ -66,7 +66,7 @@ class Row:
 
     @property
     def is_hollow(self) -> bool:
-        """Whether it is a ratio without an interval."""
+        """Return whether a point is a ratio without an interval."""
         return self.is_ratio and self.interval is None
 
     @property

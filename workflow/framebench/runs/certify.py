@@ -285,7 +285,7 @@ def free_name(plan: Plan, where: str, name: str, kind: str) -> str:
 
 
 def _status(path: Path, kind: str, plan: Plan) -> str:
-    """That of a record that counts; "" where there is none."""
+    """Return the status of a record that counts; "" where there is none."""
     try:
         record = read(path, kind)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What the jobs of a plan ask a cluster for: nodes, tasks, cores, GPUs, memory and time."""
+"""Requests of a plan's jobs to a cluster: nodes, tasks, cores, GPUs, memory and time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def usual(plan: Plan, nodes: int = 1, devices: int = 1, node: str = "") -> Reque
 def of_plan(
     plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Comparison]
 ) -> list[tuple[str, Request]]:
-    """What each job is for, and its request, of all that is to be done; [] without a cluster."""
+    """Return what each job to be done is for, and its request; [] without a cluster."""
     if plan.settings.cluster is None:
         return []
     results = plan.settings.results

@@ -57,7 +57,7 @@ class Answer:
 
     @property
     def of(self) -> int:
-        """How many frameworks were tried, or are still to be."""
+        """Count how many frameworks were tried, or are still to be."""
         return self.tried + len(list(filter(None, self.missing.split(", "))))
 
     @property

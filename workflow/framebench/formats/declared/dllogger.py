@@ -123,7 +123,7 @@ def _figures(source: Source, run: Logged, units: Mapping[str, str]) -> Iterator[
 
 
 def _values(source: Source, run: Logged, units: Mapping[str, str]) -> Iterator[tuple[str, float]]:
-    """Those of the summary or, without one, the median over the steps without the first."""
+    """Return figures of the summary or, without one, medians over the steps but the first."""
     if run.summary:
         for name in sorted({*run.steps} - {*run.summary}):
             source.leave_out(name, "of a log with a summary only the summary is taken")

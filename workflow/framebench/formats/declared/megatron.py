@@ -57,7 +57,7 @@ class Interval(NamedTuple):
 
     @property
     def shape(self) -> tuple[str | None, ...]:
-        """What the iterations were fed with: batch and lengths."""
+        """Input of the iterations: batch and lengths."""
         return tuple(self.fields.get(name) for name in (_BATCH, *_LENGTHS))
 
 

@@ -125,7 +125,7 @@ def _figures(process: Process) -> Iterator[rows.Figure]:
 
 
 def _machine(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What it was measured on, and with which versions."""
+    """Return the devices and versions that a benchmark was measured with."""
     gpus = _mapping(_mapping(meta, "accelerators"), "gpus")
     products = sorted(str(one.get("product")) for one in gpus.values() if isinstance(one, dict))
     return {

@@ -1,4 +1,4 @@
-"""How much of a suite has been measured, by framework."""
+"""Coverage of a suite: cases that have been measured, by framework."""
 
 from __future__ import annotations
 

@@ -202,12 +202,12 @@ def _table_of(row: Row, layout: str) -> tuple[str, ...]:
 
 
 def _joins_precisions(row: Row, layout: str) -> bool:
-    """Whether rows of both precisions, each a row of the table, stand in one of the layout."""
+    """Return whether rows of both precisions stand in one row of the layout."""
     return layout == SEEDS and not _is_electra(row)
 
 
 def _is_of_one_precision(row: Row, layout: str) -> bool:
-    """Whether a layout is of one precision, which is in its title."""
+    """Return whether a layout is of one precision, which is in its title."""
     return layout == INFERENCE or (layout == SEEDS and _is_electra(row))
 
 
