@@ -44,7 +44,7 @@ def modules(project: Project) -> Path:
             f"prepend-path PATH {{{software / version / 'bin'}}}",
             f"prepend-path PYTHONPATH {{{packages.parent}}}",
         )
-    write(folder / "base" / "1", "setenv OMP_PROC_BIND close")
+    write(folder / "base" / "1", "setenv OMP_PROC_BIND close", "setenv MKL_DEBUG_CPU_TYPE 5")
     project.configure(interpreters={}, modules={"toy": ["base", "toy/1.0"]})
     return folder
 
@@ -66,7 +66,8 @@ def test_the_modules_measure(project: Project, modules: Path, environment_module
         assert record["status"] == "ok", record["reason"]
         assert (where["way"], where["modules"]) == ("modules", ["base/1", "toy/1.0"])
         assert where["packages"]["brought"] == "1.0"
-        assert where["variables"]["OMP_PROC_BIND"] == "close"
+        assert where["variables"]["MKL_DEBUG_CPU_TYPE"] == "5"
+        assert "OMP_PROC_BIND" in where["dropped_variables"], "ranks are pinned to cores"
     report = (project.folder / "results" / "report.html").read_text()
     assert "environment modules (base/1 toy/1.0)" in report
     again = project.run("--cores", "all", *SDM, MODULEPATH=str(modules))
