@@ -39,13 +39,14 @@ def _files() -> List[str]:
 def _trusting_own_clone(variables: Dict[str, str]) -> Iterator[Dict[str, str]]:
     """Variables with which git reads our clone although another user, such as the administrator,
     owns it: this process runs the clone's code anyway. A file says so, because git before 2.38
-    takes ``safe.directory`` from a user's configuration alone; the user's own stays in force."""
-    with tempfile.NamedTemporaryFile("w", prefix="framebench-git-", encoding="utf-8") as file:
+    takes ``safe.directory`` from a user's configuration alone; the user's own stays in force. The
+    file has no name, so that none is left when this process is killed."""
+    with tempfile.TemporaryFile("w", encoding="utf-8") as file:
         for own in _user_configurations(variables):
             file.write("[include]\n\tpath = {}\n".format(_quoted(own)))
         file.write("[safe]\n\tdirectory = {}\n".format(_quoted(os.path.dirname(_SCRIPTS))))
         file.flush()
-        yield {**variables, "GIT_CONFIG_GLOBAL": file.name}
+        yield {**variables, "GIT_CONFIG_GLOBAL": f"/proc/{os.getpid()}/fd/{file.fileno()}"}
 
 
 def _user_configurations(variables: Mapping[str, str]) -> List[str]:
