@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow"), str(ROOT)]
 
-from harness.measuring.proof import masks  # noqa: E402
+from harness.measuring.verification import masks  # noqa: E402
 from reference import compute  # noqa: E402
 
 from tests.frameworks.sizes import compared_at, facts_at  # noqa: E402

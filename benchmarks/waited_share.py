@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
 
 from framebench.records.record_sets import load, load_record  # noqa: E402
-from harness.measuring.waited import SHARE  # noqa: E402
+from harness.measuring.synchronous_steps import SHARE  # noqa: E402
 
 
 def main(folder: Path) -> int:

@@ -22,7 +22,7 @@ from harness.machine.cores import numa_nodes, parse_list
 from harness.measuring.checks import check_processes
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter
-from harness.measuring.proof import preflight
+from harness.measuring.verification import preflight
 from harness.messages.barrier import Barrier
 from harness.messages.report import Report
 from harness.processes.guard import remove_shared

@@ -14,8 +14,8 @@ from typing import Any
 import autograd
 import numpy as np
 from harness.kinds.parity import RANKS, STEPS
-from harness.measuring.proof import masks
 from harness.measuring.synthetic import make_batch
+from harness.measuring.verification import masks
 
 from reference.operations import NEAREST, Jumps, Moments, Products, running_statistics
 from reference.optimizers import OPTIMIZERS, clip_by_global_norm

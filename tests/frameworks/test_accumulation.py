@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness.adapter import Mismatch, Product
-from harness.measuring.proof.accumulation import check_micro_steps
+from harness.measuring.verification.accumulation import check_micro_steps
 
 from ..conftest import build_environment
 from .comparing import BEFORE, beyond
@@ -37,7 +37,7 @@ PREPARED = """
 import inspect
 import numpy as np
 from harness.kinds.parity import Comparison, compare, compare_arrays
-from harness.measuring.proof.accumulation import check_micro_steps
+from harness.measuring.verification.accumulation import check_micro_steps
 
 reference = Comparison("FOLDER")
 with open("FOLDER/facts.json") as file:

@@ -23,7 +23,7 @@ COMPARE = """
 import os
 from types import SimpleNamespace
 from harness.kind import Context, Subject
-from harness.measuring.proof import float64_run
+from harness.measuring.verification import float64_run
 from harness.request.own_model import facts
 errors, refused = {}, {}
 for path, mode, precision in CASES:

@@ -96,9 +96,9 @@ def started(facts, compiler="jit", **options):
 }
 COMPARED = """
 import numpy as np
-from harness.measuring.proof.accumulation import check_micro_steps
-from harness.measuring.proof.errors import compare_arrays
-from harness.measuring.proof.sharding import check_exchanges
+from harness.measuring.verification.accumulation import check_micro_steps
+from harness.measuring.verification.errors import compare_arrays
+from harness.measuring.verification.sharding import check_exchanges
 
 def one_batch(facts, replicas, steps=1):
     parts = [batch_of(facts, 2 * steps, rank=replica) for replica in range(replicas)]

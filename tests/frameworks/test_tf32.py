@@ -53,7 +53,7 @@ switches = [core.get_cublas_switch(), core.get_cudnn_switch()]
 }
 OBSERVED = """
 from harness.measuring import checks
-from harness.measuring.proof import rounding
+from harness.measuring.verification import rounding
 adapter = built(small_bert(), mode="inference")
 
 def switched():

@@ -9,7 +9,7 @@ from .comparing import BEFORE
 
 UPDATES = """
 import numpy as np
-from harness.measuring.proof.errors import compare_arrays
+from harness.measuring.verification.errors import compare_arrays
 from reference.optimizers import OPTIMIZERS, clip_by_global_norm
 
 COMPILER = "jit" if FRAMEWORK == "jax" else "none"

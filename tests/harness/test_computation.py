@@ -33,7 +33,7 @@ def test_it_covers_all_modules_that_a_rank_imports() -> None:
         "harness.layerwise",
         "harness.optimizers",
         "harness.processes.launch",
-        "harness.usual",
+        "harness.common_capabilities",
         "harness.variables",
     }
     assert covered == imported | of_loaders | of_adapters

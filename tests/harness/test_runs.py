@@ -20,7 +20,7 @@ from framebench.records.fields import doubts, step_parts
 from harness import precisions
 from harness.kinds import peak
 from harness.machine.processor import processor
-from harness.measuring import split
+from harness.measuring import step_timing
 from harness.messages import report
 
 from ..bench import ROOT, Bench
@@ -367,7 +367,9 @@ def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:
     record = toy.run("sleep=0.2", timed_steps=3, parameters=asked).record
     parts = [part["seconds"] for part in record["ranks"][0]["split"]["parts"]]
     steps = [sum(step) for step in zip(*parts, strict=True)]
-    assert sum(steps[:-1]) < split.SHARE * record["wall_seconds"], "more than a tenth and one step"
+    assert sum(steps[:-1]) < step_timing.SHARE * record["wall_seconds"], (
+        "more than a tenth and one step"
+    )
 
 
 def test_inference_has_no_parts(toy: Bench) -> None:
@@ -392,7 +394,7 @@ def test_parts_that_hang_are_ended_and_do_not_cost_the_run(tmp_path: Path) -> No
 import sys, time
 sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "scripts")!r}]
 from harness.adapter import StepBreakdown
-from harness.measuring import extras, split
+from harness.measuring import extras, step_timing
 from harness.machine.processor import processor
 from harness.messages import report
 from tests.harness.recorder import Recorder
@@ -400,7 +402,7 @@ class Hanging(StepBreakdown, Recorder):
     def parts(self):
         time.sleep(600)
 extras._LEAST_SECONDS = 1
-split.split_step(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "host"))
+step_timing.split_step(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "host"))
 """
     ended = subprocess.run([sys.executable, "-c", script, tmp_path], timeout=60, check=False)
     assert ended.returncode == -signal.SIGALRM

@@ -23,18 +23,18 @@ from harness.adapter import (
     micro_batches,
     zeros,
 )
+from harness.common_capabilities import CommonCapabilities
 from harness.communication import Collective, ShardedProduct
 from harness.loader import Loading
 from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
 from harness.overlapping import Overlapped
 from harness.parallelism import DATA
-from harness.parts import Part, nested
 from harness.sharded import Sharded
-from harness.usual import UsualCapabilities
+from harness.step_breakdown import Part, program_parts
 
 
 class JaxAdapter(
-    Generation, Accumulation, Rounding, OwnModels, UsualCapabilities, Loading, Sharded
+    Generation, Accumulation, Rounding, OwnModels, CommonCapabilities, Loading, Sharded
 ):
     MODULE = "jax"
     GENERATES_WITH = ("none", "jit")
@@ -341,7 +341,7 @@ class JaxAdapter(
         }
         if self._ranks:
             programs["all_reduce"] = self._program(steps.gradients(self._differentiate), shared)
-        return nested(programs, self.step)
+        return program_parts(programs, self.step)
 
     def _program(self, function: Any, results: Any) -> Any:
         program = self._ready(function, self._shared.parameters, results)

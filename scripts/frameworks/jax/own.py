@@ -13,9 +13,9 @@ from harness.adapter import (
     Case,
     Place,
     Unsupported,
-    optimizer_of_own,
+    own_model_optimizer,
+    own_model_parts,
     own_module,
-    parts_of_own,
 )
 from jax import Array
 
@@ -36,7 +36,7 @@ class Definition:
     def _made(self, seed: int) -> Tuple[Any, Any, Any, Any]:
         with jax.enable_x64(False):  # in float64 it would draw other numbers
             made = self._module.make(self._case.batch_per_device, jax.random.PRNGKey(seed))
-        return parts_of_own(
+        return own_model_parts(
             made, self._case.batch_per_device, lambda some: jax.tree.leaves(some)[0]
         )
 
@@ -108,7 +108,9 @@ class Definition:
     def optimizer(self) -> Any:
         """The file's own, or the usual one."""
         if hasattr(self._module, "optimizer"):
-            return optimizer_of_own(self._module.optimizer(), optax.GradientTransformation, "Optax")
+            return own_model_optimizer(
+                self._module.optimizer(), optax.GradientTransformation, "Optax"
+            )
         return optimizers.from_facts(self._facts)
 
     def arrays(self) -> List[np.ndarray]:

@@ -20,6 +20,7 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
+from harness.common_capabilities import CommonCapabilities
 from harness.communication import ALL_REDUCE, Collective, ShardedProduct
 from harness.loader import Loading
 from harness.operations import (
@@ -31,8 +32,7 @@ from harness.operations import (
     Transposed,
 )
 from harness.optimizers import NO_DECAY, left_out
-from harness.parts import Part, cut
-from harness.usual import UsualCapabilities
+from harness.step_breakdown import Part, eager_parts
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -41,7 +41,7 @@ ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the share
 RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
-class MXNetAdapter(Accumulation, Rounding, UsualCapabilities, Loading):
+class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
     MODULE = "mxnet"
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
     KEEPS_RANDOM = False
@@ -276,7 +276,7 @@ class MXNetAdapter(Accumulation, Rounding, UsualCapabilities, Loading):
         return [array.size * self._devices.itemsize(array.dtype) for array in self._gradients]
 
     def parts(self) -> List[Part]:
-        return cut(
+        return eager_parts(
             forward=lambda: self._evaluate()[1],
             backward=lambda loss: loss.backward(),
             averaged=self._differentiate if self._group else None,

@@ -15,6 +15,7 @@ from harness.adapter import (
     Variable,
     state_of_modules,
 )
+from harness.common_capabilities import CommonCapabilities
 from harness.communication import Collective, ShardedProduct
 from harness.loader import Loading
 from harness.operations import (
@@ -25,11 +26,10 @@ from harness.operations import (
     Passes,
     Transposed,
 )
-from harness.parts import Part, cut, nested
-from harness.usual import UsualCapabilities
+from harness.step_breakdown import Part, eager_parts, program_parts
 
 
-class OneFlowAdapter(Rounding, UsualCapabilities, Loading):
+class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
     MODULE = "oneflow"
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
     KEEPS_RANDOM = False  # behind set_rng_state it draws other numbers than behind get_rng_state
@@ -283,10 +283,10 @@ class OneFlowAdapter(Rounding, UsualCapabilities, Loading):
                 "forward": lambda: forward(self._batch),
                 "backward+all_reduce" if several else "backward": lambda: gradients(self._batch),
             }
-            return nested(programs, self._step)
+            return program_parts(programs, self._step)
         # Buckets that were reduced once are not reduced again before DistributedDataParallel's
         # next forward pass: gradients of passes without it stay this rank's.
-        return cut(
+        return eager_parts(
             forward=self._evaluate_alone,
             backward=self._eager.backward,
             averaged=self._differentiate if several else None,

@@ -24,12 +24,12 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
+from harness.common_capabilities import CommonCapabilities
 from harness.communication import Collective, ShardedProduct
 from harness.loader import Loading
 from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
 from harness.overlapping import Overlapped
-from harness.parts import Part, cut
-from harness.usual import UsualCapabilities
+from harness.step_breakdown import Part, eager_parts
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 
 
-class PaddleAdapter(Generation, Accumulation, Rounding, UsualCapabilities, Loading):
+class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Loading):
     MODULE = "paddle"
     OUT_OF_MEMORY = ("ResourceExhausted",)
     KEEPS_RANDOM = False
@@ -266,7 +266,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, UsualCapabilities, Loadi
 
     def parts(self) -> List[Part]:
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
-        return cut(
+        return eager_parts(
             forward=self._evaluate_alone,
             backward=lambda loss: self._scaler.scale(loss).backward(),
             averaged=self._differentiate if self._process_group else None,

@@ -22,11 +22,11 @@ from harness.adapter import (
     micro_batches,
     state_of_modules,
 )
+from harness.device_memory import DeviceMemory
 from harness.loader import Loading
 from harness.parallelism import DATA
-from harness.parts import Part, cut
-from harness.reserving import Reserving
 from harness.sharded import Sharded
+from harness.step_breakdown import Part, eager_parts
 
 from .without_model import WithoutModel
 
@@ -40,7 +40,7 @@ class PyTorchAdapter(
     OwnModels,
     WithoutModel,
     Sharded,
-    Reserving,
+    DeviceMemory,
     Loading,
 ):
     MODULE = "torch"
@@ -379,7 +379,7 @@ class PyTorchAdapter(
 
     def parts(self) -> List[Part]:
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
-        return cut(
+        return eager_parts(
             forward=self._evaluate_alone,
             backward=lambda loss: self._scaler.scale(loss).backward(),
             averaged=self._differentiate if self._process_group else None,

@@ -13,9 +13,9 @@ from harness.adapter import (
     Place,
     Unsupported,
     Variable,
-    optimizer_of_own,
+    own_model_optimizer,
+    own_model_parts,
     own_module,
-    parts_of_own,
 )
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
@@ -55,7 +55,7 @@ class Definition:
 
     def _made(self) -> Tuple[Any, Any, Any, Any]:
         made = self._module.make(self._case.batch_per_device)
-        return parts_of_own(made, self._case.batch_per_device, lambda some: tree_leaves(some)[0])
+        return own_model_parts(made, self._case.batch_per_device, lambda some: tree_leaves(some)[0])
 
     def inputs(self, batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
         """Those of this rank; its targets are kept for :meth:`loss`."""
@@ -107,7 +107,9 @@ class Definition:
         if not hasattr(self._module, "optimizer"):
             return optimizers.from_facts(model, [list(model.parameters())], self._facts)
         found = self._module.optimizer(model.parameters())
-        own: torch.optim.Optimizer = optimizer_of_own(found, torch.optim.Optimizer, "torch.optim")
+        own: torch.optim.Optimizer = own_model_optimizer(
+            found, torch.optim.Optimizer, "torch.optim"
+        )
         return own
 
     def check(self, outputs: Any) -> None:

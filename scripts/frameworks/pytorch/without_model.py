@@ -6,14 +6,14 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from harness.adapter import Exchange, MatrixProduct, Rounding, Unsupported, zeros
+from harness.common_capabilities import CommonCapabilities
 from harness.communication import Collective, ShardedProduct
 from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
 from harness.overlapping import Overlapped
 from harness.transfers import PairTransfers, Transfers
-from harness.usual import UsualCapabilities
 
 
-class WithoutModel(Rounding, UsualCapabilities, Transfers, PairTransfers):
+class WithoutModel(Rounding, CommonCapabilities, Transfers, PairTransfers):
     """This half of the adapter; the other one, with the model, sets these when it starts."""
 
     _torch: Any

@@ -28,12 +28,12 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
+from harness.common_capabilities import CommonCapabilities
 from harness.communication import Collective, ShardedProduct
 from harness.loader import Loading
 from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
 from harness.overlapping import Overlapped
-from harness.parts import Part, nested
-from harness.usual import UsualCapabilities
+from harness.step_breakdown import Part, program_parts
 
 # The end of the path that Keras gives a weight, ``layer1.0.conv1/kernel`` say, in the shared names;
 # before it stand the names of the layers. The layer `decoder_bias` is named for its only weight.
@@ -58,7 +58,7 @@ RECURRENT_KINDS = {
 }
 
 
-class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, UsualCapabilities, Loading):
+class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapabilities, Loading):
     MODULE = "tensorflow"
     GENERATES_WITH = ("none", "xla")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
@@ -327,7 +327,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, UsualCapa
             name: functools.partial(function.get_concrete_function(self._batch), self._batch)
             for name, function in functions.items()
         }
-        return nested(programs, self.step)
+        return program_parts(programs, self.step)
 
     def multiplied(self, left: Any, right: Any) -> Any:
         tf = self._tf

@@ -12,9 +12,9 @@ from harness.adapter import (
     FLOAT64,
     Case,
     Place,
-    optimizer_of_own,
+    own_model_optimizer,
+    own_model_parts,
     own_module,
-    parts_of_own,
 )
 
 from . import optimizers
@@ -51,7 +51,7 @@ class Definition:
 
     def _made(self) -> Tuple[Any, Any, Any, Any]:
         made = self._module.make(self._case.batch_per_device)
-        return parts_of_own(
+        return own_model_parts(
             made, self._case.batch_per_device, lambda some: tf.nest.flatten(some)[0]
         )
 
@@ -116,7 +116,7 @@ class Definition:
         """The file's own, or the usual one."""
         if hasattr(self._module, "optimizer"):
             found = self._module.optimizer()
-            return optimizer_of_own(found, keras.optimizers.Optimizer, "keras.optimizers")
+            return own_model_optimizer(found, keras.optimizers.Optimizer, "keras.optimizers")
         return optimizers.from_facts(self._facts, self.name)
 
     def arrays(self) -> List[np.ndarray]:

@@ -17,6 +17,7 @@ from harness.adapter import (
     in_shared_layout,
     zeros,
 )
+from harness.common_capabilities import CommonCapabilities
 from harness.communication import ALL_REDUCE, Collective, ShardedProduct
 from harness.loader import Loading
 from harness.operations import (
@@ -28,11 +29,10 @@ from harness.operations import (
     Transposed,
 )
 from harness.overlapping import Overlapped
-from harness.parts import Part, nested
-from harness.usual import UsualCapabilities
+from harness.step_breakdown import Part, program_parts
 
 
-class TensorFlow1Adapter(UsualCapabilities, Loading):
+class TensorFlow1Adapter(CommonCapabilities, Loading):
     MODULE = "tensorflow"
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
     KEEPS_RANDOM = False
@@ -292,7 +292,7 @@ class TensorFlow1Adapter(UsualCapabilities, Loading):
             name: self._run.make_callable([tensor.op for tensor in of])
             for name, of in tensors.items()
         }
-        return nested(programs, self._step)
+        return program_parts(programs, self._step)
 
     def matmul(self, left: Any, right: Any) -> MatrixProduct:
         tf, graph = self._tf, self._tf.Graph()

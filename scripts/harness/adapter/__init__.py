@@ -18,10 +18,9 @@ its adapter says by the capabilities that it derives from. Without one, what nee
 - :class:`Generation`: text, token by token;
 - :class:`OwnModels`: models that users bring;
 - :class:`harness.operations.SingleOperations`: single operations, without a model;
-- :class:`harness.usual.UsualCapabilities`: what nearly every framework has, in one;
+- :class:`harness.common_capabilities.CommonCapabilities`: what nearly every framework has, in one;
 - :class:`harness.sharded.Sharded`: several devices that each hold a part of the model;
-- :class:`harness.feeding.Feeding` and :class:`harness.feeding.Scheduling`: another batch and
-  another learning rate for each step.
+- :mod:`harness.batch_input`: a new batch and a new learning rate for each step, and checkpoints.
 
 The harness calls, in this order and in every rank of a run::
 
@@ -55,16 +54,16 @@ from harness.adapter.layout import (
     in_shared_layout,
     state_of_modules,
 )
+from harness.adapter.matmul_dtypes import Operators, Product, Rounding
 from harness.adapter.numerics import Numerics
 from harness.adapter.own_models import (
     FLOAT64,
     OwnModels,
-    optimizer_of_own,
+    own_model_optimizer,
+    own_model_parts,
     own_module,
-    parts_of_own,
 )
 from harness.adapter.peak import Matmul, MatrixProduct
-from harness.adapter.proof import Operators, Product, Rounding
 from harness.adapter.training import Accumulation, MicroBatch, StepBreakdown, micro_batches
 
 __all__ = [
@@ -96,9 +95,9 @@ __all__ = [
     "Variable",
     "in_shared_layout",
     "micro_batches",
-    "optimizer_of_own",
+    "own_model_optimizer",
+    "own_model_parts",
     "own_module",
-    "parts_of_own",
     "require",
     "require_tf32",
     "require_visible",

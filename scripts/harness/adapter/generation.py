@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Sequence
 
 from harness.adapter.case import Unsupported
-from harness.adapter.proof import Operators
+from harness.adapter.matmul_dtypes import Operators
 
 
 class Generation(Operators):

@@ -45,7 +45,9 @@ def own_module(facts: Dict[str, Any]) -> Any:
     return module
 
 
-def parts_of_own(made: Any, batch: int, first: Callable[[Any], Any]) -> Tuple[Any, Any, Any, Any]:
+def own_model_parts(
+    made: Any, batch: int, first: Callable[[Any], Any]
+) -> Tuple[Any, Any, Any, Any]:
     """Model, inputs, targets and loss from what ``make`` has returned. ``first``: an array among
     the inputs. Raises TypeError where it is something else, :class:`Mismatch` where the inputs are
     not ``batch`` samples."""
@@ -67,7 +69,7 @@ def parts_of_own(made: Any, batch: int, first: Callable[[Any], Any]) -> Tuple[An
     return model, inputs, targets, loss
 
 
-def optimizer_of_own(found: Any, kind: Any, library: str) -> Any:
+def own_model_optimizer(found: Any, kind: Any, library: str) -> Any:
     """``found``, which the file's ``optimizer`` has returned. Raises TypeError unless it is of the
     ``kind`` that the ``library`` has."""
     if not isinstance(found, kind):

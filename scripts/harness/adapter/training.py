@@ -10,8 +10,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
 from harness.adapter.base import Capability
 from harness.adapter.case import Unsupported
-from harness.adapter.proof import Operators, Product
-from harness.parts import Part
+from harness.adapter.matmul_dtypes import Operators, Product
+from harness.step_breakdown import Part
 
 
 class Accumulation(Operators):
@@ -52,10 +52,12 @@ class StepBreakdown(Capability):
 
     @abstractmethod
     def parts(self) -> List[Part]:
-        """What a training step consists of, in its order, from the functions that :meth:`step`
-        runs where the framework can be stopped between them (:func:`harness.parts.cut`), from
-        programs of their own where it cannot (:func:`harness.parts.nested`). The last part updates
-        the weights with gradients that were averaged over the ranks."""
+        """Return the parts of a training step, in order.
+
+        They are the functions that :meth:`step` runs where the framework can be stopped between
+        them (:func:`harness.step_breakdown.eager_parts`), else separate programs
+        (:func:`harness.step_breakdown.program_parts`). The last part updates the weights with
+        gradients that were averaged over the ranks."""
 
 
 class MicroBatch(NamedTuple):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Dict
 
 from harness.kind import Subject
-from harness.measuring.micro import attentions, passes
+from harness.measuring.micro import attentions, layer_kernels
 from harness.operations import Attention as Shape
 
 
-class Attention(passes.OfModel):
+class Attention(layer_kernels.OfModel):
     """TFLOP/s and microseconds of each; of all layers together."""
 
     axes = (

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from harness.adapter import Mismatch, Numerics, Unsupported, require
-from harness.feeding import Resuming, Scheduling
+from harness.batch_input import Resuming, Scheduling
 from harness.kind import (
     USUAL_AXES,
     Context,

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Dict
 
 from harness.kind import Subject
-from harness.measuring.micro import convolutions, passes
+from harness.measuring.micro import convolutions, layer_kernels
 from harness.operations import Convolution as Shape
 
 
-class Convolution(passes.OfModel):
+class Convolution(layer_kernels.OfModel):
     """TFLOP/s and microseconds of each; of all, as often as the model has them, together."""
 
     axes = ("framework", "model", "nodes", "devices_per_node", "batch_per_device", "precision")

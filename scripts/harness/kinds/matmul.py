@@ -12,7 +12,7 @@ from typing import Any, Dict, Mapping, Tuple
 from harness.kind import Context, Kind, Metric, Parameter, Subject, one_of, point
 from harness.measuring import blocks
 from harness.measuring.checks import check_products
-from harness.measuring.micro.products import check_product, operands
+from harness.measuring.micro.matmuls import check_product, operands
 from harness.measuring.micro.shapes import Shape, shapes, shapes_of
 from harness.operations import MATMUL, SingleOperations, Transposed
 

@@ -22,7 +22,7 @@ from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.checks import check_products
 from harness.measuring.micro import collectives
 from harness.measuring.micro.elementwise import check_elements, exact
-from harness.measuring.micro.products import check_product, operands
+from harness.measuring.micro.matmuls import check_product, operands
 from harness.measuring.micro.shapes import Shape, shape
 from harness.operations import MATMUL, MULTIPLY
 from harness.overlapping import Overlapped, Overlapping

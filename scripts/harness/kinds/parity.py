@@ -14,8 +14,8 @@ from harness.adapter import Case, Numerics, Operators
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Subject, one_of
 from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_proof
-from harness.measuring.proof import float64_run, masks, sharding
-from harness.measuring.proof.errors import compare_arrays, counted, measured, relative
+from harness.measuring.verification import float64_run, masks, sharding
+from harness.measuring.verification.errors import compare_arrays, counted, measured, relative
 
 STEPS = 5  # optimizer steps whose losses are compared
 

@@ -17,7 +17,7 @@ from harness.adapter import Collectives, Matmul, MatrixProduct, Unsupported, req
 from harness.kind import USUAL_AXES, Context, Kind, Metric, Parameter, Subject, above_zero
 from harness.measuring.blocks import time_together
 from harness.measuring.checks import check_cores, check_products
-from harness.measuring.proof import rounding
+from harness.measuring.verification import rounding
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
 BLOCKS = 3  # of products that are timed together; the fastest counts, for disturbances only slow

@@ -24,7 +24,7 @@ from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.checks import check_products
 from harness.measuring.micro import collectives
-from harness.measuring.micro.products import check_product, operands
+from harness.measuring.micro.matmuls import check_product, operands
 from harness.measuring.micro.shapes import Shape, plain_shapes, shapes_of
 
 INNER, COLUMNS = "inner", "columns"

@@ -17,7 +17,7 @@ from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least
 from harness.measuring import blocks, libraries
 from harness.measuring.checks import check_cores, check_products
-from harness.measuring.micro.products import check_product, operands
+from harness.measuring.micro.matmuls import check_product, operands
 from harness.measuring.micro.shapes import Shape
 from harness.measuring.window import all_ready
 from harness.operations import MATMUL, SingleOperations

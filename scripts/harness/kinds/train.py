@@ -6,9 +6,9 @@ from typing import Any, Dict, Mapping, Sequence
 
 from harness.adapter import Operators
 from harness.kind import AXES, Context, Kind, Metric, Parameter, Subject, at_least
-from harness.measuring import gradient_exchange, split, steps
+from harness.measuring import gradient_all_reduce, step_timing, steps
 from harness.measuring.checks import check_same_weights
-from harness.measuring.proof import accumulation, sharding
+from harness.measuring.verification import accumulation, sharding
 
 
 class Train(Kind):
@@ -41,9 +41,9 @@ class Train(Kind):
     def afterwards(self, context: Context, seconds: float) -> None:
         count = context.subject.parameters["split_steps"]
         if count:
-            split.split_step(context.adapter, count, seconds, context.report)
+            step_timing.split_step(context.adapter, count, seconds, context.report)
         if context.place.world_size > 1:
-            gradient_exchange.time_exchange(context.adapter, seconds, context.report)
+            gradient_all_reduce.time_exchange(context.adapter, seconds, context.report)
 
     def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
         check_same_weights(ranks)

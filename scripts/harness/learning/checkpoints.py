@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional
 
 from harness import bounded
 from harness.adapter import Mismatch
-from harness.feeding import Resuming
+from harness.batch_input import Resuming
 
 Curve = List[Dict[str, Any]]
 

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 from tasks import Scored, means
 
 from harness.adapter import Numerics
-from harness.feeding import Scheduling
+from harness.batch_input import Scheduling
 from harness.learning import batches
 
 #: From outputs and their batch to the scores of each sample, and the loss of each, by name.

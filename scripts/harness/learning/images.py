@@ -16,7 +16,7 @@ from harness.adapter import require
 from harness.kind import Context
 from harness.learning.evaluation import Evaluator
 from harness.loader import Loading, Loads
-from harness.measuring import fed, model
+from harness.measuring import input_pipeline, model
 from harness.samples import folder, order, supply
 
 Arrays = Dict[str, Any]
@@ -69,7 +69,7 @@ def source(
     size = folder.size_of(subject.facts["inputs"])
     assert root is not None, "the declaration has seen to it"
     assert size is not None, "the declaration has seen to it"
-    workers = min(fed.MOST_WORKERS, max(1, len(context.cores) or place.threads))
+    workers = min(input_pipeline.MOST_WORKERS, max(1, len(context.cores) or place.threads))
 
     def images_of(split: str) -> folder.Images:
         found = folder.scan(root, split, bad)

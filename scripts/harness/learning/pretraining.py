@@ -21,8 +21,8 @@ from harness.kind import Context
 from harness.learning import batches
 from harness.learning.evaluation import Evaluator
 from harness.loader import Loading
-from harness.measuring.fed_tokens import WORKERS, TokenSource
 from harness.measuring.synthetic import predictions
+from harness.measuring.token_pipeline import WORKERS, TokenSource
 from harness.samples import folder, masking, tokens
 
 Arrays = Dict[str, Any]

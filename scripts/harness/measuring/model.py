@@ -8,8 +8,8 @@ from harness.adapter import Accumulation, Mismatch, Operators, OwnModels, requir
 from harness.kind import Context
 from harness.measuring import synthetic
 from harness.measuring.checks import check_other_batches, check_parameters, check_products
-from harness.measuring.proof import rounding
-from harness.measuring.proof.accumulation import check_micro_steps
+from harness.measuring.verification import rounding
+from harness.measuring.verification.accumulation import check_micro_steps
 from harness.parallelism import DATA
 from harness.sharded import Sharded
 

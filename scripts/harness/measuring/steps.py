@@ -7,13 +7,13 @@ import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from harness.adapter import Adapter, require
+from harness.device_memory import DeviceMemory
 from harness.kind import Context, Metric, Subject
-from harness.measuring import fed, libraries, model
+from harness.measuring import input_pipeline, libraries, model
 from harness.measuring.checks import check_cores, check_value, compiler_proof
-from harness.measuring.settling import is_settled, settled_after
-from harness.measuring.waited import waited_steps
+from harness.measuring.synchronous_steps import waited_steps
+from harness.measuring.warm_up import is_settled, settled_after
 from harness.measuring.window import Window, measure, run_ahead
-from harness.reserving import Reserving
 
 
 def samples(subject: Subject) -> int:
@@ -98,10 +98,10 @@ def run(context: Context) -> None:
     adapter raises, Mismatch where what ran is not what was asked."""
     adapter, subject, fields = context.adapter, context.subject, context.fields
     mode = subject.case.mode
-    require(adapter, *fed.capabilities(subject.case.input))
-    source = fed.source_of(context)
+    require(adapter, *input_pipeline.capabilities(subject.case.input))
+    source = input_pipeline.source_of(context)
     model.build(context, source.first if source else model.batch_of_rank(context))
-    feed = fed.Feed(adapter, source.batches(), source.noted) if source else None
+    feed = input_pipeline.Feed(adapter, source.batches(), source.noted) if source else None
     step = feed.step if feed else None
     counts = (subject.warmup_steps, subject.warmup_limit)
     warmed = context.phase(
@@ -116,7 +116,7 @@ def run(context: Context) -> None:
     fields["phases"]["window_seconds"] = window.seconds
     note_window(adapter, window, warmed.steps + subject.timed_steps, fields)
     if source and feed:
-        fed.apart(context, source, feed, window, read_seconds)
+        input_pipeline.apart(context, source, feed, window, read_seconds)
     if ahead:
         context.report.enter("waited window")
         count = waited_steps(adapter, window, sum(fields["phases"].values()))
@@ -130,7 +130,7 @@ def run(context: Context) -> None:
 def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, Any]) -> None:
     """Put the results of the window, which ended with step number ``step``, into ``fields``."""
     fields["peak_device_memory_bytes"] = adapter.peak_device_memory()
-    if isinstance(adapter, Reserving):
+    if isinstance(adapter, DeviceMemory):
         fields["allocated_memory_bytes"] = adapter.allocated_memory()
         fields["peak_reserved_memory_bytes"] = adapter.peak_reserved_memory()
     fields["peak_host_memory_bytes"] = peak_host_memory()

@@ -12,8 +12,8 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from harness.kind import Context, Metric
 from harness.loader import TokenLoads
-from harness.measuring.fed_tokens import TokenSource
 from harness.measuring.steps import peak_host_memory
+from harness.measuring.token_pipeline import TokenSource
 from harness.samples import folder
 
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from harness import inputs, kinds, parallelism, precisions
 from harness.kind import AXES, REQUIRED, TOPOLOGY, Kind, Parameter
 from harness.machine import allocator
-from harness.measuring.settling import FEWEST
+from harness.measuring.warm_up import FEWEST
 from harness.processes.memory import DEFAULT, Limit, parse_limit
 from harness.request import own_model
 from harness.request.secret import is_secret, kind_of, private_variables

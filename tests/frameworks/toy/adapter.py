@@ -31,7 +31,7 @@ from harness.operations import (
     Transposed,
 )
 from harness.overlapping import Overlapped
-from harness.parts import Part
+from harness.step_breakdown import Part
 
 from . import plain
 

@@ -18,6 +18,7 @@ from harness.adapter import (
     StepBreakdown,
     Variable,
 )
+from harness.batch_input import Scheduling
 from harness.communication import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -30,7 +31,6 @@ from harness.communication import (
     ShardedProduct,
     ShardedProducts,
 )
-from harness.feeding import Scheduling
 from harness.operations import (
     ADD,
     EXP,
@@ -48,7 +48,7 @@ from harness.operations import (
     Transposed,
 )
 from harness.overlapping import Overlapped, Overlapping
-from harness.parts import Part, cut
+from harness.step_breakdown import Part, eager_parts
 from harness.transfers import PairTransfers, Transfers
 
 from . import toy
@@ -226,7 +226,7 @@ class PlainToy(
             self.averaged_gradients()
             self.occupy(0.5 * self.seconds())
 
-        return cut(
+        return eager_parts(
             forward=lambda: self.occupy(0.25 * self.seconds()),
             backward=lambda loss: self.occupy(0.5 * self.seconds()),
             averaged=averaged if self.ring else None,

@@ -19,7 +19,7 @@ from harness.adapter import (
     require,
     require_visible,
 )
-from harness.parts import nested
+from harness.step_breakdown import program_parts
 
 from ..numpy_adapter import SHAPES, Numpy
 
@@ -175,7 +175,7 @@ def test_a_device_that_a_framework_does_not_see_is_unsupported() -> None:
 
 def test_programs_of_the_parts_have_run_once_and_the_step_not() -> None:
     calls: list[str] = []
-    parts = nested(
+    parts = program_parts(
         {name: lambda name=name: calls.append(name) for name in ("forward", "backward")},
         lambda: calls.append("step"),
     )

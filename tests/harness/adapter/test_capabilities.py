@@ -15,7 +15,7 @@ from ...conftest import ROOT
 
 PAGE = ROOT / "docs" / "adding-a-framework.md"
 #: Named behind the table: what nearly every framework has of it, in one.
-TOGETHER = "UsualCapabilities"
+TOGETHER = "CommonCapabilities"
 
 
 def below(one: type) -> Iterator[type]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import Mismatch
-from harness.measuring.proof import masks
+from harness.measuring.verification import masks
 
 #: Of a unit, it is left out.
 RATE = 0.25

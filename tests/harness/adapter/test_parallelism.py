@@ -11,7 +11,7 @@ import pytest
 from framebench.config.parallelism import NAMES, PATTERN, sizes, smallest
 from harness.adapter import Case, Mismatch, Operators, Unsupported, require
 from harness.kind import Subject
-from harness.measuring.proof import sharding
+from harness.measuring.verification import sharding
 from harness.parallelism import form_of, layout_of
 from harness.request.command_line import parse
 from harness.request.declaration import DeclarationError, task_of, unsupported

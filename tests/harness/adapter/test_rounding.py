@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from harness.adapter import Mismatch, Place, Product, Rounding, Unsupported, require_tf32
 from harness.measuring import checks
-from harness.measuring.proof import rounding
+from harness.measuring.verification import rounding
 
 from ..recorder import Recorder
 

@@ -10,7 +10,7 @@ from harness.adapter import Case, Mismatch, Unsupported
 from harness.communication import OPERATIONS
 from harness.kinds.collective import check_room
 from harness.measuring.micro import collectives
-from harness.measuring.micro.products import check_product
+from harness.measuring.micro.matmuls import check_product
 from harness.measuring.micro.shapes import Shape, shapes, shapes_of
 
 from ...bench import Bench, Finished

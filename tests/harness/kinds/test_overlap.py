@@ -10,7 +10,7 @@ from harness.adapter import Mismatch
 from harness.communication import Collective
 from harness.kind import combined
 from harness.kinds import overlap
-from harness.measuring.micro import collectives, products
+from harness.measuring.micro import collectives, matmuls
 from harness.measuring.micro.shapes import shape
 from harness.operations import MATMUL, Operation
 from harness.overlapping import Overlapping
@@ -166,7 +166,7 @@ def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:
 
 def test_operands_are_random_and_no_two_rows_alike() -> None:
     """Those of SuperBench's sharding-matmul are ones, which take less power."""
-    for array in products.operands(shape("16x32x8"), np.random.RandomState(0)):
+    for array in matmuls.operands(shape("16x32x8"), np.random.RandomState(0)):
         assert len(np.unique(array)) == array.size
 
 

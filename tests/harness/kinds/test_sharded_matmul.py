@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from harness.adapter import Mismatch, Unsupported
 from harness.kinds import sharded_matmul
-from harness.measuring.micro.products import operands
+from harness.measuring.micro.matmuls import operands
 from harness.measuring.micro.shapes import Shape, plain_shapes, shapes_of
 
 from ...bench import Bench, Finished

@@ -30,9 +30,10 @@ def _counted(products: Sequence[Product]) -> Tuple[int, int]:
 
 
 def check_exchanges(context: Context) -> None:
-    """Gradients go to the other ranks once in a step, however many micro-steps it has. Raises
-    Mismatch where not, Unsupported where the framework does not tell. Of ranks that share a step in
-    another way than by data :mod:`harness.measuring.proof.sharding` sees what they exchange."""
+    """Check that a step all-reduces its gradients once, however many micro-steps it has.
+
+    Raises Mismatch if not, Unsupported where the framework does not tell. Parallelism other than
+    data parallelism is checked by :mod:`harness.measuring.verification.sharding`."""
     case, adapter = context.subject.case, context.adapter
     if case.accumulation == 1 or context.place.world_size == 1 or case.parallelism != DATA:
         return

@@ -8,7 +8,7 @@ from typing import Optional
 from harness.adapter import Capability
 
 
-class Reserving(Capability):
+class DeviceMemory(Capability):
     """The allocator keeps memory that tensors no longer need: the reserved memory tells whether
     another program would fit on the device, and how much larger a model could be."""
 

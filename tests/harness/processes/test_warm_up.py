@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from harness.measuring.settling import FEWEST, TOLERANCE, is_settled, settled_after
+from harness.measuring.warm_up import FEWEST, TOLERANCE, is_settled, settled_after
 
 from ...bench import Bench
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from harness.adapter import Exchange
-from harness.measuring import gradient_exchange
+from harness.measuring import gradient_all_reduce
 
 from ...bench import Bench
 from ..numpy_adapter import Numpy
@@ -56,12 +56,12 @@ class Wire(Numpy):
         return 2 * value
 
 
-@pytest.mark.parametrize(("seconds", "rounds"), [(1e6, gradient_exchange.ROUNDS), (0.0, 1)])
+@pytest.mark.parametrize(("seconds", "rounds"), [(1e6, gradient_all_reduce.ROUNDS), (0.0, 1)])
 def test_rounds_send_every_message_and_end_with_their_share_of_the_run(
     seconds: float, rounds: int
 ) -> None:
     wire = Wire()
-    found = gradient_exchange.measure(wire, seconds)
+    found = gradient_all_reduce.measure(wire, seconds)
     assert found["bytes"] == [400, 10, 400]
     assert len(found["seconds"]) == rounds
     assert wire.sent == [400, 12, 400] * (1 + rounds), "a first round compiles and connects"

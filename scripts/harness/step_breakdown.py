@@ -17,7 +17,7 @@ class Part(NamedTuple):
     ends: str = ""
 
 
-def cut(
+def eager_parts(
     forward: Callable[[], Any],
     backward: Callable[[Any], Any],
     averaged: Optional[Callable[[], Any]],
@@ -36,7 +36,7 @@ def cut(
     return [*parts, Part("optimizer", update)]
 
 
-def nested(programs: Dict[str, Callable[[], Any]], step: Callable[[], Any]) -> List[Part]:
+def program_parts(programs: Dict[str, Callable[[], Any]], step: Callable[[], Any]) -> List[Part]:
     """Of a framework that runs a step as one program: ``programs`` of their own, in the order of
     the step, that each end with the part of that name (the forward pass with the logits), and the
     whole ``step``, which ends with the optimizer. Runs each program once, so that it is compiled

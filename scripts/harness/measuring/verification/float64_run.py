@@ -17,7 +17,7 @@ from harness import precisions
 from harness.adapter import Adapter, OwnModels, Unsupported
 from harness.kind import Context
 from harness.measuring import model
-from harness.measuring.proof.errors import compare_arrays, measured, relative
+from harness.measuring.verification.errors import compare_arrays, measured, relative
 
 #: Narrower results make something else of a run in float64. A float32 among them does not: that
 #: normalisations and losses are computed in it is common, and its rounding far below every bound.

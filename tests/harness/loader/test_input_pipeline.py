@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from harness.measuring.fed import Feed
+from harness.measuring.input_pipeline import Feed
 
 from ...bench import Bench
 from ..validity import assert_valid

@@ -7,7 +7,7 @@ import statistics
 from typing import Any, Callable, List, Sequence
 
 from harness.adapter import Mismatch
-from harness.measuring.proof.errors import relative
+from harness.measuring.verification.errors import relative
 
 #: Random masks that are averaged over: from the first number to the second, as many as make the
 #: standard error of the average, relative to it, as small as the third. A layer of few units needs

@@ -12,12 +12,12 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional
 
-from harness.feeding import Feeding
+from harness.batch_input import Feeding
 from harness.inputs import READING, SYNTHETIC
 from harness.kind import Context
 from harness.loader import Loading
-from harness.measuring import fed_tokens, model
-from harness.measuring.waited import waited_steps
+from harness.measuring import model, token_pipeline
+from harness.measuring.synchronous_steps import waited_steps
 from harness.measuring.window import Window, measure
 from harness.samples import folder, order, supply
 
@@ -81,7 +81,7 @@ def source_of(context: Context) -> Optional[Source]:
         return None
     if case.input in READING:
         if folder.size_of(context.subject.facts["inputs"]) is None:
-            return Source(*fed_tokens.source(context))
+            return Source(*token_pipeline.source(context))
         return _of_files(context)
     batch = model.batch_of_rank(context)
 

@@ -6,13 +6,13 @@ Standard library and numpy; Python 3.7 to 3.13.
 from __future__ import annotations
 
 from harness.adapter import Matmul, Numerics, Operators, StepBreakdown
+from harness.batch_input import Resuming
 from harness.communication import ShardedProducts
-from harness.feeding import Resuming
 from harness.operations import LayerOperations
 from harness.overlapping import Overlapping
 
 
-class UsualCapabilities(
+class CommonCapabilities(
     Operators,
     Numerics,
     Matmul,
