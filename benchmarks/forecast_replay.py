@@ -36,7 +36,7 @@ from framebench.plan.tasks import Task  # noqa: E402
 from framebench.records.beside import noted  # noqa: E402
 from framebench.runs import certify, expected, probes, total  # noqa: E402
 from framebench.terminal import told  # noqa: E402
-from framebench.terminal.told import Row  # noqa: E402
+from framebench.terminal.told import TaskRow  # noqa: E402
 
 #: In a name, another whenever the code is another.
 _DIGEST = re.compile(r"[-/][0-9a-f]{8}(?=/|$)")
@@ -68,7 +68,7 @@ def planned(config: dict[str, str], empty: str) -> tuple[list[Task], float]:
     return expected.of_all(plan, probes.names(plan), small), total.at_once(plan)
 
 
-def rows_of(results: Path, tasks: list[Task], at_once: float) -> Iterator[Row]:
+def rows_of(results: Path, tasks: list[Task], at_once: float) -> Iterator[TaskRow]:
     """What the call noted, with what is expected today; a line for what is not known today."""
     left: dict[str, list[Task]] = defaultdict(list)
     for task in tasks:
@@ -100,7 +100,7 @@ def main() -> int:
     rows = [*rows_of(given.results, *tasks)]
     print(told.table(rows[0].call, rows))
     if given.keep:
-        noted.append(given.keep, Row._fields, rows)
+        noted.append(given.keep, TaskRow._fields, rows)
     (before,) = told.moments(rows, (0.0,))
     return int(not (before.is_in_range and all(one.is_near for one in told.judged(rows))))
 

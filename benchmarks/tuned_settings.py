@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT / "workflow")]
 
 from framebench.config import allocators  # noqa: E402
 from framebench.config.catalog import Catalog, load_catalog  # noqa: E402
-from framebench.config.tuned import Setting, load_tuned, variables  # noqa: E402
+from framebench.config.tuned import TunedSetting, load_tuned, variables  # noqa: E402
 from framebench.environments.venvs import MARKER, read_environment_file  # noqa: E402
 from framebench.statistics import descriptive, intervals  # noqa: E402
 
@@ -31,7 +31,7 @@ ACCELERATOR = "cpu"
 BATCH, SEQUENCE = {False: 2, True: 1}, 128  # of images; of sequences, which are so long
 
 
-def arms(settings: list[Setting]) -> Iterator[tuple[str, str, list[str]]]:
+def arms(settings: list[TunedSetting]) -> Iterator[tuple[str, str, list[str]]]:
     """Of each that acts here its name, the compiler that it needs, and the harness's arguments."""
     for one in settings:
         if ACCELERATOR in one.accelerators:

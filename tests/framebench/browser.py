@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from framebench.audit import published
 from framebench.records import record_sets
-from framebench.records.beside.calls import Call
+from framebench.records.beside.calls import CallEntry
 from framebench.report import html_report
 from framebench.tables import frames
 from framebench.tables.grouping import group
@@ -26,7 +26,10 @@ PACKAGES = ("chromium", "chromium-driver")
 
 
 def make(
-    source: Path, target: Path, published: pd.DataFrame | None = None, calls: Sequence[Call] = ()
+    source: Path,
+    target: Path,
+    published: pd.DataFrame | None = None,
+    calls: Sequence[CallEntry] = (),
 ) -> str:
     """Write the report of ``source`` to ``target`` and return its text."""
     found = record_sets.load(source)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Case, Conditions
-from framebench.records.run import Metric, Run
+from framebench.records.run import MetricValue, Run
 from framebench.tables import frames, grouping, markdown, registry
 from framebench.tables.table import Inputs
 
@@ -38,7 +38,7 @@ def run(throughput: float | None = 100.0, **changes: Any) -> Run:
         attempt=0,
         status="failed" if throughput is None else "ok",
         reason="broke" if throughput is None else "",
-        metrics=(Metric(THROUGHPUT, throughput, "images/s"),),
+        metrics=(MetricValue(THROUGHPUT, throughput, "images/s"),),
         step_seconds=(),
         wall_seconds=None,
         origin="",
@@ -67,7 +67,7 @@ def changed(one: Run, **changes: Any) -> Run:
     )
 
 
-def measured(kind: str, metrics: Iterable[Metric], **parameters: Any) -> Run:
+def measured(kind: str, metrics: Iterable[MetricValue], **parameters: Any) -> Run:
     """A run of another kind than steps, which needs no framework."""
     case = replace(
         _CASE, framework="", framework_version="", model="", mode=kind, precision="", compiler="",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from framebench.records.fields.curves import Curve
-from framebench.records.run import Metric, Run
+from framebench.records.fields.curves import LearningCurve
+from framebench.records.run import MetricValue, Run
 
 from .made_up_runs import measured
 
@@ -29,7 +29,7 @@ def trained(
     """A run with such scores by epoch; one that missed its target has no metric. ``recipe``: what
     of its parameters is another than usual."""
     missed = target is not None and max(scores) < target
-    curve = Curve(
+    curve = LearningCurve(
         task="digits",
         score="accuracy",
         target=target,
@@ -40,10 +40,10 @@ def trained(
         samples=360,
         seed=seed,
     )
-    metrics = [Metric("accuracy", None if missed else scores[-1], "fraction")]
+    metrics = [MetricValue("accuracy", None if missed else scores[-1], "fraction")]
     if target is not None:
         reached = None if missed else float(len(scores))
-        metrics = [Metric("time_to_target", reached, "s", "lower"), *metrics]
+        metrics = [MetricValue("time_to_target", reached, "s", "lower"), *metrics]
     parameters = {**RECIPE, "target": "none" if target is None else target, **(recipe or {})}
     made = measured("converge", metrics, **parameters)
     named = {

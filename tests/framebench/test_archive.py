@@ -81,7 +81,7 @@ def results(tmp_path: Path) -> Path:
 def packed(results: Path, into: Path, redacts: bool = False) -> Path:
     """The archive of the results, unpacked."""
     environments = [ROOT / "envs/pytorch.yaml"]
-    source = contents.Source(results, results.parent / "mine.yaml", environments)
+    source = contents.ArchiveSource(results, results.parent / "mine.yaml", environments)
     before = {*results.glob("archives/*")}
     sets.make_archive(source, redacts)
     (archive,) = {*results.glob("archives/*")} - before
@@ -121,7 +121,7 @@ def test_all_that_belongs_to_the_results_is_there_with_its_checksum(
 
 
 def test_the_same_results_are_the_same_archive(results: Path) -> None:
-    source = contents.Source(results, results.parent / "mine.yaml", [])
+    source = contents.ArchiveSource(results, results.parent / "mine.yaml", [])
     archives = []
     for _ in range(2):
         sets.make_archive(source, False)
@@ -225,14 +225,14 @@ def test_a_job_of_a_cluster_tells_neither_nodes_nor_whose_it_is() -> None:
 
 def test_results_of_another_suite_are_refused(results: Path) -> None:
     with pytest.raises(ConfigError, match=r"suite: found quick .* measured by mine; allowed"):
-        contents.check(contents.Source(results, Path("quick.yaml"), []))
+        contents.check(contents.ArchiveSource(results, Path("quick.yaml"), []))
 
 
 def test_nothing_measured_is_nothing_to_hand_on(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"results: found .* no record in runs/; allowed"):
-        contents.check(contents.Source(tmp_path, Path("quick.yaml"), []))
+        contents.check(contents.ArchiveSource(tmp_path, Path("quick.yaml"), []))
     with pytest.raises(ConfigError, match=f"results: found {tmp_path}, which has no record"):
-        sets.make_archive(contents.Source(tmp_path, Path("quick.yaml"), []), redacts=False)
+        sets.make_archive(contents.ArchiveSource(tmp_path, Path("quick.yaml"), []), redacts=False)
 
 
 class _Context:

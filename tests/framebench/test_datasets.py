@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from framebench import cli
 from framebench.datasets import folders, pictures, record_files, sequences, texts
-from framebench.datasets.folders import MANIFEST, Refused
+from framebench.datasets.folders import MANIFEST, DataSetError
 from framebench.datasets.image_folder import make, names
 from harness import loader
 from harness.loader import records as read
@@ -71,10 +71,10 @@ def test_a_folder_with_anything_else_is_left_alone(
 
 def test_other_images_than_those_that_were_begun_are_refused(tmp_path: Path) -> None:
     make(tmp_path, 2, seed=0)
-    with pytest.raises(Refused, match="data of seed 0; asked for: seed 1"):
+    with pytest.raises(DataSetError, match="data of seed 0; asked for: seed 1"):
         make(tmp_path, 2, seed=1)
     (tmp_path / MANIFEST).write_text("{}")
-    with pytest.raises(Refused, match="is no manifest of make_data"):
+    with pytest.raises(DataSetError, match="is no manifest of make_data"):
         make(tmp_path, 2, seed=0)
 
 
@@ -115,7 +115,7 @@ def test_records_hold_the_same_images_and_labels(tmp_path: Path) -> None:
     (again / ".train-00000-of-00001.tfrecord").write_bytes(b"half")
     make(again, 20, seed=5, form="tfrecord")
     assert contents(again) == before
-    with pytest.raises(Refused, match="data of format tfrecord; asked for: format None"):
+    with pytest.raises(DataSetError, match="data of format tfrecord; asked for: format None"):
         make(again, 20, seed=5)
 
 
@@ -186,7 +186,7 @@ def test_documents_are_the_same_in_every_format_and_each_time(tmp_path: Path) ->
     assert [lines[n] for n in (0, 100, 103)] == ["[PAD]", "[UNK]", "[MASK]"]
     assert len({*lines}) == len(lines) == made[0]["vocabulary"]
     (tmp_path / "bert" / "mine").write_text("x")
-    with pytest.raises(Refused, match="make_data did not make"):
+    with pytest.raises(DataSetError, match="make_data did not make"):
         sequences.make(tmp_path / "bert", 9000, 5, "bert")
 
 
@@ -204,7 +204,7 @@ def test_a_call_goes_on_where_one_was_that_was_killed(tmp_path: Path) -> None:
         try:
             made = make(tmp_path, 40, seed=0)["made"]
             break
-        except Refused:
+        except DataSetError:
             assert time.monotonic() < late, "a worker of the one that was killed holds the folder"
             time.sleep(0.1)
     assert made["train"] + made["val"] == len(list(tmp_path.rglob("*.JPEG"))) == 40

@@ -79,7 +79,7 @@ def test_no_planted_name_is_left_in_anything_handed_on(seed: int, tmp_path: Path
     calls.note(results, "mine", f"snakemake --config {rng.choice(planted.texts)}")
     suite = tmp_path / "mine.yaml"
     suite.write_text("".join(f"# {text}\n" for text in planted.texts))
-    source = contents.Source(results, suite, [])
+    source = contents.ArchiveSource(results, suite, [])
     assert contents.gather(source, target, contents.redaction_of(source)) == []
     for found in contents.files(target):
         name = str(found.relative_to(target))

@@ -20,9 +20,9 @@ import pytest
 from framebench.plan.forecast import Left
 from framebench.plan.tasks import Guess, Task, Traits, name_of
 from framebench.terminal import told, words
-from framebench.terminal.outcome import Outcome, end_of_log, outcome_of
+from framebench.terminal.outcome import RunOutcome, end_of_log, outcome_of
 from framebench.terminal.screen import Screen
-from framebench.terminal.view import Finished, View
+from framebench.terminal.view import FinishedTask, ProgressView
 from framebench.terminal.waiting import Awaited
 
 LEFT = Left(720, 540, 960)
@@ -181,15 +181,15 @@ def run_of(number: int, record: Path, **more: Any) -> tuple[dict[str, str], Awai
     return wildcards, Awaited(task, f"toy r{number}", record, **more)
 
 
-Play = Callable[[Path, bool], tuple[str, list[Finished]]]
+Play = Callable[[Path, bool], tuple[str, list[FinishedTask]]]
 
 
-def played(record: Path, here: bool) -> tuple[str, list[Finished]]:
+def played(record: Path, here: bool) -> tuple[str, list[FinishedTask]]:
     """A call of three runs: one that leaves a record, one that leaves none, one that is not begun;
     and a job that is not ours."""
     runs = [run_of(number, record) for number in (1, 2, 3)]
-    noted: list[Finished] = []
-    view = View([one for _, one in runs], 1.0, False, here, noted.append)
+    noted: list[FinishedTask] = []
+    view = ProgressView([one for _, one in runs], 1.0, False, here, noted.append)
     stream = io.StringIO()
     view.attach(stream, False, False)
     now = time.time()
@@ -227,7 +227,7 @@ def test_a_failed_run_shows_its_log(tmp_path: Path) -> None:
     log = tmp_path / "r1.log"
     log.write_text("Traceback\nError: no\n")
     _, run = run_of(1, record_of(tmp_path, status="failed", reason="no", metrics={}), log=log)
-    view = View([run], 1.0, True, True, lambda one: None)
+    view = ProgressView([run], 1.0, True, True, lambda one: None)
     stream = io.StringIO()
     view.attach(stream, False, False)
     wildcards = {"framework": "toy", "model": "toy", "case": "c", "run": "r1"}
@@ -249,7 +249,7 @@ def test_what_was_noted_says_what_was_forecast(tmp_path: Path) -> None:
     for number in range(10):
         traits = Traits("run", "toy", "toy", "train", case=f"c{number}")
         one = Awaited(Task(f"t{number}", traits, Guess(6.0, 4.0)), "toy")
-        notes.add(Finished(one, "ok", 5.0, 5.0 * (number + 1)))
+        notes.add(FinishedTask(one, "ok", 5.0, 5.0 * (number + 1)))
     with (tmp_path / told.FILE).open("a") as file:
         file.write("a,b,c\n" + "x," * 9 + "y\n")
     calls, problems = told.load(tmp_path / told.FILE)
@@ -268,4 +268,4 @@ def test_what_was_noted_says_what_was_forecast(tmp_path: Path) -> None:
 def test_an_outcome_says_no_more_than_its_record(tmp_path: Path) -> None:
     path = tmp_path / "r1.json"
     path.write_text('{"status": "ok"}')
-    assert outcome_of(path) == Outcome("ok")
+    assert outcome_of(path) == RunOutcome("ok")

@@ -321,7 +321,7 @@ TARGETS: tuple[Target, ...] = (
            (), "json"),
     Target("manifest", f"data/{folders.MANIFEST}",
            b'{"format": "framebench-data-1", "asked": {"images": 1}, "made": null}', _manifest,
-           (folders.Refused, OSError), "json", words=("data",)),
+           (folders.DataSetError, OSError), "json", words=("data",)),
 )  # fmt: skip
 
 

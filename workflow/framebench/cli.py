@@ -13,7 +13,7 @@ from .commands import exit_status, reporting, sets, upkeep
 from .comparison import gate
 from .config.arguments import facts, share
 from .config.validation import ConfigError
-from .config.values import Source
+from .config.values import RecordSource
 from .records import record_sets
 
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
@@ -31,9 +31,9 @@ def records(text: str) -> Path:
     return path / "runs" if (path / "runs").is_dir() else path
 
 
-def side(text: str) -> Source:
+def side(text: str) -> RecordSource:
     """Return one side of a comparison."""
-    source = Source.of(text)
+    source = RecordSource.of(text)
     return replace(source, path=records(str(source.path)))
 
 
@@ -81,7 +81,7 @@ def _run(arguments: list[str]) -> int:
     archiving.add_argument("--redact", action="store_true", help="without names")
     archiving.set_defaults(
         command=lambda given: sets.make_archive(
-            contents.Source(given.results, given.suite, given.environments), given.redact
+            contents.ArchiveSource(given.results, given.suite, given.environments), given.redact
         )
     )
     nursing = commands.add_parser("nodes", help="nodes against each other and a kept baseline")

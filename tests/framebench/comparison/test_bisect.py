@@ -15,11 +15,11 @@ from framebench.bisect.search import (
     OPEN,
     SKIPPED,
     UNCHANGED,
-    Step,
+    BisectStep,
     most_steps,
     search,
 )
-from framebench.bisect.steps import Bench
+from framebench.bisect.steps import BisectSetup
 from framebench.config.validation import ConfigError
 from framebench.environments import other_version
 from framebench.environments.venvs import read_environment_file
@@ -28,7 +28,7 @@ from framebench.tables.grouping import group
 
 from .test_gate import in_pairs
 
-ASKED = words.Asked("torch", "0", "9", "pytorch x", 0.05)
+ASKED = words.BisectRequest("torch", "0", "9", "pytorch x", 0.05)
 
 
 def looked(states: Sequence[str]) -> tuple[Any, list[str]]:
@@ -91,7 +91,7 @@ def test_what_cannot_be_told_waits_for_more() -> None:
     assert search(names, {"8": CHANGED, "4": CHANGED}).following == "2", "it does not go on"
 
 
-def judged(factor: float, slower: bool | None = None, apart: float = 1) -> Step:
+def judged(factor: float, slower: bool | None = None, apart: float = 1) -> BisectStep:
     sides = [group(one, None) for one in in_pairs(factor, apart)]
     return steps.judge("2", *sides, 0.05, slower)
 
@@ -135,7 +135,7 @@ def test_what_scatters_says_how_many_pairs_it_takes() -> None:
     assert "choose another margin" in words.ending(found, {"2": limit}, replace_asked("2"))[1]
 
 
-def replace_asked(bad: str) -> words.Asked:
+def replace_asked(bad: str) -> words.BisectRequest:
     return replace(ASKED, bad=bad)
 
 
@@ -157,18 +157,18 @@ def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
 
 
 @dataclass(frozen=True)
-class Scripted(Bench):
+class Scripted(BisectSetup):
     """Answers from a list, and notes what it was asked."""
 
-    answers: Mapping[str, Step] = field(default_factory=dict)
+    answers: Mapping[str, BisectStep] = field(default_factory=dict)
     asked: list[tuple[str, bool | None]] = field(default_factory=list)
 
-    def look(self, version: str, slower: bool | None) -> Step:
+    def look(self, version: str, slower: bool | None) -> BisectStep:
         self.asked.append((version, slower))
         return self.answers[version]
 
 
-def scripted(folder: Path, answers: Sequence[Step]) -> Scripted:
+def scripted(folder: Path, answers: Sequence[BisectStep]) -> Scripted:
     own: Any = None
     return Scripted(
         "toy", "torch", "toy x", "0", own, own, {}, 0.05, 12, [], [], folder,
@@ -181,10 +181,10 @@ def test_the_end_names_the_version_with_its_figure(
 ) -> None:
     names = ["0", "1", "2", "3", "4"]
     answers = [
-        Step("4", CHANGED, "", 0.93, (0.91, 0.95), 12),
-        Step("2", SKIPPED, "cannot be installed: no wheel"),
-        Step("1", UNCHANGED, "", 1.0, (0.99, 1.01), 12),
-        Step("3", UNCHANGED, "", 0.99, (0.98, 1.01), 12, moved="numpy 1 -> 2"),
+        BisectStep("4", CHANGED, "", 0.93, (0.91, 0.95), 12),
+        BisectStep("2", SKIPPED, "cannot be installed: no wheel"),
+        BisectStep("1", UNCHANGED, "", 1.0, (0.99, 1.01), 12),
+        BisectStep("3", UNCHANGED, "", 0.99, (0.98, 1.01), 12, moved="numpy 1 -> 2"),
     ]
     bench = scripted(tmp_path, answers)
     asked = replace(ASKED, bad="4")
@@ -204,15 +204,18 @@ def test_the_end_names_the_version_with_its_figure(
 
 def test_other_ends_say_what_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = replace(ASKED, bad="2")
-    same = scripted(tmp_path, [Step("2", UNCHANGED, "", 0.99, (0.97, 1.01), 12)])
+    same = scripted(tmp_path, [BisectStep("2", UNCHANGED, "", 0.99, (0.97, 1.01), 12)])
     assert command.go(same, ["0", "1", "2"], asked) == 1
     assert "not changed: 2 is within 5.0% of 0: 0.990 [0.970, 1.010]" in capsys.readouterr().out
-    dead = scripted(tmp_path, [Step("2", SKIPPED, "the candidate is failed: x")])
+    dead = scripted(tmp_path, [BisectStep("2", SKIPPED, "the candidate is failed: x")])
     assert command.go(dead, ["0", "1", "2"], asked) == 3
     assert "choose a bad version that runs" in capsys.readouterr().out
     gap = scripted(
         tmp_path,
-        [Step("2", CHANGED, "", 1.2, (1.1, 1.3), 12), Step("1", SKIPPED, "cannot be installed: y")],
+        [
+            BisectStep("2", CHANGED, "", 1.2, (1.1, 1.3), 12),
+            BisectStep("1", SKIPPED, "cannot be installed: y"),
+        ],
     )
     assert command.go(gap, ["0", "1", "2"], asked) == 3
     said = capsys.readouterr().out

@@ -25,7 +25,7 @@ from .test_compare import SEVEN, write_set
 from .test_pairs import as_planned
 
 NOISE = (0.999, 1.002, 0.998, 1.001, 1.0005, 0.9995, 1.003, 0.997)
-ASKED = words.Asked("base", "candidate", 0.05, measured=True)
+ASKED = words.GateRequest("base", "candidate", 0.05, measured=True)
 
 
 def in_pairs(factor: float, apart: float = 1.0, **changes: Any) -> tuple[list[Run], list[Run]]:
@@ -255,7 +255,7 @@ class Noted(Measuring):
 
 def test_models_are_measured_by_turns_and_which_comes_first_is_drawn(tmp_path: Path) -> None:
     plan = Noted({"repeats": 7, "variants": {"x": None}, "axes": {}}, 12, [], [], tmp_path / "out")
-    one, other = (sides.Model(name, "my.py", name.encode()) for name in ("old", "new"))
+    one, other = (sides.ModelSide(name, "my.py", name.encode()) for name in ("old", "new"))
     plan.models(one, other)
     measuring_calls, last = plan.calls[:24], plan.calls[24:]
     for number in range(12):
@@ -272,7 +272,7 @@ def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
     def plan(pairs: int = 6) -> Noted:
         return Noted({"axes": {}}, pairs, [], [], tmp_path / "out")
 
-    usual, other = sides.Variant("usual", {}), sides.Variant("other", {"tuned": True})
+    usual, other = sides.VariantSide("usual", {}), sides.VariantSide("other", {"tuned": True})
     plan().variants(usual, other)
     plan(9).variants(usual, other)  # more pairs of the same
     with pytest.raises(measuring.AnotherGate, match="the runs of another gate"):
@@ -297,15 +297,15 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
     file.write_text("new")
     monkeypatch.chdir(tmp_path)
     base, candidate = sides.both("HEAD:my.py", "my.py", {}, [], CATALOG)
-    assert isinstance(base, sides.Model)
-    assert isinstance(candidate, sides.Model)
+    assert isinstance(base, sides.ModelSide)
+    assert isinstance(candidate, sides.ModelSide)
     assert (base.content, candidate.content) == (b"old", b"new")
     assert base.name == candidate.name == "my.py"
 
 
 def test_an_environment_file_is_of_the_framework_that_it_pins() -> None:
     found = sides.both("envs/jax.yaml", "usual", {}, [*CATALOG.frameworks], CATALOG)
-    assert [one.settings for one in found if isinstance(one, sides.Variant)] == [
+    assert [one.settings for one in found if isinstance(one, sides.VariantSide)] == [
         {"environments": {"jax": "envs/jax.yaml"}},
         {},
     ]

@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 from framebench import cli
 from framebench.history import index, sources, trends
-from framebench.history.trends import Series
+from framebench.history.trends import CaseHistory
 from framebench.records.run import RecordsError
 
 from ..made_up_records import record_of
@@ -69,7 +69,7 @@ def sets(tmp_path: Path) -> Path:
     return tmp_path / "sets"
 
 
-def every(paths: Sequence[Path], file: Path, by: str = "date") -> list[Series]:
+def every(paths: Sequence[Path], file: Path, by: str = "date") -> list[CaseHistory]:
     measured, problems = index.load(sources.find(paths), file)
     found, unplaced = trends.series_of(measured, by)
     assert not [*problems, *unplaced]
@@ -281,7 +281,7 @@ def test_of_a_thousand_sets_that_are_known_nothing_takes_long(tmp_path: Path) ->
     write_set(tmp_path / "set", 1.0, 0)
     (source,) = sources.find([tmp_path / "set"])
     (point,) = sources.read(source.path)[0]
-    many = [sources.Source(tmp_path / str(n), str(n), "state") for n in range(1000)]
+    many = [sources.ResultSet(tmp_path / str(n), str(n), "state") for n in range(1000)]
     file = tmp_path / "index"
     kept = index._connected(file)
     for one in many:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from framebench.cases.matrix import cases
 from framebench.config.cluster import Cluster
-from framebench.config.fields import Context, validated
+from framebench.config.fields import ValidationContext, validated
 from framebench.config.settings import Configuration, load_settings
 from framebench.config.suite import SuiteFile, load_suite
 from framebench.config.validation import ConfigError
@@ -436,7 +436,7 @@ def test_whatever_stands_there_the_message_is_ours(tmp_path: Path) -> None:
     given = {"cluster": cluster, "images": images, "modules": modules, "records": "", "base": ""}
     given |= {"suite": str(tmp_path / "short.yaml"), "fail_on": 0.5}
     (tmp_path / "short.yaml").write_text("axes: {batch_per_device: 1}")
-    context, refused = Context(CATALOG), 0
+    context, refused = ValidationContext(CATALOG), 0
     for model, data in (
         (SuiteFile, {**parts, **more, "exclude": [{"mode": ["train"]}]}),
         (Configuration, {**CONFIG, **given}),

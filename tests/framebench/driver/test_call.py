@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from framebench.driver.call import Call
+from framebench.driver.call import Invocation
 
 
-def call(*words: str, dry_run: bool = False) -> Call:
+def call(*words: str, dry_run: bool = False) -> Invocation:
     snakemake = SimpleNamespace(words=set(words), is_main_process=True, is_dry_run=dry_run)
-    return Call.of(snakemake)  # type: ignore[arg-type]
+    return Invocation.of(snakemake)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

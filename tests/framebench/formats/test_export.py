@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 from framebench.formats import names, registry, transfer
 from framebench.formats.declared import latex, superbench
-from framebench.formats.format import Results, Written
+from framebench.formats.format import ExportedFile, Results
 from framebench.records import record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError
-from framebench.records.run import Doubt, Metric, Run
+from framebench.records.run import Doubt, MetricValue, Run
 from framebench.statistics.descriptive import median
 from framebench.statistics.intervals import median_interval
 from framebench.tables import grouping
@@ -56,8 +56,8 @@ def runs() -> list[Run]:
         *(of_steps(one) for one in repeats(50.0, 52.0, precision="amp", doubts=doubt)),
         run(None, batch_per_device=512, status="oom", reason=ODD),
         run(None, compiler="xla", status="unsupported", reason="has no xla"),
-        measured("peak", [Metric("peak", 1.5, "TFLOP/s")], size=2048),
-        measured("copy", [Metric("latency", 2.5, "ms", "lower")], bytes=64),
+        measured("peak", [MetricValue("peak", 1.5, "TFLOP/s")], size=2048),
+        measured("copy", [MetricValue("latency", 2.5, "ms", "lower")], bytes=64),
     ]
 
 
@@ -75,7 +75,7 @@ def grouped(of: list[Run] | None = None) -> CaseResults:
     }
 
 
-def written(name: str, of: list[Run] | None = None) -> Written:
+def written(name: str, of: list[Run] | None = None) -> ExportedFile:
     write = registry.writer(name).write
     assert write
     return write(results(of))
@@ -338,7 +338,7 @@ def test_a_mark_is_in_the_file_or_the_figure_is_not(name: str) -> None:
     doubt = (Doubt("disturbed", "somebody compiled"),)
     clean = [*map(of_steps, repeats(*CLEAN))]
     if name == "github-action-benchmark-smaller":
-        metric = Metric("latency", 2.5, "ms", "lower")
+        metric = MetricValue("latency", 2.5, "ms", "lower")
         clean = [replace(measured("copy", [metric]), repeat=number) for number in range(1, 7)]
     doubted = [replace(one, doubts=doubt) for one in clean]
     assert written(name, clean).content != written(name, doubted).content
@@ -363,7 +363,9 @@ def test_every_case_is_in_the_file_or_said_not_to_be(name: str) -> None:
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_an_export_of_nothing_is_an_error_without_a_file(name: str, tmp_path: Path) -> None:
-    failed = replace(measured("copy", [Metric("share", None, "%")]), status="failed", reason=ODD)
+    failed = replace(
+        measured("copy", [MetricValue("share", None, "%")]), status="failed", reason=ODD
+    )
     sets: list[CaseResults] = [{}]
     if written(name, [failed]).is_empty:
         sets.append(grouped([failed]))
@@ -384,7 +386,9 @@ def test_all_that_an_export_leaves_out_is_said(tmp_path: Path) -> None:
 
 def points() -> list[Run]:
     """Figures of one run at two sizes."""
-    metrics = [Metric("time", 1.0 * size, "us", "lower", (("bytes", size),)) for size in (64, 128)]
+    metrics = [
+        MetricValue("time", 1.0 * size, "us", "lower", (("bytes", size),)) for size in (64, 128)
+    ]
     return [replace(measured("collective", metrics), repeat=repeat) for repeat in (1, 2)]
 
 

@@ -59,11 +59,11 @@ def test_a_file_that_unpacks_beyond_bounds_or_is_damaged_is_refused(
     file = tmp_path / "given.json.gz"
     file.write_bytes(gzip.compress(b" " * 10_000))
     monkeypatch.setattr(bounded, "LARGEST_FILE", 5_000)
-    with pytest.raises(source.Refused, match="unpacks to more than 5000 bytes"):
-        source.Source(file).json()
+    with pytest.raises(source.FormatError, match="unpacks to more than 5000 bytes"):
+        source.ImportedFile(file).json()
     file.write_bytes(gzip.compress(samples.pyperf().encode())[:-9])
-    with pytest.raises(source.Refused, match="is no complete gzip file"):
-        source.Source(file).json()
+    with pytest.raises(source.FormatError, match="is no complete gzip file"):
+        source.ImportedFile(file).json()
 
 
 @pytest.mark.parametrize("held", ["tables/fastest.csv", "report.html", "runs/r1.json"])

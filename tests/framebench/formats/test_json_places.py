@@ -77,8 +77,10 @@ def test_what_nothing_could_hold_is_refused_where_it_stands(
         json_files.decode(text.encode())
     file = tmp_path / "given.json"
     file.write_text(text)
-    with pytest.raises(source.Refused, match=r"given.json, line 2, column \d+: (holds|is nested)"):
-        source.Source(file).json()
+    with pytest.raises(
+        source.FormatError, match=r"given.json, line 2, column \d+: (holds|is nested)"
+    ):
+        source.ImportedFile(file).json()
     assert place_of_refused(text.replace(wrong, "1").replace("1e999", "1")) is None
 
 
@@ -86,5 +88,5 @@ def test_bytes_that_are_no_text_are_refused_where_they_stand(tmp_path: Path) -> 
     file = tmp_path / "given.json"
     file.write_bytes(b'{"a": 1,\n "b": "\xff"}')
     for constants in (False, True):
-        with pytest.raises(source.Refused, match="line 2: is no UTF-8 text"):
-            source.Source(file).json(constants)
+        with pytest.raises(source.FormatError, match="line 2: is no UTF-8 text"):
+            source.ImportedFile(file).json(constants)

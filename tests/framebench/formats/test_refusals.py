@@ -163,7 +163,7 @@ def test_whatever_stands_there_is_read_or_refused(name: str, tmp_path: Path) -> 
     for text in lines_altered(samples.ALL[name]()):
         file.write_text(text)
         try:
-            taken = complete(form.read(source.Source(file)), {}, name)
+            taken = complete(form.read(source.ImportedFile(file)), {}, name)
             tidy_csv.text_of(row for run in taken for row in tidy_csv.rows_of(run))
         except RecordsError as error:
             refused.append(str(error))

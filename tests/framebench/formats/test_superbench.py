@@ -12,7 +12,7 @@ import pytest
 from framebench.formats import registry, transfer
 from framebench.formats.format import Results
 from framebench.formats.names import names_of
-from framebench.formats.source import Source
+from framebench.formats.source import ImportedFile
 from framebench.records import record_sets
 from framebench.records.run import Run
 from framebench.tables import grouping
@@ -27,11 +27,11 @@ DOCUMENTED = [
 ]
 
 
-def read(folder: Path, *nodes: dict[str, Any]) -> tuple[list[Run], Source]:
+def read(folder: Path, *nodes: dict[str, Any]) -> tuple[list[Run], ImportedFile]:
     file = folder / "results-summary.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(node) + "\n" for node in nodes))
-    source, reader = Source(file), registry.reader("superbench").read
+    source, reader = ImportedFile(file), registry.reader("superbench").read
     assert reader
     return [figure.run for figure in reader(source)], source
 

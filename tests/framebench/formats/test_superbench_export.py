@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from framebench.cases.conditions import Conditions
 from framebench.formats import registry, transfer
-from framebench.formats.format import Results, Written
+from framebench.formats.format import ExportedFile, Results
 from framebench.formats.names import names_of
 from framebench.formats.superbench_metrics import meaning_of
 from framebench.records import record_sets
-from framebench.records.run import Metric, Run
+from framebench.records.run import MetricValue, Run
 from framebench.tables import grouping
 
 from ..made_up_runs import changed, measured, run
 
 
-def written(*runs: Run) -> Written:
+def written(*runs: Run) -> ExportedFile:
     cases = grouping.group([*runs], None)
     write = registry.writer("superbench").write
     assert write
@@ -95,45 +95,49 @@ OVERLAP = {"shape": "640x1024x1880", "products": 30, "message_bytes": 28000000}
 @pytest.mark.parametrize(
     ("kind", "parameters", "metric", "case", "key", "value"),
     [
-        ("launch", {"elements": 1}, Metric("time", 5.0, "us", "lower"), {},
+        ("launch", {"elements": 1}, MetricValue("time", 5.0, "us", "lower"), {},
          "kernel-launch/wall_time", 0.005),
-        ("matmul", {}, Metric("rate", 1.5, "TFLOP/s", "higher", SHAPE), {"precision": "fp16"},
+        ("matmul", {}, MetricValue("rate", 1.5, "TFLOP/s", "higher", SHAPE), {"precision": "fp16"},
          "cublaslt-gemm/fp16_0_2_4_3_flops", 1.5),
-        ("matmul", {}, Metric("rate", 1.5, "TFLOP/s", "higher", (("batch", 8), *SHAPE)),
+        ("matmul", {}, MetricValue("rate", 1.5, "TFLOP/s", "higher", (("batch", 8), *SHAPE)),
          {"precision": "fp32"}, "cublaslt-gemm/fp32_8_2_4_3_flops", 1.5),
-        ("matmul", {}, Metric("highest_rate", 1.5, "TFLOP/s"), {"precision": "fp32"},
+        ("matmul", {}, MetricValue("highest_rate", 1.5, "TFLOP/s"), {"precision": "fp32"},
          "gemm-flops/fp32_flops", 1500),
-        ("peak", {}, Metric("peak", 1.5, "TFLOP/s"), {"precision": "amp"},
+        ("peak", {}, MetricValue("peak", 1.5, "TFLOP/s"), {"precision": "amp"},
          "gemm-flops/bf16_tc_flops", 1500),
         ("sharded_matmul", {"sharded": "inner"},
-         Metric("both_time", 2.5, "ms", "lower", WHOLE), {},
+         MetricValue("both_time", 2.5, "ms", "lower", WHOLE), {},
          "pytorch-sharding-matmul/allreduce_time", 2.5),
         ("sharded_matmul", {"sharded": "columns"},
-         Metric("both_time", 2.5, "ms", "lower", WHOLE), {},
+         MetricValue("both_time", 2.5, "ms", "lower", WHOLE), {},
          "pytorch-sharding-matmul/allgather_time", 2.5),
-        ("overlap", {"operation": "matmul", **OVERLAP}, Metric("both_time", 2.5, "ms", "lower"), {},
+        ("overlap", {"operation": "matmul", **OVERLAP},
+         MetricValue("both_time", 2.5, "ms", "lower"), {},
          "pytorch-computation-communication-overlap/matmul_time", 250.0),
-        ("overlap", {"operation": "multiply", **OVERLAP}, Metric("both_time", 2.5, "ms", "lower"),
+        ("overlap", {"operation": "multiply", **OVERLAP},
+         MetricValue("both_time", 2.5, "ms", "lower"),
          {}, "pytorch-computation-communication-overlap/mul_time", 250.0),
-        ("collective", {"operation": "all_reduce"}, Metric("time", 2.5, "us", "lower", SIZE), {},
+        ("collective", {"operation": "all_reduce"},
+         MetricValue("time", 2.5, "us", "lower", SIZE), {},
          "nccl-bw/allreduce_1024_time", 2.5),
         ("collective", {"operation": "reduce_scatter"},
-         Metric("bus_bandwidth", 2.5, "GB/s", "higher", SIZE), {},
+         MetricValue("bus_bandwidth", 2.5, "GB/s", "higher", SIZE), {},
          "nccl-bw/reducescatter_1024_busbw", 2.5),
         ("collective", {"operation": "all_to_all"},
-         Metric("algorithm_bandwidth", 2.5, "GB/s", "higher", SIZE), {"accelerator": "AMD MI250"},
+         MetricValue("algorithm_bandwidth", 2.5, "GB/s", "higher", SIZE),
+         {"accelerator": "AMD MI250"},
          "rccl-bw/alltoall_1024_algbw", 2.5),
-        ("memory", {}, Metric("triad", 2.5, "GB/s"), {}, "cpu-stream/triad_throughput", 2500),
-        ("transfer", {}, Metric("host_to_device", 2.5, "GB/s"), {}, "mem-bw/h2d_bw", 2.5),
-        ("transfer", {}, Metric("device_to_device", 2.5, "GB/s"), {}, "mem-bw/d2d_bw", 5.0),
-        ("storage", {}, Metric("random_mixed_read_iops", 2.5, "1/s"), {},
+        ("memory", {}, MetricValue("triad", 2.5, "GB/s"), {}, "cpu-stream/triad_throughput", 2500),
+        ("transfer", {}, MetricValue("host_to_device", 2.5, "GB/s"), {}, "mem-bw/h2d_bw", 2.5),
+        ("transfer", {}, MetricValue("device_to_device", 2.5, "GB/s"), {}, "mem-bw/d2d_bw", 5.0),
+        ("storage", {}, MetricValue("random_mixed_read_iops", 2.5, "1/s"), {},
          "disk-benchmark/file_rand_read_write_read_iops", 2.5),
-        ("storage", {}, Metric("random_mixed_write_latency_p99", 2.5, "us", "lower"), {},
+        ("storage", {}, MetricValue("random_mixed_write_latency_p99", 2.5, "us", "lower"), {},
          "disk-benchmark/file_rand_read_write_write_lat_ns_99.0", 2500),
     ],
 )  # fmt: skip
 def test_micro_benchmarks_have_superbenchs_names_and_units(
-    kind: str, parameters: dict[str, Any], metric: Metric, case: dict[str, str], key: str,
+    kind: str, parameters: dict[str, Any], metric: MetricValue, case: dict[str, str], key: str,
     value: float,
 ) -> None:  # fmt: skip
     given = {"framework": "pytorch", **case}
@@ -149,7 +153,7 @@ def test_micro_benchmarks_have_superbenchs_names_and_units(
 
 
 def test_the_product_of_its_matmul_is_a_time_too() -> None:
-    one = measured("matmul", [Metric("rate", 50.0, "TFLOP/s", "higher", WHOLE)])
+    one = measured("matmul", [MetricValue("rate", 50.0, "TFLOP/s", "higher", WHOLE)])
     one = replace(one, case=replace(one.case, framework="jax", precision="fp32"))
     found = summary(one)
     expected = 2 * 16000 * 12288 * 12288 / 50e12 * 1000
@@ -160,15 +164,15 @@ def test_the_product_of_its_matmul_is_a_time_too() -> None:
 @pytest.mark.parametrize(
     ("kind", "metric"),
     [
-        ("overlap", Metric("hidden_share", 50.0, "%")),
-        ("launch", Metric("operations_per_second", 2e5, "1/s")),
-        ("collective", Metric("average_bus_bandwidth", 5.0, "GB/s")),
-        ("memory_latency", Metric("memory_latency", 90.0, "ns", "lower")),
-        ("generate", Metric("throughput", 90.0, "tokens/s")),
-        ("peak", Metric("peak", 1.5, "TFLOP/s")),  # of unknown precision
+        ("overlap", MetricValue("hidden_share", 50.0, "%")),
+        ("launch", MetricValue("operations_per_second", 2e5, "1/s")),
+        ("collective", MetricValue("average_bus_bandwidth", 5.0, "GB/s")),
+        ("memory_latency", MetricValue("memory_latency", 90.0, "ns", "lower")),
+        ("generate", MetricValue("throughput", 90.0, "tokens/s")),
+        ("peak", MetricValue("peak", 1.5, "TFLOP/s")),  # of unknown precision
     ],
 )
-def test_a_figure_without_a_name_there_is_named(kind: str, metric: Metric) -> None:
+def test_a_figure_without_a_name_there_is_named(kind: str, metric: MetricValue) -> None:
     one = written(measured(kind, [metric]))
     assert one.is_empty
     assert [said for said in one.left_out if metric.name in said]
@@ -178,20 +182,23 @@ def test_a_figure_without_a_name_there_is_named(kind: str, metric: Metric) -> No
     ("kind", "parameters", "metric"),
     [
         ("overlap", {"operation": "matmul", **OVERLAP, "products": 1},
-         Metric("both_time", 2.5, "ms", "lower")),
+         MetricValue("both_time", 2.5, "ms", "lower")),
         ("overlap", {"operation": "matmul", **OVERLAP, "message_bytes": 4},
-         Metric("both_time", 2.5, "ms", "lower")),
-        ("sharded_matmul", {"sharded": "inner"}, Metric("both_time", 2.5, "ms", "lower", SHAPE)),
+         MetricValue("both_time", 2.5, "ms", "lower")),
+        ("sharded_matmul", {"sharded": "inner"},
+         MetricValue("both_time", 2.5, "ms", "lower", SHAPE)),
     ],
 )  # fmt: skip
 def test_a_name_that_tells_no_size_is_of_the_default_size_alone(
-    kind: str, parameters: dict[str, Any], metric: Metric
+    kind: str, parameters: dict[str, Any], metric: MetricValue
 ) -> None:
     assert written(measured(kind, [metric], **parameters)).is_empty
 
 
 def test_repeats_and_points_keep_apart() -> None:
-    metrics = [Metric("time", float(size), "us", "lower", (("bytes", size),)) for size in (64, 128)]
+    metrics = [
+        MetricValue("time", float(size), "us", "lower", (("bytes", size),)) for size in (64, 128)
+    ]
     runs = [replace(measured("collective", metrics, operation="broadcast"), repeat=repeat)
             for repeat in (1, 2)]  # fmt: skip
     found = summary(*runs)

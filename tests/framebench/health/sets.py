@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from framebench.records.run import Metric, Run
-from framebench.statistics.nodes import Figure, judge
+from framebench.records.run import MetricValue, Run
+from framebench.statistics.nodes import NodeFigure, judge
 from framebench.statistics.verdicts import SLOWER
 
 from ..made_up_runs import changed, measured
@@ -32,7 +32,7 @@ def runs_of(
         better = RECORDED["figures"].get(name, {}).get("better", "higher")
         for node, values in by_node.items():
             for repeat, value in enumerate(values, 1):
-                one = measured(kind, [Metric(metric, value, "GB/s", better)])
+                one = measured(kind, [MetricValue(metric, value, "GB/s", better)])
                 status = {} if value is not None else {"status": "failed", "reason": "broke"}
                 found.append(changed(one, node=node, repeat=repeat, **status, **other))
     return found
@@ -63,7 +63,7 @@ def called(
     """Which nodes are called slower; ``factors``: of each node, in all figures."""
     drawn_values = sampler(random, (figures, len(factors), repeats))
     made = [
-        Figure(
+        NodeFigure(
             str(number),
             {str(node): (one[node] * factor).tolist() for node, factor in enumerate(factors)},
             margin,

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from framebench.comparison import gate, node_health
 from framebench.config.node_rules import health
-from framebench.config.node_rules.health import Written
+from framebench.config.node_rules.health import NodeRuleFile
 from framebench.machine.identities import Identity
 from framebench.records.beside.node_health import SHIPPED
 from framebench.records.run import Run
 from framebench.tables import grouping
 from framebench.tables.nodes import figures, judging
-from framebench.tables.nodes.judging import Node
+from framebench.tables.nodes.judging import JudgedNode
 
 from .sets import NODES, RECORDED, drawn, runs_of
 
@@ -36,22 +36,24 @@ def four(**others: Sequence[float | None]) -> dict[str, dict[str, Sequence[float
     return {"memory/triad": {**usual, **others}}
 
 
-def judge(runs: Sequence[Run], rules: object = ANY, baseline: object = None) -> dict[str, Node]:
+def judge(
+    runs: Sequence[Run], rules: object = ANY, baseline: object = None
+) -> dict[str, JudgedNode]:
     assert isinstance(rules, dict)
-    kept = Written("base.json", baseline) if isinstance(baseline, dict) else None
-    given = health.health_of(Written("rules.yaml", rules), kept, Path("none"))
+    kept = NodeRuleFile("base.json", baseline) if isinstance(baseline, dict) else None
+    given = health.health_of(NodeRuleFile("rules.yaml", rules), kept, Path("none"))
     nodes = judging.judge(figures.measured(grouping.group(runs, None)), given)
     return {node.name: node for node in nodes}
 
 
-def shipped(made: dict[str, dict[str, list[float]]]) -> list[Node]:
+def shipped(made: dict[str, dict[str, list[float]]]) -> list[JudgedNode]:
     """The nodes that are named by the rules that ship."""
     given = health.health_of(None, None, SHIPPED)
     nodes = judging.judge(figures.measured(grouping.group(runs_of(made), None)), given)
     return [node for node in nodes if node.verdict in judging.NAMED]
 
 
-def verdicts(nodes: dict[str, Node]) -> dict[str, str]:
+def verdicts(nodes: dict[str, JudgedNode]) -> dict[str, str]:
     return {name: node.verdict for name, node in sorted(nodes.items())}
 
 
@@ -152,7 +154,7 @@ def test_nodes_of_other_hardware_are_held_against_their_own_kind() -> None:
 
 def test_a_fault_of_all_nodes_shows_against_a_kept_baseline() -> None:
     good = figures.measured(grouping.group(runs_of(four()), None))
-    given = health.health_of(Written("rules.yaml", ANY), None, Path("none"))
+    given = health.health_of(NodeRuleFile("rules.yaml", ANY), None, Path("none"))
     baseline = json.loads(judging.baseline_text(judging.judge(good, given), good))
     worse = {node: [0.8 * value for value in apart(HEALTHY, n)] for n, node in enumerate(NODES)}
     today = runs_of({"memory/triad": worse})
@@ -176,7 +178,7 @@ def test_a_node_alone_is_held_against_the_baseline() -> None:
 
 def test_bad_nodes_make_no_baseline() -> None:
     good = figures.measured(grouping.group(runs_of(four(n3=SLOW)), None))
-    given = health.health_of(Written("rules.yaml", ANY), None, Path("none"))
+    given = health.health_of(NodeRuleFile("rules.yaml", ANY), None, Path("none"))
     text = judging.baseline_text(judging.judge(good, given), good)
     (figure,) = json.loads(text)["figures"].values()
     assert len(figure["values"]) == 15

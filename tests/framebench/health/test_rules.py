@@ -68,7 +68,7 @@ def line(node: str, **changes: Any) -> str:
     return json.dumps({"node": node, "kernel-launch/return_code": changes.get("code", 0), **given})
 
 
-def by_theirs(lines: list[str], tmp_path: Path) -> dict[str, judging.Node]:
+def by_theirs(lines: list[str], tmp_path: Path) -> dict[str, judging.JudgedNode]:
     found = brought("superbench", "\n".join(lines) + "\n", tmp_path)
     rules, baseline = tmp_path / "rules.yaml", tmp_path / "baseline.json"
     rules.write_text(THEIRS)

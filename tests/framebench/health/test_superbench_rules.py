@@ -39,7 +39,7 @@ def judge(
     rules: dict[str, Any],
     baseline: dict[str, float] = BASELINE,
     **nodes: dict[str, Any],
-) -> dict[str, judging.Node]:
+) -> dict[str, judging.JudgedNode]:
     """Judge nodes, each of which has GOOD with some changes; None leaves a metric out."""
     lines = []
     for name, changes in nodes.items():
@@ -62,7 +62,7 @@ def judge(
     return {node.name: node for node in found}
 
 
-def defective(nodes: dict[str, judging.Node]) -> list[str]:
+def defective(nodes: dict[str, judging.JudgedNode]) -> list[str]:
     return sorted(name for name, node in nodes.items() if node.verdict == judging.DEFECTIVE)
 
 

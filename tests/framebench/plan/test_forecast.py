@@ -13,7 +13,7 @@ from framebench.plan import effects, estimates
 from framebench.plan.forecast import Forecast, Left, time_left
 from framebench.plan.tasks import Guess, Task, Traits
 from framebench.terminal import told
-from framebench.terminal.told import Moment, Row
+from framebench.terminal.told import Moment, TaskRow
 
 #: Calls that were really made: what was expected of each task, what it took, and when it ended.
 #: `benchmarks/forecast_replay.py` writes them.
@@ -116,7 +116,7 @@ def guessed(factor: float) -> Callable[[int], Took]:
     return made
 
 
-def drawn(rows: list[Row], seed: int) -> list[Row]:
+def drawn(rows: list[TaskRow], seed: int) -> list[TaskRow]:
     """The same tasks, whose times are of the distribution that the forecast takes them to have, but
     for environments and what else is not measured: these take what they took."""
     chance, shared = random.Random(seed), dict[object, float]()
@@ -141,7 +141,7 @@ def drawn(rows: list[Row], seed: int) -> list[Row]:
     return made
 
 
-def rows_of(took: Took) -> list[Row]:
+def rows_of(took: Took) -> list[TaskRow]:
     """Of tasks that follow each other."""
     rows, now = [], 0.0
     for task, seconds, status in took:

@@ -27,7 +27,7 @@ def plan_of(
     return make_plan(settings(tmp_path, suite, **(others or {})), CATALOG, HERE, None)
 
 
-def small_of(plan: Plan) -> dict[str, certify.Comparison]:
+def small_of(plan: Plan) -> dict[str, certify.Verification]:
     full = certify.names(plan, CATALOG, certify.comparisons(plan, CATALOG))
     return certify.small(plan, CATALOG, full)
 

@@ -95,11 +95,11 @@ def faster(**changes: Any) -> dict[str, Any]:
     return made
 
 
-def peaks_of(folder: Path, *records: dict[str, Any]) -> tuple[peaks.Peaks, list[Problem]]:
+def peaks_of(folder: Path, *records: dict[str, Any]) -> tuple[peaks.PeakFlopsLookup, list[Problem]]:
     for number, content in enumerate(records):
         (folder / f"{number}.json").write_text(json.dumps(content))
     found, problems = peaks.load(folder)
-    return peaks.Peaks(found), problems
+    return peaks.PeakFlopsLookup(found), problems
 
 
 HERE = {"hardware": "Example CPU", "cores_per_device": 2, "sequence_length": 128}

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from framebench import cli
-from framebench.records.peaks import Peaks
+from framebench.records.peaks import PeakFlopsLookup
 from framebench.records.record_sets import RecordSet
 from framebench.report import html_report, plots, stacked_bars
 from framebench.report.charts import learning_curves, roofline_panels
 from framebench.report.parts import Parts
-from framebench.report.plots import Look, Row
+from framebench.report.plots import Look, PlotRow
 from framebench.report.stacked_bars import Bar
 from framebench.tables import frames
 from framebench.tables.grouping import group
@@ -101,10 +101,10 @@ def test_the_pointer_is_told_the_values_of_every_chart(browser: Browser, page: P
 def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
     odd = {"framework": "it's <b>\"&", "mode": "train"}
     rows = [
-        Row("of both"),
-        Row("odd", "jax", [1.0, 3.0], interval=(0.5, 3.5), axes=odd),
-        Row("none", "jax", note="out of memory", axes={"framework": "jax"}),
-        Row("usual", "jax", [2.0]),
+        PlotRow("of both"),
+        PlotRow("odd", "jax", [1.0, 3.0], interval=(0.5, 3.5), axes=odd),
+        PlotRow("none", "jax", note="out of memory", axes={"framework": "jax"}),
+        PlotRow("usual", "jax", [2.0]),
     ]
     for narrow in (False, True):
         text = str(plots.strips(rows, Look(["jax"]), "images/s", narrow=narrow))
@@ -125,8 +125,8 @@ def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
 
 def test_a_ratio_without_an_interval_has_no_bar_and_says_so() -> None:
     rows = [
-        Row("known", "jax", [1.2], "", (1.1, 1.3), {"mode": "train"}, is_ratio=True),
-        Row("unknown", "jax", [1.2], "", None, {"mode": "inference"}, is_ratio=True),
+        PlotRow("known", "jax", [1.2], "", (1.1, 1.3), {"mode": "train"}, is_ratio=True),
+        PlotRow("unknown", "jax", [1.2], "", None, {"mode": "inference"}, is_ratio=True),
     ]
     text = str(plots.strips(rows, Look(["jax"]), "ratio", reference=1.0))
     # Label, bar, dot, number, and what the pointer meets; the same without a bar.
@@ -232,7 +232,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judged = group(runs, None)
     inputs = Inputs(
         {key: one for key, one in judged.items() if key.case.is_step},
-        peaks=Peaks((peak(0.2),)),
+        peaks=PeakFlopsLookup((peak(0.2),)),
         models=MODELS,
         others={key: one for key, one in judged.items() if not key.case.is_step},
     )
@@ -288,7 +288,7 @@ def test_every_chart_says_what_a_baseline_does_there(browser: Browser, learned: 
 
 
 def test_of_many_epochs_the_pointer_is_told_some_and_the_last() -> None:
-    many = learning_curves.Line("jax", "jax", [(1, [0.5] * 1000), (2, [0.5] * 999)])
+    many = learning_curves.SeedCurves("jax", "jax", [(1, [0.5] * 1000), (2, [0.5] * 999)])
     told = re.findall(
         r'data-tip="([^"]*)"', learning_curves.draw([many], Look(["jax"]), "", None, 760)
     )

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import selenium_axe_python
 from framebench.cases import matrix
-from framebench.records.beside.calls import Call
+from framebench.records.beside.calls import CallEntry
 from framebench.report import again, colours, html_tables
 from framebench.tables import registry
 from framebench.tables.arrangement import MOST, UNFOLDED
@@ -375,7 +375,7 @@ def called(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("called")
     write_records(folder / "runs", 1, frameworks=("pytorch", "jax"), batches=(2,))
     command = "snakemake --cores all --config suite=quick results=there retry=failed"
-    call = Call("2029-12-31T23:59:00Z", "quick", command)
+    call = CallEntry("2029-12-31T23:59:00Z", "quick", command)
     make(folder / "runs", folder / "report.html", calls=[call])
     return folder / "report.html"
 
@@ -431,7 +431,7 @@ def test_the_copied_command_measures_that_case_again(browser: Browser, called: P
 
 def test_a_command_is_that_of_the_call_with_the_case_alone() -> None:
     words = "snakemake all --cores 2 --config suite='my suite.yaml' results=old -C cases=x seed=3"
-    call = Call("2030-01-01T00:00:00Z", "mine", f"{words} --sdm conda")
+    call = CallEntry("2030-01-01T00:00:00Z", "mine", f"{words} --sdm conda")
     assert again.command(call) == (
         "snakemake all --cores 2 --sdm conda --config 'suite=my suite.yaml' seed=3 "
         f"{again.FOLDER} cases="
@@ -467,12 +467,12 @@ def test_a_command_is_that_of_the_call_with_the_case_alone() -> None:
 )
 def test_a_strangers_command_is_not_offered(words: str) -> None:
     with pytest.raises(ValueError, match=r"unknown word|another program"):
-        again.command(Call("2030-01-01T00:00:00Z", "mine", words))
+        again.command(CallEntry("2030-01-01T00:00:00Z", "mine", words))
 
 
 @pytest.mark.parametrize("words", ["-c4 -k", "--cores=all -j 8", "-call --config model=my.py:Net"])
 def test_a_command_of_known_words_is_offered(words: str) -> None:
-    call = Call("2030-01-01T00:00:00Z", "mine", f"snakemake {words}")
+    call = CallEntry("2030-01-01T00:00:00Z", "mine", f"snakemake {words}")
     assert again.command(call).startswith("snakemake -")
 
 

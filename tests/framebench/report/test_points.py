@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from framebench.comparison import compare
 from framebench.records import record_files
-from framebench.records.run import Metric, Run
+from framebench.records.run import MetricValue, Run
 from framebench.report.charts import measured_panels
 from framebench.report.charts.series_curves import short
 from framebench.report.plots import Look, Plot
@@ -33,9 +33,9 @@ def runs(*bandwidths: float, operation: str = "copy", **changes: Any) -> list[Ru
             of_kind(
                 "wire",
                 [
-                    Metric("average", 2 * value, "GB/s"),
+                    MetricValue("average", 2 * value, "GB/s"),
                     *(
-                        Metric("bandwidth", number * value, "GB/s", point=(("bytes", size),))
+                        MetricValue("bandwidth", number * value, "GB/s", point=(("bytes", size),))
                         for number, size in enumerate(SIZES, 1)
                     ),
                 ],
@@ -49,7 +49,7 @@ def runs(*bandwidths: float, operation: str = "copy", **changes: Any) -> list[Ru
 
 
 def test_a_label_leaves_out_what_follows_from_framework_and_model() -> None:
-    metric = [Metric("time_to_target", 1.0, "s", "lower")]
+    metric = [MetricValue("time_to_target", 1.0, "s", "lower")]
     made = []
     for framework, compiler in (("jax", "jit"), ("mxnet", "none")):
         for model, length in (("images", None), ("texts", 24)):
@@ -92,7 +92,7 @@ def test_what_has_no_figure_says_so_once_and_not_at_each_point() -> None:
 
 
 def test_a_point_does_not_take_the_place_of_a_parameter() -> None:
-    made = of_kind("wire", [Metric("rate", 1.0, "1/s", point=(("size", 3),))], size="large")
+    made = of_kind("wire", [MetricValue("rate", 1.0, "1/s", point=(("size", 3),))], size="large")
     table = table_of(made)
     assert (table["size"][0], table["at_size"][0]) == ("large", 3)
 
@@ -139,7 +139,7 @@ def test_sizes_are_lines_and_words_among_the_parameters_panels() -> None:
 
 def test_an_axis_of_less_than_a_decade_has_numbers() -> None:
     def numbers(*values: float) -> list[str]:
-        at = [Metric("time", value, "us", "lower", (("bytes", 8 << n),)) for n, value in
+        at = [MetricValue("time", value, "us", "lower", (("bytes", 8 << n),)) for n, value in
               enumerate(values)]  # fmt: skip
         (plot,) = drawn(of_kind("wire", at))
         texts = re.findall(r">([\d.e+-]+)</text>", plot.svg)
@@ -150,7 +150,7 @@ def test_an_axis_of_less_than_a_decade_has_numbers() -> None:
 
 
 def test_what_needs_no_framework_has_a_panel_for_each_unit() -> None:
-    metrics = [Metric(name, value, unit, better) for name, value, unit, better in (
+    metrics = [MetricValue(name, value, unit, better) for name, value, unit, better in (
         ("read_bandwidth", 2.0, "GB/s", "higher"), ("read_latency", 9.0, "us", "lower"),
         ("write_bandwidth", 1.0, "GB/s", "higher"),
     )]  # fmt: skip
@@ -184,7 +184,7 @@ def test_points_of_several_numbers_are_a_heat_map() -> None:
         of_kind(
             "wire",
             [
-                Metric("rate", value * n, "TFLOP/s", point=shape)
+                MetricValue("rate", value * n, "TFLOP/s", point=shape)
                 for n, shape in enumerate(shapes, 1)
             ],
             operation=operation,
@@ -208,7 +208,7 @@ def test_points_of_several_numbers_are_a_heat_map() -> None:
 
 def test_points_in_words_and_numbers_are_a_heat_map_in_their_order() -> None:
     at = [(("images", name), ("stride", n), ("groups", 1)) for n, name in ((2, "9x9"), (1, "3x3"))]
-    made = of_kind("wire", [Metric("rate", 1.0, "TFLOP/s", point=point) for point in at])
+    made = of_kind("wire", [MetricValue("rate", 1.0, "TFLOP/s", point=point) for point in at])
     (plot,) = drawn(made)
     assert plot.title == "Wire: rate by images, stride, TFLOP/s (higher is better)"
     assert re.findall(r'data-tip="[^"]*, ([^",]*): ', plot.svg) == ["9x9 2", "3x3 1"]
@@ -217,7 +217,7 @@ def test_points_in_words_and_numbers_are_a_heat_map_in_their_order() -> None:
 
 def test_points_in_words_have_a_panel_each() -> None:
     places = [(("layer", name),) for name in ("first", "last")]
-    made = of_kind("wire", [Metric("rate", 1.0, "TFLOP/s", point=place) for place in places])
+    made = of_kind("wire", [MetricValue("rate", 1.0, "TFLOP/s", point=place) for place in places])
     assert [plot.title for plot in drawn(made)] == [
         f"rate at layer {name}, TFLOP/s (higher is better)" for name in ("first", "last")
     ]
@@ -243,7 +243,7 @@ def test_a_record_has_its_points_in_its_metrics(tmp_path: Path) -> None:
     file.write_text(json.dumps(made))
     ((run,), problems, _) = record_files.read_folder(tmp_path)
     assert not problems
-    assert run.metrics == (Metric("bandwidth", 2.0, "GB/s", "higher", (("bytes", 8),)),)
+    assert run.metrics == (MetricValue("bandwidth", 2.0, "GB/s", "higher", (("bytes", 8),)),)
     assert run.value("bandwidth", (("bytes", 8),)) == 2.0
     assert run.value("bandwidth") is None
     assert measured.parameters_text(run.case, run.key.point) == "operation copy, bytes 8"

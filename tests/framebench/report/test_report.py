@@ -18,7 +18,7 @@ from framebench.records.run import WAITED_APART, WAITED_IN_WINDOW, WAITED_NOWHER
 from framebench.report import html_tables, panels, plots
 from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look
-from framebench.report.record_links import Link, Links
+from framebench.report.record_links import Link, RowLinks
 from framebench.report.svg import FONT
 from framebench.tables import registry, view
 from framebench.tables.arrangement import UNFOLDED
@@ -41,7 +41,7 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
         ["images/s", "images/s"],
         ["tokens/s"],
     ]
-    links = Links(cases, lambda one, text: Link(text, one.unit, ""))
+    links = RowLinks(cases, lambda one, text: Link(text, one.unit, ""))
     for row in view.records(build(runs)["summary"]):
         ((_, found),) = links.behind(registry.known()["summary"], row)
         assert {link.href for link in found} == {row["unit"]}
@@ -299,11 +299,11 @@ def test_every_plot_says_what_it_leaves_out(page: Path) -> None:
 
 def test_every_repeat_of_every_row_of_a_strip_plot_is_a_dot_and_several_have_a_median() -> None:
     rows = [
-        plots.Row("of both"),
-        plots.Row("three", "jax", [1.0, 2.0, 3.0], interval=(1.5, 2.5)),
-        plots.Row("one", "pytorch", [2.0]),
-        plots.Row("none", "pytorch", note="out of memory"),
-        plots.Row("two", "pytorch", [1.0, 4.0]),
+        plots.PlotRow("of both"),
+        plots.PlotRow("three", "jax", [1.0, 2.0, 3.0], interval=(1.5, 2.5)),
+        plots.PlotRow("one", "pytorch", [2.0]),
+        plots.PlotRow("none", "pytorch", note="out of memory"),
+        plots.PlotRow("two", "pytorch", [1.0, 4.0]),
     ]
     drawing = str(plots.strips(rows, Look(["jax", "pytorch"]), "images/s"))
     dots, medians = 3 + 1 + 2, 2

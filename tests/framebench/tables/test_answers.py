@@ -16,7 +16,7 @@ import pytest
 from framebench import cli
 from framebench.machine.identities import Identity
 from framebench.records.beside import calls
-from framebench.records.run import Metric, Run
+from framebench.records.run import MetricValue, Run
 from framebench.statistics import intervals
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
 from framebench.tables import answers, frames, grouping, origin, registry, view
@@ -195,7 +195,9 @@ def test_one_framework_alone_and_failures_only_say_so() -> None:
 
 def seconds(framework: str, *values: float, kind: str = "first_token") -> list[Run]:
     """Of another kind than steps, of which less is better."""
-    made = [measured(kind, [Metric("seconds", value, "s", "lower")], size=8) for value in values]
+    made = [
+        measured(kind, [MetricValue("seconds", value, "s", "lower")], size=8) for value in values
+    ]
     case = replace(made[0].case, framework=framework)
     return [replace(one, case=case, repeat=repeat) for repeat, one in enumerate(made, 1)]
 
@@ -303,7 +305,9 @@ def test_the_terminal_ends_with_the_answers(
 
 def test_where_figures_are_from() -> None:
     runs = [run(started=0.0, wall_seconds=30.0, commit="abc"), run(started=90000.0, repeat=2)]
-    provenance = origin.of(runs, [calls.Call("", "quick", "one"), calls.Call("", "zoo", "two")])
+    provenance = origin.of(
+        runs, [calls.CallEntry("", "quick", "one"), calls.CallEntry("", "zoo", "two")]
+    )
     assert provenance.caption == "1970-01-01 to 1970-01-02, commit abc"
     assert (provenance.took, provenance.suites, provenance.command) == (
         "30 s",
@@ -316,7 +320,7 @@ def test_where_figures_are_from() -> None:
 
 
 def test_a_kind_with_many_parameters_leaves_room_for_its_figure() -> None:
-    metric = Metric("triad_bandwidth", 27.6, "GB/s")
+    metric = MetricValue("triad_bandwidth", 27.6, "GB/s")
     many = {f"parameter_{number}": number for number in range(9)}
     _, only, *_ = answers.lines(words([measured("memory", [metric], **many)]), [])
     assert "triad_bandwidth  " in only
@@ -325,10 +329,10 @@ def test_a_kind_with_many_parameters_leaves_room_for_its_figure() -> None:
 
 
 def test_what_all_cases_of_a_kind_have_stands_once_and_a_case_has_what_is_its_own() -> None:
-    metric = Metric("time_to_target", 2.0, "s", "lower")
+    metric = MetricValue("time_to_target", 2.0, "s", "lower")
     recipe = {"epochs": 10, "schedule": "one_cycle"}
     runs = [measured("converge", [metric], **recipe, target=target) for target in (0.9, 0.98)]
-    runs += [measured("memory", [Metric("triad", 1.0, "GB/s")], blocks=5)]
+    runs += [measured("memory", [MetricValue("triad", 1.0, "GB/s")], blocks=5)]
     seen = {name: view.of(registry.known()[name], pd.DataFrame(rows))
             for name, rows in tables(runs).items() if name in ("fastest", "overview")}  # fmt: skip
     for of in seen.values():
@@ -342,7 +346,7 @@ def test_what_all_cases_of_a_kind_have_stands_once_and_a_case_has_what_is_its_ow
 
 
 def test_cases_of_a_kind_are_told_apart_by_the_parameters_that_differ() -> None:
-    metric = Metric("average", 1.0, "GB/s")
+    metric = MetricValue("average", 1.0, "GB/s")
     some = [
         measured("collective", [metric], blocks=5, block_seconds=0.02, operation=operation)
         for operation in ("all_gather", "all_reduce")

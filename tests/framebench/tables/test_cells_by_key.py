@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 from framebench.records.run import Run
 from framebench.report import html_tables, page_data
-from framebench.report.record_links import Links
+from framebench.report.record_links import RowLinks
 from framebench.tables import frames, registry
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs, Table
@@ -198,7 +198,7 @@ def markdown_rows(text: str) -> Iterator[tuple[str, dict[str, str]]]:
 def page_rows(table: Table, rows: Any) -> Iterator[dict[str, str]]:
     """Each row of a table of the page by heading, as its script reads it."""
     shown = html_tables.of_frame(table, rows)
-    data = json.loads(page_data.of([shown], Links.none(), [], {}))
+    data = json.loads(page_data.of([shown], RowLinks.none(), [], {}))
     (one,) = data["tables"]
 
     def values(at: int) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from framebench import cli
 from framebench.records import record_sets
 from framebench.records.beside import expected
-from framebench.records.beside.expected import Expected
+from framebench.records.beside.expected import ExpectedCase
 from framebench.tables.declared.coverage import COVERAGE, sentences
 from framebench.tables.declared.fastest import FASTEST
 from framebench.tables.grouping import group
@@ -23,11 +23,11 @@ from ..made_up_records import write_records
 FRAMEWORKS = ("jax", "tensorflow")
 
 
-def expected_of(records: Path, suite: str = "small") -> list[Expected]:
+def expected_of(records: Path, suite: str = "small") -> list[ExpectedCase]:
     """The cases of all records in a folder."""
     runs = {Path(run.origin).parent: run for run in record_sets.load(records).runs}
     return [
-        Expected(
+        ExpectedCase(
             suite,
             str(folder),
             replace(run.case, framework_version=""),

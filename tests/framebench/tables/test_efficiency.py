@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from framebench.config import catalog
 from framebench.records.fields import energy
-from framebench.records.peaks import Peak, Peaks
+from framebench.records.peaks import PeakFlops, PeakFlopsLookup
 from framebench.tables import datasheets, frames
 from framebench.tables.declared import efficiency
 from framebench.tables.grouping import group
@@ -34,7 +34,7 @@ CPU = {"hardware": "Example CPU", "cores_per_device": 1}
 GPU = {"hardware": "NVIDIA H200, Example CPU", "accelerator": "cuda"}
 
 
-def peak(tflops: float, **changes: Any) -> Peak:
+def peak(tflops: float, **changes: Any) -> PeakFlops:
     given: dict[str, Any] = {
         "framework": "jax",
         "framework_version": "1",
@@ -48,12 +48,14 @@ def peak(tflops: float, **changes: Any) -> Peak:
         "dtype": "float32",
         "size": 1024,
     }
-    return Peak(**{**given, **changes})
+    return PeakFlops(**{**given, **changes})
 
 
-def table(*runs: Any, peaks: tuple[Peak, ...] = ()) -> pd.DataFrame:
+def table(*runs: Any, peaks: tuple[PeakFlops, ...] = ()) -> pd.DataFrame:
     sheets = datasheets.load_datasheets()
-    inputs = Inputs(group(runs, None), peaks=Peaks(peaks), models=MODELS, datasheets=sheets)
+    inputs = Inputs(
+        group(runs, None), peaks=PeakFlopsLookup(peaks), models=MODELS, datasheets=sheets
+    )
     return frames.frame(efficiency.EFFICIENCY, efficiency.rows(inputs))
 
 

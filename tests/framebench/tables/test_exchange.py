@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from framebench.config.kinds import INDEPENDENT
 from framebench.records.fields.communication import GradientExchange
-from framebench.records.run import Metric, Run
+from framebench.records.run import MetricValue, Run
 from framebench.report import drawings
 from framebench.report.plots import Look, number
 from framebench.tables import frames
@@ -36,9 +36,9 @@ def all_reduces(scale: float = 1.0, repeat: int = 1, **changes: Any) -> Run:
     parameters = {"operation": "all_reduce", "dtype": "float32"}
     parameters |= {name: changes.pop(name) for name in [*parameters] if name in changes}
     metrics = [
-        Metric("average_bus_bandwidth", 1 / scale, "GB/s"),
+        MetricValue("average_bus_bandwidth", 1 / scale, "GB/s"),
         *(
-            Metric("time", scale * time, "us", "lower", (("bytes", size),))
+            MetricValue("time", scale * time, "us", "lower", (("bytes", size),))
             for size, time in TIMES.items()
         ),
     ]

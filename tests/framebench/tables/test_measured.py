@@ -18,7 +18,7 @@ from framebench.config.catalog import load_catalog
 from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
 from framebench.records import record_sets
-from framebench.records.run import Metric, Run
+from framebench.records.run import MetricValue, Run
 from framebench.report import html_report
 from framebench.tables import frames, markdown, measured, registry
 from framebench.tables.grouping import group
@@ -181,7 +181,10 @@ def copies(*bandwidths: float, **parameters: Any) -> list[Run]:
         replace(
             of_kind(
                 "memory_copy",
-                [Metric("bandwidth", value, "GB/s"), Metric("longest", 1 / value, "ms", "lower")],
+                [
+                    MetricValue("bandwidth", value, "GB/s"),
+                    MetricValue("longest", 1 / value, "ms", "lower"),
+                ],
                 **parameters,
             ),
             repeat=number,
@@ -220,7 +223,9 @@ def test_what_failed_has_a_status_and_no_figure() -> None:
 
 
 def test_a_kind_takes_no_other_table_s_name() -> None:
-    runs = [of_kind(name, [Metric("rate", 1.0, "1/s")]) for name in ("summary", "lint", "copy")]
+    runs = [
+        of_kind(name, [MetricValue("rate", 1.0, "1/s")]) for name in ("summary", "lint", "copy")
+    ]
     names = [table.name for table in registry.tables_of(Inputs({}, others=group(runs, None)))]
     assert {"summary", "summary_kind", "lint_kind", "copy"} <= {*names}
     assert len(set(names)) == len(names)
@@ -228,7 +233,7 @@ def test_a_kind_takes_no_other_table_s_name() -> None:
 
 def test_metrics_may_be_zero_or_negative() -> None:
     runs = [
-        replace(of_kind("memory_copy", [Metric("drift", value, "s")]), repeat=number)
+        replace(of_kind("memory_copy", [MetricValue("drift", value, "s")]), repeat=number)
         for number, value in enumerate((-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 900.0), 1)
     ]
     table = table_of(*runs)
@@ -249,7 +254,9 @@ def test_twice_as_good_is_twice_as_good_whichever_way_is_better(metric: str, rat
 
 
 def test_what_is_not_above_zero_has_no_ratio() -> None:
-    runs = [replace(of_kind("copy", [Metric("drift", 0.0, "s")]), repeat=n) for n in range(1, 9)]
+    runs = [
+        replace(of_kind("copy", [MetricValue("drift", 0.0, "s")]), repeat=n) for n in range(1, 9)
+    ]
     (row,) = compare.compare(*[group(runs, None)] * 2).to_dict("records")
     assert (row["verdict"], row["reason"]) == ("cannot tell", "a ratio needs figures above 0")
 

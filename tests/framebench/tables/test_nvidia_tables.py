@@ -15,12 +15,12 @@ from framebench import cli
 from framebench.audit import lint
 from framebench.audit.published import read_cells
 from framebench.cases.conditions import OURS
-from framebench.records.run import Metric, Run
+from framebench.records.run import MetricValue, Run
 from framebench.report import html_tables
 from framebench.tables import frames, registry, view
 from framebench.tables.grouping import group
 from framebench.tables.printed_cells import Printed
-from framebench.tables.table import Inputs, Layout
+from framebench.tables.table import Inputs, PublishedLayout
 
 from ...conftest import ROOT
 from ..browser import Browser
@@ -54,7 +54,7 @@ def rows_of(made: Mapping[str, list[dict[str, Any]]], **wanted: Any) -> Iterator
         yield from (row for row in rows if all(row[key] == value for key, value in wanted.items()))
 
 
-def layouts_of(inputs: Inputs) -> list[Layout]:
+def layouts_of(inputs: Inputs) -> list[PublishedLayout]:
     known = registry.known()
     tables = (known[name] for name in NAMES)
     shown = [view.of(table, frames.frame(table, table.rows(inputs))) for table in tables]
@@ -364,8 +364,8 @@ def phase(loss: float, hours: float, seed: int, precision: str, first: bool, **c
     made = trained(0.4, 0.5, seed=seed, precision=precision, model="electra_base",
                    batch_per_device=batch, devices_per_node=8, recipe=folders, **case)  # fmt: skip
     known = (
-        Metric("final_loss", loss, "nats", "lower"),
-        Metric("time_to_train", 3600 * hours, "s", "lower"),
+        MetricValue("final_loss", loss, "nats", "lower"),
+        MetricValue("time_to_train", 3600 * hours, "s", "lower"),
     )
     where = replace(made.conditions, sequence_length=length, accumulation=steps)
     return replace(made, conditions=where, metrics=(*made.metrics, *known))
@@ -422,7 +422,7 @@ def test_the_page_has_the_first_lines_of_ours_and_all_that_was_printed(
     whole = view.of(table, frames.frame(table, table.rows(inputs)))
     page = html_tables.of_frame(table, frames.frame(table, table.rows(inputs)))
 
-    def lines(layouts: Sequence[Layout]) -> dict[bool, int]:
+    def lines(layouts: Sequence[PublishedLayout]) -> dict[bool, int]:
         counted = Counter(row["source"] == OURS for one in layouts for row, _ in one.rows)
         return dict(counted)
 

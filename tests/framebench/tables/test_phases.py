@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.records.fields.phases import Phases, phases_of
-from framebench.records.run import Metric, Run
+from framebench.records.fields.phases import RunPhases, phases_of
+from framebench.records.run import MetricValue, Run
 from framebench.report.charts import phase_bars
 from framebench.tables import frames
 from framebench.tables.declared import run_phases
@@ -65,7 +65,7 @@ def table(*runs: Run) -> pd.DataFrame:
 
 
 def test_a_case_has_the_medians_of_its_repeats() -> None:
-    first = Phases(imports=2.0, build=1.0, first_step=7.0, warm_up=1.0, window=4.0, other=5.0)
+    first = RunPhases(imports=2.0, build=1.0, first_step=7.0, warm_up=1.0, window=4.0, other=5.0)
     (row,) = table(
         run(phases=first, record=Path("r1.json")),
         run(phases=first._replace(first_step=1.0), repeat=2),
@@ -84,7 +84,7 @@ def suite(*runs: Run) -> dict[str, dict[Any, Any]]:
 
 
 def test_the_time_of_all_runs_adds_up_whatever_became_of_them() -> None:
-    phases = Phases(imports=2.0, build=1.0, first_step=7.0, warm_up=1.0, window=4.0, other=5.0)
+    phases = RunPhases(imports=2.0, build=1.0, first_step=7.0, warm_up=1.0, window=4.0, other=5.0)
     ours = {"record": Path("r1.json")}
     rows = suite(
         run(phases=phases, wall_seconds=20.0, **ours),
@@ -101,7 +101,9 @@ def test_the_time_of_all_runs_adds_up_whatever_became_of_them() -> None:
 
 
 def test_a_run_with_several_metrics_took_its_time_once() -> None:
-    one = measured("matmul", [Metric("rate", 1.0, "TFLOP/s"), Metric("time", 2.0, "s", "lower")])
+    one = measured(
+        "matmul", [MetricValue("rate", 1.0, "TFLOP/s"), MetricValue("time", 2.0, "s", "lower")]
+    )
     one = replace(one, wall_seconds=3.0, record=Path("r1.json"))
     inputs = Inputs({}, others=group([one], None))
     (row,) = frames.frame(run_phases.SUITE, run_phases.SUITE.rows(inputs)).to_dict("records")
@@ -109,7 +111,9 @@ def test_a_run_with_several_metrics_took_its_time_once() -> None:
 
 
 def test_bars_are_as_long_as_their_phases_and_in_units_that_can_be_read() -> None:
-    phases = Phases(imports=60.0, build=60.0, first_step=60.0, warm_up=0.0, window=300.0, other=0.0)
+    phases = RunPhases(
+        imports=60.0, build=60.0, first_step=60.0, warm_up=0.0, window=300.0, other=0.0
+    )
     made = table(
         run(phases=phases, record=Path("r1.json")), run(record=Path("r2.json"), batch_per_device=4)
     )

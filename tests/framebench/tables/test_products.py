@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.config import catalog
-from framebench.records.run import Metric, Run
+from framebench.records.run import MetricValue, Run
 from framebench.report import drawings
 from framebench.report.plots import Look
 from framebench.tables import frames
 from framebench.tables.declared.products import LEAST_COVERED, PRODUCTS
 from framebench.tables.expectation import products
-from framebench.tables.expectation.products import Shape
+from framebench.tables.expectation.products import MatmulShape
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
@@ -39,12 +39,12 @@ RESNET: dict[str, Any] = {
     "forward_multiply_adds": {"per_sample": 500},
 }
 FORWARD = {
-    Shape(1, 2, 4, 4): 4,
-    Shape(2, 2, 2, 2): 2,
-    Shape(1, 2, 4, 8): 1,
-    Shape(1, 2, 8, 4): 1,
-    Shape(1, 1, 4, 4): 1,
-    Shape(1, 1, 4, 3): 1,
+    MatmulShape(1, 2, 4, 4): 4,
+    MatmulShape(2, 2, 2, 2): 2,
+    MatmulShape(1, 2, 4, 8): 1,
+    MatmulShape(1, 2, 8, 4): 1,
+    MatmulShape(1, 1, 4, 4): 1,
+    MatmulShape(1, 1, 4, 3): 1,
 }
 CASE: dict[str, Any] = {
     "model": "small", "mode": "inference", "batch_per_device": 1, "sequence_length": 2,
@@ -58,13 +58,15 @@ CASE: dict[str, Any] = {
 def test_a_forward_pass_has_these_products() -> None:
     assert products.of_step(SMALL, 1, 2, trains=False) == FORWARD
     without = products.of_step(SMALL, 1, 2, trains=False, attention=False)
-    assert {*FORWARD} - {*without} == {Shape(2, 2, 2, 2)}
+    assert {*FORWARD} - {*without} == {MatmulShape(2, 2, 2, 2)}
 
 
 def test_training_has_three_for_each() -> None:
     found = products.of_step(SMALL, 1, 2, trains=True)
-    assert found[Shape(1, 2, 8, 4)] == 2, "one forward, one of the gradient of the widening's input"
-    assert found[Shape(1, 4, 2, 8)] == 1, "of the widening's weights"
+    assert found[MatmulShape(1, 2, 8, 4)] == 2, (
+        "one forward, one of the gradient of the widening's input"
+    )
+    assert found[MatmulShape(1, 4, 2, 8)] == 1, "of the widening's weights"
     assert products.multiply_adds(found) == 3 * products.multiply_adds(FORWARD)
 
 
@@ -87,17 +89,17 @@ def test_other_models_have_none(name: str) -> None:
 
 
 def test_a_shape_is_written_as_in_a_suite() -> None:
-    assert [str(Shape(1, 2, 3, 4)), str(Shape(5, 2, 3, 4))] == ["2x3x4", "5x2x3x4"]
+    assert [str(MatmulShape(1, 2, 3, 4)), str(MatmulShape(5, 2, 3, 4))] == ["2x3x4", "5x2x3x4"]
 
 
 # ---- the table ----------------------------------------------------------------------------------
 
 
-def rates(*shapes: Shape, tflops: float = 1e-9, **changes: Any) -> Run:
+def rates(*shapes: MatmulShape, tflops: float = 1e-9, **changes: Any) -> Run:
     """Each shape with a thousand operations a second."""
-    metrics = [Metric("highest_rate", tflops, "TFLOP/s")]
+    metrics = [MetricValue("highest_rate", tflops, "TFLOP/s")]
     metrics += [
-        Metric("rate", tflops, "TFLOP/s", point=tuple(one._asdict().items())) for one in shapes
+        MetricValue("rate", tflops, "TFLOP/s", point=tuple(one._asdict().items())) for one in shapes
     ]
     made = of_kind("matmul", metrics, transposed=changes.pop("transposed", "neither"))
     case = {"framework": "pytorch", "framework_version": "2.8.0", "precision": "fp32"}
@@ -142,7 +144,7 @@ def test_a_shape_is_taken_as_fast_as_its_fastest() -> None:
 
 
 def test_what_is_not_measured_counts_for_nothing_and_is_named() -> None:
-    widening = Shape(1, 2, 4, 8)
+    widening = MatmulShape(1, 2, 4, 8)
     found = only(table(run(1.0, **CASE), rates(*(one for one in FORWARD if one != widening))))
     assert found["covered"] == pytest.approx(1 - 64 / ALL)
     assert pd.isna(found["products_alone_ms"])
@@ -195,14 +197,14 @@ def test_models_of_other_operations_have_no_row_and_without_products_there_is_no
 def of_model(kind: str, operations: dict[str, tuple[int, float]], **changes: Any) -> Run:
     """Each by name: how often a model has it, and its operations; a thousand of them a second in
     the forward pass, two thousand in the backward pass, which has twice as many."""
-    metrics = [Metric("model_rate", 1e-9, "TFLOP/s")]
+    metrics = [MetricValue("model_rate", 1e-9, "TFLOP/s")]
     for name, (times, work) in operations.items():
         at = (("images", name), ("stride", 1), ("times", times))
         metrics += [
-            Metric("forward_rate", 1e-9, "TFLOP/s", point=at),
-            Metric("forward_time", 1e3 * work, "us", "lower", at),
-            Metric("backward_rate", 2e-9, "TFLOP/s", point=at),
-            Metric("backward_time", 1e3 * work, "us", "lower", at),
+            MetricValue("forward_rate", 1e-9, "TFLOP/s", point=at),
+            MetricValue("forward_time", 1e3 * work, "us", "lower", at),
+            MetricValue("backward_rate", 2e-9, "TFLOP/s", point=at),
+            MetricValue("backward_time", 1e3 * work, "us", "lower", at),
         ]
     case = {
         "framework": "pytorch", "framework_version": "2.8.0", "precision": "fp32",
@@ -279,5 +281,5 @@ def test_a_step_is_a_bar_of_its_operations_and_the_rest() -> None:
     (plot,) = drawings.of_table(PRODUCTS, joined, Inputs({}), Look(["pytorch"]))
     (told,) = re.findall(r'data-tip="([^"]*)"', plot.svg)
     assert told.endswith("alone 126.4 (% of the step)"), "longer than the step: there is no rest"
-    without = table(run(1.0, **CASE), rates(Shape(1, 2, 4, 4)))
+    without = table(run(1.0, **CASE), rates(MatmulShape(1, 2, 4, 4)))
     assert drawings.of_table(PRODUCTS, without, Inputs({}), Look(["pytorch"])) == []

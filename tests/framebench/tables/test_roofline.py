@@ -15,8 +15,8 @@ from framebench.cases import matrix
 from framebench.config import catalog, precisions
 from framebench.config.settings import load_settings
 from framebench.records import record_files
-from framebench.records.peaks import Peak, Peaks
-from framebench.records.run import Metric, Run
+from framebench.records.peaks import PeakFlops, PeakFlopsLookup
+from framebench.records.run import MetricValue, Run
 from framebench.report import drawings
 from framebench.report.charts import roofline_panels
 from framebench.report.plots import Look
@@ -58,7 +58,7 @@ CPU: dict[str, Any] = {"hardware": "Example CPU", "cores_per_device": 1}
 GPU: dict[str, Any] = {"hardware": "Example GPU, Example CPU", "accelerator": "cuda"}
 
 
-def of_device(kind: str, metric: Metric, place: dict[str, Any], **case: Any) -> Run:
+def of_device(kind: str, metric: MetricValue, place: dict[str, Any], **case: Any) -> Run:
     """A run of a micro-benchmark; ``case``: devices, precision, parameters."""
     parameters = case.pop("parameters", {})
     last_cache = case.pop("last_cache", None)
@@ -75,25 +75,25 @@ def of_device(kind: str, metric: Metric, place: dict[str, Any], **case: Any) -> 
 
 def memory(bandwidth: float, devices: int = 1, place: dict[str, Any] = CPU, **other: Any) -> Run:
     """GB/s of all devices together."""
-    metric = Metric("triad", bandwidth, "GB/s")
+    metric = MetricValue("triad", bandwidth, "GB/s")
     return of_device("memory", metric, place, devices_per_node=devices, **other)
 
 
 def matmul(tflops: float, devices: int = 1, place: dict[str, Any] = CPU, **other: Any) -> Run:
-    metric = Metric("highest_rate", tflops, "TFLOP/s")
+    metric = MetricValue("highest_rate", tflops, "TFLOP/s")
     case = {"framework": "mxnet", "precision": "fp32", "devices_per_node": devices, **other}
     return of_device("matmul", metric, place, **case)
 
 
 def table(
-    *runs: Run, peaks: tuple[Peak, ...] = (), models: dict[str, dict[str, Any]] = MODELS
+    *runs: Run, peaks: tuple[PeakFlops, ...] = (), models: dict[str, dict[str, Any]] = MODELS
 ) -> pd.DataFrame:
     cases = group(runs, None)
     steps, others = (
         {key: one for key, one in cases.items() if key.case.is_step is is_step}
         for is_step in (True, False)
     )
-    inputs = Inputs(steps, peaks=Peaks(peaks), models=models, others=others)
+    inputs = Inputs(steps, peaks=PeakFlopsLookup(peaks), models=models, others=others)
     return frames.frame(ROOFLINE, ROOFLINE.rows(inputs))
 
 
@@ -194,7 +194,7 @@ def test_the_highest_of_peak_and_products_is_the_roof() -> None:
         found = only(table(one, memory(9.0), made, peaks=(peak(0.2),)))
         assert (found["compute_roof_tflops"], found["compute_roof_by"]) == (max(tflops, 0.2), by)
     measured = of_device(
-        "peak", Metric("peak", 0.5, "TFLOP/s"), CPU, framework="paddle", framework_version="3",
+        "peak", MetricValue("peak", 0.5, "TFLOP/s"), CPU, framework="paddle", framework_version="3",
         precision="fp32",
     )  # fmt: skip
     assert only(table(one, memory(9.0), measured))["compute_roof_by"] == "paddle 3 peak peak"
@@ -244,7 +244,7 @@ def test_products_in_another_precision_are_no_roof() -> None:
 
 def test_a_gpu_has_the_memory_of_its_own_and_not_the_host_s() -> None:
     one = run(1000.0, **GPU)
-    add = Metric("add", 3000.0, "GB/s")
+    add = MetricValue("add", 3000.0, "GB/s")
     large = of_device("elementwise", add, GPU, framework="pytorch", parameters={"elements": 2**26})
     small = of_device("elementwise", add._replace(value=9000.0), GPU, framework="pytorch",
                       parameters={"elements": 2**22})  # fmt: skip
@@ -331,7 +331,7 @@ def test_markdown_says_of_what_is_missing_why() -> None:
 # ---- the plot -----------------------------------------------------------------------------------
 
 
-def drawn(*runs: Run, peaks: tuple[Peak, ...] = ()) -> list[Any]:
+def drawn(*runs: Run, peaks: tuple[PeakFlops, ...] = ()) -> list[Any]:
     made = table(*runs, peaks=peaks)
     look = Look(["pytorch", "jax"])
     return drawings.of_table(ROOFLINE, made, Inputs({}), look)
@@ -370,7 +370,7 @@ def test_points_lie_where_the_table_says() -> None:
     (setting,) = roofline_panels._settings(list(made.itertuples()))
     (point,) = setting.points
     assert (point.intensity, point.attained) == (pytest.approx(250), pytest.approx(0.06))
-    roofs = roofline_panels.Roofs(0.2, 0.4)
+    roofs = roofline_panels.RoofLines(0.2, 0.4)
     assert roofs.at(250) == pytest.approx(0.1)
     assert roofs.at(5000) == 0.2
     assert roofs.ridge == pytest.approx(500)

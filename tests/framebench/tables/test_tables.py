@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from framebench.config import precisions
 from framebench.files import whole_files
-from framebench.records.fields.phases import Phases
+from framebench.records.fields.phases import RunPhases
 from framebench.records.run import Doubt, Run
 from framebench.tables import frames, registry, view
 from framebench.tables.grouping import group
@@ -315,7 +315,7 @@ def test_a_baseline_says_how_it_runs_and_what_nobody_does_is_none() -> None:
 
 def compiled_and_not(*speedups: float, **first_steps: float) -> list[Run]:
     """Repeats of a batch of 32, whose steps take 3.2 s without a compiler."""
-    start = Phases(imports=1.0, build=5.0, first_step=4.0, warm_up=0.0, window=1.0, other=0.0)
+    start = RunPhases(imports=1.0, build=5.0, first_step=4.0, warm_up=0.0, window=1.0, other=0.0)
     slow = first_steps.get("compiled", 4.0)
     plain = repeats(*[10.0] * len(speedups), phases=start)
     values = [10.0 * speedup for speedup in speedups]

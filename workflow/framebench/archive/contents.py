@@ -47,7 +47,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
-class Source:
+class ArchiveSource:
     """What is handed on: a results folder, the suite that it was measured by, and the files of the
     environments."""
 
@@ -56,7 +56,7 @@ class Source:
     environments: Sequence[Path]
 
 
-def gather(source: Source, folder: Path, redaction: Redaction | None) -> list[Problem]:
+def gather(source: ArchiveSource, folder: Path, redaction: Redaction | None) -> list[Problem]:
     """Copy all that was measured, the suite, environments and the project's own files into
     ``folder``, with ``redaction`` without names. Return what could not be read and is left out.
     Raises OSError."""
@@ -89,7 +89,7 @@ def _records(results: Path) -> list[Path]:
     return [path for name in RECORDS for path in json_files.below(results / name)[0]]
 
 
-def _texts(source: Source) -> dict[str, Path]:
+def _texts(source: ArchiveSource) -> dict[str, Path]:
     """The files of text, by their names in the archive."""
     texts = {name: source.results / name for name in NOTED}
     texts[SUITE] = source.suite
@@ -97,7 +97,7 @@ def _texts(source: Source) -> dict[str, Path]:
     return {name: path for name, path in texts.items() if path.is_file()}
 
 
-def redaction_of(source: Source) -> Redaction:
+def redaction_of(source: ArchiveSource) -> Redaction:
     """Return stand-ins for all hosts and users that anything of ``source`` names."""
     roots = [str(PROJECT), os.path.expanduser("~"), str(source.results)]
     people = [os.environ.get(name, "") for name in ("USER", "LOGNAME")]
@@ -114,7 +114,7 @@ def redaction_of(source: Source) -> Redaction:
     return redaction
 
 
-def check(source: Source) -> None:
+def check(source: ArchiveSource) -> None:
     """Raise :class:`ConfigError` where there is nothing to hand on, or the results are known to be
     of other suites."""
     if not json_files.below(source.results / "runs")[0]:

@@ -20,8 +20,8 @@ from ..tables.results import CaseResults
 from . import figures
 from .findings import Finding, Linted
 from .printed import (
-    Figure,
     Key,
+    PrintedFigure,
     Ratio,
     by_case,
     by_row,
@@ -86,10 +86,10 @@ def _place(cell: Mapping[str, str]) -> tuple[str, ...]:
 
 
 # What a check yields: the figure, the name of the check, what is recomputed, and why.
-Found = tuple[Figure, str, str, str]
+Found = tuple[PrintedFigure, str, str, str]
 
 
-def check_figures(printed: Sequence[Figure]) -> list[Found]:
+def check_figures(printed: Sequence[PrintedFigure]) -> list[Found]:
     """Every check that needs nothing but the figures."""
     ratios = ratios_of(printed)
     cases = [*by_case(printed).values(), *by_case(implied_baselines(ratios)).values()]
@@ -151,7 +151,7 @@ def baselines_alike(ratios: Sequence[Ratio]) -> Iterator[Found]:
         yield some[0].printed, "unlike baseline", "", note
 
 
-def percentiles_rise(case: Mapping[str, Figure]) -> Iterator[Found]:
+def percentiles_rise(case: Mapping[str, PrintedFigure]) -> Iterator[Found]:
     """More steps lie below a higher percentile, so it is not smaller."""
     ordered = [case[name] for name in RISING if name in case]
     for position in figures.falling([one.interval for one in ordered]):
@@ -160,7 +160,7 @@ def percentiles_rise(case: Mapping[str, Figure]) -> Iterator[Found]:
         yield one, "percentiles", f"at least {_value(before)}", note
 
 
-def mean_below_maximum(case: Mapping[str, Figure]) -> Iterator[Found]:
+def mean_below_maximum(case: Mapping[str, PrintedFigure]) -> Iterator[Found]:
     """A mean is not above the maximum. Where that is not printed the highest percentile stands for
     it: only a few steps of many times its length would bring the mean above it."""
     highest = next((case[name] for name in reversed(RISING) if name in case), None)
@@ -170,7 +170,7 @@ def mean_below_maximum(case: Mapping[str, Figure]) -> Iterator[Found]:
         yield mean, "mean", f"at most {_value(highest)}", note
 
 
-def throughput_agrees_with_latency(case: Mapping[str, Figure]) -> Iterator[Found]:
+def throughput_agrees_with_latency(case: Mapping[str, PrintedFigure]) -> Iterator[Found]:
     """Samples per second are batch x devices / mean latency, if one batch follows the other."""
     throughput, latency = case.get("throughput"), case.get("latency_mean")
     if throughput is None or latency is None or latency.cell["unit"] not in SECONDS:
@@ -197,7 +197,7 @@ def throughput_agrees_with_latency(case: Mapping[str, Figure]) -> Iterator[Found
         yield throughput, "batch / latency", _number(expected, throughput), note
 
 
-def statistics_agree(row: Sequence[Figure]) -> Iterator[Found]:
+def statistics_agree(row: Sequence[PrintedFigure]) -> Iterator[Found]:
     """Mean, standard deviation and extremes of repeats fit each other and the repeats."""
     for score in SCORES:
         known = {one.quantity.removeprefix(f"{score}_"): one for one in row}
@@ -208,7 +208,7 @@ def statistics_agree(row: Sequence[Figure]) -> Iterator[Found]:
 
 
 def _mean_agrees(
-    mean: Figure | None, values: Sequence[Interval], extremes: Sequence[Interval]
+    mean: PrintedFigure | None, values: Sequence[Interval], extremes: Sequence[Interval]
 ) -> Iterator[Found]:
     if mean is None:
         return
@@ -223,7 +223,7 @@ def _mean_agrees(
 
 
 def _deviation_agrees(
-    deviation: Figure | None, values: Sequence[Interval], extremes: Sequence[Interval]
+    deviation: PrintedFigure | None, values: Sequence[Interval], extremes: Sequence[Interval]
 ) -> Iterator[Found]:
     if deviation is None:
         return
@@ -243,7 +243,7 @@ def _deviation_agrees(
         yield deviation, "deviation", f"{found[0]:.3g} to {found[1]:.3g}", why
 
 
-def repeats_found(printed: Sequence[Figure], cases: CaseResults) -> Iterator[Found]:
+def repeats_found(printed: Sequence[PrintedFigure], cases: CaseResults) -> Iterator[Found]:
     """A case whose runs are published has as many as its figures are stated to be made of."""
     counted: dict[Key, int] = defaultdict(int)
     for key, case in cases.items():
@@ -275,7 +275,7 @@ def follow_from_runs(cases: CaseResults, published_csv: Path) -> Iterator[Found]
 
 def _finding(
     source: str,
-    figure: Figure,
+    figure: PrintedFigure,
     check: str,
     recomputed: str,
     note: str,
@@ -288,7 +288,7 @@ def _finding(
     return Finding(source, cell["table"], row, check, figure.said, recomputed, note)
 
 
-def _number(value: float, figure: Figure) -> str:
+def _number(value: float, figure: PrintedFigure) -> str:
     """With one digit more than the figure, so that what rounding did shows."""
     return f"{value:.{len(figure.cell['printed'].partition('.')[2]) + 1}f}"
 
@@ -297,14 +297,14 @@ def _more(same: Sequence[Ratio]) -> str:
     return f"; {len(same) - 1} more of this table alike" if same[1:] else ""
 
 
-def _value(figure: Figure) -> str:
+def _value(figure: PrintedFigure) -> str:
     return f"{figure.value:g}"
 
 
-def _spoken(figure: Figure) -> str:
+def _spoken(figure: PrintedFigure) -> str:
     name = figure.quantity.removeprefix("latency_")
     return "maximum" if name == "max" else f"{name.removeprefix('p')} % latency"
 
 
-def _whose(figure: Figure) -> str:
+def _whose(figure: PrintedFigure) -> str:
     return " of the baseline, as the speed-ups imply it" if figure.implied else ""

@@ -29,7 +29,7 @@ def key_of(row: Mapping[str, Any]) -> Key:
 
 
 @dataclass(frozen=True)
-class Figure:
+class PrintedFigure:
     """A printed number, or one that printed numbers imply. ``cell`` is a row of published.csv;
     ``said`` is the number as printed, or the two that imply it."""
 
@@ -57,10 +57,10 @@ class Figure:
 class Ratio:
     """A printed speed-up, the figure it belongs to and its baseline; None where not printed."""
 
-    printed: Figure
+    printed: PrintedFigure
     quantity: str
-    figure: Figure | None
-    base: Figure | None
+    figure: PrintedFigure | None
+    base: PrintedFigure | None
     kind: str
 
     @property
@@ -69,32 +69,34 @@ class Ratio:
         return self.printed.quantity not in ("speedup", "amp_speedup")
 
 
-def by_case(printed: Sequence[Figure]) -> dict[Any, dict[str, Figure]]:
+def by_case(printed: Sequence[PrintedFigure]) -> dict[Any, dict[str, PrintedFigure]]:
     """The figures of one case in one printed row, by quantity."""
-    cases: dict[Any, dict[str, Figure]] = defaultdict(dict)
+    cases: dict[Any, dict[str, PrintedFigure]] = defaultdict(dict)
     for figure in printed:
         cases[figure.row, figure.key][figure.quantity] = figure
     return cases
 
 
-def by_row(printed: Sequence[Figure]) -> dict[Any, list[Figure]]:
+def by_row(printed: Sequence[PrintedFigure]) -> dict[Any, list[PrintedFigure]]:
     """As `by_case`, but with all figures of the same quantity, such as those of several seeds."""
-    rows: dict[Any, list[Figure]] = defaultdict(list)
+    rows: dict[Any, list[PrintedFigure]] = defaultdict(list)
     for figure in printed:
         rows[figure.row, figure.key].append(figure)
     return rows
 
 
-def figures_of(cells: Sequence[Mapping[str, str]]) -> list[Figure]:
+def figures_of(cells: Sequence[Mapping[str, str]]) -> list[PrintedFigure]:
     """The cells that hold a number; a dash or another word is none."""
     return [
-        Figure(cell, float(cell["printed"]), figures.stands_for(cell["printed"]), cell["printed"])
+        PrintedFigure(
+            cell, float(cell["printed"]), figures.stands_for(cell["printed"]), cell["printed"]
+        )
         for cell in cells
         if figures.half_unit(cell["printed"]) is not None
     ]
 
 
-def ratios_of(printed: Sequence[Figure]) -> list[Ratio]:
+def ratios_of(printed: Sequence[PrintedFigure]) -> list[Ratio]:
     """Every speed-up with the two figures that it is made of.
 
     That of devices: the same case at 1n1g, in the same table or else in another of the source. That
@@ -102,8 +104,8 @@ def ratios_of(printed: Sequence[Figure]) -> list[Ratio]:
     differ there, as they do in NVIDIA's tables.
     """
     cases = by_case(printed)
-    places: dict[Any, Figure] = {}
-    rows: dict[Any, list[Figure]] = defaultdict(list)
+    places: dict[Any, PrintedFigure] = {}
+    rows: dict[Any, list[PrintedFigure]] = defaultdict(list)
     for one in printed:
         places.setdefault((one.key, one.quantity), one)
         places.setdefault((one.cell["table"], one.key, one.quantity), one)
@@ -126,18 +128,18 @@ def ratios_of(printed: Sequence[Figure]) -> list[Ratio]:
     return ratios
 
 
-def _is_amp_base(other: Figure, one: Figure) -> bool:
+def _is_amp_base(other: PrintedFigure, one: PrintedFigure) -> bool:
     same = ("framework", "model", "mode", "input_pipeline", "variant", "nodes", "devices_per_node")
     return other.cell["precision"] != one.cell["precision"] and all(
         other.cell[name] == one.cell[name] for name in same
     )
 
 
-def _changed(figure: Figure, **other: str) -> Key:
+def _changed(figure: PrintedFigure, **other: str) -> Key:
     return tuple(other.get(name, figure.cell[name]) for name in KEYS)
 
 
-def implied_baselines(ratios: Sequence[Ratio]) -> list[Figure]:
+def implied_baselines(ratios: Sequence[Ratio]) -> list[PrintedFigure]:
     """The baselines' figures that are not printed, but follow from figures and their speed-ups.
 
     Tables exist that cut digits off, so what is said of figures that nobody printed allows for it.
@@ -156,5 +158,5 @@ def implied_baselines(ratios: Sequence[Ratio]) -> list[Figure]:
             continue
         cell = {**figure.cell, "column": speedup.cell["column"]}
         said = f"{figure.said} {sign} {speedup.said}"
-        implied.append(Figure(cell, value, interval, said, implied=True))
+        implied.append(PrintedFigure(cell, value, interval, said, implied=True))
     return implied

@@ -28,8 +28,8 @@ from ..machine import local
 from ..records.run import RecordsError
 from ..tables import frames
 from . import versions, words
-from .search import CHANGED, Step, most_steps, search
-from .steps import Bench
+from .search import CHANGED, BisectStep, most_steps, search
+from .steps import BisectSetup
 
 STATE, NOTE, ERRORS = "bisect.json", "bisect.md", "bisect-error.log"
 STATUSES = (
@@ -94,8 +94,8 @@ def _bisect(given: argparse.Namespace) -> int:
     package = own.pin(given.package).partition("==")[0]
     case = _case(given.case, given.framework, settings, known)
     names = _versions(given, package, case, own)
-    asked = words.Asked(package, given.good, given.bad, case, given.margin)
-    bench = Bench(
+    asked = words.BisectRequest(package, given.good, given.bad, case, given.margin)
+    bench = BisectSetup(
         given.framework, package, case, given.good, own, settings, suite, given.margin,
         given.pairs, given.config, given.words, given.results,
     )  # fmt: skip
@@ -107,9 +107,9 @@ def _bisect(given: argparse.Namespace) -> int:
     return go(bench, names, asked)
 
 
-def go(bench: Bench, names: Sequence[str], asked: words.Asked) -> int:
+def go(bench: BisectSetup, names: Sequence[str], asked: words.BisectRequest) -> int:
     """Look at versions until the search is at its end. Returns the exit status."""
-    steps: dict[str, Step] = {}
+    steps: dict[str, BisectStep] = {}
     slower: bool | None = None
     while (now := search(names, {name: one.state for name, one in steps.items()})).following:
         step = bench.look(now.following, slower)
@@ -125,7 +125,9 @@ def go(bench: Bench, names: Sequence[str], asked: words.Asked) -> int:
     return words.status(now)
 
 
-def _write(folder: Path, steps: dict[str, Step], lines: Sequence[str], asked: words.Asked) -> None:
+def _write(
+    folder: Path, steps: dict[str, BisectStep], lines: Sequence[str], asked: words.BisectRequest
+) -> None:
     looked = [*steps.values()]
     files = frames.files({words.TABLE: words.frame(looked)}, folder / "tables")
     write_together({**files, folder / NOTE: words.note(lines, looked, asked)})

@@ -22,7 +22,7 @@ CHANGED, UNCHANGED, SKIPPED, OPEN = "changed", "not changed", "skipped", "cannot
 
 
 @dataclass(frozen=True)
-class Step:
+class BisectStep:
     """What is known of a version. ``state``: one of the above; ``ratio``: over the good one, above
     1 is better; ``needed``: pairs, of one of which it cannot be told, None where no number would
     do; ``moved``: what else has another version than in the environment of the good one."""
@@ -42,7 +42,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Search:
+class BisectState:
     """``before``: the latest that has not changed; ``changed``: the earliest that has, "" where
     none is known. ``skipped``: those between both that say nothing, or the last one, of which
     nothing is known then. ``following``: what is to be looked at; "" where the search is at its end
@@ -57,16 +57,16 @@ class Search:
     path: tuple[str, ...] = ()
 
 
-def search(versions: Sequence[str], known: Mapping[str, str]) -> Search:
+def search(versions: Sequence[str], known: Mapping[str, str]) -> BisectState:
     """Where the search is. ``versions``: at least two, the first one good; ``known``: what each is
     that was looked at."""
     first, last = versions[0], versions[-1]
     if last not in known:
-        return Search(first, following=last)
+        return BisectState(first, following=last)
     if known[last] != CHANGED:
         skipped_last = (last,) if known[last] == SKIPPED else ()
         opened_last = last if known[last] == OPEN else ""
-        return Search(first, skipped=skipped_last, open=opened_last, path=(last,))
+        return BisectState(first, skipped=skipped_last, open=opened_last, path=(last,))
     low, high, path, skipped = 0, len(versions) - 1, [last], set[int]()
     while places := [place for place in range(low + 1, high) if place not in skipped]:
         place = min(places, key=lambda one: (abs(2 * one - low - high), one))
@@ -80,11 +80,11 @@ def search(versions: Sequence[str], known: Mapping[str, str]) -> Search:
         elif state == SKIPPED:
             skipped.add(place)
         else:
-            now = Search(versions[low], versions[high], path=tuple(path))
+            now = BisectState(versions[low], versions[high], path=tuple(path))
             opened = state == OPEN
             return replace(now, open=version) if opened else replace(now, following=version)
     between = tuple(versions[low + 1 : high])
-    return Search(versions[low], versions[high], between, path=tuple(path))
+    return BisectState(versions[low], versions[high], between, path=tuple(path))
 
 
 def most_steps(versions: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..config.settings import Settings
 from ..config.validation import ConfigError
-from ..config.values import Source
+from ..config.values import RecordSource
 from ..environments import hashes, locking, other_version, software
 from ..environments.venvs import EnvironmentFile, read_environment_file
 from ..files import json_files
@@ -20,13 +20,13 @@ from ..files.whole_files import write_whole
 from ..gate import decisions, measuring
 from ..gate.decisions import Decision
 from ..gate.measuring import BASE, CANDIDATE, Measuring
-from ..gate.sides import Variant
+from ..gate.sides import VariantSide
 from ..records.run import RecordsError
 from ..runs import ensure_environment
 from ..statistics.verdicts import CANNOT_TELL
 from ..tables.judged import grouped
 from ..tables.results import CaseResults
-from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, Step
+from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectStep
 
 #: In the folder of a step: of how many pairs it was measured.
 NOTED = "measured.json"
@@ -37,7 +37,7 @@ class Absent(Exception):
 
 
 @dataclass(frozen=True)
-class Bench:
+class BisectSetup:
     """What all steps have in common. ``own``: the environment file of the ``framework``; ``case``:
     as a plan names it; ``suite``: as its file has it; ``margin``: a part; ``config``, ``words``:
     for Snakemake; ``folder``: where all is written."""
@@ -82,7 +82,7 @@ class Bench:
         else:
             locking.lock(path)
 
-    def look(self, version: str, slower: bool | None) -> Step:
+    def look(self, version: str, slower: bool | None) -> BisectStep:
         """At a version, from what is measured already where that is enough. ``slower``: whether
         the bad one is; None of that one itself. Raises RecordsError where the good one has no
         figure, and as :class:`Measuring` does."""
@@ -95,7 +95,7 @@ class Bench:
         try:
             other = self.environment(version)
         except Absent as error:
-            return Step(version, SKIPPED, f"cannot be installed: {error}")
+            return BisectStep(version, SKIPPED, f"cannot be installed: {error}")
         changes = other_version.moved(good, other).items()
         moved = "; ".join(f"{name} {way}" for name, way in changes if name != self.package)
         folder = self.folder / version
@@ -109,7 +109,9 @@ class Bench:
 
     def _measure(self, good: EnvironmentFile, other: EnvironmentFile, folder: Path) -> None:
         sides = [
-            Variant(file.path.stem, {"environments": {self.framework: str(file.path)}}, file.digest)
+            VariantSide(
+                file.path.stem, {"environments": {self.framework: str(file.path)}}, file.digest
+            )
             for file in (good, other)
         ]
         names = ",".join(f"{self.case} variant {side}" for side in (BASE, CANDIDATE))
@@ -117,9 +119,9 @@ class Bench:
         plan = Measuring(self.suite, self.pairs, config, self.words, folder)
         plan.variants(*sides)
 
-    def _judged(self, version: str, folder: Path, slower: bool | None) -> Step:
+    def _judged(self, version: str, folder: Path, slower: bool | None) -> BisectStep:
         runs = measuring.runs_of(folder)
-        good, other = (principal(grouped(Source(runs, side))) for side in (BASE, CANDIDATE))
+        good, other = (principal(grouped(RecordSource(runs, side))) for side in (BASE, CANDIDATE))
         return judge(version, good, other, self.margin, slower)
 
 
@@ -140,7 +142,7 @@ def principal(cases: CaseResults) -> CaseResults:
 
 def judge(
     version: str, good: CaseResults, other: CaseResults, margin: float, slower: bool | None
-) -> Step:
+) -> BisectStep:
     """By the gate's statistics, from both sides of one case: changed where it is shown to be slower
     by more than the margin, or where the good one is shown to be, which is as much faster.
     ``slower``: which of both is asked for; None for either. Raises RecordsError where the good
@@ -152,16 +154,16 @@ def judge(
         raise RecordsError("the good version has no run")
     down = decisions.decide(good, other, margin)[0]
     if down.verdict == decisions.BROKEN:
-        return Step(version, SKIPPED, down.reason)
+        return BisectStep(version, SKIPPED, down.reason)
     up = decisions.decide(other, good, margin)[0]
     asked = {None: (down, up), True: (down,), False: (up,)}[slower]
     return _step(version, down, asked)
 
 
-def _step(version: str, down: Decision, asked: Sequence[Decision]) -> Step:
+def _step(version: str, down: Decision, asked: Sequence[Decision]) -> BisectStep:
     estimate, verdicts = down.estimate, [one.verdict for one in asked]
     if estimate is None:
-        return Step(version, SKIPPED, down.reason)
+        return BisectStep(version, SKIPPED, down.reason)
     state = OPEN
     if decisions.REGRESSION in verdicts:
         state = CHANGED
@@ -173,4 +175,6 @@ def _step(version: str, down: Decision, asked: Sequence[Decision]) -> Step:
         wanted = [one.needed for one in unsure]
         needed = None if None in wanted else max(one for one in wanted if one is not None)
         reason = next(one.reason for one in unsure if one.needed == needed)
-    return Step(version, state, reason, estimate.ratio, estimate.interval, estimate.pairs, needed)
+    return BisectStep(
+        version, state, reason, estimate.ratio, estimate.interval, estimate.pairs, needed
+    )

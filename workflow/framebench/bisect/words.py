@@ -21,7 +21,7 @@ from ..tables.columns import (
 )
 from ..tables.markdown_cells import escape
 from ..tables.table import Table
-from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, Search, Step
+from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectState, BisectStep
 
 #: Exit statuses, but for 4: broken.
 FOUND, NOTHING, UNDECIDED = 0, 1, 3
@@ -61,7 +61,7 @@ TABLE = Table(
 
 
 @dataclass(frozen=True)
-class Asked:
+class BisectRequest:
     """``margin``: a part."""
 
     package: str
@@ -71,7 +71,7 @@ class Asked:
     margin: float
 
 
-def frame(steps: Sequence[Step]) -> pd.DataFrame:
+def frame(steps: Sequence[BisectStep]) -> pd.DataFrame:
     """A row for each, in the order in which they were looked at."""
     rows = [
         {
@@ -89,7 +89,7 @@ def frame(steps: Sequence[Step]) -> pd.DataFrame:
     return frames.frame(TABLE, rows)
 
 
-def line(step: Step) -> str:
+def line(step: BisectStep) -> str:
     """``2.12.1: changed: 0.930 [0.912, 0.951], 12 pairs``."""
     words = [f"{step.version}: {step.state}"]
     figures = [ratio(step)] if step.ratio is not None else []
@@ -100,19 +100,19 @@ def line(step: Step) -> str:
     return f"{text} (with {step.moved})" if step.moved else text
 
 
-def ratio(step: Step) -> str:
+def ratio(step: BisectStep) -> str:
     text = f"{step.ratio:.3f}"
     return f"{text} [{step.interval[0]:.3f}, {step.interval[1]:.3f}]" if step.interval else text
 
 
-def status(found: Search) -> int:
+def status(found: BisectState) -> int:
     """The exit status of what is not broken."""
     if found.open or found.following or found.skipped:
         return UNDECIDED
     return FOUND if found.changed else NOTHING
 
 
-def ending(found: Search, steps: Mapping[str, Step], asked: Asked) -> list[str]:
+def ending(found: BisectState, steps: Mapping[str, BisectStep], asked: BisectRequest) -> list[str]:
     """What came of it, and what to do where that is no answer. Of a search that is at its end, or
     waits for more pairs."""
     margin = f"{asked.margin:.1%}"
@@ -139,7 +139,7 @@ def ending(found: Search, steps: Mapping[str, Step], asked: Asked) -> list[str]:
     return [*lines, f"{line(steps[found.before])}: the version before it that tells."]
 
 
-def note(lines: Sequence[str], steps: Sequence[Step], asked: Asked) -> str:
+def note(lines: Sequence[str], steps: Sequence[BisectStep], asked: BisectRequest) -> str:
     """In Markdown."""
     package, good, bad = (escape(one) for one in (asked.package, asked.good, asked.bad))
     head = f"**Framebench bisect: {package} {good} to {bad}**, {escape(asked.case)}, "

@@ -17,7 +17,7 @@ from ..records import parity, record_sets, searches
 from ..records.beside import assumptions, calls, expected, interruptions
 from ..records.beside import node_health as kept_health
 from ..records.beside.assumptions import Assumptions
-from ..records.beside.expected import Expected
+from ..records.beside.expected import ExpectedCase
 from ..records.run import Run, cause
 
 if TYPE_CHECKING:
@@ -133,10 +133,10 @@ def tabulated(
     record_set: record_sets.RecordSet,
     certificates: Sequence[parity.Certificate],
     searched: Sequence[searches.Result],
-    reached: Sequence[peaks.Peak],
+    reached: Sequence[peaks.PeakFlops],
     assumed: Assumptions,
     results: Path,
-    asked: Sequence[Expected] = (),
+    asked: Sequence[ExpectedCase] = (),
 ) -> tuple[Inputs, dict[Table, pd.DataFrame], str]:
     """The cases of a set of records, judged once for all that is made of them, all tables, and a
     baseline of the nodes, "" without any. ``results``: where the rules of nodes are kept;
@@ -152,7 +152,7 @@ def tabulated(
     inputs = Inputs(
         cases={key: result for key, result in cases.items() if key.case.is_step},
         certificates=certificates,
-        peaks=peaks.Peaks(reached),
+        peaks=peaks.PeakFlopsLookup(reached),
         searches=searched,
         models=models,
         datasheets=datasheets.load_datasheets(),

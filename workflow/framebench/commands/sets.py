@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..archive import contents
 from ..comparison import gate
-from ..config.values import Source
+from ..config.values import RecordSource
 from ..files import bounded, temporary
 from ..files.whole_files import write_together, write_whole
 from ..records import record_sets, searches
@@ -32,7 +32,9 @@ class Faulty(Exception):
     """Results of our own contradict themselves."""
 
 
-def make_comparison(base: Source, candidate: Source, results: Path, fail_on: float | None) -> None:
+def make_comparison(
+    base: RecordSource, candidate: RecordSource, results: Path, fail_on: float | None
+) -> None:
     """Write ``tables/compare.csv`` and ``compare.html`` below ``results`` and print the verdicts.
     Raises :class:`gate.NotPassed` behind all that."""
     from ..comparison import compare
@@ -57,7 +59,7 @@ def make_comparison(base: Source, candidate: Source, results: Path, fail_on: flo
     gate.check(frame, fail_on)
 
 
-def make_archive(source: contents.Source, redacts: bool) -> None:
+def make_archive(source: contents.ArchiveSource, redacts: bool) -> None:
     """Write ``archives/NAME.zip`` below the results: what was measured, its suite, environments,
     tables and report, all made anew from the records that are handed on, and metadata. Raises
     ConfigError for a folder with nothing to hand on, or of another suite."""
@@ -153,7 +155,9 @@ def make_export(source: Path, name: str, target: Path | None, results: Path) -> 
     """Write the records at ``source`` in the format ``name`` to ``target`` or below ``results``."""
     from ..formats import transfer
 
-    print("\n".join(transfer.export_cases(grouped(Source(source, "")), name, target, results)))
+    print(
+        "\n".join(transfer.export_cases(grouped(RecordSource(source, "")), name, target, results))
+    )
 
 
 def make_import(name: str, source: Path, facts: Mapping[str, Any], results: Path) -> None:

@@ -48,7 +48,7 @@ def make_data(
         else:
             make = texts.make if form in texts.FORMATS else sequences.make
             manifest = make(folder, tokens or texts.COUNT, seed, form)
-    except folders.Refused as error:
+    except folders.DataSetError as error:
         raise ConfigError(str(error)) from None
     made = manifest["made"]
     if of_images:

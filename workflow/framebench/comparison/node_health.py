@@ -15,7 +15,7 @@ from ..statistics.verdicts import CANNOT_TELL, OTHERS, SLOWER
 from ..tables import frames, grouping
 from ..tables.declared.nodes import TABLES
 from ..tables.nodes import figures, judging
-from ..tables.nodes.judging import DEFECTIVE, FAILED, NAMED, Node
+from ..tables.nodes.judging import DEFECTIVE, FAILED, NAMED, JudgedNode
 from ..tables.results import CaseResults
 from ..tables.table import Inputs
 from . import gate
@@ -24,7 +24,7 @@ from . import gate
 BASELINE = "node_baseline.json"
 
 
-def judged(cases: CaseResults, results: Path) -> tuple[list[Node], str]:
+def judged(cases: CaseResults, results: Path) -> tuple[list[JudgedNode], str]:
     """The nodes of these cases by the rules and the baseline that are kept in ``results``, and the
     baseline that the healthy ones make; "" where no run was asked for a node. Prints what of the
     kept file cannot be read, and which metrics of SuperBench's rules no figure has."""
@@ -40,7 +40,7 @@ def judged(cases: CaseResults, results: Path) -> tuple[list[Node], str]:
     return nodes, judging.baseline_text(nodes, found)
 
 
-def lines(nodes: Sequence[Node]) -> Iterator[str]:
+def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
     """Of each node that is named the figure that told, and how many others there are."""
     named = [node for node in nodes if node.verdict in NAMED]
     for node in named:
@@ -51,7 +51,7 @@ def lines(nodes: Sequence[Node]) -> Iterator[str]:
         yield f"{len(named)} of {len(nodes)} nodes named{cannot}"
 
 
-def _figure(node: Node) -> str:
+def _figure(node: JudgedNode) -> str:
     one = node.telling
     if one is None:
         return f": {node.reason}"
@@ -63,7 +63,7 @@ def _figure(node: Node) -> str:
     return f": {figure.name}: {of} of the {side}, rule {one.rule}"
 
 
-def check(nodes: Sequence[Node], fail_on: float | None) -> None:
+def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
     """Raise :class:`gate.NotPassed` where there is no node; with ``fail_on``, a part, also for one
     that is shown to be worse by more than that or breaks a rule of SuperBench's, else for one that
     has failed, else where it can be told of none."""
@@ -87,7 +87,7 @@ def check(nodes: Sequence[Node], fail_on: float | None) -> None:
         )
 
 
-def _is_slow(node: Node, fail_on: float) -> bool:
+def _is_slow(node: JudgedNode, fail_on: float) -> bool:
     """A figure that is called slower counts where all of its interval lies beyond."""
     return node.verdict == DEFECTIVE or any(
         one.verdict == SLOWER and one.interval is not None and one.interval[1] < 1 - fail_on
@@ -95,7 +95,7 @@ def _is_slow(node: Node, fail_on: float) -> bool:
     )
 
 
-def _of(names: Sequence[str], nodes: Sequence[Node], what: str) -> str:
+def _of(names: Sequence[str], nodes: Sequence[JudgedNode], what: str) -> str:
     return f"{len(names)} of {len(nodes)} nodes {what}: {', '.join(names)}"
 
 

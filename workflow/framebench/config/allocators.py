@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ..files import json_files
-from .fields import Allowed, ReadAs, Text
+from .fields import AllowedValues, ReadAs, Text
 from .validation import NotAllowed
 
 FILE = Path(__file__).parents[3] / "scripts" / "allocators.json"
@@ -32,7 +32,7 @@ def _allocator(written: str) -> str:
     raise NotAllowed(_ALLOWED)
 
 
-Allocator = Annotated[str, ReadAs(Text, _allocator), Allowed(_ALLOWED)]
+Allocator = Annotated[str, ReadAs(Text, _allocator), AllowedValues(_ALLOWED)]
 
 
 def missing(allocator: str) -> str:

@@ -18,7 +18,7 @@ from pydantic import (
 from ..machine.local import Machine
 from .fields import (
     MILLION,
-    Allowed,
+    AllowedValues,
     Count,
     FromList,
     FromText,
@@ -74,36 +74,36 @@ _OWNED = {
     **{"-L": "cluster.licenses", "-w": "cluster.nodelist", "-x": "cluster.exclude"},
 }
 
-_MINUTES = Allowed("a whole number of minutes from 1 to 525600 (a year)")
+_MINUTES = AllowedValues("a whole number of minutes from 1 to 525600 (a year)")
 _LICENCE = r"[A-Za-z0-9_][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?(:[0-9]+)?"
 _Reservation = Annotated[
     str,
     StringConstraints(pattern=r"^[^\s-]\S*$"),
-    Allowed("the name of a reservation, or several with commas, without blanks"),
+    AllowedValues("the name of a reservation, or several with commas, without blanks"),
 ]
 _Gres = Annotated[
     str,
     StringConstraints(
         pattern=r"^gpu(:[A-Za-z0-9_.]*[A-Za-z_.][A-Za-z0-9_.]*)?(:[1-9][0-9]{0,5})?$"
     ),
-    Allowed("gpu, gpu:TYPE or gpu:TYPE:COUNT; TYPE: letters, digits, _ and ."),
+    AllowedValues("gpu, gpu:TYPE or gpu:TYPE:COUNT; TYPE: letters, digits, _ and ."),
 ]
 _Licences = Annotated[
     str,
     StringConstraints(pattern=rf"^{_LICENCE}([,|]{_LICENCE})*$"),
-    Allowed("licences as NAME, NAME:COUNT or NAME@SERVER:COUNT, several with commas"),
+    AllowedValues("licences as NAME, NAME:COUNT or NAME@SERVER:COUNT, several with commas"),
 ]
 _Nodes = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,\[\]-]*$"),
-    Allowed("names of nodes as SLURM writes them: n1,n[3-8]"),
+    AllowedValues("names of nodes as SLURM writes them: n1,n[3-8]"),
 ]
 _Switches = Annotated[
     str,
     ReadAs(
         Annotated[
             Count | Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(@[0-9][0-9:-]*)?$")],
-            Allowed("a number of switches, or COUNT@TIME with the longest wait for them"),
+            AllowedValues("a number of switches, or COUNT@TIME with the longest wait for them"),
         ],
         str,
     ),
@@ -120,7 +120,7 @@ _MailTypes = Annotated[
     list[_MailType],
     AfterValidator(each_once),
     FromList,
-    Allowed("a list of BEGIN, END, FAIL and the other words of sbatch, each once"),
+    AllowedValues("a list of BEGIN, END, FAIL and the other words of sbatch, each once"),
 ]
 
 
@@ -158,7 +158,10 @@ class Cluster(Keys):
     gpus_per_node: Annotated[int, Whole(0, MILLION), FromText] = 0
     cores_per_node: Annotated[int, Whole(1, MILLION), FromText]
     memory_gib: Annotated[
-        float, Field(gt=0, le=2**20), FromText, Allowed("a number of GiB above 0 and up to 1048576")
+        float,
+        Field(gt=0, le=2**20),
+        FromText,
+        AllowedValues("a number of GiB above 0 and up to 1048576"),
     ]
     partition: OptionalText = None
     account: OptionalText = None
@@ -178,7 +181,7 @@ class Cluster(Keys):
     most_node_hours: Annotated[
         Annotated[float, Field(gt=0, le=1e9)] | None,
         FromText,
-        Allowed("a number of node hours above 0 and up to 1000000000"),
+        AllowedValues("a number of node hours above 0 and up to 1000000000"),
     ] = None
     exclusive: Switch = True
     starter: Annotated[Literal["srun", "mpiexec", "pbsdsh", "flux"], OneOf()] = "srun"
@@ -187,13 +190,18 @@ class Cluster(Keys):
     extra: Annotated[
         tuple[str, ...],
         ReadAs(
-            Annotated[str | list[Text], Allowed("options of sbatch, a text or a list of words")],
+            Annotated[
+                str | list[Text], AllowedValues("options of sbatch, a text or a list of words")
+            ],
             _options,
         ),
     ] = default("")
     node_kinds: Annotated[
-        dict[Text, Annotated[dict[Text, Any], Allowed("a mapping from keys of cluster to values")]],
-        Allowed("a mapping from the name of a kind of nodes to the keys that differ there"),
+        dict[
+            Text,
+            Annotated[dict[Text, Any], AllowedValues("a mapping from keys of cluster to values")],
+        ],
+        AllowedValues("a mapping from the name of a kind of nodes to the keys that differ there"),
     ] = default({})
     node_kind: OptionalText = None
 

@@ -32,7 +32,7 @@ DOCUMENTS = {
     "AxesKeys": ("config/README.md", "## Suites"),
     "Cluster": ("docs/cluster.md", ""),
     "TunedFile": ("docs/frameworks.md", ""),
-    "Setting": ("docs/frameworks.md", ""),
+    "TunedSetting": ("docs/frameworks.md", ""),
 }
 
 

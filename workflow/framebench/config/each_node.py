@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from .fields import Allowed, each_once
+from .fields import AllowedValues, each_once
 
 ALL = "all"
 _WORDS = "all, or a list of at least 1 name of a node, each name once"
@@ -22,7 +22,7 @@ def _listed(value: Any) -> Any:
 _Name = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$"),
-    Allowed("the name of a node: letters, digits, '_', '.' and '-', at most 253"),
+    AllowedValues("the name of a node: letters, digits, '_', '.' and '-', at most 253"),
 ]
 _Names = Annotated[list[_Name], Field(min_length=1), AfterValidator(each_once)]
-NodesNamed = Annotated[Literal["all"] | _Names, BeforeValidator(_listed), Allowed(_WORDS)]
+NodesNamed = Annotated[Literal["all"] | _Names, BeforeValidator(_listed), AllowedValues(_WORDS)]

@@ -41,7 +41,7 @@ MILLION = 1_000_000
 
 
 @dataclass(frozen=True)
-class Context:
+class ValidationContext:
     """What a configuration is checked against. ``deployment``: what ``--sdm`` asks for, ""
     where it is not given; ``kinds``: a folder of further kinds of measurement; ``storage``: the
     folder whose storage is measured; ``data``: that of data which are read; ``results``: that of
@@ -100,7 +100,11 @@ def default(written: Any) -> Any:
 
 
 def validated(
-    model: type[M], data: Any, context: Context, source: str, sources: Mapping[str, str] = {}
+    model: type[M],
+    data: Any,
+    context: ValidationContext,
+    source: str,
+    sources: Mapping[str, str] = {},
 ) -> M:
     """The data as a model. Raises :class:`ConfigError` with a line for each fault; ``source`` names
     the file, ``sources`` those of keys that come from another."""
@@ -112,7 +116,7 @@ def validated(
 
 
 @dataclass(frozen=True)
-class Allowed:
+class AllowedValues:
     """What a value may be, in words. They are said of whatever is wrong with the value itself; what
     is wrong within it has words of its own."""
 
@@ -148,7 +152,7 @@ class ReadAs:
 
 def text(words: str, pattern: str | None = None) -> Any:
     """The form of what is written as a text that is not empty."""
-    return Annotated[str, StringConstraints(min_length=1, pattern=pattern), Allowed(words)]
+    return Annotated[str, StringConstraints(min_length=1, pattern=pattern), AllowedValues(words)]
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,7 @@ class Whole(GroupedMetadata):
     def __iter__(self) -> Iterator[Any]:
         yield Ge(self.low)
         yield Le(self.high)
-        yield Allowed(f"a whole number of at least {self.low} and at most {self.high}")
+        yield AllowedValues(f"a whole number of at least {self.low} and at most {self.high}")
 
 
 def _from_text(value: Any) -> Any:
@@ -213,7 +217,7 @@ def in_catalog(kind: str) -> BeforeValidator:
     """A check that a value is one of the catalog's names of a kind: ``frameworks``, ``models``,
     ``compilers`` or ``sources``."""
 
-    def check(value: Any, info: ValidationInfo[Context]) -> Any:
+    def check(value: Any, info: ValidationInfo[ValidationContext]) -> Any:
         catalog = info.context.catalog
         if kind == "frameworks" and isinstance(value, str) and value in catalog.unfinished:
             missing = f"scripts/frameworks/{value}/{catalog.unfinished[value]}"
@@ -238,12 +242,12 @@ class OrAll:
     ) -> JsonSchemaValue:
         return {"anyOf": [{"const": "all"}, handler(schema)], "title": "all, or a list of names"}
 
-    def _expanded(self, value: Any, info: ValidationInfo[Context]) -> Any:
+    def _expanded(self, value: Any, info: ValidationInfo[ValidationContext]) -> Any:
         return list(getattr(info.context.catalog, self.kind)) if value == "all" else value
 
 
 @dataclass(frozen=True)
-class Listed:
+class ScalarAsList:
     """A single value stands for the list with it (``mode: train``)."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Handler) -> CoreSchema:
@@ -263,11 +267,11 @@ class Listed:
 FromText = BeforeValidator(_from_text)
 FromList = BeforeValidator(_split)
 
-Text = Annotated[str, StringConstraints(min_length=1), Allowed("a text that is not empty")]
+Text = Annotated[str, StringConstraints(min_length=1), AllowedValues("a text that is not empty")]
 #: A value that may be null, which arrives as text on the command line.
 OrNull = BeforeValidator(_null)
 OptionalText = Annotated[Text | None, OrNull]
-Switch = Annotated[bool, FromText, Allowed("true or false")]
+Switch = Annotated[bool, FromText, AllowedValues("true or false")]
 Count = Annotated[int, Whole(1, MILLION)]
 
 #: Each value once, at least one.
@@ -275,10 +279,10 @@ Distinct = Annotated[
     list[T],
     Field(min_length=1),
     AfterValidator(each_once),
-    Allowed("a list of at least 1 value, each value once"),
+    AllowedValues("a list of at least 1 value, each value once"),
 ]
 #: The same, where one value may stand for the list.
-Values = Annotated[Distinct[T], Listed()]
+Values = Annotated[Distinct[T], ScalarAsList()]
 
 FrameworkName = Annotated[str, in_catalog("frameworks")]
 ModelName = Annotated[str, in_catalog("models")]
@@ -296,7 +300,7 @@ Sets = Annotated[
     Field(min_length=1),
     AfterValidator(each_once),
     FromList,
-    Allowed("a list of folders of results, CSVs of runs or archives, or a folder of these"),
+    AllowedValues("a list of folders of results, CSVs of runs or archives, or a folder of these"),
 ]
 ImportPath = Annotated[Path, ReadAs(Text, values.existing)]
 ExportPath = Annotated[Path, ReadAs(_PATH, values.path)]
@@ -308,8 +312,8 @@ FACTS = (
 #: Those that are numbers.
 COUNTS = ("nodes", "devices_per_node", "batch_per_device")
 FactName = Annotated[str, BeforeValidator(partial(_among, names=FACTS))]
-FactValue = Annotated[str | int | float, Allowed("a text or a number")]
-Side = Annotated[values.Source, ReadAs(_RECORDS, values.side)]
+FactValue = Annotated[str | int | float, AllowedValues("a text or a number")]
+Side = Annotated[values.RecordSource, ReadAs(_RECORDS, values.side)]
 Share = Annotated[
     float,
     ReadAs(
@@ -317,6 +321,6 @@ Share = Annotated[
         | Annotated[str, StringConstraints(pattern=r"^[0-9]+([.][0-9]+)?%$")],
         values.share,
     ),
-    Allowed(values.SHARE),
+    AllowedValues(values.SHARE),
 ]
 MemoryLimit = Annotated[str | None, ReadAs(_MEMORY, values.memory_limit)]

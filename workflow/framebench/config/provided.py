@@ -14,7 +14,7 @@ from pydantic import StringConstraints, ValidationInfo
 
 from ..files import bounded
 from . import values
-from .fields import Allowed, Context, Distinct, Keys, ReadAs, Text
+from .fields import AllowedValues, Distinct, Keys, ReadAs, Text, ValidationContext
 from .validation import NotAllowed, show
 
 #: Where Apptainer can pull an image from.
@@ -43,7 +43,7 @@ _ModuleNames = Distinct[
     Annotated[
         str,
         StringConstraints(pattern=r"^[^\s-][^\s]*$"),
-        Allowed('the name of a module, as in "module load NAME", without blanks'),
+        AllowedValues('the name of a module, as in "module load NAME", without blanks'),
     ]
 ]
 
@@ -64,7 +64,7 @@ def _interpreter(text: str) -> str:
     return str(file.absolute())
 
 
-def _image(written: str | _ImageKeys, info: ValidationInfo[Context]) -> Image:
+def _image(written: str | _ImageKeys, info: ValidationInfo[ValidationContext]) -> Image:
     """Looked at only where Apptainer is to use it: elsewhere it need not be there."""
     entry = _ImageKeys(image=written) if isinstance(written, str) else written
     if info.context.deployment != "apptainer":
@@ -106,7 +106,8 @@ ImageEntry = Annotated[
     Image,
     ReadAs(
         Annotated[
-            Text | _ImageKeys, Allowed("the path or URI of an image or {image: .., python: ..}")
+            Text | _ImageKeys,
+            AllowedValues("the path or URI of an image or {image: .., python: ..}"),
         ],
         _image,
     ),
@@ -116,7 +117,7 @@ ModulesEntry = Annotated[
     ReadAs(
         Annotated[
             _ModuleNames | Modules,
-            Allowed(
+            AllowedValues(
                 "a list of names of modules, at least 1 and each once, or {load: [..], python: ..}"
             ),
         ],

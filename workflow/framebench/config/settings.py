@@ -15,8 +15,7 @@ from .each_node import NodesNamed
 from .fields import (
     COUNTS,
     MILLION,
-    Allowed,
-    Context,
+    AllowedValues,
     Count,
     Distinct,
     ExportPath,
@@ -39,6 +38,7 @@ from .fields import (
     Side,
     Switch,
     Text,
+    ValidationContext,
     Whole,
     default,
     each_once,
@@ -46,7 +46,7 @@ from .fields import (
     validated,
 )
 from .node_rules import health
-from .node_rules.health import Written
+from .node_rules.health import NodeRuleFile
 from .own_model import OwnModel, own_model
 from .provided import ImageEntry, Interpreter, ModulesEntry
 from .statuses import FAILURES
@@ -60,21 +60,21 @@ CLUSTER_SOURCE = "config (profiles/slurm/cluster.yaml or another configfile)"
 FOLDERS = ("runs", "logs", "tables", "parity", "probes", "reference", "largest_batch")
 
 
-def _suite(name: str, info: ValidationInfo[Context]) -> Suite:
+def _suite(name: str, info: ValidationInfo[ValidationContext]) -> Suite:
     data = info.data
     folders = (data.get(key) for key in ("kinds", "storage", "data", "results"))
     return load_suite(name, info.context.catalog, *folders)
 
 
-def _own_model(source: str, info: ValidationInfo[Context]) -> OwnModel:
+def _own_model(source: str, info: ValidationInfo[ValidationContext]) -> OwnModel:
     return own_model(source, info.context.catalog)
 
 
-def _node_rules(text: str) -> Written:
+def _node_rules(text: str) -> NodeRuleFile:
     return health.read_rules(values.existing_file(text))
 
 
-def _node_baseline(text: str) -> Written:
+def _node_baseline(text: str) -> NodeRuleFile:
     return health.read_baseline(values.existing_file(text))
 
 
@@ -110,7 +110,7 @@ _Statuses = Annotated[
     list[Annotated[_Status, OneOf()]],
     AfterValidator(each_once),
     FromList,
-    Allowed(f"a list of {', '.join(FAILURES)}, each value once"),
+    AllowedValues(f"a list of {', '.join(FAILURES)}, each value once"),
 ]
 
 
@@ -128,8 +128,8 @@ class Configuration(Keys):
     candidate: Side | None = None
     fail_on: Share | None = None
     nodes_named: NodesNamed | None = None
-    node_rules: Annotated[Written, ReadAs(Text, _node_rules)] | None = None
-    node_baseline: Annotated[Written, ReadAs(Text, _node_baseline)] | None = None
+    node_rules: Annotated[NodeRuleFile, ReadAs(Text, _node_rules)] | None = None
+    node_baseline: Annotated[NodeRuleFile, ReadAs(Text, _node_baseline)] | None = None
     redact: Switch | None = None
     price_per_hour: Annotated[values.Price, ReadAs(_PRICE, values.price)] | None = None
     grid_intensity: (
@@ -137,13 +137,14 @@ class Configuration(Keys):
             float,
             Field(ge=0, le=5000),
             FromText,
-            Allowed("g CO2e per kWh: 0 or more, at most 5000"),
+            AllowedValues("g CO2e per kWh: 0 or more, at most 5000"),
         ]
         | None
     ) = None
-    pue: Annotated[float, Field(ge=1, le=10), FromText, Allowed("a number from 1 to 10")] | None = (
-        None
-    )
+    pue: (
+        Annotated[float, Field(ge=1, le=10), FromText, AllowedValues("a number from 1 to 10")]
+        | None
+    ) = None
     equivalence_margin: Share | None = None
     sets: Sets | None = None
     by: Annotated[Literal["date", "commit", "version", "name"], OneOf()] | None = None
@@ -153,7 +154,7 @@ class Configuration(Keys):
     imported: ImportPath | None = Field(default=None, alias="from")
     facts: Annotated[
         dict[FactName, FactValue],
-        Allowed("a mapping from columns of a case to values"),
+        AllowedValues("a mapping from columns of a case to values"),
         AfterValidator(_facts),
     ] = default({})
     frameworks: Annotated[Distinct[FrameworkName], FromList, OrAll("frameworks")] = default("all")
@@ -162,7 +163,7 @@ class Configuration(Keys):
         list[Text],
         AfterValidator(each_once),
         FromList,
-        Allowed("a list of cases as the plan names them, each once"),
+        AllowedValues("a list of cases as the plan names them, each once"),
     ] = default([])
     model: Annotated[OwnModel, ReadAs(_OWN_MODEL, _own_model)] | None = None
     retry: Annotated[frozenset[str], ReadAs(_Statuses, frozenset)] = default([])
@@ -173,25 +174,25 @@ class Configuration(Keys):
     cores_per_device: Annotated[
         Count | Literal["auto"],
         FromText,
-        Allowed(f"auto, or a whole number of at least 1 and at most {MILLION}"),
+        AllowedValues(f"auto, or a whole number of at least 1 and at most {MILLION}"),
     ] = "auto"
     time_limit: Annotated[
         float,
         Field(gt=0, le=31536000),
         FromText,
-        Allowed("a number of seconds above 0 and up to a year (31536000)"),
+        AllowedValues("a number of seconds above 0 and up to a year (31536000)"),
     ] = 1800
     memory_limit: MemoryLimit = "auto"
     seed: Annotated[int, Whole(0, MILLION), FromText] = 0
     interpreters: Annotated[
-        dict[FrameworkName, Interpreter], Allowed("a mapping from framework to path")
+        dict[FrameworkName, Interpreter], AllowedValues("a mapping from framework to path")
     ] = default({})
     cluster: Annotated[Cluster, AfterValidator(Cluster.chosen)] | None = None
     images: Annotated[
-        dict[FrameworkName, ImageEntry], Allowed("a mapping from framework to image")
+        dict[FrameworkName, ImageEntry], AllowedValues("a mapping from framework to image")
     ] = default({})
     modules: Annotated[
-        dict[FrameworkName, ModulesEntry], Allowed("a mapping from framework to list")
+        dict[FrameworkName, ModulesEntry], AllowedValues("a mapping from framework to list")
     ] = default({})
     environments: Folder = default(".venvs")
     node_local: Switch = False
@@ -268,7 +269,7 @@ def load_settings(
             "env-modules"
         )
     _check_credentials(config)
-    context = Context(catalog, "".join(methods))
+    context = ValidationContext(catalog, "".join(methods))
     sources = {"cluster": CLUSTER_SOURCE}
     given, images = _without_number_of_images(config)
     checked = validated(Configuration, given, context, SOURCE, sources)

@@ -20,9 +20,8 @@ from .catalog import Catalog
 from .each_node import NodesNamed
 from .fields import (
     MILLION,
-    Allowed,
+    AllowedValues,
     CompilerName,
-    Context,
     Count,
     EnvironmentPath,
     FrameworkName,
@@ -35,6 +34,7 @@ from .fields import (
     SourceName,
     Switch,
     Text,
+    ValidationContext,
     Values,
     Whole,
     default,
@@ -61,7 +61,7 @@ _REPEATS = (
 )
 
 
-def _not_less(at_most: int, info: ValidationInfo[Context]) -> int:
+def _not_less(at_most: int, info: ValidationInfo[ValidationContext]) -> int:
     """For ``at_most`` behind ``at_least``."""
     if at_most < (at_least := info.data.get("at_least", 1)):
         raise NotAllowed(f"at_least, which is {at_least}, or more")
@@ -101,7 +101,7 @@ class Steps(Keys):
         ReadAs(
             Annotated[
                 Count | Warmup,
-                Allowed(_WARMUP),
+                AllowedValues(_WARMUP),
             ],
             _warmup,
         ),
@@ -163,12 +163,15 @@ _Side = Annotated[Variant, ReadAs(Variant | None, lambda side: side or Variant()
 _VariantName = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Za-z0-9_.]{1,100}$"),
-    Allowed("a name of at most 100 letters, digits, _ and ."),
+    AllowedValues("a name of at most 100 letters, digits, _ and ."),
 ]
 _Batch = Annotated[
-    Count | Literal["max"], Allowed("a whole number of at least 1 and at most 1000000, or max")
+    Count | Literal["max"],
+    AllowedValues("a whole number of at least 1 and at most 1000000, or max"),
 ]
-_BATCHES = Allowed("a list of at least 1 value, each value once, or a mapping from model to these")
+_BATCHES = AllowedValues(
+    "a list of at least 1 value, each value once, or a mapping from model to these"
+)
 _Batches = Annotated[
     Values[_Batch] | Annotated[dict[ModelName, Values[_Batch]], Field(min_length=1)], _BATCHES
 ]
@@ -186,7 +189,7 @@ else:
     _PrecisionName = Literal[tuple(precisions.known())]
 _Precision = Annotated[_PrecisionName, OneOf()]
 _Parallelism = Annotated[
-    str, StringConstraints(pattern=parallelism.PATTERN), Allowed(parallelism.ALLOWED)
+    str, StringConstraints(pattern=parallelism.PATTERN), AllowedValues(parallelism.ALLOWED)
 ]
 
 
@@ -258,7 +261,7 @@ _PARAMETER = "a text, a number, true or false, or a list of these"
 
 
 def _measurements(
-    written: dict[str, _MeasurementKeys], info: ValidationInfo[Context]
+    written: dict[str, _MeasurementKeys], info: ValidationInfo[ValidationContext]
 ) -> dict[str, Measurement]:
     axes = info.data.get("axes")
     usual = dict(AxesKeys.model_validate({}, context=info.context)) if axes is None else axes
@@ -284,7 +287,7 @@ def _measurements(
     return found
 
 
-def _read_files(chosen: Axes, info: ValidationInfo[Context]) -> bool:
+def _read_files(chosen: Axes, info: ValidationInfo[ValidationContext]) -> bool:
     """Whether what one of the models learns is read from files."""
     models = info.context.catalog.models
     return any(models[name].get("reads_files", False) for name in chosen.get("model", ()))
@@ -339,21 +342,21 @@ def _named_axes(block: AxesKeys | _Pattern) -> Axes:
 class SuiteFile(Keys):
     """What stands in the file."""
 
-    description: Annotated[str, Allowed("a text")] = ""
+    description: Annotated[str, AllowedValues("a text")] = ""
     steps: Steps = default({"warmup": 20, "timed": 100})
     repeats: Annotated[
         Repeats,
         ReadAs(
             Annotated[
                 Annotated[int, Whole(1, 1000)] | Literal["auto"] | _RepeatsKeys,
-                Allowed(_REPEATS),
+                AllowedValues(_REPEATS),
             ],
             _repeats,
         ),
     ] = default(7)
     variants: Annotated[
         dict[_VariantName, _Side],
-        Allowed(
+        AllowedValues(
             "a mapping from name to nothing, or to environments, interpreters, variables, tuned, "
             "preload, huge_pages and source"
         ),
@@ -447,7 +450,7 @@ def load_suite(
     checked = validated(
         SuiteFile,
         read_yaml(path),
-        Context(catalog, kinds=kinds, storage=storage, data=data, results=results),
+        ValidationContext(catalog, kinds=kinds, storage=storage, data=data, results=results),
         str(shown),
     )
     asked = any(variant.tuned for variant in checked.variants.values())

@@ -11,13 +11,13 @@ from pydantic import StringConstraints
 
 from .catalog import Catalog
 from .fields import (
-    Allowed,
+    AllowedValues,
     CompilerName,
-    Context,
     FrameworkName,
     Keys,
     OneOf,
     Text,
+    ValidationContext,
     default,
     validated,
 )
@@ -29,11 +29,11 @@ FILE = Path("config", "tuned.yaml")
 _Address = Annotated[
     str,
     StringConstraints(pattern=r"^https?://\S+$"),
-    Allowed("the address of a page that recommends it"),
+    AllowedValues("the address of a page that recommends it"),
 ]
 
 
-class Setting(Keys):
+class TunedSetting(Keys):
     """``effect``: what it changes, in words."""
 
     variables: Variables
@@ -46,21 +46,21 @@ class Setting(Keys):
 class TunedFile(Keys):
     """``all``: settings of every framework, to which its own are added."""
 
-    all: list[Setting] = default([])
-    frameworks: dict[FrameworkName, list[Setting]] = default({})
+    all: list[TunedSetting] = default([])
+    frameworks: dict[FrameworkName, list[TunedSetting]] = default({})
 
 
-Tuned = dict[str, list[Setting]]
+Tuned = dict[str, list[TunedSetting]]
 
 
 def load_tuned(catalog: Catalog) -> Tuned:
     """The settings by framework. Raises ConfigError for a file that is missing or wrong."""
     written = read_yaml(catalog.root / FILE)
-    found = validated(TunedFile, written, Context(catalog), str(FILE))
+    found = validated(TunedFile, written, ValidationContext(catalog), str(FILE))
     return {name: [*found.all, *found.frameworks.get(name, ())] for name in catalog.frameworks}
 
 
-def variables(settings: Iterable[Setting], accelerator: str, compiler: str) -> dict[str, str]:
+def variables(settings: Iterable[TunedSetting], accelerator: str, compiler: str) -> dict[str, str]:
     """Those that a run has on ``accelerator`` with ``compiler``, in whichever mode; a later one of
     the same name replaces it."""
     return {

@@ -147,25 +147,25 @@ def record_set(text: str) -> Path:
 
 
 @dataclass(frozen=True)
-class Source:
+class RecordSource:
     """A set of records to compare: all, or one variant's."""
 
     path: Path
     variant: str
 
     @staticmethod
-    def of(text: str) -> Source:
+    def of(text: str) -> RecordSource:
         """``PATH`` or ``PATH@VARIANT``."""
         path, separator, variant = text.rpartition("@")
         if not separator or os.path.exists(text):
-            return Source(Path(text), "")
-        return Source(Path(path), variant)
+            return RecordSource(Path(text), "")
+        return RecordSource(Path(path), variant)
 
     def __str__(self) -> str:
         return f"{self.path}@{self.variant}" if self.variant else str(self.path)
 
 
-def side(text: str) -> Source:
+def side(text: str) -> RecordSource:
     """One side of a comparison. Raises :class:`NotAllowed` where there is nothing."""
-    source = Source.of(text)
-    return Source(record_set(str(source.path)), source.variant)
+    source = RecordSource.of(text)
+    return RecordSource(record_set(str(source.path)), source.variant)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, StringConstraints
 
 from . import secrets
-from .fields import Allowed, ReadAs
+from .fields import AllowedValues, ReadAs
 from .validation import NotAllowed
 
 #: Those that the harness sets for each rank, whatever they were.
@@ -46,7 +46,9 @@ def _checked(variables: dict[str, str]) -> dict[str, str]:
 _Name = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"),
-    Allowed("the name of an environment variable (letters, digits and _)"),
+    AllowedValues("the name of an environment variable (letters, digits and _)"),
 ]
-_Value = Annotated[str, ReadAs(Annotated[str | int | float, Allowed("a text or a number")], _text)]
+_Value = Annotated[
+    str, ReadAs(Annotated[str | int | float, AllowedValues("a text or a number")], _text)
+]
 Variables = Annotated[dict[_Name, _Value], AfterValidator(_checked)]

@@ -26,7 +26,7 @@ MANIFEST = "framebench-data.json"
 SPLITS = ("train", "val")
 
 
-class Refused(Exception):
+class DataSetError(Exception):
     """The data set cannot be made there; the message says why, and what is allowed."""
 
 
@@ -40,7 +40,7 @@ def claimed(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> 
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Refused(
+            raise DataSetError(
                 f"data: found {folder}, where another make_data is at work; allowed: when it has "
                 "ended, or another folder"
             ) from None
@@ -64,7 +64,7 @@ def _claim(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> N
         write_manifest(folder, asked, None)
         return
     if MANIFEST not in entries:
-        raise Refused(
+        raise DataSetError(
             f"data: found {folder}, which holds {entries[0]}; allowed: a folder that is empty, or "
             "not there, or one that make_data has begun"
         )
@@ -74,7 +74,7 @@ def _claim(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> N
         keys = keys[:20]
         was = ", ".join(f"{key} {str(before.get(key))[:80]}" for key in keys)
         now = ", ".join(f"{key} {asked.get(key)}" for key in keys)
-        raise Refused(
+        raise DataSetError(
             f"data: found {folder}, which holds data of {was}; asked for: {now}; allowed: the "
             "same, or another folder"
         )
@@ -83,7 +83,7 @@ def _claim(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> N
         if path.name.startswith("."):
             path.unlink()  # a file that was not written to its end
         elif name not in wanted and name != MANIFEST:
-            raise Refused(
+            raise DataSetError(
                 f"data: found {path}, which make_data did not make; allowed: its files alone"
             )
 
@@ -100,4 +100,4 @@ def _asked_before(manifest: Path) -> Mapping[str, Any]:
             return dict(content["asked"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    raise Refused(f"data: found {manifest}, which is no manifest of make_data")
+    raise DataSetError(f"data: found {manifest}, which is no manifest of make_data")

@@ -20,7 +20,7 @@ from PIL import Image
 from ..files import bounded
 from ..files.whole_files import write_whole_bytes
 from . import pictures, record_files
-from .folders import SPLITS, Refused, claimed, write_manifest
+from .folders import SPLITS, DataSetError, claimed, write_manifest
 
 #: What is asked for where nobody says.
 IMAGES = 2000
@@ -44,7 +44,7 @@ def make(folder: Path, images: int, seed: int, form: str = FOLDER) -> dict[str, 
     """Make so many ``images`` in ``folder``, in one of FORMATS, and return the manifest. Raises
     :class:`Refused` where there is something else, and OSError."""
     if images < 2:
-        raise Refused(f"images: found {images}; allowed: 2 or more, one for each of {SPLITS}")
+        raise DataSetError(f"images: found {images}; allowed: 2 or more, one for each of {SPLITS}")
     asked = {
         "images": images,
         "seed": seed,

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..files.whole_files import write_whole, write_whole_bytes
 from . import record_files, texts
-from .folders import SPLITS, Refused, claimed, write_manifest
+from .folders import SPLITS, DataSetError, claimed, write_manifest
 
 WORDPIECE, MEGATRON, BERT, ELECTRA, OFRECORD = FORMATS = (
     *("wordpiece", "megatron", "bert", "electra", "ofrecord"),
@@ -56,7 +56,9 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
     manifest. Raises :class:`Refused` where there is something else, and OSError."""
     documents = -(-count // _EACH)
     if documents < 2:
-        raise Refused(f"tokens: found {count}; allowed: more than {_EACH}, a text of each split")
+        raise DataSetError(
+            f"tokens: found {count}; allowed: more than {_EACH}, a text of each split"
+        )
     asked = {"tokens": count, "seed": seed, "numpy": version("numpy"), "format": form}
     held_out = max(1, documents // _HELD_OUT)
     numbers = {"train": range(documents - held_out), "val": range(documents - held_out, documents)}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..files.whole_files import write_whole, write_whole_bytes
-from .folders import SPLITS, Refused, claimed, write_manifest
+from .folders import SPLITS, DataSetError, claimed, write_manifest
 
 TEXT, TOKENS = "text", "tokens"
 FORMATS = (TEXT, TOKENS)
@@ -39,7 +39,9 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
     OSError."""
     texts = -(-count // _EACH)
     if texts < 2:
-        raise Refused(f"tokens: found {count}; allowed: more than {_EACH}, a text of each split")
+        raise DataSetError(
+            f"tokens: found {count}; allowed: more than {_EACH}, a text of each split"
+        )
     asked = {"tokens": count, "seed": seed, "numpy": version("numpy"), "format": form}
     held_out = max(1, texts // _HELD_OUT)
     numbers = {"train": range(texts - held_out), "val": range(texts - held_out, texts)}

@@ -15,16 +15,16 @@ from ..config.validation import ConfigError
 from ..files.text import accept_any_text
 from ..plan import plan_text, targets
 from . import call
-from .call import Call, refuse, warn
+from .call import Invocation, refuse, warn
 from .handlers import Handlers
 from .internals import Snakemake
-from .proofs import Comparisons, Peaks
+from .proofs import Comparisons, PeakFlopsJobs
 from .provisioning import Provisioning
 from .resources import Resources
-from .runs import Runs
+from .runs import RunJobs
 from .signals import StopSignals
 from .tables import Tables
-from .transfers import Transfers
+from .transfers import TransferCommands
 from .work import Work
 
 
@@ -38,7 +38,7 @@ class Driver:
 
     def __init__(self, workflow: Any, config: Mapping[str, Any], checkpoints: Any) -> None:
         self.snakemake = Snakemake(workflow)
-        asked = Call.of(self.snakemake)
+        asked = Invocation.of(self.snakemake)
         accept_any_text()
         signals = StopSignals()
         if self.snakemake.is_main_process:
@@ -54,11 +54,11 @@ class Driver:
         self.work = Work(settings, known, asked, self.snakemake)
         self.provisioning = Provisioning(self.work, asked, self.snakemake)
         self.resources = Resources(self.work, self.snakemake)
-        self.runs = Runs(self.work, self.provisioning, checkpoints)
-        self.peaks = Peaks(self.work, self.provisioning)
+        self.runs = RunJobs(self.work, self.provisioning, checkpoints)
+        self.peaks = PeakFlopsJobs(self.work, self.provisioning)
         self.comparisons = Comparisons(self.work, self.provisioning)
         self.tables = Tables(self.work, asked)
-        self.transfers = Transfers(self.work)
+        self.transfers = TransferCommands(self.work)
         self.handlers = Handlers(
             self.work, self.resources, self.provisioning, self.tables, self.snakemake, signals
         )

@@ -46,7 +46,7 @@ CONFIG_FILE = Path("config", "config.yaml")
 
 
 @dataclass(frozen=True)
-class Call:
+class Invocation:
     """``starts``: jobs may be started; ``measures``: and these may measure. ``looks``: what runs
     would run in is of interest. ``plans``: what is done already is. ``proves``: comparisons for
     parity are among the targets; ``named``: those targets that measure nothing."""
@@ -59,7 +59,7 @@ class Call:
     named: Sequence[str]
 
     @staticmethod
-    def of(snakemake: Snakemake) -> Call:
+    def of(snakemake: Snakemake) -> Invocation:
         """Ends the call where it asks for what cannot be."""
         words = snakemake.words
         if "--containerize" in words:
@@ -78,7 +78,7 @@ class Call:
         named = words & MEASURE_NOTHING
         visible = snakemake.is_main_process and not words & START_NOTHING
         starts = visible and not snakemake.is_dry_run
-        return Call(
+        return Invocation(
             starts=starts,
             measures=starts and not named,
             looks=visible and not named - {"plan"},

@@ -26,7 +26,7 @@ from ..terminal.closing import Failed
 from ..terminal.outcome import outcome_of
 from ..terminal.waiting import NOUNS
 from .call import checked, refuse, warn
-from .internals import Job, Snakemake, one_by_one
+from .internals import Snakemake, SnakemakeJob, one_by_one
 from .outlook import Outlook
 from .provisioning import Provisioning
 from .resources import Resources
@@ -156,7 +156,7 @@ class Handlers:
         self._outlook.stop()
         self._snakemake.stop()
 
-    def _measuring(self) -> list[Job]:
+    def _measuring(self) -> list[SnakemakeJob]:
         running = one_by_one(self._snakemake.running_jobs())
         return [job for job in running if kind(job.wildcards)]
 
@@ -202,7 +202,7 @@ class Handlers:
         )
         _say(lines)
 
-    def _prepare_cluster(self, jobs: Sequence[Job], log: Sequence[str]) -> None:
+    def _prepare_cluster(self, jobs: Sequence[SnakemakeJob], log: Sequence[str]) -> None:
         results = self._work.plan.settings.results
         if self._snakemake.runs_here:
             refuse(
@@ -225,7 +225,7 @@ class Handlers:
             slurm_nodes.note(results, self._work.plan.place.unusable)
         limits.write_minutes(results, self._work.plan.minutes_by_folder)
 
-    def _startable(self, waiting: Collection[Job]) -> list[Job]:
+    def _startable(self, waiting: Collection[SnakemakeJob]) -> list[SnakemakeJob]:
         """Of a round, none before those of an earlier one have been started; on a cluster, where
         that means handed to its queue, none before they have ended, if that is asked for."""
         startable = side_by_side.of_first_round(waiting, self._round)
@@ -234,7 +234,7 @@ class Handlers:
             return side_by_side.behind(startable, self._snakemake.running_jobs(), self._round)
         return startable
 
-    def _round(self, job: Job) -> int | None:
+    def _round(self, job: SnakemakeJob) -> int | None:
         """The repeat that a run's job is for, the first of several that share one; None of other
         jobs."""
         if job.is_group():

@@ -81,7 +81,7 @@ class Wildcards(Protocol):
     def __getattr__(self, name: str) -> str: ...
 
 
-class Job(Protocol):
+class SnakemakeJob(Protocol):
     """A job, or a group of jobs: then it is iterable and has no wildcards."""
 
     wildcards: Wildcards
@@ -91,7 +91,7 @@ class Job(Protocol):
 
     def is_group(self) -> bool: ...
 
-    def __iter__(self) -> Iterator[Job]: ...
+    def __iter__(self) -> Iterator[SnakemakeJob]: ...
 
 
 class for_rules(Generic[_Self, _Given, _Result]):
@@ -287,15 +287,15 @@ class Snakemake:
         """Make a log record with these attributes."""
         _LOGGER.info(text, extra=dict(attributes))
 
-    def jobs_to_run(self) -> list[Job]:
+    def jobs_to_run(self) -> list[SnakemakeJob]:
         """Those that have not finished."""
         return list(self._workflow.dag.needrun_jobs())
 
-    def failed_jobs(self) -> list[Job]:
+    def failed_jobs(self) -> list[SnakemakeJob]:
         """Those of groups one by one."""
         return one_by_one(self._workflow.scheduler.failed)
 
-    def running_jobs(self) -> list[Job]:
+    def running_jobs(self) -> list[SnakemakeJob]:
         """Those that were handed to the executor and have not ended: on a cluster they wait in its
         queue, too."""
         return list(self._workflow.scheduler.running)
@@ -319,18 +319,20 @@ class Snakemake:
         if self.runs_here:
             self._workflow.scheduler.job_rate_limiter = None
 
-    def select_among(self, startable: Callable[[Collection[Job]], Sequence[Job]]) -> None:
+    def select_among(
+        self, startable: Callable[[Collection[SnakemakeJob]], Sequence[SnakemakeJob]]
+    ) -> None:
         """Start none but the ``startable`` of the jobs that wait. By default the first that fits is
         started, whatever waits before it."""
         select = self._workflow.scheduler._job_selector
 
-        def selected(waiting: Collection[Job], *others: Any) -> Any:
+        def selected(waiting: Collection[SnakemakeJob], *others: Any) -> Any:
             return select(startable(waiting), *others)
 
         self._workflow.scheduler._job_selector = selected
 
 
-def one_by_one(jobs: Iterable[Job]) -> list[Job]:
+def one_by_one(jobs: Iterable[SnakemakeJob]) -> list[SnakemakeJob]:
     """The jobs of groups, and those that are in none."""
     return [one for job in jobs for one in (job if job.is_group() else [job])]
 

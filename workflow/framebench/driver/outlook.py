@@ -13,10 +13,10 @@ from ..plan.planning import PlannedRun
 from ..plan.tasks import name_of
 from ..runs import expected, total
 from ..terminal import told
-from ..terminal.view import Finished, View
+from ..terminal.view import FinishedTask, ProgressView
 from ..terminal.waiting import Awaited
 from .call import warn
-from .internals import Job, Snakemake
+from .internals import Snakemake, SnakemakeJob
 from .work import Work, kind
 
 
@@ -25,17 +25,17 @@ class Outlook:
 
     def __init__(self, work: Work, snakemake: Snakemake, tables: str) -> None:
         self._work, self._snakemake, self._tables = work, snakemake, tables
-        self._view: View | None = None
+        self._view: ProgressView | None = None
         work.when_grown(self._grow)
 
-    def show(self, jobs: Iterable[Job]) -> None:
+    def show(self, jobs: Iterable[SnakemakeJob]) -> None:
         """Send the view of what is to be done."""
         plan = self._work.plan
         at_once = total.at_once(plan)
         awaited = [one for job in jobs if (one := self._awaited(job))]
         note = functools.partial(_note, told.Told(plan.settings.results, at_once))
         may_grow = bool(plan.reserve or self._work.searches)
-        self._view = View(awaited, at_once, may_grow, self._snakemake.runs_here, note)
+        self._view = ProgressView(awaited, at_once, may_grow, self._snakemake.runs_here, note)
         text = f"To do: {self._view.counts()}, {time_left(self._view.left)}"
         self._snakemake.send_view(self._view, text)
 
@@ -44,7 +44,7 @@ class Outlook:
         if self._view:
             self._view.stop()
 
-    def label(self, job: Job) -> str:
+    def label(self, job: SnakemakeJob) -> str:
         """Return the name that people have for a job that measures."""
         awaited = self._awaited(job)
         return awaited.label if awaited else str(job)
@@ -58,7 +58,7 @@ class Outlook:
         if self._view:
             self._view.add(map(self._awaited_run, runs))
 
-    def _awaited(self, job: Job) -> Awaited | None:
+    def _awaited(self, job: SnakemakeJob) -> Awaited | None:
         """None of what takes no time, and of others' jobs."""
         what = kind(job.wildcards)
         if what == "run":
@@ -106,7 +106,7 @@ class Outlook:
         return labels.of(self._work.plan.cases)
 
 
-def _note(told_to: told.Told, one: Finished) -> None:
+def _note(told_to: told.Told, one: FinishedTask) -> None:
     try:
         told_to.add(one)
     except OSError as error:

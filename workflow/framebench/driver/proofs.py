@@ -17,7 +17,7 @@ from .provisioning import Provisioning
 from .work import Work
 
 
-class Peaks:
+class PeakFlopsJobs:
     """``record``, ``log``: files of a probe, with its wildcards."""
 
     def __init__(self, work: Work, provisioning: Provisioning) -> None:
@@ -104,6 +104,6 @@ class Comparisons:
         """Those of small models that are missing."""
         return self._missing(self._work.small_comparisons)
 
-    def _missing(self, named: Mapping[str, certify.Comparison]) -> list[str]:
+    def _missing(self, named: Mapping[str, certify.Verification]) -> list[str]:
         results = self._work.plan.settings.results
         return [str(certify.file_of(results, name)) for name in certify.missing(results, named)]

@@ -14,7 +14,7 @@ from ..environments import cleaning
 from ..environments.software import Software
 from ..environments.venvs import EnvironmentFile
 from ..runs import commands, private_variables
-from .call import Call, refuse
+from .call import Invocation, refuse
 from .internals import Snakemake, Wildcards, for_rules
 from .work import Work
 
@@ -26,7 +26,7 @@ class Provisioning:
     arguments. ``container``, ``conda``: what a job runs in; None where there can be none, because
     Snakemake asks for them job by job."""
 
-    def __init__(self, work: Work, call: Call, snakemake: Snakemake) -> None:
+    def __init__(self, work: Work, call: Invocation, snakemake: Snakemake) -> None:
         self._work, self._call, self._snakemake = work, call, snakemake
         entry = str(PROJECT / "workflow" / "framebench")
         # Isolated: PYTHONPATH and PYTHONHOME of a site are not for our own packages.

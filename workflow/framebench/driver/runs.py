@@ -20,7 +20,7 @@ from .work import Work
 _CASE = "{framework}/{model}"
 
 
-class Runs:
+class RunJobs:
     """``record``, ``log``, ``largest_batch``, ``search_log``, ``round``: files of a job, with its
     wildcards. ``first``: the priority of what comes before all runs, those of later rounds too."""
 

@@ -24,7 +24,7 @@ from ..runs import allocations, certify, partial, probes, requests, slurm
 from ..runs.total import lines
 from ..tables import registry
 from ..terminal import closing
-from .call import Call, checked, refuse
+from .call import Invocation, checked, refuse
 from .internals import Wildcards, for_rules
 from .work import Work
 
@@ -38,7 +38,7 @@ class Tables:
     targets ``all`` and ``report`` say at the end of the call. ``outcome``: there when the exit
     status of the call is known from the records."""
 
-    def __init__(self, work: Work, call: Call) -> None:
+    def __init__(self, work: Work, call: Invocation) -> None:
         self._work = work
         self.records = f"{work.results}/runs"
         #: The tables that there always are: file, group and title in Snakemake's own report.
@@ -153,7 +153,7 @@ class Tables:
         checked(targets.check_keys, settings, "archive")
         known = {one.file for one in plan.software.values() if one.file}
         files = [path for file in known for path in (file.path, *file.hash_files)]
-        source = contents.Source(settings.results, settings.suite.file, sorted(files))
+        source = contents.ArchiveSource(settings.results, settings.suite.file, sorted(files))
         checked(contents.check, source)
         words = ["--results", self._work.results, "--suite", str(source.suite)]
         words += ["--environments", *map(str, source.environments)]

@@ -12,7 +12,7 @@ from .internals import Wildcards, for_rules
 from .work import Work
 
 
-class Transfers:
+class TransferCommands:
     """The words of the commands behind the rules."""
 
     def __init__(self, work: Work) -> None:

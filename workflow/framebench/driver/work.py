@@ -15,16 +15,16 @@ from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
 from ..plan import limits, noting, planning
-from ..plan.batch_searches import Search
+from ..plan.batch_searches import BatchSearch
 from ..plan.forecast import Left
 from ..plan.planning import Plan, PlannedRun
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
 from ..runs import certify, probes, requests, slurm, slurm_nodes, total
-from ..runs.certify import Comparison
+from ..runs.certify import Verification
 from ..runs.probes import Probe
-from ..runs.requests import Request
-from .call import Call, refuse, warn
+from ..runs.requests import JobRequest
+from .call import Invocation, refuse, warn
 from .internals import Snakemake, Wildcards
 
 #: What a job is for that must have the machine, or its part of it, for itself: the wildcard of its
@@ -37,7 +37,7 @@ class Work:
     known, and everything that asks it then sees that."""
 
     def __init__(
-        self, settings: Settings, catalog: Catalog, call: Call, snakemake: Snakemake
+        self, settings: Settings, catalog: Catalog, call: Invocation, snakemake: Snakemake
     ) -> None:
         """Ends the call where there can be no plan."""
         self.catalog = catalog
@@ -86,10 +86,10 @@ class Work:
         name = f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
         return self._runs[name]
 
-    def search(self, wildcards: Wildcards) -> Search:
+    def search(self, wildcards: Wildcards) -> BatchSearch:
         return self.searches[f"{wildcards.framework}/{wildcards.model}/{wildcards.search}"]
 
-    def comparison(self, wildcards: Wildcards) -> tuple[str, Comparison]:
+    def comparison(self, wildcards: Wildcards) -> tuple[str, Verification]:
         """With its name."""
         name = f"{wildcards.framework}/{wildcards.reference}/{wildcards.comparison}"
         return name, self._comparisons[name]
@@ -111,7 +111,7 @@ class Work:
             return self.comparison(wildcards)[1].software
         return wildcards.framework
 
-    def request(self, wildcards: Wildcards) -> Request:
+    def request(self, wildcards: Wildcards) -> JobRequest:
         """Return what the job asks the cluster for."""
         what, plan = kind(wildcards), self.plan
         if what == "run":
@@ -190,7 +190,7 @@ class _Lock:
     that another call wrote after that, Snakemake would make room for its own. ``missing``: why
     there is none, where nothing can be written at all and so nothing lost."""
 
-    def __init__(self, settings: Settings, call: Call) -> None:
+    def __init__(self, settings: Settings, call: Invocation) -> None:
         self.held, self.missing = None, ""
         if not call.measures:
             return
@@ -201,7 +201,7 @@ class _Lock:
             # What a killed call has left in SLURM's queue is over before the plan is made, wherever
             # this call measures: its records count, and nothing runs twice at the same time.
             slurm.settle(settings.results, warn)
-        except locks.Unwritable as error:
+        except locks.LockUnwritable as error:
             self.missing = str(error)
         except locks.LockError as error:
             refuse(error)
@@ -226,7 +226,7 @@ def _minutes(settings: Settings) -> dict[str, int]:
         )
 
 
-def _machine(settings: Settings, call: Call, snakemake: Snakemake) -> Machine:
+def _machine(settings: Settings, call: Invocation, snakemake: Snakemake) -> Machine:
     """What runs are measured on: a node of the cluster, or this machine. Raises ConfigError where
     each node is to be measured and SLURM does not say which there are."""
     cluster = settings.cluster

@@ -49,7 +49,7 @@ class BadArchive(ValueError):
     """An archive that is not unpacked; the message says why, without its path."""
 
 
-class _Entry(NamedTuple):
+class _ArchiveEntry(NamedTuple):
     """A plain file in an archive. ``open``: opens it for reading."""
 
     name: str
@@ -77,7 +77,7 @@ def unpack(path: Path, folder: Path) -> None:
         raise BadArchive(f"cannot be unpacked: {why}") from error
 
 
-def _of_zip(file: IO[bytes]) -> Iterator[_Entry]:
+def _of_zip(file: IO[bytes]) -> Iterator[_ArchiveEntry]:
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
             if info.is_dir():
@@ -92,10 +92,10 @@ def _of_zip(file: IO[bytes]) -> Iterator[_Entry]:
                     f"{_shown(info.filename)} is compressed by method {info.compress_type}; "
                     "allowed: stored, deflate, bzip2, LZMA"
                 )
-            yield _Entry(info.filename, info.file_size, _opening(archive.open, info))
+            yield _ArchiveEntry(info.filename, info.file_size, _opening(archive.open, info))
 
 
-def _of_tar(path: Path, file: IO[bytes], most: int) -> Iterator[_Entry]:
+def _of_tar(path: Path, file: IO[bytes], most: int) -> Iterator[_ArchiveEntry]:
     suffix = max((one for one in _DECOMPRESSED if path.name.endswith(one)), key=len)
     stream: Any = _Bounded(_DECOMPRESSED[suffix](file), most)
     with tarfile.open(fileobj=stream, mode="r:") as archive:
@@ -104,7 +104,7 @@ def _of_tar(path: Path, file: IO[bytes], most: int) -> Iterator[_Entry]:
                 continue
             if not member.isreg() or member.issparse():
                 raise BadArchive(f"{_shown(member.name)} is a link, a device or sparse; {_ALLOWED}")
-            yield _Entry(member.name, member.size, _opening(archive.extractfile, member))
+            yield _ArchiveEntry(member.name, member.size, _opening(archive.extractfile, member))
 
 
 _ALLOWED = "allowed: plain files"
@@ -136,7 +136,7 @@ class _Bounded:
         return self._stream.tell()
 
 
-def _write(entries: Iterator[_Entry], folder: Path, most: int) -> dict[str, str]:
+def _write(entries: Iterator[_ArchiveEntry], folder: Path, most: int) -> dict[str, str]:
     """Write the entries below ``folder``. Returns the SHA-256 of each by its name there."""
     digests: dict[str, str] = {}
     left = most

@@ -15,7 +15,7 @@ class LockError(Exception):
     """There is no lock to be had; the message says why and what to do."""
 
 
-class Unwritable(LockError):
+class LockUnwritable(LockError):
     """The file of the lock cannot be opened: nothing can be written beside it either."""
 
 
@@ -29,7 +29,7 @@ def take(path: Path, advice: str, busy: str | None = None) -> TextIO:
         folder.mkdir(parents=True, exist_ok=True)
         file = bounded.open_to_append(path)
     except OSError as error:
-        raise Unwritable(
+        raise LockUnwritable(
             f"{folder}: cannot be written ({error.strerror}). Make it writable, or {advice}"
         ) from error
     try:

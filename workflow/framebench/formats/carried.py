@@ -9,8 +9,8 @@ from ..cases.conditions import Key
 from ..records import tidy_csv
 from ..records.run import Run
 from .json_places import Keys
-from .rows import Figure
-from .source import Source
+from .rows import ImportedFigure
+from .source import ImportedFile
 
 #: The key under which it stands, wherever a format takes keys of others.
 KEY = "framebench"
@@ -22,7 +22,7 @@ def text_of(run: Run, key: Key, marks: Iterable[str]) -> str:
     return json.dumps({name: cell for name, cell in row.items() if cell}, ensure_ascii=False)
 
 
-def figure_of(text: object, source: Source, place: int | Keys) -> Figure:
+def figure_of(text: object, source: ImportedFile, place: int | Keys) -> ImportedFigure:
     """Return the figure whose row it is. ``place``: its keys, as for :meth:`Source.refuse`."""
     columns = (*tidy_csv.COLUMNS, *tidy_csv.OF_METRIC, *tidy_csv.OPTIONAL_COLUMNS)
     try:
@@ -30,6 +30,6 @@ def figure_of(text: object, source: Source, place: int | Keys) -> Figure:
         if not isinstance(row, dict) or {*row} - {*columns}:
             raise ValueError("is no row of a run")
         full = {name: str(row.get(name, "")) for name in columns if name != "throughput"}
-        return Figure(tidy_csv.run_of(full, ""))
+        return ImportedFigure(tidy_csv.run_of(full, ""))
     except ValueError as error:
         source.refuse(f"{KEY}: {error}", place)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ..cases.conditions import Key
 from ..records import tidy_csv
 from ..tables.results import CaseResult
-from .rows import Figure
-from .source import Source
+from .rows import ImportedFigure
+from .source import ImportedFile
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Results:
 
 
 @dataclass(frozen=True)
-class Written:
+class ExportedFile:
     """A file's content, and in words what of the results is not in it. ``is_empty``: none of the
     results is in it."""
 
@@ -54,8 +54,8 @@ class Format:
     name: str
     suffix: str
     tool: str
-    write: Callable[[Results], Written] | None = None
-    read: Callable[[Source], Iterable[Figure]] | None = None
+    write: Callable[[Results], ExportedFile] | None = None
+    read: Callable[[ImportedFile], Iterable[ImportedFigure]] | None = None
     holds: str = ""
     marks: str = ""
     lost: str = ""

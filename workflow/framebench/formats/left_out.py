@@ -7,13 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from .source import Source
+from .source import ImportedFile
 
 #: Names in one line; beyond that, those that differ in a number alone are counted together.
 _MOST_NAMES = 12
 
 
-def lines(path: Path, files: Sequence[Source], refused: Iterable[tuple[str, str]]) -> Iterator[str]:
+def lines(
+    path: Path, files: Sequence[ImportedFile], refused: Iterable[tuple[str, str]]
+) -> Iterator[str]:
     """Say for each reason what was left out for it. ``refused``: reason and path of files."""
     figures = (one for source in files for one in source.left_out)
     for reason, names in _by_reason(figures):

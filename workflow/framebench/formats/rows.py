@@ -15,12 +15,12 @@ from typing import Any
 from ..cases.conditions import MODES, THROUGHPUT, Case, Conditions
 from ..config.fields import COUNTS, FACTS
 from ..files.text import printable
-from ..records.run import NO_REASON, Metric, Run
-from .source import Refused
+from ..records.run import NO_REASON, MetricValue, Run
+from .source import FormatError
 
 
 @dataclass(frozen=True)
-class Figure:
+class ImportedFigure:
     """A run with one metric. ``settings``: whatever else its file says of how it was measured;
     those in which the files of an import differ become parameters of the case."""
 
@@ -45,7 +45,7 @@ def figure(
     parameters: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     **case: Any,
-) -> Figure:
+) -> ImportedFigure:
     """``source``: the tool; ``repeat`` 0: numbered by :func:`complete`; ``case``: of FACTS, what
     the file says."""
     usual = {name: 0 if name in COUNTS else "" for name in FACTS}
@@ -64,7 +64,9 @@ def figure(
         attempt=0,
         status=status,
         reason="" if status == "ok" else _text(reason) or NO_REASON,
-        metrics=(Metric(_text(metric), value if status == "ok" else None, _text(unit), better),),
+        metrics=(
+            MetricValue(_text(metric), value if status == "ok" else None, _text(unit), better),
+        ),
         step_seconds=(),
         wall_seconds=None,
         origin="",
@@ -72,7 +74,7 @@ def figure(
         environment="",
         record=None,
     )
-    return Figure(run, settings or {})
+    return ImportedFigure(run, settings or {})
 
 
 def _text(value: Any) -> Any:
@@ -130,7 +132,7 @@ def _short(value: Any) -> Any:
     return value
 
 
-def complete(figures: Iterable[Figure], facts: Mapping[str, Any], tool: str) -> list[Run]:
+def complete(figures: Iterable[ImportedFigure], facts: Mapping[str, Any], tool: str) -> list[Run]:
     """Make runs of figures: with what the user said of them in the place of what the files do not
     say; cases told apart by the settings in which they differ; repeats numbered; and figures that
     are not throughput of steps whose whole case is known under a mode of the tool's own, so that
@@ -146,7 +148,7 @@ def complete(figures: Iterable[Figure], facts: Mapping[str, Any], tool: str) -> 
     return completed
 
 
-def _told_apart(figures: Sequence[Figure]) -> list[Run]:
+def _told_apart(figures: Sequence[ImportedFigure]) -> list[Run]:
     """Give runs that would be repeats of one case the settings in which they differ as
     parameters."""
     alike: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
@@ -181,7 +183,7 @@ def _differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 def _with(run: Run, facts: Mapping[str, Any]) -> Run:
     for name, value in facts.items():
         if (found := getattr(run.case, name)) not in ("", 0, value):
-            raise Refused(
+            raise FormatError(
                 f"import: facts: {name}: found {value!r}, but the file says {found!r}; allowed: "
                 "what it does not say"
             )
@@ -197,7 +199,7 @@ def _of_steps(run: Run, tool: str) -> Run:
         devices = given.pop("devices")
         per_node = case.devices_per_node or devices // case.nodes
         if per_node * case.nodes != devices:
-            raise Refused(
+            raise FormatError(
                 f"import: facts: nodes: found {case.nodes}, but the file has {devices} "
                 "devices; allowed: as many on each node"
             )

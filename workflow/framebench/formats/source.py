@@ -28,12 +28,12 @@ MOST_ROWS = 1_000_000
 NO_DIRECTION = "it is not known whether higher or lower is better"
 
 
-class Refused(RecordsError):
+class FormatError(RecordsError):
     """A file is not of the format, or not whole; the message names file and line."""
 
 
 @dataclass(frozen=True)
-class Source:
+class ImportedFile:
     """A file to be read. ``is_one_of_many``: a folder was given, and the file lies in it.
     ``left_out``: reason and name of each figure that the reader did not take."""
 
@@ -57,12 +57,12 @@ class Source:
             text = self.content.decode("utf-8")
             self._refuse_at(message, text, place_of(text, place))
         where = f"{self.path}, line {place}" if place else f"{self.path}"
-        raise Refused(f"import: {where}: {_cut(message)}")
+        raise FormatError(f"import: {where}: {_cut(message)}")
 
     def _refuse_at(self, message: str, text: str, index: int) -> NoReturn:
         line = text.count("\n", 0, index) + 1
         column = index - text.rfind("\n", 0, index)
-        raise Refused(f"import: {self.path}, line {line}, column {column}: {_cut(message)}")
+        raise FormatError(f"import: {self.path}, line {line}, column {column}: {_cut(message)}")
 
     def lines(self, of_log: bool = False) -> Iterator[tuple[int, str]]:
         """Number and text of each line that is not blank. ``of_log``: programs of all kinds write
@@ -187,11 +187,11 @@ def _unpacked(packed: bytes) -> bytes:
     raise ValueError(f"has more than {_MOST_PARTS} gzip files in one")
 
 
-def sources(path: Path, suffixes: Sequence[str]) -> list[Source]:
+def sources(path: Path, suffixes: Sequence[str]) -> list[ImportedFile]:
     """The file at ``path``, or those below it with one of these ``suffixes``, also compressed by
     gzip, in a fixed order."""
     if not path.is_dir():
-        return [Source(path)]
+        return [ImportedFile(path)]
     endings = tuple(f"{suffix}{packed}" for suffix in suffixes for packed in ("", ".gz"))
     files = sorted(
         file
@@ -199,8 +199,8 @@ def sources(path: Path, suffixes: Sequence[str]) -> list[Source]:
         if not file.is_dir() and file.name.endswith(endings) and not file.name.startswith(".")
     )
     if not files:
-        raise Refused(f"import: {path}: holds no file that ends with {' or '.join(suffixes)}")
-    return [Source(file, is_one_of_many=True) for file in files]
+        raise FormatError(f"import: {path}: holds no file that ends with {' or '.join(suffixes)}")
+    return [ImportedFile(file, is_one_of_many=True) for file in files]
 
 
 def _cut(message: str) -> str:

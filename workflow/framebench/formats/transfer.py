@@ -18,8 +18,8 @@ from ..records.record_sets import RecordsError
 from ..records.run import Run
 from ..tables.results import CaseResults
 from . import left_out, names, registry, rows
-from .format import Format, Results, Written
-from .source import MOST_ROWS, Source, sources
+from .format import ExportedFile, Format, Results
+from .source import MOST_ROWS, ImportedFile, sources
 
 FOLDER = "export"
 #: What was written where: SHA-256 by absolute path. A file that still has it is ours to replace.
@@ -35,7 +35,7 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
     assert form.write, "of those that can be written"
     path = target or results / FOLDER / f"{form.name}{form.suffix}"
     results_of = Results(tuple(cases.values()), names.names_of(cases))
-    written = form.write(results_of) if cases else Written("", (), is_empty=True)
+    written = form.write(results_of) if cases else ExportedFile("", (), is_empty=True)
     missing = list(_missing(written))
     if written.is_empty:
         nothing = f"export: nothing of these results can be written as {form.tool}; no file is made"
@@ -60,7 +60,7 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
     return [*missing, *lost, f"{form.tool}: {path}"]
 
 
-def _missing(written: Written) -> Iterator[str]:
+def _missing(written: ExportedFile) -> Iterator[str]:
     """Name everything that is not in the file. What is alike in all but its repeat is counted."""
     for one, count in Counter(written.left_out).items():
         yield f"not in it: {one}" + (f" ({count} times)" if count > 1 else "")
@@ -120,16 +120,16 @@ def _check_results(results: Path, target: Path, text: str) -> None:
 
 
 def _figures_of(
-    files: Sequence[Source], form: Format
-) -> tuple[list[rows.Figure], list[tuple[str, str]]]:
+    files: Sequence[ImportedFile], form: Format
+) -> tuple[list[rows.ImportedFigure], list[tuple[str, str]]]:
     """Read all files: their figures, and reason and path of each that was refused.
 
     Of several files, each has repeats of its own, however it numbers them. The same file twice is
     read once."""
     assert form.read, "of those that can be read"
-    figures: list[rows.Figure] = []
+    figures: list[rows.ImportedFigure] = []
     refused: list[tuple[str, str]] = []
-    seen: dict[str, Source] = {}
+    seen: dict[str, ImportedFile] = {}
     for one in files:
         try:
             digest = hashlib.sha256(one.content).hexdigest()
@@ -151,7 +151,7 @@ def _figures_of(
 
 
 def _nothing_read(
-    path: Path, files: Sequence[Source], refused: Sequence[tuple[str, str]], form: Format
+    path: Path, files: Sequence[ImportedFile], refused: Sequence[tuple[str, str]], form: Format
 ) -> str:
     """Say why files hold no figure."""
     if refused and not files[0].is_one_of_many:
@@ -161,7 +161,7 @@ def _nothing_read(
     return "\n".join([*lines, *left_out.lines(path, files, refused)])
 
 
-def _of_another(source: Source, form: Format) -> str:
+def _of_another(source: ImportedFile, form: Format) -> str:
     """Which formats a file is of instead, for a message; "" where it is of none."""
     others = []
     for one in registry.known().values():

@@ -16,7 +16,7 @@ from ..config import catalog
 from ..config.arguments import share
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError
-from ..config.values import Source
+from ..config.values import RecordSource
 from ..config.yaml_files import read_mapping
 from ..files.whole_files import write_together, write_whole
 from ..records.run import RecordsError
@@ -25,7 +25,7 @@ from ..tables.judged import grouped
 from ..tables.results import CaseResults
 from . import decisions, measuring, sides, words
 from .measuring import BASE, CANDIDATE, AnotherGate, Measuring, MeasuringFailed
-from .sides import Model, Records, Side, Variant
+from .sides import ModelSide, RecordsSide, Side, VariantSide
 
 NOTE, JUNIT, ERRORS = "gate.md", "gate.xml", "gate-error.log"
 STATUSES = (
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
         given = parser().parse_args(arguments)
     except SystemExit as ended:
         return int(ended.code or 0)
-    asked = words.Asked(given.base, given.candidate, given.fail_on, measured=True)
+    asked = words.GateRequest(given.base, given.candidate, given.fail_on, measured=True)
     try:
         with measuring.without_traces():
             return _gate(given, asked)
@@ -98,13 +98,13 @@ def keep(path: Path, text: str) -> None:
         print(f"framebench: cannot write: {path}: {error.strerror}", file=sys.stderr)
 
 
-def _gate(given: argparse.Namespace, asked: words.Asked) -> int:
+def _gate(given: argparse.Namespace, asked: words.GateRequest) -> int:
     known = catalog.load_catalog(PROJECT)
     settings, suite = settings_of(given.config, known, RESERVED)
     base, candidate = sides.both(
         given.base, given.candidate, suite.get("variants") or {}, settings.frameworks, known
     )
-    asked = replace(asked, measured=not isinstance(base, Records))
+    asked = replace(asked, measured=not isinstance(base, RecordsSide))
     plan = Measuring(suite, given.pairs, given.config, given.words, given.results)
     found = _results(base, candidate, plan)
     decided = decisions.decide(*found, given.fail_on)
@@ -139,21 +139,21 @@ def settings_of(
 
 def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults, CaseResults]:
     """The cases of both sides, measured where they are not."""
-    if isinstance(base, Records) and isinstance(candidate, Records):
+    if isinstance(base, RecordsSide) and isinstance(candidate, RecordsSide):
         return (
             grouped(base.source),
             grouped(candidate.source),
         )
-    if isinstance(base, Variant) and isinstance(candidate, Variant):
+    if isinstance(base, VariantSide) and isinstance(candidate, VariantSide):
         plan.variants(base, candidate)
         runs = measuring.runs_of(plan.folder)
-        return grouped(Source(runs, BASE)), grouped(Source(runs, CANDIDATE))
-    assert isinstance(base, Model), "both are of one kind"
-    assert isinstance(candidate, Model), "both are of one kind"
+        return grouped(RecordSource(runs, BASE)), grouped(RecordSource(runs, CANDIDATE))
+    assert isinstance(base, ModelSide), "both are of one kind"
+    assert isinstance(candidate, ModelSide), "both are of one kind"
     plan.models(base, candidate)
     name = Path(candidate.name).stem
     runs_of = [measuring.runs_of(plan.folder / one) for one in (BASE, CANDIDATE)]
-    found = [grouped(Source(runs, "")) for runs in runs_of]
+    found = [grouped(RecordSource(runs, "")) for runs in runs_of]
     return _called(found[0], name), _called(found[1], name)
 
 

@@ -27,7 +27,7 @@ from ..files import bounded
 from ..files.whole_files import write_whole, write_whole_bytes
 from ..records.run import RecordsError
 from ..runs import partial
-from .sides import Model, Variant
+from .sides import ModelSide, VariantSide
 
 BASE, CANDIDATE = "base", "candidate"
 #: Says of which two sides the records of a folder are.
@@ -68,7 +68,7 @@ class Measuring:
     words: Sequence[str]
     folder: Path
 
-    def variants(self, base: Variant, candidate: Variant) -> None:
+    def variants(self, base: VariantSide, candidate: VariantSide) -> None:
         """Into ``folder``, whose runs have the variants BASE and CANDIDATE."""
         sides = {BASE: dict(base.settings), CANDIDATE: dict(candidate.settings)}
         digests = {BASE: base.digest, CANDIDATE: candidate.digest, "settings": sides}
@@ -76,7 +76,7 @@ class Measuring:
         file = self._write_suite("suite", {"variants": sides, "repeats": self.pairs})
         self._snakemake(file, self.folder)
 
-    def models(self, base: Model, candidate: Model) -> None:
+    def models(self, base: ModelSide, candidate: ModelSide) -> None:
         """Each into a folder of its own, BASE and CANDIDATE."""
         sides = {BASE: base, CANDIDATE: candidate}
         self._claim(

@@ -12,7 +12,7 @@ from typing import Any
 from ..config import values
 from ..config.catalog import Catalog
 from ..config.validation import ConfigError, NotAllowed, did_you_mean
-from ..config.values import Source
+from ..config.values import RecordSource
 from ..environments.venvs import read_environment_file
 from ..files import bounded
 
@@ -25,7 +25,7 @@ ALLOWED = (
 
 
 @dataclass(frozen=True)
-class Variant:
+class VariantSide:
     """A side within one suite. ``settings``: of a variant of a suite; ``digest``: of the content
     of a file, "" without one."""
 
@@ -35,7 +35,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelSide:
     """A model of the user's own. ``content``: of its file; ``name``: the file's."""
 
     text: str
@@ -48,14 +48,14 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Records:
+class RecordsSide:
     """A set that is measured already."""
 
     text: str
-    source: Source
+    source: RecordSource
 
 
-Side = Variant | Model | Records
+Side = VariantSide | ModelSide | RecordsSide
 
 
 def both(
@@ -82,9 +82,9 @@ def both(
 
 
 _WORDS: Mapping[type, str] = {
-    Variant: "a variant or an environment file",
-    Model: "a model of your own",
-    Records: "records",
+    VariantSide: "a variant or an environment file",
+    ModelSide: "a model of your own",
+    RecordsSide: "records",
 }
 
 
@@ -96,9 +96,9 @@ def _side(
     catalog: Catalog,
 ) -> Side:
     if text in variants:
-        return Variant(text, variants[text] or {})
+        return VariantSide(text, variants[text] or {})
     if text == USUAL:
-        return Variant(text, {})
+        return VariantSide(text, {})
     if text.endswith(".py"):
         return _model(key, text)
     if text.endswith((".yaml", ".yml")):
@@ -108,10 +108,10 @@ def _side(
     except NotAllowed:
         hint = did_you_mean(text, [*variants, USUAL])
         raise ConfigError(f"{key}: found {text!r}{hint}; allowed: {ALLOWED}") from None
-    return Records(text, source)
+    return RecordsSide(text, source)
 
 
-def _model(key: str, text: str) -> Model:
+def _model(key: str, text: str) -> ModelSide:
     """Of the working tree, or of a commit as ``git show`` takes it."""
     path = Path(text)
     _, separator, name = text.partition(":")
@@ -125,16 +125,16 @@ def _model(key: str, text: str) -> Model:
                 f"{key}: found {text!r}, and git says: {said}; allowed: REVISION:FILE.py, the file "
                 f"from the root of the repository or with ./ from here, of a commit that is there"
             )
-        return Model(text, Path(name).name, shown.stdout)
+        return ModelSide(text, Path(name).name, shown.stdout)
     try:
-        return Model(text, path.name, bounded.read_bytes(path))
+        return ModelSide(text, path.name, bounded.read_bytes(path))
     except OSError as error:
         raise ConfigError(
             f"{key}: found {text!r}, {error.strerror or error}; allowed: a file that can be read"
         ) from None
 
 
-def _environment(key: str, text: str, frameworks: Collection[str], catalog: Catalog) -> Variant:
+def _environment(key: str, text: str, frameworks: Collection[str], catalog: Catalog) -> VariantSide:
     path = Path(text)
     if not path.is_file():
         raise ConfigError(f"{key}: found {text!r}, which is no file; allowed: {ALLOWED}")
@@ -153,4 +153,4 @@ def _environment(key: str, text: str, frameworks: Collection[str], catalog: Cata
             "of those that are asked for (--config frameworks=NAME)"
         )
     settings = {"environments": {pinned[0]: str(path)}}
-    return Variant(text, settings, hashlib.sha256(bounded.read_bytes(path)).hexdigest())
+    return VariantSide(text, settings, hashlib.sha256(bounded.read_bytes(path)).hexdigest())

@@ -41,7 +41,7 @@ _LONGEST = 300
 
 
 @dataclass(frozen=True)
-class Asked:
+class GateRequest:
     """What was compared, in the words of who asked; ``margin``: a part. ``measured``: whether the
     call measured, so that it can be told how to go on."""
 
@@ -51,7 +51,7 @@ class Asked:
     measured: bool
 
 
-def note(decisions: Sequence[Decision], status: int, asked: Asked) -> str:
+def note(decisions: Sequence[Decision], status: int, asked: GateRequest) -> str:
     """At most ten lines."""
     lines = [_first(status, asked), "", _counts(decisions), *_then(decisions, status, asked)]
     worst = _worst(decisions)
@@ -61,12 +61,12 @@ def note(decisions: Sequence[Decision], status: int, asked: Asked) -> str:
     return _text(lines)
 
 
-def broken_note(message: str, asked: Asked) -> str:
+def broken_note(message: str, asked: GateRequest) -> str:
     """Of a gate that has come to no decision."""
     return _text([_first(FAULTY, asked), "", message])
 
 
-def junit(decisions: Sequence[Decision], asked: Asked) -> str:
+def junit(decisions: Sequence[Decision], asked: GateRequest) -> str:
     """A test case for each case that both sides have, or that the candidate has lost: a regression
     is a failure, what is broken an error, what cannot be told or compared is skipped."""
     found = counted(decisions)
@@ -110,7 +110,7 @@ def _xml(suite: ElementTree.Element) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _first(status: int, asked: Asked) -> str:
+def _first(status: int, asked: GateRequest) -> str:
     sides = f"{escape(asked.candidate)} against {escape(asked.base)}"
     return f"**Framebench gate: {HEADINGS[status]}**: {sides}, margin {asked.margin:.1%}"
 
@@ -148,7 +148,7 @@ def _line(one: Decision) -> str:
     return f"{one.verdict}: {escape(_name(_case(one)))}: {escape(figures)}"
 
 
-def _then(decisions: Sequence[Decision], status: int, asked: Asked) -> list[str]:
+def _then(decisions: Sequence[Decision], status: int, asked: GateRequest) -> list[str]:
     """What to do, and what must be known."""
     lines = []
     found = counted(decisions)
@@ -169,7 +169,7 @@ def _then(decisions: Sequence[Decision], status: int, asked: Asked) -> list[str]
     return lines
 
 
-def _figures(one: Decision, asked: Asked) -> str:
+def _figures(one: Decision, asked: GateRequest) -> str:
     words = [_ratio(one)] if one.estimate else []
     flags = _flags(one)
     words += [

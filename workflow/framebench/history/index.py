@@ -23,7 +23,7 @@ from ..files import bounded
 from ..files.problem import Problem
 from ..records.run import RecordsError
 from . import sources
-from .sources import Point, Source
+from .sources import HistoryPoint, ResultSet
 
 #: Of a results folder.
 FILE = ".history.sqlite"
@@ -63,14 +63,14 @@ _BESIDE = ("-journal", "-wal", "-shm")
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPoint:
     """A point and the set that it is of."""
 
-    source: Source
-    point: Point
+    source: ResultSet
+    point: HistoryPoint
 
 
-def load(found: Sequence[Source], file: Path) -> tuple[list[Measured], list[Problem]]:
+def load(found: Sequence[ResultSet], file: Path) -> tuple[list[MeasuredPoint], list[Problem]]:
     """What the sets say, and what of them could not be read. ``file``: where the index is kept; in
     a folder that cannot be written to there is none. Raises RecordsError where no set can be
     read."""
@@ -86,8 +86,8 @@ def load(found: Sequence[Source], file: Path) -> tuple[list[Measured], list[Prob
 
 
 def _load(
-    kept: sqlite3.Connection, found: Sequence[Source]
-) -> tuple[list[Measured], list[Problem]]:
+    kept: sqlite3.Connection, found: Sequence[ResultSet]
+) -> tuple[list[MeasuredPoint], list[Problem]]:
     told = kept.execute("SELECT path, id, state FROM sets").fetchall()
     known = {path: (number, state) for path, number, state in told}
     failures: dict[str, Problem] = {}
@@ -105,7 +105,7 @@ def _load(
     return measured, [*failures.values(), *problems]
 
 
-def _read(kept: sqlite3.Connection, source: Source, before: int | None) -> None:
+def _read(kept: sqlite3.Connection, source: ResultSet, before: int | None) -> None:
     """A set into the index, in the place of what was known ``before``."""
     points, problems = sources.read(source.path)
     with kept:
@@ -130,8 +130,8 @@ def _read(kept: sqlite3.Connection, source: Source, before: int | None) -> None:
 
 
 def _points(
-    kept: sqlite3.Connection, found: Iterable[Source]
-) -> tuple[list[Measured], list[Problem]]:
+    kept: sqlite3.Connection, found: Iterable[ResultSet]
+) -> tuple[list[MeasuredPoint], list[Problem]]:
     texts = dict(kept.execute("SELECT id, text FROM texts"))
     by_name = {_name(source): source for source in found}
     keys: dict[int, Key] = {}
@@ -149,12 +149,12 @@ def _points(
             if fact not in facts:
                 facts[fact] = json.loads(texts[fact])
             interval = None if low is None else (low, high)
-            point = Point(keys[key], interval, facts[fact], *others)
-            measured.append(Measured(source, point))
+            point = HistoryPoint(keys[key], interval, facts[fact], *others)
+            measured.append(MeasuredPoint(source, point))
     return measured, problems
 
 
-def _name(source: Source) -> str:
+def _name(source: ResultSet) -> str:
     return str(source.path.absolute())
 
 

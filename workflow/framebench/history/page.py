@@ -15,12 +15,12 @@ from ..report import html_report, html_tables, page_data
 from ..report.charts import trend_lines
 from ..report.charts.trend_lines import Level, Trend
 from ..report.plots import Look, Plot
-from ..report.record_links import Links
+from ..report.record_links import RowLinks
 from ..report.selection import axes_of, left_out
 from ..statistics.change_points import DRIFT
 from ..tables import condition_words, measured
 from ..tables.words import words_of
-from .trends import POINTS, Series, changes_table, nothing_changed
+from .trends import POINTS, CaseHistory, changes_table, nothing_changed
 
 #: A page stays readable whatever the number of series: those that changed come first.
 MAX_PLOTS = 24
@@ -28,7 +28,7 @@ MAX_PROBLEMS = 50
 
 
 def render(
-    every: Sequence[Series],
+    every: Sequence[CaseHistory],
     points: pd.DataFrame,
     changes: pd.DataFrame,
     by: str,
@@ -49,14 +49,14 @@ def render(
         unchanged="" if len(changes) else nothing_changed(every),
         plots=[(plot, ()) for plot in plots(every)],
         tables=shown,
-        data=page_data.of(shown, Links.none(), (), html_report.series_of(look)),
+        data=page_data.of(shown, RowLinks.none(), (), html_report.series_of(look)),
         marks=words_of([points]),
         problems=problems[:MAX_PROBLEMS],
         problems_left_out=max(0, len(problems) - MAX_PROBLEMS),
     )
 
 
-def plots(every: Sequence[Series]) -> list[Plot]:
+def plots(every: Sequence[CaseHistory]) -> list[Plot]:
     """One for each series with two figures, those that changed first."""
     drawn = [one for one in every if len(one.places) > 1]
     look = Look(sorted({one.key.case.framework for one in drawn} - {""}))
@@ -79,7 +79,7 @@ def plots(every: Sequence[Series]) -> list[Plot]:
     ]
 
 
-def trend(series: Series) -> Trend:
+def trend(series: CaseHistory) -> Trend:
     """As it is drawn."""
     points = [one.point for one in series.measured]
     return Trend(
@@ -92,7 +92,7 @@ def trend(series: Series) -> Trend:
     )
 
 
-def _levels(series: Series) -> list[Level]:
+def _levels(series: CaseHistory) -> list[Level]:
     """Between the changes; none where there are none."""
     if not series.changes:
         return []
@@ -114,7 +114,7 @@ def _levels(series: Series) -> list[Level]:
     return levels
 
 
-def _name(series: Series) -> str:
+def _name(series: CaseHistory) -> str:
     case = series.key.case
     if case.mode not in MODES:
         parts = (case.mode, series.key.metric, case.framework, topology_of(case))

@@ -30,7 +30,7 @@ _BESIDE = ("parity",)
 
 
 @dataclass(frozen=True)
-class Source:
+class ResultSet:
     """A set. ``path``: a folder of results or of records, a CSV of runs or an archive of a folder;
     ``name``: its own, without the folder that all of a call have in common; ``state``: of its
     files, by which it is known again."""
@@ -41,7 +41,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Point:
+class HistoryPoint:
     """What a set says of a case. ``key``: without the version and what only tells runs apart
     within their set; ``started``: of the first run, in seconds of the epoch; ``facts``: what it was
     measured under."""
@@ -60,7 +60,7 @@ class Point:
     marks: str
 
 
-def find(paths: Sequence[Path]) -> list[Source]:
+def find(paths: Sequence[Path]) -> list[ResultSet]:
     """The sets at these paths, each once; of a folder that is none itself those that lie in it.
     Raises RecordsError where there is none."""
     found: dict[Path, None] = {}
@@ -74,7 +74,7 @@ def find(paths: Sequence[Path]) -> list[Source]:
             )
         found.update(dict.fromkeys(inner))
     common = os.path.commonpath([one.absolute().parent for one in found])
-    return [Source(one, os.path.relpath(one.absolute(), common), state(one)) for one in found]
+    return [ResultSet(one, os.path.relpath(one.absolute(), common), state(one)) for one in found]
 
 
 def is_set(path: Path) -> bool:
@@ -116,7 +116,7 @@ def _files(path: Path) -> Iterator[Path]:
     yield records / record_sets.CSV_NAME
 
 
-def read(path: Path) -> tuple[list[Point], list[Problem]]:
+def read(path: Path) -> tuple[list[HistoryPoint], list[Problem]]:
     """What a set says, and what of it could not be read. Raises RecordsError where that is
     nothing."""
     with _unpacked(path) as folder:
@@ -134,7 +134,7 @@ def _models() -> Mapping[str, Mapping[str, Any]]:
     return catalog.load_catalog(PROJECT).models
 
 
-def _points(cases: Mapping[Key, CaseResult]) -> tuple[list[Point], list[Problem]]:
+def _points(cases: Mapping[Key, CaseResult]) -> tuple[list[HistoryPoint], list[Problem]]:
     grouped: dict[Key, list[CaseResult]] = defaultdict(list)
     for key, result in cases.items():
         plain = key._replace(conditions=key.conditions.unlabelled).at(framework_version="")
@@ -154,9 +154,9 @@ def _points(cases: Mapping[Key, CaseResult]) -> tuple[list[Point], list[Problem]
     return points, problems
 
 
-def _point(key: Key, result: CaseResult) -> Point:
+def _point(key: Key, result: CaseResult) -> HistoryPoint:
     runs = result.ok or result.runs
-    return Point(
+    return HistoryPoint(
         key=key,
         better=result.better,
         version=result.case.framework_version,

@@ -18,7 +18,7 @@ from ..cases.names import batch_of
 from ..comparison import circumstances
 from ..files.problem import Problem
 from ..statistics import change_points, intervals
-from ..statistics.change_points import DRIFT, Change
+from ..statistics.change_points import DRIFT, ChangePoint
 from ..tables import frames, measured
 from ..tables.columns import (
     CASE_COLUMNS,
@@ -36,8 +36,8 @@ from ..tables.columns import (
     why_no_interval,
 )
 from ..tables.table import Table
-from .index import Measured
-from .sources import Point
+from .index import MeasuredPoint
+from .sources import HistoryPoint
 
 #: What sets are ordered and called by.
 BY = ("date", "commit", "version", "name")
@@ -105,15 +105,15 @@ CHANGES = Table(
 
 
 @dataclass(frozen=True)
-class Series:
+class CaseHistory:
     """A case over its sets. ``labels``: what each is called; ``measured`` has all sets in order;
     ``places``: those of them with a figure, which ``changes`` count."""
 
     key: Key
     labels: Sequence[str]
-    measured: Sequence[Measured]
+    measured: Sequence[MeasuredPoint]
     places: Sequence[int]
-    changes: Sequence[Change]
+    changes: Sequence[ChangePoint]
 
     @property
     def values(self) -> list[float]:
@@ -121,9 +121,9 @@ class Series:
         return [value for place in self.places if (value := self.measured[place].point.median)]
 
 
-def series_of(found: Sequence[Measured], by: str) -> tuple[list[Series], list[Problem]]:
+def series_of(found: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistory], list[Problem]]:
     """One for each case, and what has no place in the order. ``by``: of BY."""
-    grouped: dict[Key, list[tuple[Any, str, Measured]]] = defaultdict(list)
+    grouped: dict[Key, list[tuple[Any, str, MeasuredPoint]]] = defaultdict(list)
     missing: dict[str, int] = defaultdict(int)
     for one in found:
         place = _PLACES[by](one)
@@ -150,20 +150,20 @@ def series_of(found: Sequence[Measured], by: str) -> tuple[list[Series], list[Pr
 
 
 def _series(
-    key: Key, some: Sequence[tuple[Any, str, Measured]], places: Sequence[int], count: int
-) -> Series:
+    key: Key, some: Sequence[tuple[Any, str, MeasuredPoint]], places: Sequence[int], count: int
+) -> CaseHistory:
     labels = _distinct([label for _, label, _ in some])
     found = [one for _, _, one in some]
     values = [value for place in places if (value := found[place].point.median)]
-    return Series(key, labels, found, places, change_points.changes(values, count))
+    return CaseHistory(key, labels, found, places, change_points.changes(values, count))
 
 
-def points_frame(every: Sequence[Series]) -> pd.DataFrame:
+def points_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
     """A row for each case in each set; nothing is rounded."""
     return frames.frame(POINTS, [row for series in every for row in _point_rows(series)])
 
 
-def changes_frame(every: Sequence[Series]) -> pd.DataFrame:
+def changes_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
     """A row for each change."""
     count = max(1, sum(len(one.places) >= change_points.FEWEST for one in every))
     return frames.frame(
@@ -172,12 +172,12 @@ def changes_frame(every: Sequence[Series]) -> pd.DataFrame:
     )
 
 
-def changes_table(every: Sequence[Series]) -> Table:
+def changes_table(every: Sequence[CaseHistory]) -> Table:
     """Return the table of changes; where it has no row it says why."""
     return replace(CHANGES, empty=nothing_changed(every))
 
 
-def nothing_changed(every: Sequence[Series]) -> str:
+def nothing_changed(every: Sequence[CaseHistory]) -> str:
     """Say why there is no change: none was found, or no series has sets enough to tell."""
     if not every:
         return "No set has a case."
@@ -194,7 +194,7 @@ def nothing_changed(every: Sequence[Series]) -> str:
     return f"No change found in {len(long)} series with at least {needed}.{more}"
 
 
-def summary_text(every: Sequence[Series], changes: pd.DataFrame) -> str:
+def summary_text(every: Sequence[CaseHistory], changes: pd.DataFrame) -> str:
     """A line for each change, and how many series there are."""
     lines = []
     row: Any
@@ -211,7 +211,7 @@ def summary_text(every: Sequence[Series], changes: pd.DataFrame) -> str:
     return "\n".join([*lines, ends + (few if short else "")])
 
 
-def _case_cells(series: Series, point: Point) -> dict[str, Any]:
+def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
     """Return what both tables have of the case, in the version that ``point`` is of."""
     return {
         **series.key.at(framework_version=point.version).row,
@@ -220,7 +220,7 @@ def _case_cells(series: Series, point: Point) -> dict[str, Any]:
     }
 
 
-def _point_rows(series: Series) -> list[Row]:
+def _point_rows(series: CaseHistory) -> list[Row]:
     begins = {series.places[one.at]: one.kind for one in series.changes}
     return [
         {
@@ -243,7 +243,7 @@ def _point_rows(series: Series) -> list[Row]:
     ]
 
 
-def _change_row(series: Series, change: Change, count: int) -> Row:
+def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
     values, places = series.values, series.places
     is_drift = change.kind == DRIFT
     before, after = values[change.start : change.at], values[change.at : change.end]
@@ -275,7 +275,7 @@ def _change_row(series: Series, change: Change, count: int) -> Row:
     }
 
 
-def _differences(one: Point, other: Point) -> str:
+def _differences(one: HistoryPoint, other: HistoryPoint) -> str:
     """What else is not the same in two sets."""
     if not one.facts or not other.facts:
         return "what they were measured under is not known"
@@ -287,27 +287,27 @@ def _differences(one: Point, other: Point) -> str:
     return named or "nothing that the records tell of"
 
 
-def _by_date(one: Measured) -> tuple[Any, str] | None:
+def _by_date(one: MeasuredPoint) -> tuple[Any, str] | None:
     started = one.point.started
     return None if started is None else (started, _date(started))
 
 
-def _by_commit(one: Measured) -> tuple[Any, str] | None:
+def _by_commit(one: MeasuredPoint) -> tuple[Any, str] | None:
     """In the order of time: a commit says nothing of what came before it."""
     started, commit = one.point.started, one.point.commit
     return None if started is None or not commit else (started, commit[:10])
 
 
-def _by_version(one: Measured) -> tuple[Any, str] | None:
+def _by_version(one: MeasuredPoint) -> tuple[Any, str] | None:
     version = one.point.version
     return ((_natural(version), one.point.started or 0.0), version) if version else None
 
 
-def _by_name(one: Measured) -> tuple[Any, str] | None:
+def _by_name(one: MeasuredPoint) -> tuple[Any, str] | None:
     return _natural(one.source.name), one.source.name
 
 
-_PLACES: Mapping[str, Callable[[Measured], tuple[Any, str] | None]] = {
+_PLACES: Mapping[str, Callable[[MeasuredPoint], tuple[Any, str] | None]] = {
     "date": _by_date,
     "commit": _by_commit,
     "version": _by_version,

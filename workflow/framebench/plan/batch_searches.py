@@ -22,7 +22,7 @@ WARMUP_STEPS, TIMED_STEPS = 1, 2
 _NOT_DECIDING = ("warmup_steps", "warmup_limit", "timed_steps", "seed")
 
 
-class Search(NamedTuple):
+class BatchSearch(NamedTuple):
     """The search that a case with batch ``max`` needs. ``name``: of its result, below
     ``results/largest_batch`` and without ``.json``; ``result``: None while it is to be done."""
 
@@ -57,7 +57,7 @@ def needed(
     memory: Mapping[str, str],
     folder: Path,
     retry: Collection[str],
-) -> dict[Case, Search]:
+) -> dict[Case, BatchSearch]:
     """The search of each case whose batch is ``max``. ``requests``: what is asked of the
     runs of each besides itself; ``memory``: how much there is and how much may be used; ``folder``:
     of the results. One that is none, or whose status is in ``retry``, is made again under the next
@@ -71,7 +71,7 @@ def needed(
     return found
 
 
-def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> Search:
+def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> BatchSearch:
     attempt = 0
     while True:
         tried = attempt_name(name, attempt)
@@ -81,11 +81,11 @@ def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> Sear
         except (OSError, ValueError):
             # A link to nowhere takes the name, too.
             if not os.path.lexists(path):
-                return Search(case, tried, None)
+                return BatchSearch(case, tried, None)
             result = None
         following = folder / f"{attempt_name(name, attempt + 1)}.json"
         if result and not following.exists() and result.status not in retry:
-            return Search(case, tried, result)
+            return BatchSearch(case, tried, result)
         attempt += 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..cases import conditions
 from ..records.beside import expected
-from ..records.beside.expected import Expected
+from ..records.beside.expected import ExpectedCase
 from . import planning
 from .planning import Plan
 
@@ -13,7 +13,7 @@ def note(plan: Plan) -> None:
     """Note the cases of the plan beside the records. Raises OSError."""
     searched = [(search.case, "") for search in plan.unsearched]
     cases = [
-        Expected(
+        ExpectedCase(
             plan.settings.suite.name,
             folder,
             conditions.Case(

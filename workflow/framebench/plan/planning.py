@@ -28,7 +28,7 @@ from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
 from . import batch_searches, estimates, limits, repeats, side_by_side
-from .batch_searches import Search
+from .batch_searches import BatchSearch
 from .side_by_side import Room
 from .tasks import Guess
 
@@ -73,7 +73,7 @@ class Plan:
     """Number of cached records behind the estimates."""
     places: int
     """How many the order of all runs has, with those of cases whose batch is still to be found."""
-    searches: list[tuple[Search, float]]
+    searches: list[tuple[BatchSearch, float]]
     """Of the cases whose batch is ``max``, with the seconds that each is expected to take."""
     room: Room | None
     """What runs that go side by side share out; None where they follow each other."""
@@ -110,10 +110,10 @@ class Plan:
         return frozenset(run.case for run in self.runs if run.status)
 
     @property
-    def unsearched(self) -> list[Search]:
+    def unsearched(self) -> list[BatchSearch]:
         return [search for search, _ in self.searches if search.result is None]
 
-    def seconds_of(self, search: Search) -> float:
+    def seconds_of(self, search: BatchSearch) -> float:
         """What it is expected to take."""
         return next(seconds for one, seconds in self.searches if one.name == search.name)
 

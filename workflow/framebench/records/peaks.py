@@ -27,7 +27,7 @@ _RELATIVE_ERROR = 1e-6
 
 
 @dataclass(frozen=True)
-class Peak:
+class PeakFlops:
     """What one probe reached: ``tflops`` are 10^12 floating-point operations per second, of
     products in ``dtype`` of matrices with ``size`` rows, None unless ``status`` is ok; on the
     slowest of so many ``devices`` of a node that were at work."""
@@ -56,17 +56,17 @@ class Peak:
         return f"{self.framework} {self.framework_version} {self.dtype} {self.size}{held}{together}"
 
 
-class Peaks:
+class PeakFlopsLookup:
     """The peaks of devices, by what a run tells of its device."""
 
-    def __init__(self, found: Iterable[Peak] = ()) -> None:
-        self._found: dict[tuple[Any, ...], list[Peak]] = defaultdict(list)
+    def __init__(self, found: Iterable[PeakFlops] = ()) -> None:
+        self._found: dict[tuple[Any, ...], list[PeakFlops]] = defaultdict(list)
         for peak in found:
             if peak.tflops:
                 key = (peak.hardware, peak.accelerator, peak.cores, peak.precision)
                 self._found[key].append(peak)
 
-    def of(self, run: Run) -> Peak | None:
+    def of(self, run: Run) -> PeakFlops | None:
         """The highest on this machine, accelerator and number of cores, in this precision: with
         as many devices at work as the run had on a node, or with the next smaller number that was
         probed, whose peak is no lower."""
@@ -82,7 +82,7 @@ class Peaks:
         return max(here, key=lambda peak: (peak.devices, peak.tflops or 0.0), default=None)
 
 
-def load(folder: Path) -> tuple[list[Peak], list[Problem]]:
+def load(folder: Path) -> tuple[list[PeakFlops], list[Problem]]:
     """What the probes below ``folder`` found, and files that are none."""
     found = []
     files, problems = json_files.below(folder)
@@ -94,7 +94,7 @@ def load(folder: Path) -> tuple[list[Peak], list[Problem]]:
     return found, [Problem(f"{folder.name}/{one.origin}", one.message) for one in problems]
 
 
-def _peak(record: Mapping[str, Any]) -> Peak:
+def _peak(record: Mapping[str, Any]) -> PeakFlops:
     """Raises ValueError for an ok record without a product that took time."""
     tflops, size, dtype = None, 0, ""
     if record["status"] == "ok":
@@ -104,7 +104,7 @@ def _peak(record: Mapping[str, Any]) -> Peak:
             raise ValueError(f"states a peak of {stated} TFLOP/s, but its products took {tflops}")
     settings = record["settings"]
     hardware = hardware_label(record["environment"]["hardware"])
-    return Peak(
+    return PeakFlops(
         framework=record["case"]["framework"],
         framework_version=record["framework_version"],
         hardware=hardware,

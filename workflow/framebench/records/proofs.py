@@ -18,7 +18,7 @@ from .run import Doubt, Run
 FAILED, UNPROVED = "parity", "unproved"
 
 
-class Kind(NamedTuple):
+class VerificationKind(NamedTuple):
     """What a comparison is of besides one device, one micro-step and no dropout. ``by``: how
     several devices share a step, each group of the smallest size; "" of one."""
 
@@ -34,8 +34,8 @@ class Kind(NamedTuple):
         return "with micro-steps" if self.micro_steps else "with dropout" if self.dropout else ""
 
 
-ON_ONE = Kind()
-WITH_MICRO_STEPS, WITH_DROPOUT = Kind(micro_steps=True), Kind(dropout=True)
+ON_ONE = VerificationKind()
+WITH_MICRO_STEPS, WITH_DROPOUT = VerificationKind(micro_steps=True), VerificationKind(dropout=True)
 HOW = "snakemake --cores all parity"
 #: Of a user's own model: it is compared with its own run in float64, without dropout.
 _OWN_FACTS: Mapping[str, Any] = {"parity": {}, "hyperparameters": {}}
@@ -67,14 +67,14 @@ class Marks:
             self._known[key] = self._judged(run, needed)
         return self._known[key]
 
-    def _needed(self, run: Run) -> list[Kind]:
+    def _needed(self, run: Run) -> list[VerificationKind]:
         """The comparisons that prove it together."""
         if run.case.mode != "train":
             return [ON_ONE]
         with_dropout = self._facts(run).get("hyperparameters", {}).get("dropout")
         return [
             ON_ONE,
-            *[Kind(by=smallest(run.conditions.parallelism))] * (run.case.devices > 1),
+            *[VerificationKind(by=smallest(run.conditions.parallelism))] * (run.case.devices > 1),
             *[WITH_MICRO_STEPS] * (run.conditions.accumulation > 1),
             *[WITH_DROPOUT] * bool(with_dropout),
         ]
@@ -84,7 +84,7 @@ class Marks:
             return _OWN_FACTS
         return self._models.get(run.case.model, {})
 
-    def _judged(self, run: Run, needed: Sequence[Kind]) -> Doubt | None:
+    def _judged(self, run: Run, needed: Sequence[VerificationKind]) -> Doubt | None:
         found = self._of.get(_subject(run), [])
         # The last of each comparison: it may have been made again. A small model that passes does
         # not make up for the model itself that fails.
@@ -107,9 +107,9 @@ class Marks:
         return None
 
 
-def _kind(one: Certificate) -> Kind:
+def _kind(one: Certificate) -> VerificationKind:
     by = smallest(one.parallelism) if one.devices > 1 else ""
-    return Kind(by, one.accumulation > 1, one.dropout)
+    return VerificationKind(by, one.accumulation > 1, one.dropout)
 
 
 def _subject(run: Run) -> tuple[Any, ...]:
@@ -139,7 +139,7 @@ def _others(one: Certificate, run: Run) -> list[str]:
     return [name for name, differs in differing.items() if differs]
 
 
-def _why_not(run: Run, found: Iterable[Certificate], kind: Kind) -> str:
+def _why_not(run: Run, found: Iterable[Certificate], kind: VerificationKind) -> str:
     """What is wrong with the certificate that comes nearest, or missing; empty without any."""
     like = [one for one in found if _kind(one) == kind]
     if not like:

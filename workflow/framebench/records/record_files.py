@@ -35,7 +35,7 @@ from .run import (
     WAITED_APART,
     WAITED_IN_WINDOW,
     WAITED_NOWHERE,
-    Metric,
+    MetricValue,
     Problem,
     Run,
     cause,
@@ -305,10 +305,10 @@ def commit_of(record: Mapping[str, Any]) -> str:
     return f"{commit} (modified)" if commit and code.get("modified") else commit
 
 
-def _metrics(record: Mapping[str, Any]) -> tuple[Metric, ...]:
+def _metrics(record: Mapping[str, Any]) -> tuple[MetricValue, ...]:
     """Those of any kind. Raises ValueError where one of an ok record is no number."""
     found = tuple(
-        Metric(
+        MetricValue(
             one.get("quantity", name),
             one["value"],
             one["unit"],
@@ -323,14 +323,14 @@ def _metrics(record: Mapping[str, Any]) -> tuple[Metric, ...]:
     return found
 
 
-def _throughput(record: Mapping[str, Any]) -> tuple[Metric]:
+def _throughput(record: Mapping[str, Any]) -> tuple[MetricValue]:
     """Samples/s of steps, of an ok record samples / window and nothing else."""
     if THROUGHPUT not in record["metrics"]:
         raise ValueError(f"is of kind {record['kind']!r}, but has no metric {THROUGHPUT!r}")
     metric = record["metrics"][THROUGHPUT]
     value, samples, window = metric["value"], record["samples"], record["window_seconds"]
     if record["status"] != "ok":
-        return (Metric(THROUGHPUT, None, metric["unit"]),)
+        return (MetricValue(THROUGHPUT, None, metric["unit"]),)
     if value is None or not (value > 0 and math.isfinite(value)):
         raise ValueError(f"is ok, but its throughput is {value}; allowed: a number above 0")
     if not (samples and window):
@@ -340,7 +340,7 @@ def _throughput(record: Mapping[str, Any]) -> tuple[Metric]:
             f"states a throughput of {value}, but {samples} samples in {window} s are "
             f"{samples / window}"
         )
-    return (Metric(THROUGHPUT, float(value), metric["unit"]),)
+    return (MetricValue(THROUGHPUT, float(value), metric["unit"]),)
 
 
 def _slowest(ranks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

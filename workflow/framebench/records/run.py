@@ -12,9 +12,9 @@ from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
 from .fields.communication import AllReduce, GradientExchange
-from .fields.curves import Curve
+from .fields.curves import LearningCurve
 from .fields.fed import Fed
-from .fields.phases import Phases
+from .fields.phases import RunPhases
 from .fields.step_parts import Split
 
 NO_REASON = "no reason given"
@@ -24,7 +24,7 @@ class RecordsError(ValueError):
     """The given path cannot be read as a set of records at all; the message says why."""
 
 
-class Metric(NamedTuple):
+class MetricValue(NamedTuple):
     """A figure of a run. ``value`` is None unless the run is ok; ``better``: higher or lower;
     ``point``: where it was measured, of a quantity that has several points in one run."""
 
@@ -84,7 +84,7 @@ class Run:
     attempt: int
     status: str
     reason: str
-    metrics: tuple[Metric, ...]
+    metrics: tuple[MetricValue, ...]
     step_seconds: tuple[float, ...]
     wall_seconds: float | None
     origin: str
@@ -102,7 +102,7 @@ class Run:
     split: Split | None = None
     all_reduce: AllReduce | None = None
     exchange: GradientExchange | None = None
-    phases: Phases | None = None
+    phases: RunPhases | None = None
     largest: bool = False
     started: float | None = None
     machine: Identity = UNKNOWN
@@ -115,7 +115,7 @@ class Run:
     commit: str = ""
     last_cache: int | None = None
     fed: Fed | None = None
-    curve: Curve | None = None
+    curve: LearningCurve | None = None
     time_limit: float | None = None
 
     @property

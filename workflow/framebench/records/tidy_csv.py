@@ -19,7 +19,7 @@ from typing import Any
 from ..cases.conditions import MODES, NATIVE, THROUGHPUT, Case, Conditions, Key, Parameters
 from ..files import bounded
 from ..files.text import from_cell, no_formula, printable
-from .run import NO_REASON, STATUSES, Doubt, Metric, Problem, RecordsError, Run, cause, order
+from .run import NO_REASON, STATUSES, Doubt, MetricValue, Problem, RecordsError, Run, cause, order
 
 COLUMNS = (
     "framework",
@@ -273,9 +273,9 @@ def _parameters(row: Mapping[str, str], mode: str) -> Parameters:
     return tuple(sorted(found.items()))
 
 
-def _metric(row: Mapping[str, str], status: str) -> Metric:
+def _metric(row: Mapping[str, str], status: str) -> MetricValue:
     if "metric" not in row:
-        return Metric(THROUGHPUT, _throughput(row, status), _text(row, "unit"))
+        return MetricValue(THROUGHPUT, _throughput(row, status), _text(row, "unit"))
     name = _text(row, "metric")
     better = _one_of(row, "better", BETTER) if row.get("better") else "higher"
     if row["mode"] in MODES:
@@ -285,8 +285,8 @@ def _metric(row: Mapping[str, str], status: str) -> Metric:
                 f"allowed: {THROUGHPUT}, of which higher is better; other figures have a mode of "
                 "their own"
             )
-        return Metric(name, _throughput(row, status, "value"), _text(row, "unit"))
-    return Metric(name, _value(row, status), row["unit"], better)
+        return MetricValue(name, _throughput(row, status, "value"), _text(row, "unit"))
+    return MetricValue(name, _value(row, status), row["unit"], better)
 
 
 def _value(row: Mapping[str, str], status: str) -> float | None:

@@ -15,7 +15,7 @@ from datetime import datetime
 from ..cases import matrix
 from ..config import inputs
 from ..config.settings import Configuration
-from ..records.beside.calls import Call
+from ..records.beside.calls import CallEntry
 from ..records.run import Run
 
 #: What a call that measures one case again has its own way, or must not have.
@@ -74,7 +74,7 @@ def _input(run: Run) -> str:
     return matrix.input_of(run.case.mode, name) if name in inputs.NAMES else inputs.SYNTHETIC
 
 
-def call_of(run: Run, calls: Sequence[tuple[float, Call]]) -> Call | None:
+def call_of(run: Run, calls: Sequence[tuple[float, CallEntry]]) -> CallEntry | None:
     """The call that measured it; None where that is not known. ``calls``: with the second of each
     (:func:`timed`), in the order in which they were made."""
     if run.record is None or run.started is None:
@@ -83,7 +83,7 @@ def call_of(run: Run, calls: Sequence[tuple[float, Call]]) -> Call | None:
     return before[-1] if before else None
 
 
-def timed(calls: Sequence[Call]) -> list[tuple[float, Call]]:
+def timed(calls: Sequence[CallEntry]) -> list[tuple[float, CallEntry]]:
     """With the second of the epoch in which each began, the earliest first; without those that do
     not tell."""
     found = []
@@ -95,7 +95,7 @@ def timed(calls: Sequence[Call]) -> list[tuple[float, Call]]:
     return sorted(found)
 
 
-def command(call: Call) -> str:
+def command(call: CallEntry) -> str:
     """All of the command but the case, which comes behind it. Raises ValueError for a call that no
     shell can read, and for one with a word that is not known."""
     words, pairs = [], []

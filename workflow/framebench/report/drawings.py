@@ -24,7 +24,7 @@ from .plots import Look, Plot
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawingInputs:
     """What is drawn: the rows of a table, and what they were made of."""
 
     table: Table
@@ -37,7 +37,7 @@ class Drawn:
 #: The repeats of cases of steps or of one kind of measurement; ratios to one; lines over devices;
 #: stacked bars of what losses and times are made of; memory by batch; cases under their roofs;
 #: exchanges expected and measured; the operations of a step alone; scores and losses by epoch.
-DRAWERS: Mapping[str, Callable[[Drawn], Sequence[Plot]]] = {
+DRAWERS: Mapping[str, Callable[[DrawingInputs], Sequence[Plot]]] = {
     "throughput": lambda of: panels.throughput(of.inputs.cases, of.look),
     "metrics": lambda of: measured_panels.panels(of.inputs.others, of.look, of.words),
     "ratios": lambda of: panels.ratios(of.frame, of.look, of.words),
@@ -58,11 +58,11 @@ def of_table(table: Table, frame: pd.DataFrame, inputs: Inputs, look: Look) -> l
     drawn: list[Plot] = []
     for drawing in table.drawings:
         drawer = _drawer(table, drawing)
-        drawn += drawer(Drawn(table, frame, inputs, look, drawing.words))
+        drawn += drawer(DrawingInputs(table, frame, inputs, look, drawing.words))
     return drawn
 
 
-def _drawer(table: Table, drawing: Drawing) -> Callable[[Drawn], Sequence[Plot]]:
+def _drawer(table: Table, drawing: Drawing) -> Callable[[DrawingInputs], Sequence[Plot]]:
     if drawing.name not in DRAWERS:
         allowed = ", ".join(DRAWERS)
         raise ValueError(f"table {table.name}: drawing: found {drawing.name!r}; allowed: {allowed}")

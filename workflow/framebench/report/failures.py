@@ -20,7 +20,7 @@ MAX_TRACEBACKS = 10
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedCase:
     """The repeats of one case that ended alike."""
 
     case: str
@@ -34,14 +34,14 @@ class Failure:
 
 def by_status(
     cases: CaseResults, link: Callable[[Run, str], Link]
-) -> tuple[dict[str, list[Failure]], dict[str, int]]:
+) -> tuple[dict[str, list[FailedCase]], dict[str, int]]:
     """The failures of each status, and how many are left out of each."""
     grouped: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
     for key, result in cases.items():
         for run in result.runs:
             if run.status != "ok" and key == run.key:  # once, however many metrics it has
                 grouped[run.status, run.reason, key].append(run)
-    found: dict[str, list[Failure]] = defaultdict(list)
+    found: dict[str, list[FailedCase]] = defaultdict(list)
     left_out: Counter[str] = Counter()
     read = 0
     for runs in grouped.values():
@@ -54,7 +54,7 @@ def by_status(
             traceback = _traceback(run.record)
             read += 1
         found[run.status].append(
-            Failure(
+            FailedCase(
                 case=", ".join(
                     part
                     for part in (

@@ -23,7 +23,7 @@ from ..config.catalog import load_catalog
 from ..files import bounded
 from ..files.whole_files import write_whole
 from ..machine.identities import UNKNOWN
-from ..records.beside.calls import Call
+from ..records.beside.calls import CallEntry
 from ..records.beside.interruptions import Interruption
 from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
@@ -36,7 +36,7 @@ from ..tables.words import words_of
 from . import colours, drawings, failures, html_tables, page_data, panels, setups
 from .html_tables import Section
 from .plots import Look, Plot
-from .record_links import Link, Links, to_record
+from .record_links import Link, RowLinks, to_record
 from .selection import axis_of
 
 PROJECT = Path(__file__).parents[3]
@@ -59,7 +59,7 @@ def write(
     title: str,
     published: pd.DataFrame | None = None,
     interrupted: Sequence[Interruption] = (),
-    calls: Sequence[Call] = (),
+    calls: Sequence[CallEntry] = (),
 ) -> None:
     """Write the report to ``path``, whole or not at all. Links to records are relative to its
     folder. Raises OSError when it cannot be written."""
@@ -85,7 +85,7 @@ def render_comparison(
         verdicts=[(name, VERDICT.looks[name], counted[name]) for name in sorted(counted)],
         plots=[(plot, ()) for plot in panels.comparison(frame[frame["framework"] != ""], look)],
         table=shown,
-        data=page_data.of([shown], Links.none(), (), series_of(look)),
+        data=page_data.of([shown], RowLinks.none(), (), series_of(look)),
         marks=words_of([frame]),
         notes=compare.notes(frame),
         report=_beside(folder, REPORT_PAGE),
@@ -101,7 +101,7 @@ def render(
     published: pd.DataFrame | None = None,
     interrupted: Sequence[Interruption] = (),
     provenance: Origin | None = None,
-    calls: Sequence[Call] = (),
+    calls: Sequence[CallEntry] = (),
 ) -> str:
     """The report as text, with links relative to ``folder``. ``inputs`` and ``tables`` are those of
     the records; ``provenance``: where that is known from more than these; ``calls``: those that
@@ -111,7 +111,7 @@ def render(
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
     look = Look(sorted({measured.runs_in(run.case) for run in runs} | searched))
     link = partial(to_record, record_set.root, folder)
-    links = Links(cases, link)
+    links = RowLinks(cases, link)
     ran, ran_left_out = setups.of_runs(runs, look, link)
     known = [setup.facts for setup in ran if setup.facts]
     machine = [fact for fact in known[0] if all(fact in facts for facts in known)] if known else []
@@ -213,7 +213,9 @@ def _with_axes(
     return [(one, *of_answer[id(one)]) for one in found.most_compared(MAX_ANSWERS)]
 
 
-def _sections(inputs: Inputs, tables: Mapping[Table, pd.DataFrame], links: Links) -> list[Section]:
+def _sections(
+    inputs: Inputs, tables: Mapping[Table, pd.DataFrame], links: RowLinks
+) -> list[Section]:
     """Where steps were timed, those that say why they have no row among them."""
     known = {
         table: tables[table] if table in tables else frames.frame(table, ())

@@ -16,9 +16,9 @@ from ..tables import arrangement, view
 from ..tables.arrangement import Arrangement, Shown
 from ..tables.cells import Cell
 from ..tables.columns import NUMBER, TEXT, Column
-from ..tables.table import AXES, Crosstab, Layout, Table
-from ..tables.view import Field, View
-from .record_links import Links, RecordLinks
+from ..tables.table import AXES, Crosstab, PublishedLayout, Table
+from ..tables.view import Field, TableView
+from .record_links import RecordLinks, RowLinks
 from .selection import axes_of
 
 #: Rows that the page has without its script, and lines of ours in a layout of somebody else.
@@ -35,14 +35,16 @@ class PageTable:
     ids: Sequence[str]
 
     @property
-    def layouts(self) -> list[tuple[Layout, list[tuple[dict[str, str], Mapping[str, Cell]]]]]:
+    def layouts(
+        self,
+    ) -> list[tuple[PublishedLayout, list[tuple[dict[str, str], Mapping[str, Cell]]]]]:
         """Data in the place of a table's rows; of each line what a filter may ask, and its cells
         by column."""
         others = [axis for axis in AXES if axis not in self.arrangement.table.axes]
         shown = [one for one in self._cut_layouts() if one.rows]
         return [(one, [(axes_of(row, others), cells) for row, cells in one.rows]) for one in shown]
 
-    def _cut_layouts(self) -> Iterator[Layout]:
+    def _cut_layouts(self) -> Iterator[PublishedLayout]:
         """With the first lines of ours; what was printed elsewhere is all there."""
         room = MAX_ROWS
         for one in self.view.layouts:
@@ -53,7 +55,7 @@ class PageTable:
             room = max(0, room - len(one.rows))
 
     @property
-    def view(self) -> View:
+    def view(self) -> TableView:
         return self.arrangement.view
 
     @property
@@ -73,7 +75,7 @@ class PageTable:
         return f"Left out: {there - shown} of {there} rows; all are in tables/{name}.csv."
 
 
-def of_frame(table: Table, frame: pd.DataFrame, links: Links | None = None) -> PageTable:
+def of_frame(table: Table, frame: pd.DataFrame, links: RowLinks | None = None) -> PageTable:
     """Of a table as the page has it."""
     seen = view.of(table, frame)
     arranged = _crossed(seen) if seen.crosstabs else arrangement.of(seen)
@@ -106,7 +108,7 @@ def _digest(values: Iterable[Any]) -> str:
 # ---- a table with frameworks across -------------------------------------------------------------
 
 
-def _crossed(seen: View) -> Arrangement:
+def _crossed(seen: TableView) -> Arrangement:
     """A row for each setting, a column for each framework; of more than a page has room for, those
     with fewer figures are unfolded."""
     names = list(dict.fromkeys(name for one in seen.of_page for name in one.rows))

@@ -21,7 +21,7 @@ LEFT, RIGHT, BELOW, HIGH = 84, 14, 52, 300
 _AXES = 232
 
 
-class Line(Protocol):
+class ChartLine(Protocol):
     """What a case is drawn as. ``axes``: what a reader of the page may ask of it."""
 
     @property
@@ -34,7 +34,7 @@ class Line(Protocol):
     def axes(self) -> Mapping[str, str]: ...
 
 
-L = TypeVar("L", bound=Line)
+L = TypeVar("L", bound=ChartLine)
 #: How a line looks, and the ``gid`` of its part: words for Matplotlib.
 Style = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ..records.beside.calls import Call
+from ..records.beside.calls import CallEntry
 from ..records.run import Run
 from ..tables.cells import Cell
 from ..tables.columns import Row
@@ -25,7 +25,7 @@ from ..tables.results import UNCOMPILED
 from ..tables.view import Field
 from . import again
 from .html_tables import PageTable
-from .record_links import Links
+from .record_links import RowLinks
 from .selection import axis_of
 
 #: A word of a path or of the name of a case, with what ends it.
@@ -39,7 +39,10 @@ _OF_AXES = ("framework", "model", "mode", "precision", "compiler", "nodes", "dev
 
 
 def of(
-    tables: Sequence[PageTable], links: Links, calls: Sequence[Call], series: Mapping[str, int]
+    tables: Sequence[PageTable],
+    links: RowLinks,
+    calls: Sequence[CallEntry],
+    series: Mapping[str, int],
 ) -> Markup:
     """As JSON that can stand in a script element. ``series``: the number of the colour of each
     framework."""
@@ -92,7 +95,7 @@ class _Cases:
     """The runs behind rows, each group once: where their records are, how the case is called, the
     command that measures it again, and the figures of its repeats."""
 
-    def __init__(self, links: Links, calls: Sequence[Call]) -> None:
+    def __init__(self, links: RowLinks, calls: Sequence[CallEntry]) -> None:
         self._links, self._calls = links, again.timed(calls)
         self._places: dict[tuple[int, ...], int] = {}
         self._groups: list[Sequence[Run]] = []
@@ -139,7 +142,7 @@ def _folder(hrefs: Sequence[str]) -> str:
     return f"{folders.pop()}/" if len(folders) == 1 and "/" in hrefs[0] else ""
 
 
-def _table(one: PageTable, links: Links, cases: _Cases, lists: _Lists) -> dict[str, Any]:
+def _table(one: PageTable, links: RowLinks, cases: _Cases, lists: _Lists) -> dict[str, Any]:
     view, table = one.arrangement.view, one.arrangement.table
     rows = view.rows
     found: dict[str, Any] = {
@@ -211,7 +214,9 @@ def _text(cell: Cell) -> str:
     return f"{cell.text}\t{small}" if small else cell.text
 
 
-def _references(one: PageTable, links: Links, cases: _Cases, lists: _Lists) -> list[dict[str, Any]]:
+def _references(
+    one: PageTable, links: RowLinks, cases: _Cases, lists: _Lists
+) -> list[dict[str, Any]]:
     """By place: what the runs behind a row are called there, and which they are; -1 for none."""
     table = one.arrangement.table
     behind = [links.runs(table, row) for row in one.arrangement.view.rows]

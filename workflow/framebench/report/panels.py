@@ -18,7 +18,7 @@ from ..records.run import WAITED_APART, WAITED_NOWHERE, RecordsError, Run
 from ..statistics import descriptive
 from ..tables.results import CaseResult, CaseResults
 from . import plots
-from .plots import Look, Plot, Row
+from .plots import Look, Plot, PlotRow
 from .selection import (
     axes_of,
     is_known,
@@ -56,7 +56,7 @@ def throughput(cases: CaseResults, look: Look) -> list[Plot]:
             setting = (case.devices, case.nodes, case.precision, case.batch_per_device)
             groups[setting].append(result)
         chosen = _most_shared(groups)
-        rows: list[Row] = []
+        rows: list[PlotRow] = []
         alone = all(len(group) == 1 for group in chosen.values())
         for group in sorted(chosen):
             first = chosen[group][0]
@@ -65,7 +65,7 @@ def throughput(cases: CaseResults, look: Look) -> list[Plot]:
             if alone:  # a heading over every single row would only be noise
                 rows.append(_throughput_row(first, f"{label(first.key.row)}, {heading}"))
                 continue
-            rows.append(Row(heading))
+            rows.append(PlotRow(heading))
             named = [(label(result.key.row), result) for result in chosen[group]]
             rows += [
                 _throughput_row(result, name)
@@ -131,7 +131,7 @@ def _ratios(
         precision = getattr(row, "precision", "")
         groups[row.model, row.mode, row.nodes * row.devices_per_node, row.nodes, precision,
                row.batch_per_device].append(row)  # fmt: skip
-    drawn: list[Row] = []
+    drawn: list[PlotRow] = []
     for group in sorted(groups, key=training_first):
         first = groups[group][0]
         parts = [
@@ -139,7 +139,7 @@ def _ratios(
             topology_of(first),
             getattr(first, "precision", ""),
         ]
-        drawn.append(Row(" · ".join(filter(None, [*parts, f"batch {first.batch_per_device}"]))))
+        drawn.append(PlotRow(" · ".join(filter(None, [*parts, f"batch {first.batch_per_device}"]))))
         label = labels([row._asdict() for row in groups[group]])
         named = [(label(row._asdict()), row) for row in groups[group]]
         for name_of_row, row in sorted(named, key=lambda pair: pair[0]):
@@ -148,7 +148,7 @@ def _ratios(
             value = float(getattr(row, column))
             axes = axes_of(row._asdict())
             drawn.append(
-                Row(name_of_row, row.framework, [value], "", interval, axes, is_ratio=True)
+                PlotRow(name_of_row, row.framework, [value], "", interval, axes, is_ratio=True)
             )
     shown = sum(map(len, groups.values()))
     return [
@@ -165,7 +165,7 @@ def _ratios(
     ]
 
 
-def _without_interval(rows: Sequence[Row]) -> str:
+def _without_interval(rows: Sequence[PlotRow]) -> str:
     """Say what the hollow dots are, where there are any."""
     count = sum(row.is_hollow for row in rows)
     return f"Hollow: no interval, of {count} with too few repeats. " if count else ""
@@ -247,13 +247,13 @@ def _step_words(run: Run, waited: Sequence[float]) -> str:
     return words
 
 
-def _throughput_row(result: CaseResult, label: str) -> Row:
+def _throughput_row(result: CaseResult, label: str) -> PlotRow:
     values, runs = result.values, result.runs
     bad = sorted({run.status for run in runs if run.status != "ok"})
     words = ", ".join(STATUS_WORDS.get(status, status) for status in bad)
     if values and bad:
         label = short(f"{label} ({len(runs) - len(values)} of {len(runs)} {words})")
-    return Row(label, result.case.framework, values, words)
+    return PlotRow(label, result.case.framework, values, words)
 
 
 def _warmup(record: Mapping[str, Any], run: Run) -> list[float]:

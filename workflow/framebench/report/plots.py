@@ -50,7 +50,7 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class Row:
+class PlotRow:
     """One line of a strip plot. Without ``values`` it is a gap, and ``note`` says why in words;
     without a framework it is a heading. ``interval`` is drawn as a bar behind the dots, and nothing
     else looks like one. ``axes``: what a reader of the page may ask of it, where the drawing is not
@@ -121,7 +121,11 @@ def _decimals(values: Sequence[float]) -> int:
 
 
 def strips(
-    rows: Sequence[Row], look: Look, axis: str, reference: float | None = None, narrow: bool = False
+    rows: Sequence[PlotRow],
+    look: Look,
+    axis: str,
+    reference: float | None = None,
+    narrow: bool = False,
 ) -> Markup:
     """A dot for each value and a tick at the median, one row each; the median in numbers at the
     right. With ``reference`` (ratios) a line stands there. ``narrow`` puts
@@ -186,7 +190,7 @@ def fitting(label: str, narrow: bool) -> str:
     return label[: most - 1].rstrip(" ,") + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _places(rows: Sequence[Row], narrow: bool) -> tuple[list[tuple[float, float]], float]:
+def _places(rows: Sequence[PlotRow], narrow: bool) -> tuple[list[tuple[float, float]], float]:
     """Where the label and the dots of each row stand, in rows from the top, and the sum."""
     places = []
     at = 0.0
@@ -199,7 +203,7 @@ def _places(rows: Sequence[Row], narrow: bool) -> tuple[list[tuple[float, float]
 
 def _dots(
     axes: Axes,
-    rows: Sequence[tuple[float, Row]],
+    rows: Sequence[tuple[float, PlotRow]],
     look: Look,
     name: str | None,
 ) -> None:
@@ -209,7 +213,7 @@ def _dots(
         return
     bars = [(place, *row.interval, row) for place, row in rows if row.interval]
     _lines(axes, bars, look, linewidth=7, alpha=0.3, gid=name)
-    alike: dict[tuple[str, bool, bool], list[tuple[float, Row]]] = defaultdict(list)
+    alike: dict[tuple[str, bool, bool], list[tuple[float, PlotRow]]] = defaultdict(list)
     for place, row in rows:
         alike[row.framework, len(row.values) > 1, row.is_hollow].append((place, row))
     for (framework, several, hollow), some in alike.items():
@@ -229,7 +233,7 @@ def _dots(
 
 
 def _lines(
-    axes: Axes, lines: Sequence[tuple[float, float, float, Row]], look: Look, **style: Any
+    axes: Axes, lines: Sequence[tuple[float, float, float, PlotRow]], look: Look, **style: Any
 ) -> None:
     """Each at its place, from here to there, in the colour of its row."""
     if lines:

@@ -34,7 +34,7 @@ RecordLinks = Sequence[tuple[str, Sequence[Link]]]
 _LINK = re.compile(r'<a href="(?!#|https?:)([^"]*)"([^>]*)>(.*?)</a>', re.DOTALL)
 
 
-class Links:
+class RowLinks:
     """The runs behind a row, and links to their records."""
 
     def __init__(self, cases: CaseResults, link: Callable[[Run, str], Link]) -> None:
@@ -45,9 +45,9 @@ class Links:
         self._link = link
 
     @staticmethod
-    def none() -> Links:
+    def none() -> RowLinks:
         """Of a page that has no records."""
-        return Links({}, lambda run, text: Link(text, "", ""))
+        return RowLinks({}, lambda run, text: Link(text, "", ""))
 
     def behind(self, table: Table, row: Row) -> RecordLinks:
         """``row``: one of a table of cases."""

@@ -21,7 +21,7 @@ Pairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Setup:
+class FrameworkSetup:
     """One framework as it ran on one kind of machine: facts from one of its records."""
 
     framework: str
@@ -38,7 +38,7 @@ class Setup:
 
 def of_runs(
     runs: Sequence[Run], look: Look, link: Callable[[Run, str], Link]
-) -> tuple[list[Setup], int]:
+) -> tuple[list[FrameworkSetup], int]:
     """Of every combination of framework, version, source, machine and environment, and how many
     are left out."""
     groups: dict[tuple[str, ...], list[Run]] = defaultdict(list)
@@ -60,7 +60,7 @@ def of_runs(
             except RecordsError as error:
                 made = f"not known: the record could not be read again ({error})"
         setups.append(
-            Setup(
+            FrameworkSetup(
                 framework=runs_in(run.case),
                 colour=look.variable(runs_in(run.case)),
                 version=run.case.framework_version or "not known",

@@ -31,7 +31,7 @@ FULL_SECONDS, REFERENCE_SECONDS = 60.0, 1.0
 REDUCED = "reduced"
 
 
-class Comparison(NamedTuple):
+class Verification(NamedTuple):
     """One framework computing one thing. ``devices`` and ``accumulation``, its micro-steps, are 1
     or 2, devices of a product of parallelisms 2 for each: more prove nothing else. ``dropout``:
     with the model's dropout, only whether that acts. ``software``: the name of what it runs in;
@@ -76,20 +76,20 @@ class Comparison(NamedTuple):
         return " ".join([*words, "dropout"] if self.dropout else words)
 
 
-def comparisons(plan: Plan, catalog: Catalog) -> list[Comparison]:
+def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
     """For every case of the plan whose model has a reference: the same on one device, on two where
     it trains on several, in two micro-steps where its steps have several, and with dropout where it
     trains a model that has it. Variants that run in the same software with the same variables have
     theirs in common."""
-    found: dict[Comparison, Comparison] = {}
+    found: dict[Verification, Verification] = {}
 
-    def add(one: Comparison) -> None:
+    def add(one: Verification) -> None:
         found.setdefault(one._replace(arm=""), one)
 
     for case in plan.computed:
         if not case.is_step or "parity" not in catalog.models[case.model]:
             continue
-        one = Comparison(
+        one = Verification(
             case.framework,
             case.model,
             case.mode,
@@ -132,12 +132,14 @@ def file_of(results: Path, name: str) -> Path:
     return results / "parity" / f"{name}.json"
 
 
-def missing(results: Path, named: Mapping[str, Comparison]) -> dict[str, Comparison]:
+def missing(results: Path, named: Mapping[str, Verification]) -> dict[str, Verification]:
     """Those that were not made."""
     return {name: one for name, one in named.items() if not file_of(results, name).exists()}
 
 
-def small(plan: Plan, catalog: Catalog, full: Mapping[str, Comparison]) -> dict[str, Comparison]:
+def small(
+    plan: Plan, catalog: Catalog, full: Mapping[str, Verification]
+) -> dict[str, Verification]:
     """The comparisons of small models that stand for those of ``full`` that were not made, with
     their names as :func:`names` has them: of all models whose facts say how to make them small, but
     those of others' code, which is of one size. Those of a user's own model stand for themselves.
@@ -152,7 +154,7 @@ def small(plan: Plan, catalog: Catalog, full: Mapping[str, Comparison]) -> dict[
     return {**names(plan, catalog, made_small), **own}
 
 
-def describe(plan: Plan, comparisons: Mapping[str, Comparison]) -> str:
+def describe(plan: Plan, comparisons: Mapping[str, Verification]) -> str:
     """How many of them are still to be made, and their time; empty where none is."""
     results = plan.settings.results
     to_make = [*missing(results, comparisons).values()]
@@ -169,7 +171,7 @@ def describe(plan: Plan, comparisons: Mapping[str, Comparison]) -> str:
     )
 
 
-def seconds_of(one: Comparison) -> float:
+def seconds_of(one: Verification) -> float:
     """What it is expected to take."""
     if not one.is_behind_runs:
         return FULL_SECONDS
@@ -177,7 +179,7 @@ def seconds_of(one: Comparison) -> float:
     return estimates.start_of(one.framework, one.mode, one.compiler, is_small)
 
 
-def references(results: Path, comparisons: Iterable[Comparison]) -> list[str]:
+def references(results: Path, comparisons: Iterable[Verification]) -> list[str]:
     """The names of those that are still to be computed for them."""
     names = {one.reference for one in comparisons if one.scale != own_model.SCALE}
     folder = results / "reference"
@@ -206,7 +208,7 @@ def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
     return _digest([catalog.models[model], seed], _contents(code))
 
 
-def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[str, Comparison]:
+def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[str, Verification]:
     """The record of each comparison, below ``results/parity``, without ``.json``.
 
     Its name ends in a digest of all that decides the result (environment, code of the harness and
@@ -241,7 +243,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Comparison]) -> dict[st
     return found
 
 
-def arguments(plan: Plan, one: Comparison, reference: str) -> list[str]:
+def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
     """What to compare, as arguments of the harness. ``reference``: the folder, "" of a model of the
     user's own."""
     own = plan.settings.model

@@ -17,7 +17,7 @@ from ..config.parallelism import DATA
 from ..config.starters import STARTERS
 from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
-from ..plan.batch_searches import Search
+from ..plan.batch_searches import BatchSearch
 from ..plan.limits import run_limit
 from ..plan.planning import Plan, PlannedRun, arm_settings, counts_steps, data_of, variables
 from ..plan.side_by_side import lease_name
@@ -122,7 +122,7 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
     return measured + parameters + _of_arm(plan, run.case)
 
 
-def search_arguments(plan: Plan, search: Search) -> list[str]:
+def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
     """What to look for the largest batch of, as arguments of the harness."""
     case, bounds = search.case, plan.settings.suite.largest_batch
     named = {

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from ..config.suite import Suite
 from ..environments.soundness import is_sound
 from ..plan import estimates, repeats
-from ..plan.batch_searches import Search
+from ..plan.batch_searches import BatchSearch
 from ..plan.planning import Plan, PlannedRun
 from ..plan.tasks import Guess, Task, Traits, name_of
 from . import certify, probes
-from .certify import Comparison
+from .certify import Verification
 from .probes import Probe
 
 #: Rough seconds of tables and report.
@@ -32,7 +32,7 @@ def of_run(run: PlannedRun, suite: Suite, is_measured: bool) -> Task:
     return Task(name, traits, guess, is_measured)
 
 
-def of_search(plan: Plan, search: Search) -> Task:
+def of_search(plan: Plan, search: BatchSearch) -> Task:
     case = search.case
     traits = Traits(
         "search", case.framework, case.model, case.mode, case.precision, case.compiler,
@@ -42,7 +42,7 @@ def of_search(plan: Plan, search: Search) -> Task:
     return Task(name, traits, Guess(0.0, plan.seconds_of(search)))
 
 
-def of_comparison(name: str, one: Comparison) -> Task:
+def of_comparison(name: str, one: Verification) -> Task:
     """``name``: of its file."""
     traits = Traits(
         "comparison", one.framework, one.reference, one.mode, one.precision, one.compiler,
@@ -75,7 +75,7 @@ def of_tables() -> Task:
 
 
 def of_all(
-    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Comparison]
+    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Verification]
 ) -> list[Task]:
     """Of all that a call for the plan has to do. What a search makes known later is not counted."""
     tasks = [*_measuring(plan, probes_of, comparisons)]
@@ -83,7 +83,7 @@ def of_all(
 
 
 def _measuring(
-    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Comparison]
+    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Verification]
 ) -> Iterator[Task]:
     results = plan.settings.results
     for one in plan.needed.values():

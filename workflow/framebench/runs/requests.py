@@ -10,13 +10,13 @@ from ..config.validation import ConfigError
 from ..plan import groups, limits
 from ..plan.planning import Plan, PlannedRun, duration
 from . import certify, probes
-from .certify import Comparison
+from .certify import Verification
 from .probes import Probe
 
 _HEADER = ["jobs", "nodes", "tasks", "cpus/task", "gpus/node", "mem/node", "time", "node", "for"]
 
 
-class Request(NamedTuple):
+class JobRequest(NamedTuple):
     """Nodes, devices per node and minutes of a job, and the node that it must have, "" for any."""
 
     nodes: int
@@ -30,19 +30,19 @@ class Request(NamedTuple):
         return self.nodes * self.minutes / 60
 
 
-def of_run(plan: Plan, run: PlannedRun) -> Request:
+def of_run(plan: Plan, run: PlannedRun) -> JobRequest:
     case = run.case
-    return Request(case.nodes, case.devices_per_node, plan.minutes[case], case.node)
+    return JobRequest(case.nodes, case.devices_per_node, plan.minutes[case], case.node)
 
 
-def usual(plan: Plan, nodes: int = 1, devices: int = 1, node: str = "") -> Request:
+def usual(plan: Plan, nodes: int = 1, devices: int = 1, node: str = "") -> JobRequest:
     """The request of a job of which nothing but the time limit of a run is known."""
-    return Request(nodes, devices, limits.minutes(plan.settings), node)
+    return JobRequest(nodes, devices, limits.minutes(plan.settings), node)
 
 
 def of_plan(
-    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Comparison]
-) -> list[tuple[str, Request]]:
+    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Verification]
+) -> list[tuple[str, JobRequest]]:
     """Return what each job to be done is for, and its request; [] without a cluster."""
     if plan.settings.cluster is None:
         return []
@@ -61,7 +61,7 @@ def of_plan(
     ]
 
 
-def lines(plan: Plan, requests: Iterable[tuple[str, Request]]) -> list[str]:
+def lines(plan: Plan, requests: Iterable[tuple[str, JobRequest]]) -> list[str]:
     """A row for each shape of jobs, and the node hours of all."""
     cluster = plan.settings.cluster
     counted = Counter(requests)
@@ -93,12 +93,12 @@ def lines(plan: Plan, requests: Iterable[tuple[str, Request]]) -> list[str]:
     ]
 
 
-def node_hours(requests: Iterable[Request]) -> float:
+def node_hours(requests: Iterable[JobRequest]) -> float:
     """Node hours that all of them take at most, if each job takes all of its time."""
     return sum(one.node_hours for one in requests)
 
 
-def check(plan: Plan, requests: Iterable[Request]) -> None:
+def check(plan: Plan, requests: Iterable[JobRequest]) -> None:
     """Raise :class:`ConfigError` where jobs may take more node hours than is allowed."""
     cluster = plan.settings.cluster
     most = cluster.most_node_hours if cluster else None

@@ -40,7 +40,7 @@ class SlurmError(RuntimeError):
         self.words = words
 
 
-class Job(NamedTuple):
+class SlurmJob(NamedTuple):
     """A job in the queue. ``state`` as SLURM names it."""
 
     id: str
@@ -54,7 +54,7 @@ def note(log: str, results: Path) -> None:
         file.writelines(f"{name}\n" for name in _NAME.findall(log))
 
 
-def jobs(results: Path) -> list[Job]:
+def jobs(results: Path) -> list[SlurmJob]:
     """List the jobs of earlier calls for this folder that are still in the queue. Raises
     SlurmError."""
     try:
@@ -64,7 +64,7 @@ def jobs(results: Path) -> list[Job]:
     if not names:
         return []
     listed = told("squeue", "--me", "--noheader", "--format=%i|%T", f"--name={','.join(names)}")
-    return [Job(*line.split("|", 1)) for line in listed.splitlines() if "|" in line]
+    return [SlurmJob(*line.split("|", 1)) for line in listed.splitlines() if "|" in line]
 
 
 def states(numbers: Iterable[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from ..plan.forecast import DAY, Forecast, Left, time_left
 from ..plan.planning import Plan
 from ..records.record_sets import RecordSet
 from . import certify, expected, probes
-from .certify import Comparison
+from .certify import Verification
 from .probes import Probe
 
 #: As many of what takes most of the time are named, where they take so much of it.
@@ -51,7 +51,9 @@ def at_once(plan: Plan) -> float:
     return cluster.nodes * alone / sum(run.seconds * run.case.nodes for run in plan.pending)
 
 
-def left(plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Comparison]) -> Left:
+def left(
+    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Verification]
+) -> Left:
     """Seconds until all that the plan asks for is done, see :func:`expected.of_all`."""
     tasks = expected.of_all(plan, probes_of, comparisons)
     return Forecast(tasks, at_once(plan)).left(0.0)

@@ -57,7 +57,7 @@ _CHUNK = 250  # series at a time: what the processor's cache holds
 Series = NDArray[np.float64]
 
 
-class Change(NamedTuple):
+class ChangePoint(NamedTuple):
     """``at``: the first point of the new level, of a drift that of the series; ``end``: behind the
     last one that is looked at. ``p_value`` is that a series without a change looks so."""
 
@@ -76,7 +76,7 @@ class _Scan(NamedTuple):
     correlation: Series
 
 
-def changes(values: Sequence[float], series: int = 1) -> list[Change]:
+def changes(values: Sequence[float], series: int = 1) -> list[ChangePoint]:
     """Those in the logarithms of the latest MOST of ``values``, which are positive, in their order;
     ``series``: of so many that are looked at, in 1 - LEVEL of cases none that has no change is said
     to have one."""
@@ -84,7 +84,7 @@ def changes(values: Sequence[float], series: int = 1) -> list[Change]:
     return _within(logarithms, max(0, len(values) - MOST), len(values), LEVEL / series)
 
 
-def _within(values: Series, start: int, end: int, level: float) -> list[Change]:
+def _within(values: Series, start: int, end: int, level: float) -> list[ChangePoint]:
     part = values[start:end]
     if len(part) < FEWEST or np.ptp(part) < 1e-9:
         return []
@@ -97,19 +97,19 @@ def _within(values: Series, start: int, end: int, level: float) -> list[Change]:
     if _p_value(beside, len(part), True, DRAWS) <= LEVEL:
         at = start + int(beside.at[0])
         before, after = _within(values, start, at, level), _within(values, at, end, level)
-        return [*before, Change(JUMP, start, at, end, p_value), *after]
+        return [*before, ChangePoint(JUMP, start, at, end, p_value), *after]
     line = _left_by_line(part)
     if stairs := _stairs(part, line):
         first, second = (start + at for at in stairs)
         before, after = _within(values, start, first, level), _within(values, second, end, level)
         both = [
-            Change(JUMP, start, first, second, p_value),
-            Change(JUMP, first, second, end, p_value),
+            ChangePoint(JUMP, start, first, second, p_value),
+            ChangePoint(JUMP, first, second, end, p_value),
         ]
         return [*before, *both, *after]
     if line < _left_by_step(part, int(stepped.at[0])):
-        return [Change(DRIFT, start, start, end, p_value)]
-    return [Change(EITHER, start, start + int(stepped.at[0]), end, p_value)]
+        return [ChangePoint(DRIFT, start, start, end, p_value)]
+    return [ChangePoint(EITHER, start, start + int(stepped.at[0]), end, p_value)]
 
 
 def _left_by_line(values: Series) -> float:

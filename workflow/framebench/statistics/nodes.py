@@ -57,7 +57,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True)
-class Figure:
+class NodeFigure:
     """One figure of all nodes. ``values``: repeats by node, more is better; ``baseline``: repeats
     of the kept baseline, () where it has none; ``margin``: the part by which a node may be worse;
     ``against``: of SIDES."""
@@ -75,7 +75,7 @@ class Claim(NamedTuple):
     worse by more than the margin, None where no number of ranks could show it."""
 
     node: str
-    figure: Figure
+    figure: NodeFigure
     side: str
     middle: float
     reference: float
@@ -96,7 +96,7 @@ class _Test(NamedTuple):
     """``references``: with fewer and fewer of the others."""
 
     node: str
-    figure: Figure
+    figure: NodeFigure
     side: str
     own: Sequence[float]
     references: Sequence[_Reference]
@@ -119,7 +119,7 @@ class _Shown(NamedTuple):
     reference: Sequence[float]
 
 
-def judge(figures: Iterable[Figure], level: float = FALSE_ALARMS) -> list[Claim]:
+def judge(figures: Iterable[NodeFigure], level: float = FALSE_ALARMS) -> list[Claim]:
     """A claim for each figure of each node and each side that it has, in the order of ``figures``
     and of their nodes. The same figures give the same claims, in whichever order they come."""
     tests = [one for figure in figures for one in _tests(figure)]
@@ -144,7 +144,7 @@ def repeats_needed(
         repeats += 1
 
 
-def _tests(figure: Figure) -> Iterable[_Test]:
+def _tests(figure: NodeFigure) -> Iterable[_Test]:
     measured = {node: values for node, values in figure.values.items() if values}
     for node, own in measured.items():
         if OTHERS in figure.against and len(measured) >= FEWEST:

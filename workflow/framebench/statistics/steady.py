@@ -54,7 +54,7 @@ ESTIMATED = 4
 
 
 @dataclass(frozen=True)
-class Change:
+class StepTimeChange:
     """A sure one, from the first ``before`` steps to those from index ``after`` on: the same number
     unless the change is gradual. ``factor``: median step time of the latter over that of the
     former; ``p_value``: how likely so clear a change is among steps that do not change."""
@@ -79,7 +79,7 @@ class Change:
         return f"the last {last} of {count} steps took {size} against the first {last} {sure}"
 
 
-def change(seconds: Sequence[float]) -> Change | None:
+def change(seconds: Sequence[float]) -> StepTimeChange | None:
     """The clearest change of the step times ``seconds``; None where none is sure at SIGNIFICANCE,
     for fewer than FEWEST_STEPS, and where one is 0.
 
@@ -109,7 +109,7 @@ def change(seconds: Sequence[float]) -> Change | None:
         return None
     before, after = _sides(best, values)
     factor = median(seconds[after:]) / median(seconds[:before])
-    return Change(before, after, factor, p_value)
+    return StepTimeChange(before, after, factor, p_value)
 
 
 @dataclass(frozen=True)

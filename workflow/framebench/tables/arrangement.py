@@ -10,7 +10,7 @@ from ..cases.conditions import CONDITIONS
 from .cells import Cell
 from .columns import Row
 from .table import Table
-from .view import Field, View
+from .view import Field, TableView
 
 #: Columns that stand side by side on the width of a page.
 MOST = 9
@@ -49,7 +49,7 @@ class Arrangement:
     """``shown``: the answers and then the keys of the rows; ``unfolded``: all other fields.
     ``order``: the numbers of the rows, as the page begins with them."""
 
-    view: View
+    view: TableView
     shown: Sequence[Shown]
     unfolded: Sequence[Field]
     order: Sequence[int]
@@ -64,7 +64,7 @@ class Arrangement:
         return self.view.table
 
 
-def of(view: View) -> Arrangement:
+def of(view: TableView) -> Arrangement:
     """Raises KeyError for a declaration whose order names no column."""
     by_name = {field.column.name: field for field in view.fields}
     answers = [
@@ -91,7 +91,7 @@ def of(view: View) -> Arrangement:
     )
 
 
-def _with_status(field: Field, view: View) -> Field:
+def _with_status(field: Field, view: TableView) -> Field:
     """A figure that is missing, with how its run ended or where the reason stands, if no reason
     stands beside it."""
     if field.kind != "number":
@@ -110,21 +110,21 @@ def _why(row: Row) -> str:
     return UNFOLDED if any(row.get(name) for name in _REASONS) else ""
 
 
-def _is_key(view: View, field: Field) -> bool:
+def _is_key(view: TableView, field: Field) -> bool:
     keys = view.table.overview.keys if view.table.overview else view.table.keys
     name = field.column.name
     # A number of devices stands for its nodes, too.
     return (name in keys and name not in _NOT_OF_THE_CASE) or name in ("total_batch", *CONDITIONS)
 
 
-def _falls(view: View) -> bool:
+def _falls(view: TableView) -> bool:
     """Numbers fall and words rise, unless the declaration has it the other way round."""
     name = view.table.order.removeprefix("-")
     is_number = any(isinstance(row.get(name), (int, float)) for row in view.rows)
     return is_number != view.table.order.startswith("-")
 
 
-def ordered(view: View) -> list[int]:
+def ordered(view: TableView) -> list[int]:
     """The numbers of the rows; those without a value of what decides come last."""
     name = view.table.order.removeprefix("-")
     values = [row[name] for row in view.rows] if name else []

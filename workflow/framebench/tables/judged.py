@@ -6,13 +6,13 @@ import sys
 
 from .. import PROJECT
 from ..config import catalog
-from ..config.values import Source
+from ..config.values import RecordSource
 from ..records import parity, proofs, record_sets
 from . import grouping
 from .results import CaseResults
 
 
-def grouped(source: Source) -> CaseResults:
+def grouped(source: RecordSource) -> CaseResults:
     """The cases of a set of records, judged; prints what is ignored."""
     found = record_sets.load(source.path)
     certificates, problems = parity.load(parity.beside(source.path))

@@ -12,8 +12,8 @@ from . import markdown_pivots, view
 from .cells import Cell
 from .columns import STATUS
 from .markdown_cells import MISSING, Footnotes, escape, grid
-from .table import Crosstab, Layout, Table
-from .view import Field, View
+from .table import Crosstab, PublishedLayout, Table
+from .view import Field, TableView
 from .words import words_of
 
 #: What the heading of a section says.
@@ -64,7 +64,7 @@ def crosstabs(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _rows(seen: View) -> list[str]:
+def _rows(seen: TableView) -> list[str]:
     """Every column in one table."""
     header = [field.title for field in seen.fields]
     names = [field.column.name for field in seen.fields]
@@ -86,7 +86,7 @@ def _crosstab(crosstab: Crosstab, notes: Footnotes, level: str = "##") -> Iterat
     yield from grid([crosstab.down, *map(escape, crosstab.settings)], rows)
 
 
-def _layout(layout: Layout) -> Iterator[str]:
+def _layout(layout: PublishedLayout) -> Iterator[str]:
     yield f"## {escape(layout.title)}"
     yield ""
     yield from grid(
@@ -97,7 +97,7 @@ def _layout(layout: Layout) -> Iterator[str]:
         yield from ("", escape(note))
 
 
-def _sections(seen: View, notes: Footnotes) -> Iterator[str]:
+def _sections(seen: TableView, notes: Footnotes) -> Iterator[str]:
     """Notes and the status of a row become footnotes of its figures."""
     fields = [
         field
@@ -118,7 +118,7 @@ def _sections(seen: View, notes: Footnotes) -> Iterator[str]:
         yield ""
 
 
-def _row(seen: View, fields: Sequence[Field], number: int, notes: Footnotes) -> list[str]:
+def _row(seen: TableView, fields: Sequence[Field], number: int, notes: Footnotes) -> list[str]:
     row = seen.rows[number]
     footnotes = "".join(
         notes.mark(row[column.name]) for column in seen.table.columns if column.note

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from ..machine.identities import UNKNOWN
 from ..plan.planning import duration
-from ..records.beside.calls import Call
+from ..records.beside.calls import CallEntry
 from ..records.run import Run
 
 
@@ -54,7 +54,7 @@ class Origin:
         return ", ".join(filter(None, (machine, self.days, commit)))
 
 
-def of(runs: Sequence[Run], called: Sequence[Call] = ()) -> Origin:
+def of(runs: Sequence[Run], called: Sequence[CallEntry] = ()) -> Origin:
     """Of all of them. ``called``: the calls that are known to have measured."""
     days = sorted(
         datetime.fromtimestamp(run.started, UTC).date().isoformat()

@@ -11,15 +11,15 @@ from typing import Any
 
 from ..cases.conditions import KEYS
 from ..records.beside.assumptions import NONE, Assumptions
-from ..records.beside.expected import Expected
+from ..records.beside.expected import ExpectedCase
 from ..records.parity import Certificate
-from ..records.peaks import Peaks
+from ..records.peaks import PeakFlopsLookup
 from ..records.run import Run
 from ..records.searches import Result
 from .cells import Cell
 from .columns import Column, Row
 from .datasheets import Datasheet
-from .nodes.judging import Node
+from .nodes.judging import JudgedNode
 from .printed_cells import Printed
 from .results import CaseResults
 
@@ -36,15 +36,15 @@ class Inputs:
 
     cases: CaseResults
     certificates: Sequence[Certificate] = ()
-    peaks: Peaks = field(default_factory=Peaks)
+    peaks: PeakFlopsLookup = field(default_factory=PeakFlopsLookup)
     searches: Sequence[Result] = ()
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     datasheets: Sequence[Datasheet] = ()
     others: CaseResults = field(default_factory=dict)
     assumptions: Assumptions = NONE
-    nodes: Sequence[Node] = ()
+    nodes: Sequence[JudgedNode] = ()
     printed: Sequence[Printed] = ()
-    expected: Sequence[Expected] = ()
+    expected: Sequence[ExpectedCase] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Crosstab:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PublishedLayout:
     """Rows as somebody else lays them out, for people. ``header``: its columns; ``rows``: what each
     is of, and its cells by column; ``notes``: what must be known of them."""
 
@@ -137,7 +137,7 @@ class Table:
     #: The same on the page, where the reader chooses among rows; by default the same.
     of_page: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
     #: The same.
-    layouts: Callable[[Sequence[Row]], Sequence[Layout]] | None = None
+    layouts: Callable[[Sequence[Row]], Sequence[PublishedLayout]] | None = None
     pivot: Pivot | None = None
     drawings: tuple[Drawing, ...] = ()
     #: Paragraphs about all rows.

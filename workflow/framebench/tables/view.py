@@ -33,7 +33,7 @@ from .columns import (
     Row,
 )
 from .results import marks_of_all, other_marks
-from .table import Crosstab, Layout, Table
+from .table import Crosstab, PublishedLayout, Table
 
 DASH = "\N{EN DASH}"
 LONG = 28  # characters of a cell that may break into lines
@@ -57,7 +57,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class View:
+class TableView:
     """``fields``: in the order shown, notes last. ``shared``: (title, value) pairs true of every
     row, marks that all figures carry among them. ``rows``: those shown, as values; ``count``: how
     many there are."""
@@ -98,7 +98,7 @@ class View:
         return self.table.of_page(self.rows) if self.table.of_page else self.crosstabs
 
     @cached_property
-    def layouts(self) -> Sequence[Layout]:
+    def layouts(self) -> Sequence[PublishedLayout]:
         """The same, as somebody else lays the table out."""
         return self.table.layouts(self.rows) if self.table.layouts else ()
 
@@ -117,7 +117,9 @@ class View:
         )
 
 
-def of(table: Table, frame: pd.DataFrame, narrow: bool = True, most: int | None = None) -> View:
+def of(
+    table: Table, frame: pd.DataFrame, narrow: bool = True, most: int | None = None
+) -> TableView:
     """At ``most`` so many rows. Where it is ``narrow`` all that rows share moves to the caption;
     else only who measured and under which conditions, and the rest of the case stays in its row."""
     columns: Sequence[Column] = table.columns
@@ -139,7 +141,7 @@ def of(table: Table, frame: pd.DataFrame, narrow: bool = True, most: int | None 
     ordered = sorted(visible, key=lambda column: column.note)
     notes = [column.name for column in columns if column.note]
     fields = [_field(column, shown, notes) for column in ordered]
-    return View(table, fields, shared, lead, shown, len(rows))
+    return TableView(table, fields, shared, lead, shown, len(rows))
 
 
 def records(frame: pd.DataFrame) -> list[Row]:

@@ -14,7 +14,7 @@ _LINES = 20
 _BYTES = 2**18
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """``status`` and ``reason`` as the record has them; ``figure`` of the first ``metric`` with its
     ``unit``, None where it has none; ``wall_seconds`` of the process, None where it does not
     say. ``note``: what else the run has to say."""
@@ -28,13 +28,13 @@ class Outcome(NamedTuple):
     note: str = ""
 
 
-def outcome_of(path: Path) -> Outcome:
+def outcome_of(path: Path) -> RunOutcome:
     """Of a record that a job has just left, which is not checked here: the tables do that, when no
     benchmark runs."""
     try:
         found = json_files.read(path)
     except (OSError, ValueError) as error:
-        return Outcome("failed", f"{path} cannot be read: {error}")
+        return RunOutcome("failed", f"{path} cannot be read: {error}")
     record: dict[str, Any] = found if isinstance(found, dict) else {}
     metrics = record.get("metrics")
     name, first = (
@@ -42,7 +42,7 @@ def outcome_of(path: Path) -> Outcome:
     )
     value = first.get("value") if isinstance(first, dict) else None
     wall = record.get("wall_seconds")
-    return Outcome(
+    return RunOutcome(
         str(record.get("status") or "failed"),
         printable(str(record.get("reason") or "")),
         float(value) if isinstance(value, (int, float)) else None,

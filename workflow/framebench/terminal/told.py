@@ -11,7 +11,7 @@ from ..plan.forecast import Forecast, Left, time_left
 from ..plan.tasks import Guess, Task, Traits
 from ..records.beside import noted
 from ..records.run import Problem
-from .view import Finished
+from .view import FinishedTask
 
 FILE = Path("logs", "tasks.csv")
 #: Parts of a call's time at which the forecast is compared with what came.
@@ -20,7 +20,7 @@ PARTS = (0.0, 0.1, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 QUARTER, NEAR = 0.25, 0.2
 
 
-class Row(NamedTuple):
+class TaskRow(NamedTuple):
     """A task that is over. ``call``: when it started; ``at_once``: as the call expected;
     ``traits``: of the task, with blanks between; ``start``, ``work``: expected; ``measured``: 1
     where they are of the case's own records; times in seconds."""
@@ -64,27 +64,29 @@ class Told:
     def __init__(self, results: Path, at_once: float) -> None:
         self._path, self._at_once, self._call = results / FILE, at_once, noted.now()
 
-    def add(self, one: Finished) -> None:
+    def add(self, one: FinishedTask) -> None:
         """Raises OSError."""
         row = row_of(
             self._call, self._at_once, one.awaited.task, one.status, one.seconds, one.ended
         )
-        noted.append(self._path, Row._fields, [row])
+        noted.append(self._path, TaskRow._fields, [row])
 
 
-def row_of(call: str, at_once: float, task: Task, status: str, seconds: float, ended: float) -> Row:
-    return Row(
+def row_of(
+    call: str, at_once: float, task: Task, status: str, seconds: float, ended: float
+) -> TaskRow:
+    return TaskRow(
         call, f"{at_once:.3f}", task.name, " ".join(task.traits), f"{task.guess.start:.2f}",
         f"{task.guess.work:.2f}", "1" * task.is_measured, status, f"{seconds:.2f}", f"{ended:.2f}",
     )  # fmt: skip
 
 
-def load(path: Path) -> tuple[dict[str, list[Row]], list[Problem]]:
+def load(path: Path) -> tuple[dict[str, list[TaskRow]], list[Problem]]:
     """The tasks of each call in the order in which they ended, and lines that are none."""
-    rows, problems = noted.read(path, Row._fields)
-    calls: dict[str, list[Row]] = {}
+    rows, problems = noted.read(path, TaskRow._fields)
+    calls: dict[str, list[TaskRow]] = {}
     for line in rows:
-        row = Row(*line)
+        row = TaskRow(*line)
         try:
             task_of(row)
             [float(cell) for cell in (row.at_once, row.took, row.ended)]
@@ -95,7 +97,7 @@ def load(path: Path) -> tuple[dict[str, list[Row]], list[Problem]]:
     return calls, problems
 
 
-def moments(rows: Sequence[Row], parts: Iterable[float] = PARTS) -> Iterator[Moment]:
+def moments(rows: Sequence[TaskRow], parts: Iterable[float] = PARTS) -> Iterator[Moment]:
     """What the forecast would have said at ``parts``, in their order, of the time of a call that
     did all of its tasks: these ``rows``."""
     whole = max(float(row.ended) for row in rows)
@@ -114,7 +116,7 @@ def moments(rows: Sequence[Row], parts: Iterable[float] = PARTS) -> Iterator[Mom
         yield Moment(part, forecast.left(now), whole - now)
 
 
-def judged(rows: Sequence[Row]) -> list[Moment]:
+def judged(rows: Sequence[TaskRow]) -> list[Moment]:
     """The moments behind each result by which a forecast is judged: from a quarter of the way on,
     while more is left than the longest task takes."""
     whole = max(float(row.ended) for row in rows)
@@ -124,7 +126,7 @@ def judged(rows: Sequence[Row]) -> list[Moment]:
     return [*moments(rows, parts)]
 
 
-def table(call: str, rows: Sequence[Row]) -> str:
+def table(call: str, rows: Sequence[TaskRow]) -> str:
     """The moments of a call, for people."""
     whole = max(float(row.ended) for row in rows)
     bad = sum(row.status != "ok" for row in rows)
@@ -148,7 +150,7 @@ def table(call: str, rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def task_of(row: Row) -> Task:
+def task_of(row: TaskRow) -> Task:
     """Raises ValueError or TypeError where it is none."""
     guess = Guess(float(row.start), float(row.work))
     return Task(row.task, Traits(*row.traits.split(" ")), guess, bool(row.measured))

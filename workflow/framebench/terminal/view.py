@@ -18,7 +18,7 @@ from ..config.precisions import EMULATED
 from ..plan.forecast import Forecast, Left
 from ..plan.tasks import name_of
 from . import words
-from .outcome import Outcome, end_of_log, outcome_of
+from .outcome import RunOutcome, end_of_log, outcome_of
 from .screen import Screen
 from .waiting import NOUNS, Awaited, count_of
 
@@ -28,7 +28,7 @@ _WITH_LINE = ("run", "search")
 _ANNOUNCED = ("environment",)
 
 
-class Finished(NamedTuple):
+class FinishedTask(NamedTuple):
     """A task that is over: what was known of it, how it went and when, in seconds since the
     start."""
 
@@ -38,7 +38,7 @@ class Finished(NamedTuple):
     ended: float
 
 
-class View:
+class ProgressView:
     """``at_once``: seconds of work that pass in one; ``may_grow``: whether there may be more runs
     than are known. ``here``: jobs start when Snakemake says so; on a cluster they wait first, and
     how long they took is what their records say. ``note`` is told of everything that finished."""
@@ -49,7 +49,7 @@ class View:
         at_once: float,
         may_grow: bool,
         here: bool,
-        note: Callable[[Finished], None],
+        note: Callable[[FinishedTask], None],
     ) -> None:
         self._lock = threading.RLock()
         self._jobs: dict[str, Awaited] = {}
@@ -146,7 +146,7 @@ class View:
         awaited, started = self._running.get(number, (None, now))
         if awaited is None:
             return False
-        outcome = outcome_of(awaited.record) if awaited.record else Outcome("ok")
+        outcome = outcome_of(awaited.record) if awaited.record else RunOutcome("ok")
         self._over(number, awaited, started, now, outcome)
         return True
 
@@ -162,11 +162,11 @@ class View:
             self.say(f"{awaited.label} interrupted")
             return True
         reason = "ended without a record" if awaited.record else "see above or its log"
-        self._over(number, awaited, started, now, Outcome("failed", reason))
+        self._over(number, awaited, started, now, RunOutcome("failed", reason))
         return self._here
 
     def _over(
-        self, number: int, awaited: Awaited, started: float, now: float, outcome: Outcome
+        self, number: int, awaited: Awaited, started: float, now: float, outcome: RunOutcome
     ) -> None:
         seconds = now - started
         if not self._here and outcome.wall_seconds is not None:
@@ -180,7 +180,7 @@ class View:
             self._forecast.finish(awaited.task.name, seconds, now - self._start, is_ok)
             position = f"{self._done[awaited.kind]}/{self._total[awaited.kind]}"
             position += "+" * (self._may_grow and awaited.kind == "run")
-        self._note(Finished(awaited, outcome.status, seconds, now - self._start))
+        self._note(FinishedTask(awaited, outcome.status, seconds, now - self._start))
         if self._screen and (is_bad or awaited.kind in _WITH_LINE):
             lines = [words.result(position, awaited.label, outcome, seconds)]
             lines += [f"    {outcome.note}"] if outcome.note else []

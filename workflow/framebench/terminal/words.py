@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from ..cases.conditions import THROUGHPUT
 from ..plan.forecast import Left, time_left
 from ..plan.planning import duration
-from .outcome import Outcome
+from .outcome import RunOutcome
 from .waiting import NOUNS, count_of
 
 
-def result(position: str, label: str, outcome: Outcome, seconds: float) -> str:
+def result(position: str, label: str, outcome: RunOutcome, seconds: float) -> str:
     """``12/84 pytorch resnet50 train fp32 1n2g r1 6.82 images/s 8 s``; in the place of the figure
     status and reason of what has none."""
     what = (

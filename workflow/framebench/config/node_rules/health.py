@@ -21,7 +21,7 @@ FORMAT = "framebench-node-baseline-1"
 _BASELINES = "a baseline of ours (tables/node_baseline.json), or SuperBench's: metrics and numbers"
 
 
-class Written(NamedTuple):
+class NodeRuleFile(NamedTuple):
     """The content of a file, and what messages call it."""
 
     source: str
@@ -43,35 +43,35 @@ class Health:
 
     rules: OwnRules | TheirRules
     baseline: Mapping[str, Kept] = field(default_factory=dict)
-    rules_file: Written | None = None
-    baseline_file: Written | None = None
+    rules_file: NodeRuleFile | None = None
+    baseline_file: NodeRuleFile | None = None
 
 
-def read_rules(path: Path) -> Written:
+def read_rules(path: Path) -> NodeRuleFile:
     """Raises ConfigError for what is no file of rules."""
-    written = Written(str(path), read_mapping(path))
+    written = NodeRuleFile(str(path), read_mapping(path))
     rules_of(written)
     return written
 
 
-def read_baseline(path: Path) -> Written:
+def read_baseline(path: Path) -> NodeRuleFile:
     """Raises ConfigError for what is no baseline."""
     try:
         content = json_files.read(path)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read as JSON: {error}") from None
-    written = Written(str(path), content)
+    written = NodeRuleFile(str(path), content)
     baseline_of(written)
     return written
 
 
-def rules_of(written: Written) -> OwnRules | TheirRules:
+def rules_of(written: NodeRuleFile) -> OwnRules | TheirRules:
     """Raises ConfigError."""
     theirs = superbench.is_theirs(written.content)
     return (superbench.rules_of if theirs else own.rules_of)(written.content, written.source)
 
 
-def baseline_of(written: Written) -> dict[str, Kept]:
+def baseline_of(written: NodeRuleFile) -> dict[str, Kept]:
     """Raises ConfigError."""
     source, content = written
     if not isinstance(content, Mapping) or not content:
@@ -92,7 +92,7 @@ def baseline_of(written: Written) -> dict[str, Kept]:
     return found
 
 
-def health_of(rules: Written | None, baseline: Written | None, shipped: Path) -> Health:
+def health_of(rules: NodeRuleFile | None, baseline: NodeRuleFile | None, shipped: Path) -> Health:
     """``shipped``: the file of rules that counts where none is given. Raises ConfigError."""
     known = rules_of(rules or read_rules(shipped))
     is_bare = baseline is not None and "format" not in baseline.content

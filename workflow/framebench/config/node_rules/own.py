@@ -44,7 +44,7 @@ class RulesFile(Keys):
     rules: Annotated[dict[Text, _RuleKeys], Field(min_length=1)]
 
 
-class Rule(NamedTuple):
+class NodeRule(NamedTuple):
     """``metrics``: names of figures, one of which must match as a whole; ``worse_by``: a part;
     ``against``: of ``verdicts.SIDES``."""
 
@@ -58,10 +58,10 @@ class Rule(NamedTuple):
 class OwnRules:
     """``false_alarms``: in this part of all sets of healthy nodes some node is called slower."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[NodeRule, ...]
     false_alarms: float
 
-    def rule_of(self, figure: str) -> Rule | None:
+    def rule_of(self, figure: str) -> NodeRule | None:
         """The first whose metrics have the name of a figure; None where it does not count."""
         for rule in self.rules:
             if any(pattern.fullmatch(figure) for pattern in rule.metrics):
@@ -78,7 +78,7 @@ def rules_of(written: Mapping[str, Any], source: str) -> OwnRules:
     except ValidationError as error:
         raise ConfigError(explain(error.errors(include_url=False), written, source, {})) from None
     rules = (
-        Rule(name, tuple(keys.metrics), keys.worse_by, tuple(keys.against))
+        NodeRule(name, tuple(keys.metrics), keys.worse_by, tuple(keys.against))
         for name, keys in checked.rules.items()
     )
     return OwnRules(tuple(rules), checked.false_alarms)

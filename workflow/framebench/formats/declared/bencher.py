@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 
-from ..format import Format, Results, Written
+from ..format import ExportedFile, Format, Results
 from ..words import not_measured
 
 #: Bencher takes it off the name of a benchmark and raises no alert for it.
@@ -14,7 +14,7 @@ IGNORED = "-bencher-ignore"
 LONGEST_BENCHMARK, LONGEST_MEASURE = 1024, 64
 
 
-def write(results: Results) -> Written:
+def write(results: Results) -> ExportedFile:
     benchmarks: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
     left_out = list(not_measured(results))
     for case in results.cases:
@@ -28,7 +28,7 @@ def write(results: Results) -> Written:
         low, high = case.interval or (None, None)
         figures = {"value": case.throughput, "lower_value": low, "upper_value": high}
         benchmarks[name][measure] = {key: one for key, one in figures.items() if one is not None}
-    return Written(
+    return ExportedFile(
         json.dumps(benchmarks, indent=1, ensure_ascii=False) + "\n", left_out, not benchmarks
     )
 

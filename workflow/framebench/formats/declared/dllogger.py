@@ -12,7 +12,7 @@ from typing import Any
 from ...statistics import descriptive
 from .. import rows
 from ..format import Format
-from ..source import NO_DIRECTION, Source
+from ..source import NO_DIRECTION, ImportedFile
 
 TOKEN = "DLLL "
 #: Steps whose data are the configuration.
@@ -42,7 +42,7 @@ class Logged:
     )
 
 
-def read(source: Source) -> Iterator[rows.Figure]:
+def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     units: dict[str, str] = {}
     runs = [Logged()]
     line = 0
@@ -74,7 +74,7 @@ def read(source: Source) -> Iterator[rows.Figure]:
     yield from figures
 
 
-def _entries(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+def _entries(source: ImportedFile) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, text in source.lines(of_log=True):
         _, token, rest = text.partition(f"{TOKEN}{{")
         if token:  # else of the program's own
@@ -94,7 +94,7 @@ def _told(data: Mapping[str, Any]) -> dict[str, Any]:
     return told
 
 
-def _add(source: Source, run: Logged, step: Any, data: Mapping[str, Any], line: int) -> None:
+def _add(source: ImportedFile, run: Logged, step: Any, data: Mapping[str, Any], line: int) -> None:
     numbers = {str(name): value for name, value in data.items() if type(value) in (int, float)}
     if step in ([], "", "SUMMARY"):
         for name, value in numbers.items():
@@ -108,7 +108,9 @@ def _add(source: Source, run: Logged, step: Any, data: Mapping[str, Any], line: 
         run.steps[name][depth].append((line, value))
 
 
-def _figures(source: Source, run: Logged, units: Mapping[str, str]) -> Iterator[rows.Figure]:
+def _figures(
+    source: ImportedFile, run: Logged, units: Mapping[str, str]
+) -> Iterator[rows.ImportedFigure]:
     settings = rows.settings_of(run.told) if run.told else source.its_name
     parameters = {} if run.summary else {"aggregate": "median of steps"}
     for name, value in _values(source, run, units):
@@ -122,7 +124,9 @@ def _figures(source: Source, run: Logged, units: Mapping[str, str]) -> Iterator[
             source.leave_out(name, NO_DIRECTION)
 
 
-def _values(source: Source, run: Logged, units: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+def _values(
+    source: ImportedFile, run: Logged, units: Mapping[str, str]
+) -> Iterator[tuple[str, float]]:
     """Return figures of the summary or, without one, medians over the steps but the first."""
     if run.summary:
         for name in sorted({*run.steps} - {*run.summary}):

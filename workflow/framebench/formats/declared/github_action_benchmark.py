@@ -7,14 +7,14 @@ import json
 from collections.abc import Callable
 from functools import partial
 
-from ..format import Format, Results, Written
+from ..format import ExportedFile, Format, Results
 from ..words import not_measured, notes
 
 #: The tool's name for files of each direction.
 TOOLS = {"higher": "customBiggerIsBetter", "lower": "customSmallerIsBetter"}
 
 
-def write(results: Results, better: str) -> Written:
+def write(results: Results, better: str) -> ExportedFile:
     left_out = list(not_measured(results))
     entries = []
     for case in results.cases:
@@ -29,11 +29,13 @@ def write(results: Results, better: str) -> Written:
             low, high = case.interval
             entry["range"] = f"{low:.6g} to {high:.6g}"
         entries.append({**entry, "extra": notes(case) or "no marks"})
-    return Written(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", left_out, not entries)
+    return ExportedFile(
+        json.dumps(entries, indent=1, ensure_ascii=False) + "\n", left_out, not entries
+    )
 
 
 def _format(name: str, better: str) -> Format:
-    writer: Callable[[Results], Written] = partial(write, better=better)
+    writer: Callable[[Results], ExportedFile] = partial(write, better=better)
     return Format(
         name,
         ".json",

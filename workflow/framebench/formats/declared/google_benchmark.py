@@ -11,8 +11,8 @@ from typing import Any
 from ...records.run import Run
 from ...tables.results import CaseResult
 from .. import carried, rows
-from ..format import Format, Results, Written
-from ..source import Source
+from ..format import ExportedFile, Format, Results
+from ..source import ImportedFile
 from ..words import SECONDS, marks, seconds_of_step
 
 #: Of the file that is written: compare.py prints no decimals.
@@ -28,7 +28,7 @@ _PLACES = (
 _INCIDENTAL = ("date", "executable", "load_avg", "mhz_per_cpu", "cpu_scaling_enabled", carried.KEY)
 
 
-def write(results: Results) -> Written:
+def write(results: Results) -> ExportedFile:
     left_out: list[str] = []
     benchmarks: list[dict[str, Any]] = []
     cases: dict[str, str] = {}
@@ -51,7 +51,7 @@ def write(results: Results) -> Written:
     context[carried.KEY] = cases
     document = {"context": context, "benchmarks": benchmarks}
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    return Written(text, left_out, not benchmarks)
+    return ExportedFile(text, left_out, not benchmarks)
 
 
 def _name(results: Results, case: CaseResult) -> str:
@@ -90,7 +90,7 @@ def _row(
     return {**row, "label": marks(case)} if case.marks else row
 
 
-def read(source: Source) -> Iterator[rows.Figure]:
+def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     document = source.json(constants=True)  # counters may be NaN
     source.need(document, {"context": dict, "benchmarks": list})
     ours = document["context"].get(carried.KEY)
@@ -138,7 +138,7 @@ def _statistic(row: Mapping[str, Any], counts: Mapping[str, int]) -> str:
     return statistic if is_known or is_own else ""
 
 
-def _check(source: Source, run: Run, row: dict[str, Any], place: int) -> None:
+def _check(source: ImportedFile, run: Run, row: dict[str, Any], place: int) -> None:
     """What is carried and what the row says are one figure."""
     if run.case.is_step and row.get("items_per_second") != run.throughput:
         source.refuse(
@@ -149,12 +149,12 @@ def _check(source: Source, run: Run, row: dict[str, Any], place: int) -> None:
 
 
 def _foreign(
-    source: Source,
+    source: ImportedFile,
     row: dict[str, Any],
     place: int,
     statistic: str,
     settings: Mapping[str, Any],
-) -> rows.Figure:
+) -> rows.ImportedFigure:
     name = row.get("run_name", row["name"].removesuffix(f"_{statistic}"))
     index = row.get("repetition_index")
     where = f"benchmarks[{place}].real_time"

@@ -6,14 +6,14 @@ from xml.etree import ElementTree as Xml
 
 from ...config.statuses import FAILURES
 from ...tables.results import CaseResult
-from ..format import Format, Results, Written
+from ..format import ExportedFile, Format, Results
 from ..words import marks, notes
 
 #: The element for each status that is not ok.
 ELEMENTS = {name: one.in_junit for name, one in FAILURES.items()}
 
 
-def write(results: Results) -> Written:
+def write(results: Results) -> ExportedFile:
     suite = Xml.Element("testsuite", name="framebench")
     counted = dict.fromkeys(("failure", "error", "skipped"), 0)
     for case in results.cases:
@@ -27,7 +27,7 @@ def write(results: Results) -> Written:
     whole = Xml.Element("testsuites")
     whole.append(suite)
     Xml.indent(whole)
-    return Written(Xml.tostring(whole, encoding="utf-8", xml_declaration=True) + b"\n")
+    return ExportedFile(Xml.tostring(whole, encoding="utf-8", xml_declaration=True) + b"\n")
 
 
 def _case(name: str, case: CaseResult, element: str) -> Xml.Element:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from ...cases.names import topology_of
 from ...tables import latex
 from ...tables.results import CaseResult
-from ..format import Format, Results, Written
+from ..format import ExportedFile, Format, Results
 from ..words import marks
 
 HEADER = ("case", "devices", "metric", "median", "95 % interval", "unit", "repeats", "marks")
 
 
-def write(results: Results) -> Written:
+def write(results: Results) -> ExportedFile:
     body = [_row(results.name(case), case) for case in results.cases]
     table = latex.grid("longtable", "lllrrlrl", HEADER, body)
-    return Written("\n".join([r"% needs \usepackage{booktabs,longtable}", *table, ""]))
+    return ExportedFile("\n".join([r"% needs \usepackage{booktabs,longtable}", *table, ""]))
 
 
 def _row(name: str, case: CaseResult) -> tuple[str, ...]:

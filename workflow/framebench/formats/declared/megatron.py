@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ...statistics import descriptive
 from .. import rows
 from ..format import Format
-from ..source import NO_DIRECTION, Source
+from ..source import NO_DIRECTION, ImportedFile
 
 _ITERATION = re.compile(r"^(?P<writer>.*?)\biteration\s+(?P<at>\d+)/\s*(?P<total>\d+)\s*\|")
 _TIMESTAMP = re.compile(r"\[?\d{4}-\d\d-\d\d[ T][\d:.,]+\]?")
@@ -62,7 +62,7 @@ class Interval(NamedTuple):
 
 
 @dataclass
-class Started:
+class MegatronRun:
     """A run of the log. A log may have several, where it was started again."""
 
     arguments: dict[str, str] = field(default_factory=dict)
@@ -71,13 +71,13 @@ class Started:
     is_left: bool = False
 
 
-def read(source: Source) -> Iterator[rows.Figure]:
-    runs = [Started()]
+def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
+    runs = [MegatronRun()]
     for line, text in source.lines(of_log=True):
         run = runs[-1]
         if argument := _ARGUMENT.search(text):
             if run.intervals:
-                runs.append(run := Started())
+                runs.append(run := MegatronRun())
             run.arguments[argument[1]] = argument[2].strip()
         run.is_left = run.is_left or bool(_LEAVING.search(text))
         found = _ITERATION.search(text)
@@ -94,7 +94,7 @@ def read(source: Source) -> Iterator[rows.Figure]:
         yield from _figures(source, run)
 
 
-def _add(source: Source, run: Started, one: Interval, writer: str) -> None:
+def _add(source: ImportedFile, run: MegatronRun, one: Interval, writer: str) -> None:
     """Add an interval, unless another rank has written it already."""
     if run.intervals and one.iteration <= run.intervals[-1].iteration:
         if run.writers.get(one.iteration, writer) != writer:
@@ -106,7 +106,7 @@ def _add(source: Source, run: Started, one: Interval, writer: str) -> None:
     run.intervals.append(one)
 
 
-def _figures(source: Source, run: Started) -> Iterator[rows.Figure]:
+def _figures(source: ImportedFile, run: MegatronRun) -> Iterator[rows.ImportedFigure]:
     arguments, intervals = run.arguments, run.intervals
     reason = "" if run.is_left else _unfinished(intervals)
     reason = reason or _not_a_number(intervals)
@@ -134,7 +134,7 @@ def _figures(source: Source, run: Started) -> Iterator[rows.Figure]:
 _NOTHING = ("None", "False", "[]", "{}")
 
 
-def _last_part(source: Source, intervals: list[Interval]) -> list[Interval]:
+def _last_part(source: ImportedFile, intervals: list[Interval]) -> list[Interval]:
     """The intervals behind the ramp-up: those at the end with one batch size and one length."""
     shape = intervals[-1].shape
     start = max((index + 1 for index, one in enumerate(intervals) if one.shape != shape), default=0)
@@ -154,7 +154,7 @@ def _mixed(intervals: list[Interval], part: list[Interval]) -> str:
 
 
 def _measured(
-    source: Source, steady: list[Interval], batch: int
+    source: ImportedFile, steady: list[Interval], batch: int
 ) -> Iterator[tuple[str, float, str, str]]:
     """Metric, value, unit and direction of each figure: medians over the intervals."""
     name = next((name for name in _STEPS if name in steady[0].fields), next(iter(_STEPS)))
@@ -196,7 +196,7 @@ def _not_a_number(intervals: list[Interval]) -> str:
     return ""
 
 
-def _number(source: Source, one: Interval, name: str) -> float:
+def _number(source: ImportedFile, one: Interval, name: str) -> float:
     try:
         value = float(one.fields[name])
     except (KeyError, ValueError):

@@ -11,7 +11,7 @@ from typing import Any
 from ...statistics import descriptive
 from .. import rows
 from ..format import Format
-from ..source import Source
+from ..source import ImportedFile
 
 #: Of the configuration, what differs between runs or follows from the rest.
 _INCIDENTAL = (
@@ -36,7 +36,7 @@ class Process:
     is_stopped: bool = False
 
 
-def read(source: Source) -> Iterator[rows.Figure]:
+def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     processes: list[Process] = []
     for line, entry in _entries(source):
         event, data = entry.get("event"), entry.get("data")
@@ -62,14 +62,16 @@ def read(source: Source) -> Iterator[rows.Figure]:
         yield from _figures(process)
 
 
-def _entries(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+def _entries(source: ImportedFile) -> Iterator[tuple[int, dict[str, Any]]]:
     """All lines but a last one in the middle of which the program was stopped."""
     for line, text in source.lines():
         if not (source.is_cut_off(line) and line > 1 and not text.endswith("}")):
             yield line, source.object_of(text, line)
 
 
-def _take(source: Source, process: Process, event: str, data: Mapping[str, Any], line: int) -> None:
+def _take(
+    source: ImportedFile, process: Process, event: str, data: Mapping[str, Any], line: int
+) -> None:
     if event == "meta":
         process.meta |= data
     elif event == "end":
@@ -99,7 +101,7 @@ def _why(process: Process) -> str:
     return "" if process.rates else "it has no rate of the task train"
 
 
-def _figures(process: Process) -> Iterator[rows.Figure]:
+def _figures(process: Process) -> Iterator[rows.ImportedFigure]:
     config, reason = process.config, process.reason or _why(process)
     arguments = config.get("argv")
     given = arguments if isinstance(arguments, dict) else {}

@@ -13,15 +13,15 @@ from typing import Any
 from ...records.run import Run
 from ...tables.results import CaseResult
 from .. import carried, rows
-from ..format import Format, Results, Written
-from ..source import Source
+from ..format import ExportedFile, Format, Results
+from ..source import ImportedFile
 from ..words import marks
 
 TOKEN = ":::MLLOG "
 START, END, POINT = "INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"
 
 
-def write(results: Results) -> Written:
+def write(results: Results) -> ExportedFile:
     left_out: list[str] = []
     lines: list[str] = []
     for case in results.cases:
@@ -31,7 +31,7 @@ def write(results: Results) -> Written:
                 left_out.append(f"{name}: when it was started and ended is not known")
                 continue
             lines += _events(results.name(case), case, run, run.started, run.wall_seconds)
-    return Written("".join(f"{TOKEN}{line}\n" for line in lines), left_out, not lines)
+    return ExportedFile("".join(f"{TOKEN}{line}\n" for line in lines), left_out, not lines)
 
 
 def _events(name: str, case: CaseResult, run: Run, start: float, took: float) -> Iterator[str]:
@@ -101,14 +101,14 @@ class Log:
     """The runs of a log, made of its events one by one. ``told``: the settings of the run;
     ``behind``: those that stand after its end, of this run or of the next."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ImportedFile) -> None:
         self.source = source
         self.run: Timed | None = None
         self.told: dict[str, Any] = {}
         self.behind: dict[str, Any] = {}
         self.ours = False
 
-    def take(self, event: Event) -> Iterator[rows.Figure]:
+    def take(self, event: Event) -> Iterator[rows.ImportedFigure]:
         """Take the next event; give the run that is complete now, if one is."""
         if event.key == "run_start":
             yield from self._start(event)
@@ -121,7 +121,7 @@ class Log:
         elif not event.key.endswith(("_start", "_stop")):
             self._leave_out(event)
 
-    def _start(self, event: Event) -> Iterator[rows.Figure]:
+    def _start(self, event: Event) -> Iterator[rows.ImportedFigure]:
         if self.run and self.run.is_over:
             yield self._figure(self.run, self.told)
             self.run, self.told, self.behind = None, self.behind, {}
@@ -131,7 +131,7 @@ class Log:
             self.source.refuse("run_start stands twice without a run_stop between", event.line)
         self.run.started[event.writer] = event.time
 
-    def _stop(self, event: Event) -> Iterator[rows.Figure]:
+    def _stop(self, event: Event) -> Iterator[rows.ImportedFigure]:
         run = self.run
         begun = min(run.started.values()) if run else math.inf
         if run is None or event.writer in run.stopped or event.time < begun:
@@ -150,7 +150,7 @@ class Log:
                 why = "of a log only the time from run_start to run_stop is taken"
                 self.source.leave_out(f"{event.key}.{name}".rstrip("."), why)
 
-    def end(self, last: int) -> Iterator[rows.Figure]:
+    def end(self, last: int) -> Iterator[rows.ImportedFigure]:
         """Give the last run, also one that has not ended."""
         told = {**self.behind, **self.told}
         if self.run:
@@ -163,7 +163,7 @@ class Log:
             allowed = "allowed: a log of MLPerf training; those of inference are not read"
             self.source.refuse(f"has no run_start; {allowed}", last)
 
-    def _figure(self, run: Timed, told: Mapping[str, Any]) -> rows.Figure:
+    def _figure(self, run: Timed, told: Mapping[str, Any]) -> rows.ImportedFigure:
         if not run.stopped:
             why = f"the log ends without the run_stop of the run_start in line {run.line}"
             return self._foreign(told, None, why)
@@ -171,7 +171,9 @@ class Log:
         wrong = sorted(run.statuses - {repr("success")})
         return self._foreign(told, seconds, f"run_stop with status {wrong[0]}" if wrong else "")
 
-    def _foreign(self, told: Mapping[str, Any], seconds: float | None, reason: str) -> rows.Figure:
+    def _foreign(
+        self, told: Mapping[str, Any], seconds: float | None, reason: str
+    ) -> rows.ImportedFigure:
         parameters = {name: told[name] for name in _CASE if told.get(name) not in (None, "")}
         counts = {name: told[key] for key, name in _COUNTS.items() if _is_count(told.get(key))}
         if system := _system(self.source.path):
@@ -196,7 +198,7 @@ def _system(path: Path) -> str:
     return parts[-3] if is_result else ""
 
 
-def read(source: Source) -> Iterator[rows.Figure]:
+def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     """Foreign logs: the time from run_start to run_stop. Ours: what they were made of."""
     log = Log(source)
     last = 0
@@ -208,7 +210,7 @@ def read(source: Source) -> Iterator[rows.Figure]:
     yield from log.end(last)
 
 
-def _events_of(source: Source) -> Iterator[Event]:
+def _events_of(source: ImportedFile) -> Iterator[Event]:
     """Events of all lines. What another program wrote before, behind and between is passed over."""
     for line, text in source.lines(of_log=True):
         prefix, *events = text.split(TOKEN)

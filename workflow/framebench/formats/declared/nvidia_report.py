@@ -10,7 +10,7 @@ from typing import Any
 from ...cases.conditions import THROUGHPUT
 from .. import rows
 from ..format import Format
-from ..source import Source
+from ..source import ImportedFile
 
 #: What its keys are: mode, metric, unit, better. Latencies are of the batch of all GPUs.
 _KEYS = {
@@ -23,7 +23,7 @@ _KEYS = {
 }
 
 
-def read(source: Source) -> Iterator[rows.Figure]:
+def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     report = source.json(constants=True)
     lists = dict.fromkeys(("ngpus", "bs", "metric_keys"), list)
     source.need(report, {**lists, "metrics": dict})
@@ -44,7 +44,7 @@ def read(source: Source) -> Iterator[rows.Figure]:
                 yield _figure(source, report, key, gpus, batch, value)
 
 
-def _at(source: Source, metrics: dict[str, Any], gpus: str, batch: str, key: str) -> float:
+def _at(source: ImportedFile, metrics: dict[str, Any], gpus: str, batch: str, key: str) -> float:
     where, place = f"metrics.{gpus}.{batch}.{key}", ("metrics", gpus, batch, key)
     try:
         value = metrics[gpus][batch][key]
@@ -57,8 +57,8 @@ def _at(source: Source, metrics: dict[str, Any], gpus: str, batch: str, key: str
 
 
 def _figure(
-    source: Source, report: dict[str, Any], key: str, gpus: int, batch: int, value: float
-) -> rows.Figure:
+    source: ImportedFile, report: dict[str, Any], key: str, gpus: int, batch: int, value: float
+) -> rows.ImportedFigure:
     mode, metric, unit, better = _KEYS[key]
     # With more warm-up than iterations the program prints 0.
     failed = math.isnan(value) or (metric == THROUGHPUT and value <= 0)

@@ -7,14 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from ...tables.results import CaseResult
-from ..format import Format, Results, Written
+from ..format import ExportedFile, Format, Results
 from ..words import not_measured
 
 #: In the words that the specification asks for: base units, in the plural.
 _UNITS = {"s": "seconds", "TFLOP/s": "teraflops_per_second"}
 
 
-def write(results: Results) -> Written:
+def write(results: Results) -> ExportedFile:
     families: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     flags: list[str] = []
     repeats: list[str] = []
@@ -37,7 +37,7 @@ def write(results: Results) -> Written:
     lines += _gauge("framebench_mark", "Quality flags of the figure with the same labels.", flags)
     lines += _gauge("framebench_repeats", "Repeats of the case by status.", repeats)
     # In words, because a case without a figure is a count of repeats here.
-    return Written("\n".join([*lines, "# EOF", ""]), list(not_measured(results)))
+    return ExportedFile("\n".join([*lines, "# EOF", ""]), list(not_measured(results)))
 
 
 def _values(case: CaseResult) -> Iterable[tuple[str, float]]:

@@ -9,7 +9,7 @@ from ...statistics import descriptive
 from .. import rows
 from ..format import Format
 from ..json_places import Keys
-from ..source import Source
+from ..source import ImportedFile
 
 PARTS = ("memory", "latency", "throughput", "energy", "efficiency")
 WHOLE, REPORT, CONFIG = "benchmark.json", "benchmark_report.json", "benchmark_config.json"
@@ -30,7 +30,7 @@ _INCIDENTAL = (
 )  # fmt: skip
 
 
-def read(source: Source) -> Iterator[rows.Figure]:
+def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     document = source.json(constants=True)  # a deviation may be NaN
     is_whole = isinstance(document.get("report"), dict) and isinstance(document.get("config"), dict)
     report = document["report"] if is_whole else document
@@ -52,18 +52,18 @@ def read(source: Source) -> Iterator[rows.Figure]:
             )  # fmt: skip
 
 
-def _config_beside(source: Source) -> dict[str, Any]:
+def _config_beside(source: ImportedFile) -> dict[str, Any]:
     """The configuration that was written beside a report; empty where there is none."""
     if source.path.name != REPORT:
         return {}
     if source.is_one_of_many and source.path.with_name(WHOLE).is_file():
         source.refuse(f"holds the same figures as {WHOLE} beside it")
     beside = source.path.with_name(CONFIG)
-    return Source(beside).json(constants=True) if beside.exists() else {}
+    return ImportedFile(beside).json(constants=True) if beside.exists() else {}
 
 
 def _figures(
-    source: Source, within: Keys, measured: Mapping[str, Any]
+    source: ImportedFile, within: Keys, measured: Mapping[str, Any]
 ) -> Iterator[tuple[str, float, str, str]]:
     """Metric, value, unit and direction of each figure of a target."""
     target = within[-1]
@@ -90,7 +90,7 @@ def _figures(
 
 
 def _latency(
-    source: Source, place: Keys, part: Mapping[str, Any], unit: str
+    source: ImportedFile, place: Keys, part: Mapping[str, Any], unit: str
 ) -> Iterator[tuple[str, float, str, str]]:
     values = part.get("values")
     if isinstance(values, list) and values:
@@ -104,7 +104,7 @@ def _latency(
 
 
 def _numbers(
-    source: Source,
+    source: ImportedFile,
     place: Keys,
     names: Mapping[str, str],
     unit: str,

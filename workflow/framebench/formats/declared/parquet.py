@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 
-from ..format import Format, Results, Written
+from ..format import ExportedFile, Format, Results
 
 _WHOLE = ("nodes", "devices_per_node", "batch_per_device", "repeat")
 
 
-def write(results: Results) -> Written:
+def write(results: Results) -> ExportedFile:
     import pandas as pd  # takes its time, and other formats need none
 
     # As objects: of what strings are made depends on the libraries that are installed.
@@ -25,7 +25,7 @@ def write(results: Results) -> Written:
         raise OSError(
             "Parquet needs fastparquet or pyarrow beside Framebench: pip install fastparquet"
         ) from None
-    return Written(out.getvalue())
+    return ExportedFile(out.getvalue())
 
 
 FORMATS = [

@@ -12,9 +12,9 @@ from ...records.run import Run
 from ...statistics import descriptive
 from ...tables.results import CaseResult
 from .. import carried, rows
-from ..format import Format, Results, Written
+from ..format import ExportedFile, Format, Results
 from ..json_places import Keys
-from ..source import Source
+from ..source import ImportedFile
 from ..words import marks, seconds_of_step
 
 #: What pyperf calls the units that it has, and what they are here.
@@ -31,7 +31,7 @@ _INCIDENTAL = (
 )  # fmt: skip
 
 
-def write(results: Results) -> Written:
+def write(results: Results) -> ExportedFile:
     left_out: list[str] = []
     benchmarks = []
     for case in results.cases:
@@ -47,7 +47,7 @@ def write(results: Results) -> Written:
             benchmarks.append({"metadata": {"name": name}, "runs": runs})
     document = {"version": "1.0", "metadata": {"unit": "second"}, "benchmarks": benchmarks}
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    return Written(text, left_out, not benchmarks)
+    return ExportedFile(text, left_out, not benchmarks)
 
 
 def _run(case: CaseResult, run: Run) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _run(case: CaseResult, run: Run) -> dict[str, Any]:
     return {"metadata": metadata, "values": values or [seconds_of_step(case, throughput)]}
 
 
-def read(source: Source) -> Iterator[rows.Figure]:
+def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     document = source.json()
     version = document.get("version")
     is_old = type(version) is int and version in _OLD_VERSIONS
@@ -108,12 +108,12 @@ def _metadata(parts: Mapping[Keys, Mapping[str, Any]]) -> dict[str, tuple[Any, K
 
 
 def _foreign(
-    source: Source,
+    source: ImportedFile,
     metadata: Mapping[str, tuple[Any, Keys]],
     values: list[Any],
     place: Keys,
     repeat: int,
-) -> rows.Figure:
+) -> rows.ImportedFigure:
     """The median of a run's values, which stand at ``place``, is its figure."""
     of_run = place[:-1]
     name, stands = metadata.get("name", (None, of_run))

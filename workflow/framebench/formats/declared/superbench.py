@@ -19,8 +19,8 @@ from ...tables.nodes.figures import (
 from ...tables.nodes.figures import name_of as imported_name
 from ...tables.results import CaseResult
 from .. import rows
-from ..format import Format, Results, Written
-from ..source import Source
+from ..format import ExportedFile, Format, Results
+from ..source import ImportedFile
 from ..superbench_metrics import RETURN_CODE, meaning_of
 from ..superbench_names import Name, names_of
 
@@ -43,7 +43,7 @@ _SETTING = "a setting of its benchmark, not a result"
 _UNKNOWN = "SuperBench's documentation does not tell its unit and direction"
 
 
-def write(results: Results) -> Written:
+def write(results: Results) -> ExportedFile:
     """Write each figure that SuperBench has a name for, as SuperBench defines it. Of a model: the
     time of a step in ms, the mean of the rates of the steps per device, and of inference the
     percentiles of both that have enough steps."""
@@ -58,7 +58,7 @@ class _Summary:
         self._nodes: dict[str, dict[str, Any]] = {}
         self._left_out: list[str] = []
 
-    def written(self) -> Written:
+    def written(self) -> ExportedFile:
         for case in self._results.cases:
             if case.case.source == SUPERBENCH:
                 self._add_imported(case)
@@ -74,7 +74,7 @@ class _Summary:
             for node, found in sorted(self._nodes.items())
             if found
         ]
-        return Written("".join(lines), self._left_out, not lines)
+        return ExportedFile("".join(lines), self._left_out, not lines)
 
     def _leave_out(self, case: CaseResult, reason: str) -> None:
         self._left_out.append(f"{self._results.name(case)}: {case.key.metric}: {reason}")
@@ -171,7 +171,7 @@ class _Summary:
         return marked + re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(words))
 
 
-def read(source: Source) -> Iterator[rows.Figure]:
+def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     nodes: dict[str, int] = {}
     for line, found in _objects(source):
         node = found.get("node")
@@ -187,7 +187,7 @@ def read(source: Source) -> Iterator[rows.Figure]:
                 yield from _figure(source, node, key, value, line)
 
 
-def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(source: ImportedFile) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the object of each node, with its line. SuperBench also writes a file for each node,
     into a folder of the node's name."""
     if source.path.name != _OF_NODE:
@@ -196,7 +196,9 @@ def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     yield 1, {"node": source.path.absolute().parent.name, **source.json(constants=True)}
 
 
-def _figure(source: Source, node: str, key: str, value: Any, line: int) -> Iterator[rows.Figure]:
+def _figure(
+    source: ImportedFile, node: str, key: str, value: Any, line: int
+) -> Iterator[rows.ImportedFigure]:
     """Yield the figure of a key, or the failure that its value stands for."""
     benchmark, _, rest = key.partition("/")
     if not rest:

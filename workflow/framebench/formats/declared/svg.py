@@ -9,7 +9,7 @@ from markupsafe import escape
 
 from ...cases.names import topology_of
 from ...tables.results import CaseResult
-from ..format import Format, Results, Written
+from ..format import ExportedFile, Format, Results
 from ..words import marks
 
 #: Colours of the report's page, which a file has to bring along.
@@ -25,7 +25,7 @@ TITLE = 34
 CHARACTER, LABELS = 8, 290
 
 
-def write(results: Results) -> Written:
+def write(results: Results) -> ExportedFile:
     from ...report import plots  # Matplotlib takes its time, and other formats need none
 
     panels: dict[tuple[str, ...], list[CaseResult]] = defaultdict(list)
@@ -38,7 +38,7 @@ def write(results: Results) -> Written:
     height, beyond = 0.0, 0
     for (model, mode, metric, unit), cases in panels.items():
         rows = [
-            plots.Row(
+            plots.PlotRow(
                 label=_label(results, case),
                 framework=case.case.framework or "none",
                 values=case.values,
@@ -68,7 +68,7 @@ def write(results: Results) -> Written:
         f'width="{width}" height="{height:g}" role="img"><style>{_STYLE}</style>'
         f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(parts)}</svg>\n'
     )
-    return Written(whole)
+    return ExportedFile(whole)
 
 
 def _label(results: Results, case: CaseResult) -> str:

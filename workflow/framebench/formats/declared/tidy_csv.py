@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...records import tidy_csv
-from ..format import Format, Results, Written
-from ..rows import Figure
-from ..source import Source
+from ..format import ExportedFile, Format, Results
+from ..rows import ImportedFigure
+from ..source import ImportedFile
 
 
-def write(results: Results) -> Written:
-    return Written(tidy_csv.text_of(results.rows()))
+def write(results: Results) -> ExportedFile:
+    return ExportedFile(tidy_csv.text_of(results.rows()))
 
 
-def read(source: Source) -> Iterator[Figure]:
+def read(source: ImportedFile) -> Iterator[ImportedFigure]:
     lines = [line for line, _ in source.lines()]
     if lines and source.is_cut_off(lines[-1]):
         source.refuse("found a last line without an end; allowed: a whole file", lines[-1])
     runs, problems = tidy_csv.read_csv(source.path)
     if problems:
         source.refuse(problems[0].message)
-    yield from map(Figure, runs)
+    yield from map(ImportedFigure, runs)
 
 
 FORMATS = [

@@ -12,7 +12,7 @@ from . import noted
 FILE = "calls.csv"
 
 
-class Call(NamedTuple):
+class CallEntry(NamedTuple):
     """One call that measured something. ``started``: UTC, ISO 8601; ``suite``: its name;
     ``command``: the command line, quoted for a shell."""
 
@@ -23,10 +23,10 @@ class Call(NamedTuple):
 
 def note(results: Path, suite: str, command: str) -> None:
     """Add one that has just started. Raises OSError."""
-    noted.append(results / FILE, Call._fields, [Call(noted.now(), suite, command)])
+    noted.append(results / FILE, CallEntry._fields, [CallEntry(noted.now(), suite, command)])
 
 
-def load(results: Path) -> tuple[list[Call], list[Problem]]:
+def load(results: Path) -> tuple[list[CallEntry], list[Problem]]:
     """All that were noted, and lines that are none."""
-    rows, problems = noted.read(results / FILE, Call._fields)
-    return [Call(*row) for row in rows], problems
+    rows, problems = noted.read(results / FILE, CallEntry._fields)
+    return [CallEntry(*row) for row in rows], problems

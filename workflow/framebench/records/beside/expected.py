@@ -21,7 +21,7 @@ _USUAL = {field.name: field.default for field in fields(Conditions)}
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedCase:
     """A case of a suite. ``folder``: that of its records below ``runs``; "" while its batch is
     still to be found."""
 
@@ -31,7 +31,7 @@ class Expected:
     conditions: Conditions
 
 
-def note(results: Path, suite: str, cases: Iterable[Expected], is_whole: bool) -> None:
+def note(results: Path, suite: str, cases: Iterable[ExpectedCase], is_whole: bool) -> None:
     """Write the cases of a suite in the place of those noted before. A call that asks for a part of
     the suite adds to them. Raises OSError."""
     known, _ = load(results)
@@ -46,7 +46,7 @@ def note(results: Path, suite: str, cases: Iterable[Expected], is_whole: bool) -
         write_whole(path, f"{text}\n")
 
 
-def load(results: Path) -> tuple[list[Expected], list[Problem]]:
+def load(results: Path) -> tuple[list[ExpectedCase], list[Problem]]:
     """Return all that were noted, none where there is no such file; and what is wrong with it."""
     path = results / FILE
     if not path.is_file():
@@ -61,11 +61,11 @@ def load(results: Path) -> tuple[list[Expected], list[Problem]]:
         return [], [Problem(FILE, cause(error))]
 
 
-def _identity(one: Expected) -> Any:
+def _identity(one: ExpectedCase) -> Any:
     return one.folder or (one.case, one.conditions)
 
 
-def _written(one: Expected) -> dict[str, Any]:
+def _written(one: ExpectedCase) -> dict[str, Any]:
     case = {**{name: getattr(one.case, name) for name in CASE}, "parameters": one.case.parameters}
     conditions = {
         name: value for name, value in asdict(one.conditions).items() if value != _USUAL[name]
@@ -73,7 +73,7 @@ def _written(one: Expected) -> dict[str, Any]:
     return {"suite": one.suite, "folder": one.folder, "case": case, "conditions": conditions}
 
 
-def _read(found: Any) -> Expected:
+def _read(found: Any) -> ExpectedCase:
     """Raises ValueError with what is wrong."""
     if not isinstance(found, dict):
         raise ValueError("a case is no mapping")
@@ -87,7 +87,7 @@ def _read(found: Any) -> Expected:
         if not isinstance(value, (str, int)):
             raise ValueError(f"{name}: found {value!r}")
     given = {**case, "parameters": _parameters(case["parameters"])}
-    return Expected(
+    return ExpectedCase(
         str(found.get("suite", "")), str(found.get("folder", "")), Case(**given),
         Conditions(**conditions),
     )  # fmt: skip
@@ -110,7 +110,7 @@ def _parameters(found: Any) -> tuple[tuple[str, Any], ...]:
     return tuple((name, value) for name, value in found)
 
 
-def unmeasured(cases: Sequence[Expected], folders: Iterable[str]) -> list[Expected]:
+def unmeasured(cases: Sequence[ExpectedCase], folders: Iterable[str]) -> list[ExpectedCase]:
     """Return the cases without a record; ``folders``: those with one, below ``runs``."""
     present = {*folders}
     return [one for one in cases if one.folder not in present]

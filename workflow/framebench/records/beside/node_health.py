@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import PROJECT
-from ...config.node_rules.health import Health, Written, health_of
+from ...config.node_rules.health import Health, NodeRuleFile, health_of
 from ...config.validation import ConfigError
 from ...files import json_files
 from ...files.whole_files import write_whole
@@ -30,7 +30,7 @@ def load(results: Path) -> tuple[Health, list[Problem]]:
         return health_of(None, None, SHIPPED), [Problem(FILE, cause(error))]
 
 
-def keep(results: Path, rules: Written | None, baseline: Written | None) -> None:
+def keep(results: Path, rules: NodeRuleFile | None, baseline: NodeRuleFile | None) -> None:
     """Write what is given in the place of what is kept; what is not given stays. Raises OSError,
     and ConfigError where what is given does not go with what stays."""
     if rules is None and baseline is None:
@@ -46,17 +46,18 @@ def keep(results: Path, rules: Written | None, baseline: Written | None) -> None
         write_whole(results / FILE, json.dumps(content, indent=1) + "\n")
 
 
-def _part(written: Written | None) -> dict[str, Any] | None:
+def _part(written: NodeRuleFile | None) -> dict[str, Any] | None:
     return written._asdict() if written else None
 
 
-def _read(results: Path) -> tuple[Written | None, Written | None]:
+def _read(results: Path) -> tuple[NodeRuleFile | None, NodeRuleFile | None]:
     """Raises OSError, and ValueError for what is none of ours."""
     found = json_files.read(results / FILE)
     try:
         parts = (found["rules"], found["baseline"])
         rules, baseline = (
-            Written(str(part["source"]), dict(part["content"])) if part else None for part in parts
+            NodeRuleFile(str(part["source"]), dict(part["content"])) if part else None
+            for part in parts
         )
     except (KeyError, TypeError, ValueError):
         raise ValueError("is no such file of ours") from None

@@ -15,7 +15,7 @@ LOSS = "loss"
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class LearningCurve:
     """A training, whether it converged or not. ``score``: the principal one of its task, which
     ``scores`` has by epoch; ``losses`` are of training, ``held_out_losses`` of what was held out;
     None for what is no number. ``seconds``: of all steps with their feeding, until the end of each
@@ -48,7 +48,7 @@ class Curve:
         return max((score for score in self.scores if score is not None), default=None)
 
 
-def curve_of(record: Mapping[str, Any]) -> Curve | None:
+def curve_of(record: Mapping[str, Any]) -> LearningCurve | None:
     """Of a record's first rank, whose running statistics are scored; None where there is none.
     Raises ValueError where it is none of ours."""
     ranks = record["ranks"]
@@ -59,7 +59,7 @@ def curve_of(record: Mapping[str, Any]) -> Curve | None:
     score = next((name for name in epochs[0]["held_out"] if name != LOSS), "")
     if not score or not (target == NO_TARGET or isinstance(target, (int, float))):
         raise ValueError("has a curve without a score, or a target that is no number")
-    return Curve(
+    return LearningCurve(
         task=str(task.get("name", "")),
         score=score,
         target=None if target == NO_TARGET else float(target),

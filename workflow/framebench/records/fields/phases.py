@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
-class Phases(NamedTuple):
+class RunPhases(NamedTuple):
     """Seconds, of the rank whose window was the longest. ``first_step`` compiles, where something
     is compiled; ``warm_up`` is the rest of it; ``window`` is that of the throughput and, where
     there is one, that of the steps that are waited for; ``other`` is what is left of the wall time:
@@ -20,7 +20,7 @@ class Phases(NamedTuple):
     other: float
 
 
-def phases_of(record: Mapping[str, Any], rank: Mapping[str, Any]) -> Phases | None:
+def phases_of(record: Mapping[str, Any], rank: Mapping[str, Any]) -> RunPhases | None:
     """None where the record does not tell all of them."""
     told, warming = rank.get("phases", {}), rank.get("warmup_step_seconds")
     names = ("import_seconds", "build_seconds", "warmup_seconds", "window_seconds")
@@ -31,7 +31,7 @@ def phases_of(record: Mapping[str, Any], rank: Mapping[str, Any]) -> Phases | No
     window += waited
     first = float(warming[0])
     known = imports + build + warm_up + window
-    return Phases(
+    return RunPhases(
         imports, build, first, max(0.0, warm_up - first), window,
         max(0.0, float(record["wall_seconds"]) - known),
     )  # fmt: skip

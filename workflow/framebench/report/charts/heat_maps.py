@@ -29,7 +29,7 @@ _HIGH = 26
 
 
 @dataclass(frozen=True)
-class Column:
+class HeatMapColumn:
     """The figures of a case, None where it has none at a point."""
 
     label: str
@@ -55,7 +55,7 @@ def panel(kind: str, results: Sequence[CaseResult]) -> Plot | None:
     label = measured.labels(results)
     chosen = spread(list(cases), lambda key: key[0].framework, MAX_CASES)
     columns = [
-        Column(
+        HeatMapColumn(
             label(first := next(iter(cases[key].values()))),
             [one.throughput if (one := cases[key].get(point)) else None for point in points],
             axes_of_other(first.key.row),
@@ -103,7 +103,7 @@ def _apart(points: Sequence[Parameters]) -> list[int]:
 
 
 def draw(
-    columns: Sequence[Column], points: Sequence[str], by: str, unit: str, width: int
+    columns: Sequence[HeatMapColumn], points: Sequence[str], by: str, unit: str, width: int
 ) -> Markup:
     """Points down, cases across; a case has a number, and its name below."""
     left, right, top = 14 + 7.5 * max(map(len, [*points, by])), 10, 26

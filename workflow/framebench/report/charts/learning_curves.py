@@ -12,7 +12,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from ...records.fields.curves import Curve
+from ...records.fields.curves import LearningCurve
 from ...tables import measured
 from ...tables.declared import converge
 from ...tables.results import CaseResult
@@ -35,7 +35,7 @@ NO_RATIOS = (
 
 
 @dataclass(frozen=True)
-class Line:
+class SeedCurves:
     """The seeds of one case: of each its number, and what it has by epoch."""
 
     label: str
@@ -65,7 +65,7 @@ def _panel(
     label = measured.labels(results)
     chosen = spread(list(results), lambda result: result.case.framework, MAX_LINES)
     lines = [
-        Line(
+        SeedCurves(
             label(result),
             measured.runs_in(result.case),
             [(curve.seed, _values(curve, score)) for curve in converge.curves(result)],
@@ -88,16 +88,18 @@ def _panel(
     )
 
 
-def _values(curve: Curve, score: str) -> Sequence[float | None]:
+def _values(curve: LearningCurve, score: str) -> Sequence[float | None]:
     return curve.scores if score else curve.losses
 
 
-def draw(lines: Sequence[Line], look: Look, score: str, target: float | None, width: int) -> Markup:
+def draw(
+    lines: Sequence[SeedCurves], look: Look, score: str, target: float | None, width: int
+) -> Markup:
     """``score``: its name; "" for losses, which have a logarithmic axis."""
     points = sum(len(values) for line in lines for _, values in line.curves)
     told = -(-points // MAX_POINTS)
 
-    def one(axes: Axes, line: Line, style: line_charts.Style, parts: Parts) -> None:
+    def one(axes: Axes, line: SeedCurves, style: line_charts.Style, parts: Parts) -> None:
         for at, (seed, values) in enumerate(line.curves):
             known = [(epoch, value) for epoch, value in enumerate(values, 1) if value is not None]
             axes.plot(

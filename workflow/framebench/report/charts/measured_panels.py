@@ -11,7 +11,7 @@ from ...cases.conditions import Parameters
 from ...tables import measured
 from ...tables.results import CaseResult, CaseResults
 from .. import plots
-from ..plots import Look, Plot, Row
+from ..plots import Look, Plot, PlotRow
 from ..selection import axes_of_other, left_out
 from . import heat_maps, series_curves
 
@@ -83,7 +83,7 @@ def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:
 
     shown = results[:MAX_ROWS]
     rows = [
-        Row(
+        PlotRow(
             label_of(result),
             measured.runs_in(result.case),
             result.values,

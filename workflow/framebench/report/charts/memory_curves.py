@@ -25,7 +25,7 @@ MAX_LINES = 10
 
 
 @dataclass(frozen=True)
-class Point:
+class BatchPoint:
     """A batch that was tried; ``gib`` is None where nobody knows what it held."""
 
     batch: int
@@ -34,12 +34,12 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Curve:
+class MemoryCurve:
     """The points of one search, batches rising."""
 
     label: str
     framework: str
-    points: Sequence[Point]
+    points: Sequence[BatchPoint]
     axes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -82,7 +82,7 @@ def panels(attempts: pd.DataFrame, look: Look) -> list[Plot]:
     return drawn
 
 
-def _curve(rows: Sequence[dict[str, Any]], column: str) -> Curve:
+def _curve(rows: Sequence[dict[str, Any]], column: str) -> MemoryCurve:
     first = rows[0]
     words = [first["framework"], first["precision"]]
     words += [first["compiler"]] if first["compiler"] != "none" else []
@@ -91,7 +91,7 @@ def _curve(rows: Sequence[dict[str, Any]], column: str) -> Curve:
     others = [name for name in DECIDING if name not in ("accelerator", "cores_per_device")]
     words += filter(None, (condition_words.short(name, first[name]) for name in others))
     points = [
-        Point(
+        BatchPoint(
             int(row["batch_per_device"]),
             None if pd.isna(row[column]) else float(row[column]),
             row["status"] == "ok",
@@ -99,10 +99,10 @@ def _curve(rows: Sequence[dict[str, Any]], column: str) -> Curve:
         for row in rows
     ]
     rising = sorted(points, key=lambda one: one.batch)
-    return Curve(" ".join(words), first["framework"], rising, axes_of(first))
+    return MemoryCurve(" ".join(words), first["framework"], rising, axes_of(first))
 
 
-def draw(curves: Sequence[Curve], look: Look, limits: Sequence[float]) -> Markup:
+def draw(curves: Sequence[MemoryCurve], look: Look, limits: Sequence[float]) -> Markup:
     """GiB against batch. ``limits`` in GiB: those of the tries, which differ a little where the
     memory that others take does."""
     legend = ROW * ((len(curves) + 1) // 2)

@@ -37,7 +37,7 @@ NO_RATIOS = (
 
 
 @dataclass(frozen=True)
-class Roofs:
+class RoofLines:
     """``peak`` in TFLOP/s, ``bandwidth`` in GB/s, of one device."""
 
     peak: float
@@ -54,7 +54,7 @@ class Roofs:
 
 
 @dataclass(frozen=True)
-class Point:
+class RooflinePoint:
     """``attained`` in TFLOP/s of one device, ``reached`` as a part of what the roofs allow;
     ``axes``: what a reader of the page may ask of it."""
 
@@ -76,12 +76,12 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Setting:
+class RooflineSetting:
     """What the points at one intensity have in common; ``name`` in words."""
 
     name: str
     intensity: float
-    points: Sequence[Point]
+    points: Sequence[RooflinePoint]
 
 
 def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
@@ -89,7 +89,7 @@ def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
     found: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for row in rows_of(table):
         if is_known(row.reached):
-            roofs = Roofs(row.compute_roof_tflops, row.memory_roof_gbytes_per_second)
+            roofs = RoofLines(row.compute_roof_tflops, row.memory_roof_gbytes_per_second)
             where = condition_words.short("machine", row.machine)
             cores = condition_words.short("cores_per_device", _whole(row.cores_per_device))
             words = (row.precision, topology_of(row), cores, where)
@@ -125,23 +125,23 @@ def _whole(value: Any) -> int | None:
     return None if pd.isna(value) else int(value)
 
 
-def _settings(rows: Sequence[Any]) -> list[Setting]:
+def _settings(rows: Sequence[Any]) -> list[RooflineSetting]:
     """By their intensities, rising."""
-    points: dict[tuple[str, float], list[Point]] = defaultdict(list)
+    points: dict[tuple[str, float], list[RooflinePoint]] = defaultdict(list)
     for row in rows:
         words = [row.model, row.mode, f"batch {row.batch_per_device}"]
         for name in ("sequence_length", "accumulation"):
             words.append(condition_words.short(name, _whole(getattr(row, name))))
-        point = Point(
+        point = RooflinePoint(
             row.framework, row.compiler, row.intensity, row.tflops_per_device, row.mode == "train",
             row.reached, axes_of(row._asdict()),
         )  # fmt: skip
         points[", ".join(filter(None, words)), row.intensity].append(point)
-    settings = [Setting(name, at, some) for (name, at), some in points.items()]
+    settings = [RooflineSetting(name, at, some) for (name, at), some in points.items()]
     return sorted(settings, key=lambda one: (one.intensity, one.name))
 
 
-def draw(settings: Sequence[Setting], roofs: Roofs, look: Look, width: int) -> Markup:
+def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look, width: int) -> Markup:
     """``settings``: intensities rising."""
     points = [point for one in settings for point in one.points]
     frameworks = list(dict.fromkeys(point.framework for point in points))
@@ -152,7 +152,7 @@ def draw(settings: Sequence[Setting], roofs: Roofs, look: Look, width: int) -> M
     parts = Parts()
     names = {id(point): parts.add(point.axes) for point in points}
 
-    def together(some: Iterable[Point]) -> str:
+    def together(some: Iterable[RooflinePoint]) -> str:
         return Parts.together(names[id(point)] for point in some)
 
     def drawing(figure: Figure) -> None:
@@ -212,10 +212,12 @@ def draw(settings: Sequence[Setting], roofs: Roofs, look: Look, width: int) -> M
 
 
 #: The part of several points.
-Together = Callable[[Iterable[Point]], str]
+Together = Callable[[Iterable[RooflinePoint]], str]
 
 
-def _roofs(axes: Axes, settings: Sequence[Setting], roofs: Roofs, together: Together) -> None:
+def _roofs(
+    axes: Axes, settings: Sequence[RooflineSetting], roofs: RoofLines, together: Together
+) -> None:
     """The roofs, and from each setting up to them what it lacks."""
     known = [one.intensity for one in settings]
     first, last = min(*known, roofs.ridge) / 2.5, max(*known, roofs.ridge) * 2.5
@@ -229,9 +231,9 @@ def _roofs(axes: Axes, settings: Sequence[Setting], roofs: Roofs, together: Toge
     axes.set_xlim(first, last)
 
 
-def _numbers(axes: Axes, settings: Sequence[Setting], together: Together) -> None:
+def _numbers(axes: Axes, settings: Sequence[RooflineSetting], together: Together) -> None:
     """Above the points of each setting its number, and one place for those that are near."""
-    places: list[list[tuple[int, Setting]]] = []
+    places: list[list[tuple[int, RooflineSetting]]] = []
     for numbered in enumerate(settings, 1):
         before = places[-1][-1][1].intensity if places else 0.0
         if numbered[1].intensity <= _NEAR * before:

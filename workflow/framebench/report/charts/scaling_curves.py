@@ -17,7 +17,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 
 from ...cases.conditions import CONDITIONS
 from ...cases.names import topology
-from ...tables.declared.scaling import Kind
+from ...tables.declared.scaling import ScalingKind
 from ..parts import Parts
 from ..plots import DASHES, ROW, WIDTH, Look, Plot, number
 from ..selection import (
@@ -38,7 +38,7 @@ MAX_LINES = 10
 
 
 @dataclass(frozen=True)
-class Point:
+class ScalingPoint:
     """Speed-up against one device; ``interval``: None where there are too few repeats for one."""
 
     devices: int
@@ -48,26 +48,26 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Line:
+class ScalingLine:
     """The points of one setting, devices rising, and nodes where the devices are as many."""
 
     label: str
     framework: str
-    points: Sequence[Point]
+    points: Sequence[ScalingPoint]
     axes: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def on_fewest_nodes(self) -> list[Point]:
+    def on_fewest_nodes(self) -> list[ScalingPoint]:
         """One for each number of devices: those that a line may join."""
         return [next(same) for _, same in groupby(self.points, lambda one: one.devices)]
 
     @property
-    def on_more_nodes(self) -> list[Point]:
+    def on_more_nodes(self) -> list[ScalingPoint]:
         """The others."""
         return [point for point in self.points if point not in self.on_fewest_nodes]
 
 
-def panels(table: pd.DataFrame, look: Look, kind: Kind) -> list[Plot]:
+def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
     """A panel per model, mode and precision, with a line for every setting that has a speed-up
     on more than one device. ``table`` is of that kind."""
     found: dict[tuple[str, str, str], dict[tuple[Any, ...], list[Any]]] = defaultdict(dict)
@@ -92,7 +92,7 @@ def panels(table: pd.DataFrame, look: Look, kind: Kind) -> list[Plot]:
         label = labels([rows[0]._asdict() for rows in lines.values()], kind.batch)
         chosen = spread(sorted(lines), lambda key: key[0], MAX_LINES)
         made = [
-            Line(
+            ScalingLine(
                 label(lines[key][0]._asdict()),
                 key[0],
                 _points(lines[key]),
@@ -121,9 +121,9 @@ def panels(table: pd.DataFrame, look: Look, kind: Kind) -> list[Plot]:
     return drawn
 
 
-def _points(rows: Sequence[Any]) -> list[Point]:
+def _points(rows: Sequence[Any]) -> list[ScalingPoint]:
     points = [
-        Point(
+        ScalingPoint(
             int(row.devices),
             int(row.nodes),
             float(row.speedup),
@@ -136,7 +136,7 @@ def _points(rows: Sequence[Any]) -> list[Point]:
     return sorted(points, key=lambda one: (one.devices, one.nodes))
 
 
-def draw(lines: Sequence[Line], look: Look, kind: Kind) -> Markup:
+def draw(lines: Sequence[ScalingLine], look: Look, kind: ScalingKind) -> Markup:
     """Speed-up against devices with the ideal line, and beside it what is left of the ideal; the
     axes say which kind they are of."""
     devices = sorted({point.devices for line in lines for point in line.points} | {1})
@@ -200,7 +200,9 @@ def draw(lines: Sequence[Line], look: Look, kind: Kind) -> Markup:
     return svg(drawing, WIDTH, height, parts)
 
 
-def _draw(points: Sequence[Point], speed: Axes, efficiency: Axes, style: dict[str, Any]) -> Line2D:
+def _draw(
+    points: Sequence[ScalingPoint], speed: Axes, efficiency: Axes, style: dict[str, Any]
+) -> Line2D:
     """In either half; gives what is drawn in the first."""
     counts = [point.devices for point in points]
     (drawn,) = speed.plot(counts, [point.speedup for point in points], **style)
@@ -208,7 +210,7 @@ def _draw(points: Sequence[Point], speed: Axes, efficiency: Axes, style: dict[st
     return drawn
 
 
-def _bar(axes: Axes, point: Point, factor: float, style: Mapping[str, Any]) -> None:
+def _bar(axes: Axes, point: ScalingPoint, factor: float, style: Mapping[str, Any]) -> None:
     """The interval, as an error bar."""
     if point.interval is None or point.interval[0] == point.interval[1]:
         return  # of one device against itself there is none

@@ -24,7 +24,7 @@ _DECADES = 20
 
 
 @dataclass(frozen=True)
-class Line:
+class SizeLine:
     """The points of one case, sizes rising: size, median, and interval or None."""
 
     label: str
@@ -51,7 +51,7 @@ def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
         return None
     chosen = spread(list(cases), lambda key: key[0].framework, MAX_LINES)
     lines = [
-        Line(
+        SizeLine(
             label(cases[key][0]),
             measured.runs_in(cases[key][0].case),
             sorted(
@@ -76,10 +76,10 @@ def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
     )
 
 
-def draw(lines: Sequence[Line], look: Look, size: str, unit: str, width: int) -> Markup:
+def draw(lines: Sequence[SizeLine], look: Look, size: str, unit: str, width: int) -> Markup:
     """On two logarithmic axes, where all figures are above 0."""
 
-    def one(axes: Axes, line: Line, style: line_charts.Style, parts: Parts) -> None:
+    def one(axes: Axes, line: SizeLine, style: line_charts.Style, parts: Parts) -> None:
         sizes = [point[0] for point in line.points]
         medians = [point[1] for point in line.points]
         axes.plot(sizes, medians, label=line.label, markersize=5, **style)

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from ...cases.conditions import CONDITIONS, Key
-from ...records.fields.curves import KIND, NO_TARGET, Curve
+from ...records.fields.curves import KIND, NO_TARGET, LearningCurve
 from ...records.run import Run
 from ...statistics import descriptive, equivalence
 from .. import training
@@ -44,7 +44,7 @@ def results(inputs: Inputs) -> list[CaseResult]:
     ]
 
 
-def curves(result: CaseResult) -> list[Curve]:
+def curves(result: CaseResult) -> list[LearningCurve]:
     """Of all repeats that trained, whether they converged or not, and ended with a score."""
     found = [run.curve for run in result.runs if run.status in ("ok", "not_converged")]
     return [curve for curve in found if curve is not None and curve.last is not None]
@@ -115,7 +115,7 @@ def _joules(run: Run) -> float | None:
     return None if run.curve is None or run.curve.resumed_after else run.joules
 
 
-def _other_score(trained: Sequence[Curve]) -> dict[str, Any]:
+def _other_score(trained: Sequence[LearningCurve]) -> dict[str, Any]:
     """Return name and mean of the second score, after the last epoch of each that has a number
     there."""
     if not trained or not trained[0].others:
@@ -126,7 +126,7 @@ def _other_score(trained: Sequence[Curve]) -> dict[str, Any]:
     return {"other_score": name, "other_score_mean": middle}
 
 
-def _before(trained: Sequence[Curve]) -> float | None:
+def _before(trained: Sequence[LearningCurve]) -> float | None:
     values = [curve.before for curve in trained if curve.before is not None]
     return descriptive.mean(values) if values else None
 

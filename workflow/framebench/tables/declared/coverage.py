@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ...records.beside.expected import Expected
+from ...records.beside.expected import ExpectedCase
 from ..columns import TEXT, WHOLE, Column, Row, shared
 from ..measured import NO_FRAMEWORK
 from ..results import CaseResult
@@ -30,7 +30,7 @@ def results_by_folder(inputs: Inputs) -> dict[str, CaseResult]:
 def rows(inputs: Inputs) -> Iterator[Row]:
     """Yield a row for each suite that is known, and one for each of its frameworks."""
     measured = results_by_folder(inputs)
-    suites: dict[str, list[Expected]] = defaultdict(list)
+    suites: dict[str, list[ExpectedCase]] = defaultdict(list)
     for one in inputs.expected:
         suites[one.suite].append(one)
     for suite, cases in suites.items():
@@ -42,7 +42,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 
 def _row(
-    suite: str, framework: str, cases: Sequence[Expected], measured: dict[str, CaseResult]
+    suite: str, framework: str, cases: Sequence[ExpectedCase], measured: dict[str, CaseResult]
 ) -> Row:
     there = [measured[one.folder] for one in cases if one.folder in measured]
     return {

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...config.catalog import forward_multiply_adds
-from ...records.peaks import Peaks
+from ...records.peaks import PeakFlopsLookup
 from ...records.run import Run
 from ...statistics import descriptive
 from ..columns import (
@@ -71,7 +71,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 def _row(
     result: CaseResult,
-    peaks: Peaks,
+    peaks: PeakFlopsLookup,
     models: Mapping[str, Mapping[str, Any]],
     datasheets: Sequence[Datasheet],
 ) -> Row:

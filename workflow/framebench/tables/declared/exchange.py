@@ -24,7 +24,7 @@ from ..columns import (
     why_no_ratio_interval,
 )
 from ..expectation import collectives
-from ..expectation.collectives import Collectives
+from ..expectation.collectives import AllReduceLookup
 from ..results import CaseResult, marks_of
 from ..table import Drawing, Inputs, Table
 from .scaling import WEAK
@@ -48,14 +48,14 @@ def rows(inputs: Inputs) -> Iterator[Row]:
     3. lost: total batch x (1 / throughput - 1 / throughput of the control), whose devices train
        at the same time and exchange nothing.
     """
-    found = Collectives(inputs.others)
+    found = AllReduceLookup(inputs.others)
     for result in inputs.cases.values() if found else ():
         case, where = result.case, result.conditions
         if case.mode == "train" and case.devices > 1 and where.parallelism == DATA:
             yield _row(result, found, losses.control_of(result, inputs.others))
 
 
-def _row(result: CaseResult, found: Collectives, control: CaseResult | None) -> Row:
+def _row(result: CaseResult, found: AllReduceLookup, control: CaseResult | None) -> Row:
     run = (result.ok or result.runs)[0]
     measured = found.of(run)
     sizes = run.exchange.sizes if run.exchange else ()

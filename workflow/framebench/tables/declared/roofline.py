@@ -24,7 +24,7 @@ from ..columns import (
     shared,
 )
 from ..expectation import roofs, traffic
-from ..expectation.roofs import Roof, Roofs
+from ..expectation.roofs import Roof, RoofLookup
 from ..results import CaseResult, marks_of
 from ..table import Drawing, Inputs, Table
 from .efficiency import DOUBTED, EFFICIENCY, HIGHEST_MFU, operations_per_sample, tflops_per_device
@@ -49,13 +49,13 @@ def rows(inputs: Inputs) -> Iterator[Row]:
     2. bound: the lower of the peak, and the bandwidth times the intensity.
     3. reached: model FLOPs per second of a device / bound.
     """
-    found = Roofs(inputs.peaks, inputs.others)
+    found = RoofLookup(inputs.peaks, inputs.others)
     if found.has_memory:
         for result in inputs.cases.values():
             yield _row(result, inputs, found)
 
 
-def _row(result: CaseResult, inputs: Inputs, found: Roofs) -> Row:
+def _row(result: CaseResult, inputs: Inputs, found: RoofLookup) -> Row:
     run = (result.ok or result.runs)[0]  # all are of one model, precision and kind of device
     moved = traffic.of_step(run, inputs.models)
     operations = operations_per_sample(run, inputs.models)

@@ -43,7 +43,7 @@ COMMUNICATION = (
 
 
 @dataclass(frozen=True)
-class Kind:
+class ScalingKind:
     """``same``: what stays the same when devices are added, and ``batch``, the column it is in."""
 
     name: str
@@ -57,8 +57,8 @@ class Kind:
 
 #: By the name of the table.
 KINDS = {
-    "weak_scaling": Kind("Weak scaling", "the same batch per device", "batch_per_device"),
-    "strong_scaling": Kind("Strong scaling", "the same total batch", "total_batch"),
+    "weak_scaling": ScalingKind("Weak scaling", "the same batch per device", "batch_per_device"),
+    "strong_scaling": ScalingKind("Strong scaling", "the same total batch", "total_batch"),
 }
 
 ALONE = (

@@ -20,7 +20,7 @@ from ...machine.identities import same
 from ...records.run import Run
 from ..results import CaseResult, CaseResults
 from . import products
-from .products import Shape
+from .products import MatmulShape
 
 #: The kind in whose place :mod:`.products` has two products of each head.
 ATTENTION = "attention"
@@ -37,7 +37,7 @@ class Alone:
     operations: float = 0.0
     seconds: float = 0.0
     results: list[CaseResult] = field(default_factory=list)
-    missing: list[Shape] = field(default_factory=list)
+    missing: list[MatmulShape] = field(default_factory=list)
 
     def add(self, operations: float, seconds: float, result: CaseResult) -> None:
         self.operations += operations
@@ -98,13 +98,13 @@ class Operations:
             if is_same and same(points[0].ok[0].machine, run.machine):
                 yield kind, points
 
-    def _rates(self, run: Run) -> Mapping[Shape, CaseResult]:
+    def _rates(self, run: Run) -> Mapping[MatmulShape, CaseResult]:
         """Of each shape the fastest, whichever operand lay transposed."""
-        fastest: dict[Shape, CaseResult] = {}
+        fastest: dict[MatmulShape, CaseResult] = {}
         for one in self._shapes.get(_place(run), ()):
             point = dict(one.key.point)
-            if {*point} == {*Shape._fields} and same(one.ok[0].machine, run.machine):
-                shape = Shape(**point)
+            if {*point} == {*MatmulShape._fields} and same(one.ok[0].machine, run.machine):
+                shape = MatmulShape(**point)
                 before = fastest.get(shape, one)
                 fastest[shape] = max(before, one, key=lambda each: each.throughput or 0.0)
         return fastest

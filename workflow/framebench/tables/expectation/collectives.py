@@ -27,7 +27,7 @@ _MICROSECOND = 1e-6
 Times = Sequence[tuple[int, float]]
 
 
-class Collectives:
+class AllReduceLookup:
     """The all-reduces of a set of records, by what a run tells of itself."""
 
     def __init__(self, others: CaseResults) -> None:

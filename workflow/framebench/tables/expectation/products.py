@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 KIND = "matmul"
 
 
-class Shape(NamedTuple):
+class MatmulShape(NamedTuple):
     """(m, k) by (k, n), ``batch`` times; its fields are what the kind calls a point by."""
 
     batch: int
@@ -28,7 +28,7 @@ class Shape(NamedTuple):
         return self.batch * self.m * self.k * self.n
 
     @property
-    def backward(self) -> tuple[Shape, Shape]:
+    def backward(self) -> tuple[MatmulShape, MatmulShape]:
         return self._replace(k=self.n, n=self.k), self._replace(m=self.k, k=self.m)
 
     def __str__(self) -> str:
@@ -37,15 +37,15 @@ class Shape(NamedTuple):
 
 
 #: How often a forward pass has a shape.
-Counted = Iterator[tuple[Shape, int]]
+Counted = Iterator[tuple[MatmulShape, int]]
 
 
 def of_step(
     facts: Mapping[str, Any], batch: int, length: int | None, trains: bool, attention: bool = True
-) -> Counter[Shape]:
+) -> Counter[MatmulShape]:
     """How often each shape is in a step of ``batch`` samples of ``length`` tokens; empty for a
     model whose products are not known. ``attention``: with the two products of each head."""
-    found: Counter[Shape] = Counter()
+    found: Counter[MatmulShape] = Counter()
     definition = _DEFINITIONS.get(str(facts.get("definition")))
     if definition is None or length is None:
         return found
@@ -59,7 +59,7 @@ def of_step(
     return found
 
 
-def multiply_adds(products: Mapping[Shape, int]) -> int:
+def multiply_adds(products: Mapping[MatmulShape, int]) -> int:
     return sum(shape.multiply_adds * count for shape, count in products.items())
 
 
@@ -69,39 +69,39 @@ def _layers(hyper: Mapping[str, Any], batch: int, length: int, widenings: int) -
     hidden, inner, layers = hyper["hidden"], hyper["intermediate"], hyper["layers"]
     shared = hidden // hyper["heads"] * hyper.get("key_value_heads", hyper["heads"])
     tokens = batch * length
-    yield Shape(1, tokens, hidden, hidden), 2 * layers  # queries, and what attention puts out
-    yield Shape(1, tokens, hidden, shared), 2 * layers  # keys and values
-    yield Shape(1, tokens, hidden, inner), widenings * layers
-    yield Shape(1, tokens, inner, hidden), layers
+    yield MatmulShape(1, tokens, hidden, hidden), 2 * layers  # queries, and what attention puts out
+    yield MatmulShape(1, tokens, hidden, shared), 2 * layers  # keys and values
+    yield MatmulShape(1, tokens, hidden, inner), widenings * layers
+    yield MatmulShape(1, tokens, inner, hidden), layers
 
 
 def _attention(hyper: Mapping[str, Any], batch: int, length: int) -> Counted:
     """Scores, and what they weigh, of each head."""
     heads, size = hyper["heads"], hyper["hidden"] // hyper["heads"]
-    yield Shape(batch * heads, length, size, length), hyper["layers"]
-    yield Shape(batch * heads, length, length, size), hyper["layers"]
+    yield MatmulShape(batch * heads, length, size, length), hyper["layers"]
+    yield MatmulShape(batch * heads, length, length, size), hyper["layers"]
 
 
 def _bert(hyper: Mapping[str, Any], batch: int, length: int) -> Counted:
     hidden = hyper["hidden"]
     yield from _layers(hyper, batch, length, 1)
     if hyper.get("head") == "span":
-        yield Shape(1, batch * length, hidden, 2), 1  # where an answer begins and ends
+        yield MatmulShape(1, batch * length, hidden, 2), 1  # where an answer begins and ends
         return
-    yield Shape(1, batch, hidden, hidden), 1  # of the first token
+    yield MatmulShape(1, batch, hidden, hidden), 1  # of the first token
     if "classes" in hyper:
-        yield Shape(1, batch, hidden, hyper["classes"]), 1
+        yield MatmulShape(1, batch, hidden, hyper["classes"]), 1
         return
     predictions = batch * max(1, round(20 * length / 128))
-    yield Shape(1, predictions, hidden, hidden), 1
-    yield Shape(1, predictions, hidden, hyper["vocabulary"]), 1
-    yield Shape(1, batch, hidden, 2), 1  # whether one sentence follows the other
+    yield MatmulShape(1, predictions, hidden, hidden), 1
+    yield MatmulShape(1, predictions, hidden, hyper["vocabulary"]), 1
+    yield MatmulShape(1, batch, hidden, 2), 1  # whether one sentence follows the other
 
 
 def _decoder(hyper: Mapping[str, Any], batch: int, length: int) -> Counted:
     yield from _layers(hyper, batch, length, 2 if hyper["activation"] == "swiglu" else 1)
     logits = hyper.get("classes", hyper["vocabulary"])
-    yield Shape(1, batch * length, hyper["hidden"], logits), 1
+    yield MatmulShape(1, batch * length, hyper["hidden"], logits), 1
 
 
 _DEFINITIONS: Mapping[str, Callable[[Mapping[str, Any], int, int], Counted]] = {

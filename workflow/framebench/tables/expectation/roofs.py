@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from ...cases.conditions import OURS
 from ...machine.identities import same
 from ...records.peaks import KIND as PEAK
-from ...records.peaks import Peaks
+from ...records.peaks import PeakFlopsLookup
 from ...records.run import Run
 from ..results import CaseResult, CaseResults
 
 
-class Source(NamedTuple):
+class RoofMetric(NamedTuple):
     """A figure that is a roof: of which kind and metric. ``parameter``: what must be at least
     ``least`` for it, "" where nothing must."""
 
@@ -31,12 +31,12 @@ class Source(NamedTuple):
 
 
 #: Highest products a second, each the slowest device's.
-COMPUTE = (Source(PEAK, "peak"), Source("matmul", "highest_rate"))
+COMPUTE = (RoofMetric(PEAK, "peak"), RoofMetric("matmul", "highest_rate"))
 #: Bandwidth of all devices together, by accelerator: of a processor STREAM's triad, of a GPU the
 #: sum of two arrays, of 2^26 elements or more, which no cache holds.
 MEMORY = {
-    "cpu": Source("memory", "triad"),
-    "cuda": Source("elementwise", "add", "elements", 2**26),
+    "cpu": RoofMetric("memory", "triad"),
+    "cuda": RoofMetric("elementwise", "add", "elements", 2**26),
 }
 
 
@@ -51,10 +51,10 @@ class Roof:
     last_cache: int | None = None
 
 
-class Roofs:
+class RoofLookup:
     """The roofs of devices, by what a run tells of its device."""
 
-    def __init__(self, peaks: Peaks, others: CaseResults) -> None:
+    def __init__(self, peaks: PeakFlopsLookup, others: CaseResults) -> None:
         """``others``: cases of other kinds than steps."""
         self._peaks = peaks
         self._compute: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
@@ -106,7 +106,7 @@ def _place(run: Run) -> tuple[Any, ...]:
     return run.hardware, where.accelerator, where.cores_per_device, run.case.devices_per_node
 
 
-def _is_of(result: CaseResult, source: Source) -> bool:
+def _is_of(result: CaseResult, source: RoofMetric) -> bool:
     given = dict(result.case.parameters).get(source.parameter, 0)
     is_large = not source.parameter or (isinstance(given, int) and given >= source.least)
     return (result.case.mode, result.key.metric) == source[:2] and is_large

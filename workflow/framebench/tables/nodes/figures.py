@@ -29,7 +29,7 @@ _OF_NODES = ("node", "machine", "environment")
 
 
 @dataclass(frozen=True)
-class Measured:
+class NodeMeasurement:
     """A figure of a node. ``values``: of its ok repeats, in ``unit``; ``reason``: why it has none;
     ``hardware``: label of the kind of machine, "" where all nodes are of one."""
 
@@ -65,7 +65,7 @@ def oriented(values: Iterable[float], better: str) -> tuple[float, ...]:
     return tuple(values) if better == "higher" else tuple(1 / value for value in values)
 
 
-def measured(cases: CaseResults) -> list[Measured]:
+def measured(cases: CaseResults) -> list[NodeMeasurement]:
     """Of all nodes that runs were asked for by name, sorted by figure and node."""
     groups: dict[tuple[str, str, str, str], list[CaseResult]] = defaultdict(list)
     for result in cases.values():
@@ -129,13 +129,13 @@ def _one(
     better: str,
     results: list[CaseResult],
     labels: Mapping[Identity, str],
-) -> Measured:
+) -> NodeMeasurement:
     values = tuple(value for one in results for value in one.values)
     runs = tuple(run for one in results for run in one.runs)
     status = "ok" if values else results[0].status
     reason = "; ".join(dict.fromkeys(filter(None, (one.reason for one in results))))
     hardware = labels[_kind(runs[0].machine)]
-    return Measured(
+    return NodeMeasurement(
         node, name, unit, better, values, status, reason, marks_of(*results), hardware, runs
     )
 

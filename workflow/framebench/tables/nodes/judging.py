@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from ...config.node_rules import health
 from ...config.node_rules.health import Health, Kept
-from ...config.node_rules.own import OwnRules, Rule
+from ...config.node_rules.own import NodeRule, OwnRules
 from ...config.node_rules.superbench import (
     FAILURES,
     MULTI,
@@ -33,7 +33,7 @@ from ...config.node_rules.superbench import (
 )
 from ...records.run import Run
 from ...statistics.verdicts import BASELINE, CANNOT_TELL, NO_DIFFERENCE, OTHERS, SLOWER
-from .figures import Measured, node_order, oriented
+from .figures import NodeMeasurement, node_order, oriented
 
 DEFECTIVE, FAILED, PASSED = "defective", "failed", "passed"
 #: Of a node, the most urgent first.
@@ -47,7 +47,7 @@ class Judged(NamedTuple):
     """A figure of a node, held against one side or by one rule. ``reference``: in the figure's
     unit; ``ratio``: above 1 is better; ``limit``: the part by which the node may be worse."""
 
-    figure: Measured
+    figure: NodeMeasurement
     rule: str
     side: str
     verdict: str
@@ -59,7 +59,7 @@ class Judged(NamedTuple):
     reason: str = ""
 
 
-class Node(NamedTuple):
+class JudgedNode(NamedTuple):
     """A node and what is said of it. ``telling``: the figure that told, or the one that comes
     nearest to it; None where no figure was judged."""
 
@@ -71,7 +71,7 @@ class Node(NamedTuple):
     reason: str
 
 
-def judge(figures: Sequence[Measured], given: Health) -> list[Node]:
+def judge(figures: Sequence[NodeMeasurement], given: Health) -> list[JudgedNode]:
     """The most urgent node first. The same figures, in whichever order they come, give the same."""
     if isinstance(given.rules, OwnRules):
         rows = [*_by_ours(figures, given.rules, given.baseline)]
@@ -86,7 +86,7 @@ def judge(figures: Sequence[Measured], given: Health) -> list[Node]:
     return sorted(nodes, key=_urgency)
 
 
-def baseline_text(nodes: Iterable[Node], figures: Sequence[Measured]) -> str:
+def baseline_text(nodes: Iterable[JudgedNode], figures: Sequence[NodeMeasurement]) -> str:
     """A baseline of ours: the repeats of all nodes of which nothing bad is said; "" without any."""
     good = {one.name for one in nodes if one.verdict not in NAMED}
     kept: dict[str, list[float]] = defaultdict(list)
@@ -100,23 +100,25 @@ def baseline_text(nodes: Iterable[Node], figures: Sequence[Measured]) -> str:
 
 
 def _by_ours(
-    figures: Sequence[Measured], rules: OwnRules, baseline: Mapping[str, Kept]
+    figures: Sequence[NodeMeasurement], rules: OwnRules, baseline: Mapping[str, Kept]
 ) -> Iterator[Judged]:
     from ...statistics import nodes  # numpy takes its time, and a plan only asks for names
 
-    groups: dict[tuple[str, str, str], dict[str, Measured]] = defaultdict(dict)
+    groups: dict[tuple[str, str, str], dict[str, NodeMeasurement]] = defaultdict(dict)
     for one in figures:
         if one.values and min(one.values) > 0 and rules.rule_of(one.name):
             groups[one.name, one.unit, one.hardware][one.node] = one
-    asked: list[nodes.Figure] = []
-    behind: dict[int, Mapping[str, Measured]] = {}
+    asked: list[nodes.NodeFigure] = []
+    behind: dict[int, Mapping[str, NodeMeasurement]] = {}
     for (name, unit, _), some in groups.items():
         rule = _rule_of(rules, name)
         better = next(iter(some.values())).better
         kept = baseline.get(name)
         known = kept.values if kept and kept.unit == unit and min(kept.values) > 0 else ()
         values = {node: one.upwards for node, one in some.items()}
-        figure = nodes.Figure(name, values, rule.worse_by, oriented(known, better), rule.against)
+        figure = nodes.NodeFigure(
+            name, values, rule.worse_by, oriented(known, better), rule.against
+        )
         asked.append(figure)
         behind[id(figure)] = some
         if len(some) < nodes.FEWEST and not (figure.baseline and BASELINE in rule.against):
@@ -143,14 +145,14 @@ def _by_ours(
         )  # fmt: skip
 
 
-def _rule_of(rules: OwnRules, name: str) -> Rule:
+def _rule_of(rules: OwnRules, name: str) -> NodeRule:
     rule = rules.rule_of(name)
     assert rule is not None, "a figure without a rule is not judged"
     return rule
 
 
 def _by_theirs(
-    figures: Sequence[Measured], rules: TheirRules, baseline: Mapping[str, Kept]
+    figures: Sequence[NodeMeasurement], rules: TheirRules, baseline: Mapping[str, Kept]
 ) -> Iterator[Judged]:
     by_node: dict[str, list[_Reading]] = defaultdict(list)
     for one in figures:
@@ -181,12 +183,12 @@ def _by_theirs(
 class _Reading(NamedTuple):
     """A value as SuperBench judges it. ``names``: what rules and baselines may call it."""
 
-    figure: Measured
+    figure: NodeMeasurement
     names: tuple[str, ...]
     value: float
 
 
-def _readings(one: Measured) -> Iterator[_Reading]:
+def _readings(one: NodeMeasurement) -> Iterator[_Reading]:
     """Yield each value of an imported figure, which has its run in its name where there are
     several, and the median of a figure of ours. A return code that is not 0 stands in the reason
     of the run."""
@@ -230,7 +232,7 @@ def _held(reading: _Reading, rule: TheirRule, baseline: Mapping[str, Kept]) -> J
 
 
 def _of_several(
-    first: Measured,
+    first: NodeMeasurement,
     rule: TheirRule,
     stored: Mapping[str, float | dict[str, float]],
     broken: Mapping[str, Sequence[Judged]],
@@ -244,7 +246,7 @@ def _of_several(
 
 
 def _missing(
-    first: Measured, rule: TheirRule, some: Sequence[_Reading], known: Mapping[str, _Reading]
+    first: NodeMeasurement, rule: TheirRule, some: Sequence[_Reading], known: Mapping[str, _Reading]
 ) -> Iterator[Judged]:
     """Yield a row for each of the metrics of a failure check of which a node lacks something: a
     figure that another node has, or any. Only SuperBench's results have return codes to look for.
@@ -265,7 +267,7 @@ def _missing(
             yield Judged(figure, rule.category, FAILURES, DEFECTIVE, reason=reason)
 
 
-def unmatched(rules: TheirRules, figures: Sequence[Measured]) -> list[str]:
+def unmatched(rules: TheirRules, figures: Sequence[NodeMeasurement]) -> list[str]:
     """List the metrics of rules that no figure of any node matches."""
     names = [reading.names for one in figures for reading in _readings(one)]
     return [
@@ -276,7 +278,7 @@ def unmatched(rules: TheirRules, figures: Sequence[Measured]) -> list[str]:
     ]
 
 
-def _failed(figures: Sequence[Measured]) -> Iterator[Judged]:
+def _failed(figures: Sequence[NodeMeasurement]) -> Iterator[Judged]:
     """Those that a node lacks and another one has; where no node has it, it says nothing of any."""
     had = {one.name for one in figures if one.values}
     for one in figures:
@@ -285,9 +287,9 @@ def _failed(figures: Sequence[Measured]) -> Iterator[Judged]:
             yield Judged(one, "", "", FAILED, reason=f"{one.status}: {one.reason}")
 
 
-def _node(name: str, hardware: str, judged: Sequence[Judged]) -> Node:
+def _node(name: str, hardware: str, judged: Sequence[Judged]) -> JudgedNode:
     if not judged:
-        return Node(name, hardware, CANNOT_TELL, None, (), "no rule is of any of its figures")
+        return JudgedNode(name, hardware, CANNOT_TELL, None, (), "no rule is of any of its figures")
     verdict = min((one.verdict for one in judged), key=URGENT.index)
     same = [one for one in judged if one.verdict == verdict]
     telling = min(same, key=_nearness)
@@ -295,7 +297,7 @@ def _node(name: str, hardware: str, judged: Sequence[Judged]) -> Node:
     if verdict == CANNOT_TELL and len(same) < len(judged):
         of = f"of {len(same)} of {len(judged)} figures it cannot be told"
         reason = f"{of} ({reason})" if reason else of
-    return Node(name, hardware, verdict, telling, judged, reason)
+    return JudgedNode(name, hardware, verdict, telling, judged, reason)
 
 
 def _nearness(one: Judged) -> tuple[float, ...]:
@@ -305,6 +307,6 @@ def _nearness(one: Judged) -> tuple[float, ...]:
     return p, ratio / (1 - (one.limit or 0.0))
 
 
-def _urgency(one: Node) -> tuple[Any, ...]:
+def _urgency(one: JudgedNode) -> tuple[Any, ...]:
     near = _nearness(one.telling) if one.telling else (1.0, math.inf)
     return (URGENT.index(one.verdict), *near, node_order(one.name))

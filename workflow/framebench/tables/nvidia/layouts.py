@@ -13,7 +13,7 @@ from .. import view
 from ..cells import Cell
 from ..columns import CONTRADICTED, LINT, Row
 from ..results import UNCOMPILED, marks_of_all, other_marks
-from ..table import Layout
+from ..table import PublishedLayout
 from .printed_rows import ACCURACY, AMP, EACH, INFERENCE, SEEDS, TRAINING, Values, headings_of
 
 #: How the precisions are called there.
@@ -61,7 +61,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Line:
+class LayoutRow:
     """A row of a layout. ``row``: of the table, the first where several stand in it; ``values``,
     ``marks`` and, of a printed one, ``headings`` by column."""
 
@@ -169,10 +169,10 @@ _ELECTRA = {
 }  # fmt: skip
 
 
-def of(layout: str) -> Callable[[Sequence[Row]], list[Layout]]:
+def of(layout: str) -> Callable[[Sequence[Row]], list[PublishedLayout]]:
     """Of the rows of the table with this layout: those of ours first, as its rows are."""
 
-    def layouts(rows: Sequence[Row]) -> list[Layout]:
+    def layouts(rows: Sequence[Row]) -> list[PublishedLayout]:
         parts: dict[tuple[str, ...], list[Row]] = defaultdict(list)
         for row in rows:
             parts[_table_of(row, layout)].append(row)
@@ -221,13 +221,13 @@ def _said(row: Row, name: str) -> str:
     return f"{value} ({_PRECISIONS.get(precision, precision)}: {full})"
 
 
-def _layout(rows: Sequence[Row], layout: str) -> Layout:
+def _layout(rows: Sequence[Row], layout: str) -> PublishedLayout:
     first = rows[0]
     headings = _headings(first, layout)
     everywhere = marks_of_all(row["marks"] for row in rows if _has_figure(row, headings))
     lines = _lines(rows, layout)
     words = _words(rows, lines, layout)
-    shown: dict[str, Callable[[Line], Cell]] = {}
+    shown: dict[str, Callable[[LayoutRow], Cell]] = {}
     if not first["printed_in"]:
         shown["Framework"] = lambda line: Cell(_framework(line.row), "case")
     for heading in headings:
@@ -238,7 +238,7 @@ def _layout(rows: Sequence[Row], layout: str) -> Layout:
     notes = [f"{_name_of(row)}{row['reason']}" for row in rows if row["reason"]]
     if everywhere:
         notes.insert(0, f"Every figure is marked {' '.join(everywhere)}.")
-    return Layout(
+    return PublishedLayout(
         _title(rows, {name for heading in headings for name in heading.columns}, layout),
         list(shown),
         [(line.row, {title: cell_of(line) for title, cell_of in shown.items()}) for line in lines],
@@ -246,7 +246,7 @@ def _layout(rows: Sequence[Row], layout: str) -> Layout:
     )
 
 
-def _lines(rows: Sequence[Row], layout: str) -> list[Line]:
+def _lines(rows: Sequence[Row], layout: str) -> list[LayoutRow]:
     """Return the rows of a layout: of MXNet's seeds both precisions stand in one, and of its
     inference only mixed precision has one."""
     if _joins_precisions(rows[0], layout):
@@ -262,9 +262,9 @@ def _lines(rows: Sequence[Row], layout: str) -> list[Line]:
     return [_line(row) for row in rows]
 
 
-def _line(row: Row) -> Line:
+def _line(row: Row) -> LayoutRow:
     faulty = row[CONTRADICTED].split()
-    return Line(
+    return LayoutRow(
         row,
         {name: "" if value is None else str(value) for name, value in row.items()},
         {name: f"{row['marks']}{f' {LINT}' * (name in faulty)}" for name in row},
@@ -272,19 +272,19 @@ def _line(row: Row) -> Line:
     )
 
 
-def _both(sides: Mapping[str, Row]) -> Line:
+def _both(sides: Mapping[str, Row]) -> LayoutRow:
     """Return both precisions in one row: what is of one has its side behind its name."""
     lines = {side: _line(row) for side, row in sides.items()}
     first = next(iter(lines.values()))
 
-    def by_side(part: Callable[[Line], Mapping[str, str]]) -> dict[str, str]:
+    def by_side(part: Callable[[LayoutRow], Mapping[str, str]]) -> dict[str, str]:
         return {
             f"{name}_{side}": text
             for side, line in lines.items()
             for name, text in part(line).items()
         }
 
-    return Line(
+    return LayoutRow(
         first.row,
         {**first.values, **by_side(lambda line: line.values)},
         by_side(lambda line: line.marks),
@@ -292,7 +292,7 @@ def _both(sides: Mapping[str, Row]) -> Line:
     )
 
 
-def _words(rows: Sequence[Row], lines: Sequence[Line], layout: str) -> dict[str, str]:
+def _words(rows: Sequence[Row], lines: Sequence[LayoutRow], layout: str) -> dict[str, str]:
     """Return what the titles of a table say."""
     full = [name for row in rows for name in str(row.get("full_precision") or "").split("/")]
     full += [row["precision"] for row in rows if row.get("precision") not in (None, AMP)]
@@ -313,7 +313,7 @@ def _score(name: str) -> str:
     return _SCORES.get(name, name)
 
 
-def _sides(full: str, lines: Sequence[Line], layout: str) -> str:
+def _sides(full: str, lines: Sequence[LayoutRow], layout: str) -> str:
     """Return what the values of a cell are of, in their order, as it stands in brackets in a
     heading: of a printed table as its accumulation steps are headed."""
     headings = [one for line in lines for name in _ACCUMULATION if (one := line.headings.get(name))]
@@ -326,8 +326,8 @@ def _sides(full: str, lines: Sequence[Line], layout: str) -> str:
 
 
 def _columns(
-    heading: Heading, lines: Sequence[Line], words: dict[str, str], everywhere: Sequence[str]
-) -> Iterator[tuple[str, Callable[[Line], Cell]]]:
+    heading: Heading, lines: Sequence[LayoutRow], words: dict[str, str], everywhere: Sequence[str]
+) -> Iterator[tuple[str, Callable[[LayoutRow], Cell]]]:
     """Yield the title of a column, and what gives its cell of a line: of seeds one column for each;
     none where nothing is in it."""
     title = _title_of(heading, lines, words)
@@ -342,12 +342,12 @@ def _columns(
         columns = columns[1:]
     between = " : " if " : " in words["sides"] else " and "
 
-    def text(line: Line) -> str:
+    def text(line: LayoutRow) -> str:
         texts = filter(None, (line.values.get(name) for name in columns))
         found = between.join(dict.fromkeys(texts))
         return _score(found) if columns == ("score",) else found
 
-    def cell(line: Line) -> Cell:
+    def cell(line: LayoutRow) -> Cell:
         marks = line.marks.get(columns[0], "") if heading.is_figure else ""
         shown = " ".join(other_marks(marks, everywhere).split())
         return _cell(text(line), columns != ("system",), shown)
@@ -360,7 +360,7 @@ def _columns(
     yield title, cell
 
 
-def _title_of(heading: Heading, lines: Sequence[Line], words: dict[str, str]) -> str:
+def _title_of(heading: Heading, lines: Sequence[LayoutRow], words: dict[str, str]) -> str:
     """Return the heading as it is printed; of ours as it would be."""
     printed = [
         line.headings[name] for line in lines for name in heading.columns if name in line.headings
@@ -368,12 +368,12 @@ def _title_of(heading: Heading, lines: Sequence[Line], words: dict[str, str]) ->
     return printed[0] if printed else heading.title.format(**words)
 
 
-def _seeds(line: Line) -> dict[int, str]:
+def _seeds(line: LayoutRow) -> dict[int, str]:
     """Return the scores of a line by the number of the seed."""
     return dict(enumerate(line.values[EACH].split(", "), 1))
 
 
-def _cell_of_seed(seed: int, line: Line) -> Cell:
+def _cell_of_seed(seed: int, line: LayoutRow) -> Cell:
     return _cell(_seeds(line).get(seed, ""), True)
 
 

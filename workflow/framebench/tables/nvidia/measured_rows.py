@@ -141,7 +141,7 @@ def _learned(inputs: Inputs) -> list[CaseResult]:
     return [result for result in converge.results(inputs) if not phases.is_phase(result)]
 
 
-def _phases(inputs: Inputs) -> Iterator[tuple[phases.Phases, phases.Phases | None]]:
+def _phases(inputs: Inputs) -> Iterator[tuple[phases.TrainingPhases, phases.TrainingPhases | None]]:
     """Of pre-training, mixed precision beside full precision, by their last phases."""
     every = {id(one.last): one for one in phases.of(converge.results(inputs))}
     for amp, full in pairs(one.last for one in every.values()):

@@ -20,7 +20,7 @@ _HOUR = 3600.0
 
 
 @dataclass(frozen=True)
-class Phases:
+class TrainingPhases:
     """``last``: the phase that no other goes on from; ``first``: the one whose weights it has begun
     with, None where that was not measured."""
 
@@ -46,10 +46,12 @@ def is_phase(result: CaseResult) -> bool:
     return any(one.name == FINAL_LOSS for run in result.runs for one in run.metrics)
 
 
-def of(results: Iterable[CaseResult]) -> list[Phases]:
+def of(results: Iterable[CaseResult]) -> list[TrainingPhases]:
     """Of each phase that no other has gone on from."""
     every = [result for result in results if is_phase(result)]
-    found = [Phases(one, next((it for it in every if _precedes(it, one)), None)) for one in every]
+    found = [
+        TrainingPhases(one, next((it for it in every if _precedes(it, one)), None)) for one in every
+    ]
     followed = [id(one.first) for one in found if one.first]
     return [one for one in found if id(one.last) not in followed]
 
