@@ -34,7 +34,7 @@ def check_form(batch: Mapping[str, Any], form: Form) -> None:
             raise ValueError(f"{name} is {found[name][1]} {found[name][0]}, not {dtype} {shape}")
 
 
-class Feeding(Capability):
+class BatchInput(Capability):
     """A step computes with the batch that was fed last."""
 
     LACKING: ClassVar[str] = "takes no other batch than that which its model was built with"
@@ -57,7 +57,7 @@ class Feeding(Capability):
         """As :meth:`feed`, for a batch of the right form."""
 
 
-class Scheduling(Feeding):
+class LearningRateSchedule(BatchInput):
     """The learning rate changes from step to step."""
 
     LACKING: ClassVar[str] = "trains with one learning rate alone"
@@ -68,7 +68,7 @@ class Scheduling(Feeding):
         keeps what it has. Raises :class:`harness.adapter.Unsupported` where the step that was
         built cannot take another."""
 
-    def beside_for_inference(self) -> Any:
+    def inference_adapter(self) -> Any:
         """An adapter of the same model in this process, started as this one is, and not built: for
         inference, with running statistics and without dropout. Called before :meth:`build`, which
         seeds random numbers anew. Raises :class:`harness.adapter.Unsupported` where two models
@@ -78,7 +78,7 @@ class Scheduling(Feeding):
         return other
 
 
-class Resuming(Scheduling):
+class Checkpointing(LearningRateSchedule):
     """A training is taken up in another process where it ended in this one; of several ranks each
     has a file of its own."""
 

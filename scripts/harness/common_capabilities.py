@@ -5,22 +5,22 @@ Standard library and numpy; Python 3.7 to 3.13.
 
 from __future__ import annotations
 
-from harness.adapter import Matmul, Numerics, Operators, StepBreakdown
-from harness.batch_input import Resuming
-from harness.communication import ShardedProducts
+from harness.adapter import MatmulTrace, Numerics, PeakMatmul, StepBreakdown
+from harness.batch_input import Checkpointing
+from harness.communication import ShardedMatmuls
 from harness.operations import LayerOperations
 from harness.overlapping import Overlapping
 
 
 class CommonCapabilities(
-    Operators,
+    MatmulTrace,
     Numerics,
-    Matmul,
+    PeakMatmul,
     StepBreakdown,
     Overlapping,
-    ShardedProducts,
+    ShardedMatmuls,
     LayerOperations,
-    Resuming,
+    Checkpointing,
 ):
     """Several devices, single operations and collectives, a step in its parts, comparison with the
     reference, and trainings that go on from checkpoints."""

@@ -51,29 +51,31 @@ class Communication(Collectives):
         return Unsupported(f"{self.case.framework} has no {operation} on {place}: {words}")
 
 
-class ShardedProduct(NamedTuple):
-    """A product of two matrices that all ranks share. ``product`` enqueues the part of this rank,
-    ``exchange`` the collective on what the last one gave, and ``both`` one behind the other.
-    ``synchronize()`` behind any of them waits for what it enqueued. ``result``: the whole product
-    by then, for numpy; ``dtype``: of the part. An exchange may write over the part: run again
-    without a product between, it adds up sums."""
+class MatmulCollective(NamedTuple):
+    """A matmul that all ranks share, and the collective on its parts.
 
-    product: Callable[[], Any]
-    exchange: Callable[[], Any]
+    ``matmul`` enqueues this rank's part, ``collective`` the collective on the latest part, and
+    ``both`` one after the other. ``synchronize()`` waits for what any of them enqueued.
+    ``result`` returns the whole product for numpy; ``dtype`` is that of the part. A collective may
+    overwrite the part: repeated without a matmul in between, it adds up sums."""
+
+    matmul: Callable[[], Any]
+    collective: Callable[[], Any]
     both: Callable[[], Any]
     result: Callable[[], Any]
     dtype: str
 
 
-class ShardedProducts(Communication):
-    """A collective takes what a product has left on the device, as in a layer that ranks share."""
+class ShardedMatmuls(Communication):
+    """A collective combines the parts of a matmul on the device, as in a sharded layer."""
 
-    LACKING: ClassVar[str] = "runs no collective on a product here"
+    LACKING: ClassVar[str] = "runs no collective on a matmul here"
 
     @abstractmethod
-    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
-        """The product of this rank's float32 numpy matrices ``left`` and ``right``, copied to the
-        device in the dtype that products have under the case's precision. ``operation``:
-        ALL_REDUCE, the whole product is the sum of the parts, or ALL_GATHER, it is the parts of all
-        ranks side by side, (m, n) each, as one array of (m, ranks x n). Called without
-        :meth:`build`, on several ranks alone. Raises :class:`harness.adapter.Unsupported`."""
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
+        """Prepare the matmul of this rank's float32 numpy ``left`` (m, k) and ``right`` (k, n).
+
+        Both are copied to the device in the dtype that matmuls have under the case's precision.
+        ``operation``: ALL_REDUCE, where the whole product is the sum of the parts, or ALL_GATHER,
+        where the parts of all ranks are joined to (m, ranks x n). Called without :meth:`build`, on
+        several ranks only. Raises :class:`harness.adapter.Unsupported`."""

@@ -106,7 +106,7 @@ class Attention(NamedTuple):
         return self.batch, self.key_value_heads, self.sequence, self.size
 
 
-class Passes(NamedTuple):
+class ForwardBackward(NamedTuple):
     """``forward``: of an operation; ``backward``: from a gradient of its result to those of its
     operands, whose ``result`` is a list of them, in their order. The forward pass that it belongs
     to was run once and is not part of it."""
@@ -124,7 +124,7 @@ class LayerOperations(Capability):
     LACKING: ClassVar[str] = "runs no convolution and no attention alone here"
 
     @abstractmethod
-    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
         """Forward and backward pass with float32 ``arrays`` of the shapes above: the operands
         (images and kernel, or query, key and value) and behind them the gradient of the result. The
         framework's own layout and the dtype of the case's precision are made here, not in a pass.

@@ -7,7 +7,7 @@ from typing import Dict
 
 from harness.adapter import Capability
 
-#: Collectives by the names that :meth:`Sharded.exchanges` has for them.
+#: Collectives by the names that :meth:`Sharded.collective_counts` has for them.
 ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE, SEND = "all_gather", "reduce_scatter", "all_reduce", "send"
 
 
@@ -25,6 +25,6 @@ class Sharded(Capability):
         """Elements of trainable parameters that this rank has in memory between two steps."""
 
     @abstractmethod
-    def exchanges(self) -> Dict[str, int]:
+    def collective_counts(self) -> Dict[str, int]:
         """How many collectives of which kind a training step takes part in, which this may run, or
         read from its program. Called in all ranks, behind the window."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.adapter import Mismatch, Product
+from harness.adapter import ExecutedMatmul, Mismatch
 from harness.measuring.verification.accumulation import check_micro_steps
 
 from ..conftest import build_environment
@@ -77,7 +77,7 @@ weights = dict(reference.arrays("weights"))
 for compiler in {COMPILERS[run.framework]!r}:
     adapter = prepared(compiler, steps=2)
     errors[compiler] = ["fp32", compare(adapter, reference, print)]
-    counted[compiler] = [len(adapter.step_products()), len(adapter.micro_step_products())]
+    counted[compiler] = [len(adapter.step_matmuls()), len(adapter.micro_step_matmuls())]
     whole = prepared(compiler, batch=4)
     whole.load_weights(weights)
     losses[compiler] = [one.read(one.step()) for one in (adapter, whole)]
@@ -140,7 +140,7 @@ for mistake, planted in {planted!r}.items():
     gradients = reference.arrays("gradients-2")
     errors[mistake] = ["fp32", compare_arrays("gradients", adapter.gradients(), gradients, 0.05)]
     counted[mistake] = raised(Mismatch, lambda: check_micro_steps(
-        2, adapter.step_products(), adapter.micro_step_products()))
+        2, adapter.step_matmuls(), adapter.micro_step_matmuls()))
 answer(errors=errors, counted=counted)
 """
     )
@@ -159,7 +159,7 @@ if planted:
     exec(source.replace(right, wrong), adapter._steps.__dict__)
 adapter.build(batch_of(small_bert(), 6, rank=RANK))
 adapter.step()
-answer(messages=len(adapter.gradient_messages()), sent=adapter.step_exchanges(),
+answer(messages=len(adapter.gradient_messages()), sent=adapter.step_all_reduces(),
        checksum=adapter.weights_checksum())
 """
 
@@ -197,7 +197,7 @@ def test_gradients_go_to_the_other_rank_once(framework: str, tmp_path: Path) -> 
 
 
 def test_large_batches_and_missing_micro_steps_are_told_apart() -> None:
-    small, large = Product("float32", 6), Product("float32", 12)
+    small, large = ExecutedMatmul("float32", 6), ExecutedMatmul("float32", 12)
     assert check_micro_steps(2, 4 * [small], 2 * [small]) == 2
     for step in (2 * [large], 2 * [small], 6 * [small], 4 * [large], []):
         with pytest.raises(Mismatch, match="2 micro-steps, but a step has"):

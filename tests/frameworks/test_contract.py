@@ -70,7 +70,7 @@ adapter = started(facts)
 adapter.build(batch_of(facts, rank=RANK))
 adapter.step()
 before = adapter.weights_checksum()
-for part in adapter.parts() * 2:
+for part in adapter.step_parts() * 2:
     adapter.synchronize()
     part.run()
 adapter.synchronize()
@@ -124,7 +124,7 @@ def layered(module, shape):
     if not isinstance(adapter, of_one.LayerOperations):
         raise Unsupported(f"{FRAMEWORK} {of_one.LayerOperations.LACKING}")
     arrays = module.operands(shape, random)
-    made = adapter.passes(shape, arrays)
+    made = adapter.forward_backward(shape, arrays)
     made.forward.run()
     made.backward.run()
     adapter.synchronize()
@@ -157,10 +157,10 @@ def shared_by_ranks(operation):
     a, b = first[0], second[0]
     own = slice(8 // WORLD * RANK, 8 // WORLD * (RANK + 1))
     given = (a[:, own], b[own]) if operation == communication.ALL_REDUCE else (a, b[:, own])
-    made = adapter.sharded_product(*map(np.ascontiguousarray, given), operation)
+    made = adapter.sharded_matmul(*map(np.ascontiguousarray, given), operation)
     def apart():
-        made.product()
-        made.exchange()
+        made.matmul()
+        made.collective()
     ways = iter((apart, made.both))
     def run():
         next(ways)()
@@ -195,7 +195,7 @@ LISTENS = """
 import numpy as np
 adapter = started(small_bert(layers=0))
 answer(listening=listening())  # OneFlow breaks now and then where two of its nodes are one machine
-adapter.exchange(np.ones(4, np.float32)).run()
+adapter.prepare_all_reduce(np.ones(4, np.float32)).run()
 adapter.synchronize()
 answer(listening=listening())
 adapter.all_reduce(0.0)  # nobody leaves before all have answered

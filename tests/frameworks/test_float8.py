@@ -38,9 +38,9 @@ from collections import Counter
 facts = small_bert()
 adapter = built(facts, precision={precision!r})
 adapter.step()
-both = Counter(one.dtype for one in adapter.step_products())
+both = Counter(one.dtype for one in adapter.step_matmuls())
 layers = facts["hyperparameters"]["layers"]
-answer(forward=adapter.product_dtypes(), both=both, layers=layers,
+answer(forward=adapter.matmul_dtypes(), both=both, layers=layers,
        outputs=sorted(str(one.dtype) for one in adapter.logits()))
 """)
     linear = 6 * found["layers"] + 2  # pooler and transform: the heads have other sizes
@@ -64,7 +64,7 @@ with open({str(decoder_references / "superbench_gpt2_small" / "facts.json")!r}) 
 adapter = built(facts, precision="fp8")
 model = torch.nn.Sequential(torch.nn.Linear(32, 24), torch.nn.Linear(32, 32))
 adapter._float8.convert(model, "fp8", torch.bfloat16)
-answer(products=adapter.product_dtypes(), layers=facts["hyperparameters"]["layers"],
+answer(products=adapter.matmul_dtypes(), layers=facts["hyperparameters"]["layers"],
        kinds=[type(layer).__name__ for layer in model])
 """)
     # queries, keys and values are one
@@ -75,11 +75,11 @@ answer(products=adapter.product_dtypes(), layers=facts["hyperparameters"]["layer
 
 def test_layers_that_were_not_converted_are_a_mismatch(run: ForkServer) -> None:
     (found,) = run("""
-from harness.measuring.checks import check_products
+from harness.measuring.checks import check_matmuls
 adapter = started(small_bert(), precision="fp8")
 adapter._float8.convert = lambda model, precision, dtype: None
 adapter.build(batch_of(small_bert()))
-answer(reason=raised(Mismatch, lambda: check_products("fp8", adapter.product_dtypes())))
+answer(reason=raised(Mismatch, lambda: check_matmuls("fp8", adapter.matmul_dtypes())))
 """)
     assert "products ran in bfloat16" in found["reason"]
 

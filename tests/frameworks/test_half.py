@@ -50,7 +50,7 @@ for name, module in adapter._model.named_modules():
         if array.is_floating_point():
             dtypes.setdefault(kind, set()).add(str(array.dtype))
 moments = {str(one.dtype) for kept in adapter._optimizer.state.values() for one in kept.values()}
-answer(products=sorted(adapter.product_dtypes()), moments=sorted(moments),
+answer(products=sorted(adapter.matmul_dtypes()), moments=sorted(moments),
        scaler=adapter.settings()["grad_scaler"],
        **{kind: sorted(found) for kind, found in dtypes.items()})
 """

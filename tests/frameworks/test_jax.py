@@ -74,7 +74,7 @@ adapter.build(batch_of(adapter.facts))
 master = sorted({{str(a.dtype) for a in adapter._shared.parameters.values()}})
 outputs = adapter._jax.eval_shape(adapter._logits, *adapter._local_arguments())
 logits = sorted({{str(output.dtype) for output in outputs}})
-answer(products=adapter.product_dtypes(), master=master, logits=logits,
+answer(products=adapter.matmul_dtypes(), master=master, logits=logits,
        amp=adapter.settings()["amp_dtype"])
 """)
     assert found["products"] == products
@@ -87,10 +87,10 @@ def test_float32_that_may_become_tf32_does_not_count_as_float32(run: ForkServer)
     (found,) = run("""
 adapter = started(small_bert(), mode="inference")
 adapter.build(batch_of(adapter.facts))
-before = adapter.product_dtypes()
+before = adapter.matmul_dtypes()
 adapter._jax.config.update("jax_default_matmul_precision", None)
 adapter.build(batch_of(adapter.facts))
-answer(before=before, after=adapter.product_dtypes())
+answer(before=before, after=adapter.matmul_dtypes())
 """)
     assert found["before"] == {"float32": BERT_PRODUCTS}
     assert "float32" not in found["after"]

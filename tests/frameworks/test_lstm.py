@@ -22,7 +22,7 @@ FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob(f"scripts/frameworks/
 COMPARE = """
 import json
 from harness.kinds.parity import Comparison, compare
-from harness.measuring.checks import check_products, compiler_proof
+from harness.measuring.checks import check_matmuls, compiler_proof
 with open("FOLDER/facts.json") as file:
     facts = json.load(file)
 reference = Comparison("FOLDER")
@@ -31,7 +31,7 @@ for mode in ("train", "inference"):
     try:
         adapter = started(facts, mode=mode, precision="PRECISION", compiler="COMPILER")
         adapter.build(dict(reference.arrays("batch-0")))
-        check_products("PRECISION", adapter.product_dtypes())
+        check_matmuls("PRECISION", adapter.matmul_dtypes())
         errors[mode] = compare(adapter, reference, print)
         compiler_proof(adapter)
         adapter.stop()

@@ -118,10 +118,10 @@ def test_products_are_observed(run: ForkServer, facts: str, mode: str, compiler:
 adapter = built({facts}, mode="{mode}", compiler="{compiler}")
 state = lambda: [p.data().asnumpy() for p in adapter._model.collect_params().values()]
 before = state()
-products = adapter.product_dtypes()
+products = adapter.matmul_dtypes()
 kept = all(map(np.array_equal, before, state()))
 adapter.step()
-answer(products=products, again=adapter.product_dtypes(), kept=kept,
+answer(products=products, again=adapter.matmul_dtypes(), kept=kept,
        compiled="{compiler}" != "none" and adapter.compiled(),
        fused=adapter._hybridize.get("backend"))
 """)
@@ -135,7 +135,7 @@ answer(products=products, again=adapter.product_dtypes(), kept=kept,
 def test_bfloat16_on_the_cpu(run: ForkServer, bfloat16: None, compiler: str) -> None:
     (found,) = run(f"""
 adapter = built(small_images(), precision="amp", compiler="{compiler}")
-answer(products=adapter.product_dtypes(), loss=adapter.read(adapter.step()),
+answer(products=adapter.matmul_dtypes(), loss=adapter.read(adapter.step()),
        logits=str(adapter._forward()[0].dtype), amp=adapter.settings()["amp_dtype"])
 """)
     assert found["products"] == {"bfloat16": 54}
@@ -149,7 +149,7 @@ def test_amp_without_effect_is_seen(run: ForkServer, bfloat16: None, compiler: s
     (found,) = run(f"""
 from mxnet.contrib import amp
 amp.init = lambda *arguments, **options: None
-answer(products=built(small_images(), precision="amp", compiler="{compiler}").product_dtypes())
+answer(products=built(small_images(), precision="amp", compiler="{compiler}").matmul_dtypes())
 """)
     assert found["products"] == {"float32": 54}
 
@@ -161,7 +161,7 @@ def test_a_product_that_mxnet_lacks_in_bfloat16_stays_in_float32(
     (found,) = run(f"""
 adapter = built(small_bert(), precision="amp", compiler="{compiler}")
 losses = [adapter.read(adapter.step()) for _ in range(8)]
-answer(products=adapter.product_dtypes(), losses=losses)
+answer(products=adapter.matmul_dtypes(), losses=losses)
 """)
     assert found["products"] == {"bfloat16": BERT_PRODUCTS - 4, "float32": 4}  # attention's
     assert math.isfinite(found["losses"][-1])
@@ -236,7 +236,7 @@ facts = small_bert(clip_global_norm=1e9)
 adapter = started(facts, compiler="COMPILER")
 reached = adapter.all_reduce(RANK + 1.0)
 adapter.build(batch_of(facts, rank=int(os.environ.get("HALF", RANK))))
-adapter.product_dtypes()
+adapter.matmul_dtypes()
 start = adapter.weights()
 gradients = [g.ravel().tolist() for g in adapter.gradients().values()]
 kept = all(np.array_equal(a, b) for a, b in zip(start.values(), adapter.weights().values()))

@@ -98,11 +98,11 @@ def test_eager_mode_and_graph_count_the_same_products(
 adapter = built({facts}, mode="{mode}")
 state = weights(adapter)
 random = adapter._oneflow.get_rng_state().numpy().tolist()
-eager = adapter.product_dtypes(), adapter.forward_multiply_adds()
+eager = adapter.matmul_dtypes(), adapter.forward_multiply_adds()
 kept = bool(np.array_equal(state, weights(adapter)))
 same_random = random == adapter._oneflow.get_rng_state().numpy().tolist()
 graph = built({facts}, mode="{mode}", compiler="graph")
-answer(eager=eager, graph=[graph.product_dtypes(), graph.forward_multiply_adds()], kept=kept,
+answer(eager=eager, graph=[graph.matmul_dtypes(), graph.forward_multiply_adds()], kept=kept,
        random=same_random)
 """)
     assert found["eager"][0] == {"float32": eager}

@@ -153,7 +153,7 @@ built({facts}, compiler="{compiler}")
 expected = paddle.rand([4]).tolist()
 adapter = built({facts}, compiler="{compiler}")
 fixed = [p.numpy() for p in adapter._model.parameters()]
-counted = adapter.product_dtypes()
+counted = adapter.matmul_dtypes()
 answer(
     products=counted,
     multiply_adds=adapter.forward_multiply_adds(),
@@ -208,7 +208,7 @@ exact = built(small_bert(), mode="inference").outputs()
 adapter = built(small_bert(), mode="inference", precision="amp", compiler="to_static")
 adapter.step()
 answer(
-    products=adapter.product_dtypes(),
+    products=adapter.matmul_dtypes(),
     compiled=adapter.compiled(),
     weights=sorted({str(p.dtype) for p in adapter._model.parameters()}),
     difference=max(float(abs(a - b).max()) for a, b in zip(exact, adapter.outputs())),

@@ -165,9 +165,9 @@ def observed(way, facts, steps=1):
         rounding = 2.0 ** -23 * np.maximum(abs(after[name]), abs(before[name]))
         change = max(change, ((abs(found - rate * update) - rounding) / rate).max())
     held, total = adapter.held_parameters(), adapter.trainable_parameters()
-    exchanges = check_exchanges(way, layout, RANK, adapter.exchanges())
+    exchanges = check_exchanges(way, layout, RANK, adapter.collective_counts())
     if steps > 1:
-        check_micro_steps(steps, adapter.step_products(), adapter.micro_step_products())
+        check_micro_steps(steps, adapter.step_matmuls(), adapter.micro_step_matmuls())
     return dict(error=error, change=change, loss=loss, held=held, total=total, exchanges=exchanges)
 """
 
@@ -301,10 +301,10 @@ facts = FACTS["gpt2_small"]
 for way in ("fsdp", "tensor"):
     adapter = on_all(facts, way, steps=3)
     # before any step, as a run does: what is computed for the first time may be computed twice
-    check_micro_steps(3, adapter.step_products(), adapter.micro_step_products())
+    check_micro_steps(3, adapter.step_matmuls(), adapter.micro_step_matmuls())
     alone = on_one(facts, adapter.case.layout.replicas, steps=3)
     error = apart(adapter.gradients(), alone.gradients())
-    found[way] = [error, adapter.exchanges(), on_all(facts, way).exchanges()]
+    found[way] = [error, adapter.collective_counts(), on_all(facts, way).collective_counts()]
 answer(found=found)
 """
     (answer, _) = pytorch(script(pytorch, text), ranks=2)

@@ -157,7 +157,7 @@ import torch
 adapter = built(FACTS, precision="amp")
 buffers = [b.clone() for b in adapter._model.buffers()]
 state = torch.get_rng_state()
-products = adapter.product_dtypes()
+products = adapter.matmul_dtypes()
 answer(
     products=products,
     kept=all(map(torch.equal, buffers, adapter._model.buffers())),
@@ -204,7 +204,7 @@ def test_compiled_counts_what_was_compiled(run: ForkServer) -> None:
 import torch._inductor.config
 torch._inductor.config.compile_threads = 1  # no pool of processes that all import PyTorch
 adapter = built(small_bert(), mode="inference", compiler="inductor")
-adapter.product_dtypes()
+adapter.matmul_dtypes()
 first, second = adapter.read(adapter.step()), adapter.read(adapter.step())
 adapter._model._compiled_call_impl = None
 answer(**adapter.compiled(), same=first == second,

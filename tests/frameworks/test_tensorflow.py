@@ -226,7 +226,7 @@ def test_all_products_of_amp_are_seen_and_run_in_bfloat16(
     (found,) = run(f"""
 adapter = built({facts}, precision="amp")
 state = flat(adapter._model.variables)
-counted = adapter.product_dtypes()
+counted = adapter.matmul_dtypes()
 kept = bool(np.array_equal(state, flat(adapter._model.variables)))
 answer(products=counted, kept=kept, loss=adapter.read(adapter.step()),
        settings=adapter.settings())
@@ -255,7 +255,7 @@ losses = [adapter.read(adapter.step()) for _ in range(3)]
 scale.assign(1e38)
 before = weights(adapter)
 adapter.step()
-answer(products=adapter.product_dtypes(), losses=losses, scale=float(scale.numpy()),
+answer(products=adapter.matmul_dtypes(), losses=losses, scale=float(scale.numpy()),
        unscaled=float(np.linalg.norm(much - once) / np.linalg.norm(once)),
        kept=bool(np.array_equal(before, weights(adapter))))
 """)

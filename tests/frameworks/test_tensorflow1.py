@@ -65,7 +65,7 @@ def test_only_a_step_moves_running_statistics(run: ForkServer) -> None:
     (found,) = run("""
 adapter = built(small_images())
 before, names = state(adapter), [n for n in adapter._model if "running" in n]
-products = adapter.product_dtypes()
+products = adapter.matmul_dtypes()
 adapter.gradients()
 kept = bool(np.array_equal(before, state(adapter)))
 old = adapter._run.run({name: adapter._model[name] for name in names})
@@ -183,7 +183,7 @@ def test_products_in_fused_operations_are_counted(
 ) -> None:
     (found,) = run(f"""
 adapter = built({facts}, mode="inference")
-answer(products=adapter.product_dtypes())
+answer(products=adapter.matmul_dtypes())
 """)
     assert found["products"] == {"float32": products}
 
@@ -215,10 +215,11 @@ def test_amp_without_a_gpu_is_unsupported_for_tensorflows_reason(
     run: ForkServer, mode: str
 ) -> None:
     (found,) = run(f"""
-from harness.adapter import Product
+from harness.adapter import ExecutedMatmul
 adapter = started(small_bert(), mode="{mode}", precision="amp")
 reason = raised(Unsupported, lambda: adapter.build(batch_of(adapter.facts)))
-rewritten = lambda: adapter._mixed_precision.require([Product("float16"), Product("float32")])
+matmuls = [ExecutedMatmul("float16"), ExecutedMatmul("float32")]
+rewritten = lambda: adapter._mixed_precision.require(matmuls)
 answer(reason=reason, rewritten=raised(Unsupported, rewritten))
 """)
     assert "No (suitable) GPUs detected" in str(found["reason"])
@@ -233,7 +234,7 @@ def losses(compiler):
 _, plain = losses("none")
 adapter, compiled = losses("xla")
 answer(plain=plain, compiled=compiled, proof=adapter.compiled(),
-       products=adapter.product_dtypes(),
+       products=adapter.matmul_dtypes(),
        remapping=adapter.settings()["grappler_remapping"])
 """)
     assert found["products"] == {"float32": 3 * BERT_PRODUCTS}

@@ -61,8 +61,8 @@ def switched():
     return switches
 
 def observed():
-    found = rounding.named(adapter.product_dtypes(), rounding.observe(adapter))
-    return found, raised(Mismatch, lambda: checks.check_products(PRECISION, found))
+    found = rounding.named(adapter.matmul_dtypes(), rounding.observe(adapter))
+    return found, raised(Mismatch, lambda: checks.check_matmuls(PRECISION, found))
 
 PRECISION, VERSION = "tf32", (7, 5)
 older = raised(Unsupported, switched)

@@ -9,13 +9,13 @@ from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_OI,
     SAME,
+    AllReduce,
     Case,
     Collectives,
-    Exchange,
+    ExecutedMatmul,
+    MatmulTrace,
     Numerics,
-    Operators,
     Place,
-    Product,
     Variable,
 )
 
@@ -23,7 +23,7 @@ SHAPES = {"conv": (4, 3, 2, 1), "dense": (5, 4), "bias": (5,), "mean": (5,)}
 AXES = {"conv": CONVOLUTION_OIHW, "dense": DENSE_OI}
 
 
-class Numpy(Operators, Numerics, Collectives):
+class Numpy(MatmulTrace, Numerics, Collectives):
     """Its model is an array of each kind; its loss scale is 4, its ranks sum to ten times."""
 
     OUT_OF_MEMORY = ("no room", "FullError")
@@ -61,12 +61,12 @@ class Numpy(Operators, Numerics, Collectives):
     def logits(self) -> list[Any]:
         return [self.arrays["dense"]]
 
-    def products(self, forward_only: bool) -> list[Product]:
-        forward = [Product("float32", 6), Product("bfloat16", 1)]
-        return forward if forward_only else [*forward, Product("float32")]
+    def matmuls(self, forward_only: bool) -> list[ExecutedMatmul]:
+        forward = [ExecutedMatmul("float32", 6), ExecutedMatmul("bfloat16", 1)]
+        return forward if forward_only else [*forward, ExecutedMatmul("float32")]
 
-    def exchange(self, array: Any) -> Exchange:
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
         def run() -> None:
             array[:] *= 10
 
-        return Exchange(run, lambda: array)
+        return AllReduce(run, lambda: array)

@@ -402,7 +402,7 @@ class Hanging(StepBreakdown, Recorder):
     def parts(self):
         time.sleep(600)
 extras._LEAST_SECONDS = 1
-step_timing.split_step(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "host"))
+step_timing.time_step_parts(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "host"))
 """
     ended = subprocess.run([sys.executable, "-c", script, tmp_path], timeout=60, check=False)
     assert ended.returncode == -signal.SIGALRM

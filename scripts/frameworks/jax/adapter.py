@@ -12,11 +12,11 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 from harness.adapter import (
     FLOAT64,
     Accumulation,
-    Exchange,
+    AllReduce,
+    ChainedMatmul,
+    ExecutedMatmul,
     Generation,
-    MatrixProduct,
     OwnModels,
-    Product,
     Rounding,
     Unsupported,
     Variable,
@@ -24,13 +24,13 @@ from harness.adapter import (
     zeros,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import Collective, ShardedProduct
+from harness.communication import Collective, MatmulCollective
 from harness.loader import Loading
-from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
+from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
 from harness.overlapping import Overlapped
 from harness.parallelism import DATA
 from harness.sharded import Sharded
-from harness.step_breakdown import Part, program_parts
+from harness.step_breakdown import StepPart, program_parts
 
 
 class JaxAdapter(
@@ -253,20 +253,20 @@ class JaxAdapter(
             run = self._programs.compiled(run, arguments, shardings=shardings)
         return tuple(run(*arguments))
 
-    def products(self, forward_only: bool) -> List[Product]:
+    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         function = self._logits if forward_only else self._observed
         found = list(self._programs.products(function, self._local_arguments()))
         return self._sharding.of_replica(found) if self._sharding else found
 
-    def micro_step_products(self) -> List[Product]:
+    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         return list(self._programs.each_product(self._observed, self._local_arguments()))
 
-    def step_products(self) -> List[Product]:
+    def step_matmuls(self) -> List[ExecutedMatmul]:
         whole = self._arrays.whole(self._differentiate_alone, self._parallel.OWN)
         arguments = (self._shared.parameters, self._own, self._step_batch)
         return list(self._programs.each_product(whole, arguments))
 
-    def step_exchanges(self) -> int:
+    def step_all_reduces(self) -> int:
         if self.case.compiler == "jit":
             gradients = self._steps.gradients(self._differentiate)
             whole = self._arrays.whole(gradients, self._parallel.SHARED)
@@ -279,7 +279,7 @@ class JaxAdapter(
     def held_parameters(self) -> int:
         return int(self._sharded.held(self._shared.parameters))
 
-    def exchanges(self) -> Dict[str, int]:
+    def collective_counts(self) -> Dict[str, int]:
         return dict(self._programs.collectives(self._step))
 
     def _local_arguments(self) -> Any:
@@ -309,13 +309,13 @@ class JaxAdapter(
     def all_reduce(self, value: float) -> float:
         return float(self._ranks.total(value)) if self._ranks else value  # in float64
 
-    def exchange(self, array: Any) -> Exchange:
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
         self._latest = self._jax.device_put(array, self._device)
 
         def run() -> None:
             self._latest = self._ranks.sum(self._latest)
 
-        return Exchange(run, lambda: self.to_numpy(self._latest))
+        return AllReduce(run, lambda: self.to_numpy(self._latest))
 
     def gradient_messages(self) -> List[int]:
         if self.case.compiler == "none":
@@ -324,7 +324,7 @@ class JaxAdapter(
             program = self._step
         return list(self._programs.all_reduced_bytes(program))
 
-    def exchange_gradients(self, messages: Sequence[int]) -> Callable[[], Any]:
+    def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
         arrays = [self._jax.device_put(zeros(size), self._device) for size in messages]
         together = self._ranks.summing(arrays)  # one program, as the step is
 
@@ -333,7 +333,7 @@ class JaxAdapter(
 
         return run
 
-    def parts(self) -> List[Part]:
+    def step_parts(self) -> List[StepPart]:
         steps, shared, own = self._steps, self._parallel.SHARED, self._parallel.OWN
         programs = {
             "forward": self._program(self._logits, own),
@@ -351,7 +351,7 @@ class JaxAdapter(
 
         return run
 
-    def multiplied(self, left: Any, right: Any) -> Any:
+    def matmul_result(self, left: Any, right: Any) -> Any:
         arrays = [self._jax.device_put(array, self._device) for array in (left, right)]
         return self.to_numpy(self._jax.jit(self._programs.multiply)(*arrays))
 
@@ -385,7 +385,7 @@ class JaxAdapter(
     def following_logits(self) -> Any:
         return self._generator.logits
 
-    def matmul(self, left: Any, right: Any) -> MatrixProduct:
+    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         jax = self._jax
         a, b = (jax.device_put(x.astype(self._dtype), self._device) for x in (left, right))
         run, self._latest = self._programs.compiled(jax.numpy.matmul, (a, b)), b
@@ -393,7 +393,7 @@ class JaxAdapter(
         def multiply() -> None:
             self._latest = run(a, self._latest)
 
-        return MatrixProduct(multiply, str(b.dtype))
+        return ChainedMatmul(multiply, str(b.dtype))
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
         if not self._collectives.has(operation):
@@ -407,8 +407,8 @@ class JaxAdapter(
             name, arrays, count, message, self._dtype, self._device, self._ranks, self._note
         )
 
-    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
-        return self._collectives.sharded_product(
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
+        return self._collectives.sharded_matmul(
             left, right, operation, self._dtype, self._device, self._ranks, self._note
         )
 
@@ -418,8 +418,8 @@ class JaxAdapter(
         operations, device = self._operations, self._device
         return operations.operation(name, arrays, transposed, device, self._dtype, self._note)
 
-    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
-        return self._passes.passes(of, arrays, self._device, self._dtype, self._note)
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
+        return self._passes.passes(layer, arrays, self._device, self._dtype, self._note)
 
     def _note(self, result: Any) -> None:
         """It is to be waited for."""

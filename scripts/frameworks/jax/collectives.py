@@ -14,7 +14,7 @@ from harness.communication import (
     REDUCE_SCATTER,
     SEND_RECEIVE,
     Collective,
-    ShardedProduct,
+    MatmulCollective,
 )
 
 from .parallel import AXIS, Ranks, local
@@ -75,7 +75,7 @@ def collective(
     return Collective(reset, run, lambda: np.array(local(held)[0]).astype(np.float32))
 
 
-def sharded_product(
+def sharded_matmul(
     left: Any,
     right: Any,
     operation: str,
@@ -83,8 +83,8 @@ def sharded_product(
     device: jax.Device,
     ranks: Ranks,
     note: Callable[[Any], None],
-) -> ShardedProduct:
-    """See :class:`harness.communication.ShardedProducts`. ``note`` is told each result. Each
+) -> MatmulCollective:
+    """See :class:`harness.communication.ShardedMatmuls`. ``note`` is told each result. Each
     program gets what the one like it gave before, and so begins behind it."""
     a, b = (ranks.stacked(jax.device_put(one.astype(dtype), device)) for one in (left, right))
 
@@ -115,7 +115,7 @@ def sharded_product(
         part = computing(a, b, part)
         note(part)
 
-    def exchange() -> None:
+    def communicate() -> None:
         nonlocal whole
         whole = exchanging(part, whole)
         note(whole)
@@ -128,4 +128,4 @@ def sharded_product(
     def result() -> Any:
         return np.array(local(whole)[0]).astype(np.float32)
 
-    return ShardedProduct(product, exchange, both, result, str(part.dtype))
+    return MatmulCollective(product, communicate, both, result, str(part.dtype))

@@ -8,7 +8,7 @@ from typing import Any, Callable, List, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from harness.operations import Attention, Convolution, Layer, Operation, Passes
+from harness.operations import Attention, Convolution, ForwardBackward, Layer, Operation
 
 from . import layers
 from .operations import chained
@@ -23,7 +23,7 @@ def passes(
     device: jax.Device,
     dtype: Any,
     note: Callable[[Any], None],
-) -> Passes:
+) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
     if isinstance(of, Convolution):
         return _convolution(of, arrays, device, dtype, note)
@@ -36,7 +36,7 @@ def _convolution(
     device: jax.Device,
     dtype: Any,
     note: Callable[[Any], None],
-) -> Passes:
+) -> ForwardBackward:
     def function(images: jax.Array, kernel: jax.Array) -> jax.Array:
         weights = {"c.weight": kernel}
         return layers.convolution(weights, "c", images, shape.stride, shape.padding, shape.groups)
@@ -50,7 +50,7 @@ def _attention(
     device: jax.Device,
     dtype: Any,
     note: Callable[[Any], None],
-) -> Passes:
+) -> ForwardBackward:
     """Written out, as in the models."""
     groups, sharing = shape.key_value_heads, shape.heads // shape.key_value_heads
     positions = jnp.arange(shape.sequence)
@@ -77,7 +77,7 @@ def _passes(
     dtype: Any,
     note: Callable[[Any], None],
     axes: Sequence[int] = (0, 1, 2, 3),
-) -> Passes:
+) -> ForwardBackward:
     """``axes``: of results and gradients, in the layout of the harness's arrays."""
     *operands, gradient = (jax.device_put(array.astype(dtype), device) for array in arrays)
     # the function of the backward pass is a tree of arrays: what the forward pass keeps for it
@@ -90,7 +90,7 @@ def _passes(
         return [leaf.transpose(axes) for leaf in leaves]
 
     name = str(result.dtype)
-    return Passes(
+    return ForwardBackward(
         Operation(forward.run, lambda: to_numpy(forward.held())[0], name),
         Operation(backward.run, lambda: to_numpy(backward.held()), name),
     )

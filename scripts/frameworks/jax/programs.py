@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any, Callable, Dict, Iterator, Optional, Set, Tuple
 
 import jax
-from harness.adapter import Mismatch, Product
+from harness.adapter import ExecutedMatmul, Mismatch
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 # XLA's names for what executes a product; cuBLAS and cuDNN are called by custom-call
@@ -50,7 +50,7 @@ def proof(run: Callable[..., Any]) -> Dict[str, Any]:
 
 
 def multiply(left: jax.Array, right: jax.Array) -> jax.Array:
-    """As :meth:`harness.adapter.Rounding.multiplied`."""
+    """As :meth:`harness.adapter.Rounding.matmul_result`."""
     if left.ndim == 2:
         return jax.numpy.matmul(left, right)
     layout = ("NHWC", "HWIO", "NHWC")
@@ -94,18 +94,20 @@ def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:
                     yield from _equations(inner, times * steps)
 
 
-def products(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterator[Product]:
+def products(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterator[ExecutedMatmul]:
     """Matrix products and convolutions of ``function``, which is not run; those in a loop as one.
     Multiply-adds are from the shapes; a convolution's taps in the padding count, as in all such
     counts."""
     for equation, times in _products(function, arguments):
-        yield Product(_dtype(equation), times * _multiply_adds(equation))
+        yield ExecutedMatmul(_dtype(equation), times * _multiply_adds(equation))
 
 
-def each_product(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterator[Product]:
+def each_product(
+    function: Callable[..., Any], arguments: Tuple[Any, ...]
+) -> Iterator[ExecutedMatmul]:
     """The same, with those in a loop as often as they are computed."""
     for equation, times in _products(function, arguments):
-        yield from times * [Product(_dtype(equation), _multiply_adds(equation))]
+        yield from times * [ExecutedMatmul(_dtype(equation), _multiply_adds(equation))]
 
 
 def _products(

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
 import numpy as np
-from harness.adapter import Product, Unsupported
+from harness.adapter import ExecutedMatmul, Unsupported
 from harness.parallelism import DATA, FSDP, TENSOR, Layout
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -224,10 +224,10 @@ class Sharding(Arrangement):
         orders = self._orders
         return {name: Whole(one, self._join, orders.get(name)) for name, one in arrays.items()}
 
-    def of_replica(self, products: Sequence[Product]) -> List[Product]:
+    def of_replica(self, products: Sequence[ExecutedMatmul]) -> List[ExecutedMatmul]:
         """Of those that all ranks compute together, the part of one replica."""
         replicas = self._layout.replicas
-        return [Product(one.dtype, one.multiply_adds // replicas) for one in products]
+        return [ExecutedMatmul(one.dtype, one.multiply_adds // replicas) for one in products]
 
 
 def require_multiples(

@@ -12,27 +12,27 @@ from harness.adapter import (
     DENSE_OI,
     SAME,
     Accumulation,
-    Exchange,
-    MatrixProduct,
-    Product,
+    AllReduce,
+    ChainedMatmul,
+    ExecutedMatmul,
     Rounding,
     Unsupported,
     Variable,
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import ALL_REDUCE, Collective, ShardedProduct
+from harness.communication import ALL_REDUCE, Collective, MatmulCollective
 from harness.loader import Loading
 from harness.operations import (
     NEITHER,
     Attention,
+    ForwardBackward,
     Layer,
     Operation,
-    Passes,
     Transposed,
 )
 from harness.optimizers import NO_DECAY, left_out
-from harness.step_breakdown import Part, eager_parts
+from harness.step_breakdown import StepPart, eager_parts
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -236,19 +236,19 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         with self._mx.autograd.record():
             return self._forward()
 
-    def products(self, forward_only: bool) -> List[Product]:
+    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         of = self._products
         products = of.imperative if self.case.compiler == "none" else of.compiled
         train = self.case.mode == "train"
         return products(self._model, self._inputs, train, self._definition.PRODUCTS)
 
-    def micro_step_products(self) -> List[Product]:
+    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         return self._watched(lambda: self._evaluate()[1].backward())
 
-    def step_products(self) -> List[Product]:
+    def step_matmuls(self) -> List[ExecutedMatmul]:
         return self._watched(self._differentiate)
 
-    def _watched(self, run: Callable[[], Any]) -> List[Product]:
+    def _watched(self, run: Callable[[], Any]) -> List[ExecutedMatmul]:
         """In imperative mode, whatever is compiled; the gradients are what is left behind."""
         if self.case.compiler != "none":
             self._model.hybridize(active=False)
@@ -257,7 +257,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
             self._model.hybridize(**self._hybridize)
         return list(found)
 
-    def step_exchanges(self) -> int:
+    def step_all_reduces(self) -> int:
         before = self._group.summed
         self.step()
         return int(self._group.summed - before)
@@ -268,14 +268,14 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
     def all_reduce(self, value: float) -> float:
         return self._group.total(value) if self._group else value
 
-    def exchange(self, array: Any) -> Exchange:
-        return Exchange(*self._group.exchange(array, self._context))
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
+        return AllReduce(*self._group.prepare_all_reduce(array, self._context))
 
     def gradient_messages(self) -> List[int]:
         # one for each; the kvstore cuts large ones alike here and there
         return [array.size * self._devices.itemsize(array.dtype) for array in self._gradients]
 
-    def parts(self) -> List[Part]:
+    def step_parts(self) -> List[StepPart]:
         return eager_parts(
             forward=lambda: self._evaluate()[1],
             backward=lambda loss: loss.backward(),
@@ -283,10 +283,10 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
             update=self._update,
         )
 
-    def multiplied(self, left: Any, right: Any) -> Any:
+    def matmul_result(self, left: Any, right: Any) -> Any:
         return self._products.multiply(*self._arrays((left, right))).asnumpy()
 
-    def matmul(self, left: Any, right: Any) -> MatrixProduct:
+    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         a, b = self._arrays((left, right))
         if self._dtype != "float32":
             dtype = self._devices.DTYPES[self._dtype]
@@ -297,7 +297,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
             # not dot, which has no bfloat16
             b = self._mx.nd.FullyConnected(b, a, num_hidden=len(left), no_bias=True)
 
-        return MatrixProduct(multiply, self._devices.name_of(b.dtype))
+        return ChainedMatmul(multiply, self._devices.name_of(b.dtype))
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
         self._require_sum(operation, dtype)
@@ -312,30 +312,30 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         if dtype != "float32":
             raise self.no_collective(operation, f"no {dtype} in its parameter server")
 
-    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         self._require_sum(operation, self._dtype)
         a, b = self._arrays((left, right))
         held = self._mx.nd.dot(a, b)
-        exchange, result = self._group.all_reduce_of(held)
+        communicate, result = self._group.all_reduce_of(held)
 
         def product() -> None:
             self._mx.nd.dot(a, b, out=held)
 
         def both() -> None:
             product()
-            exchange()
+            communicate()
 
-        return ShardedProduct(product, exchange, both, result, "float32")
+        return MatmulCollective(product, communicate, both, result, "float32")
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
         return self._operations.operation(name, arrays, transposed, self._context, self._dtype)
 
-    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
-        if isinstance(of, Attention):
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
+        if isinstance(layer, Attention):
             raise Unsupported("MXNet has no attention as one operator")
-        return self._passes.convolution(of, arrays, self._context, self._dtype)
+        return self._passes.convolution(layer, arrays, self._context, self._dtype)
 
     def stop(self) -> None:
         if self._group:

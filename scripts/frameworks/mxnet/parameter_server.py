@@ -104,7 +104,9 @@ class Group:
         self._kvstore.pushpull(self.SUM_KEY, array)
         return float(array.asscalar())
 
-    def exchange(self, array: Any, context: Any) -> Tuple[Callable[[], Any], Callable[[], Any]]:
+    def prepare_all_reduce(
+        self, array: Any, context: Any
+    ) -> Tuple[Callable[[], Any], Callable[[], Any]]:
         """Two functions: an all-reduce of ``array``, and what it holds by then."""
         return self.all_reduce_of(self._mx.nd.array(array, dtype="float32", ctx=context))
 

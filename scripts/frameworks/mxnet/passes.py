@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 import mxnet as mx
 from harness.adapter import Unsupported
-from harness.operations import Convolution, Operation, Passes
+from harness.operations import Convolution, ForwardBackward, Operation
 
 from .devices import DTYPES, name_of
 
@@ -18,7 +18,7 @@ _IMAGES_BACK, _KERNEL_BACK = (0, 2, 3, 1), (2, 3, 1, 0)
 
 def convolution(
     shape: Convolution, arrays: Sequence[Any], device: mx.Context, dtype: str
-) -> Passes:
+) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
     layouts = (_IMAGES, _KERNEL, _IMAGES)
     tensors = [
@@ -55,7 +55,7 @@ def convolution(
         return tensor.astype("float32").asnumpy().transpose(axes)
 
     name = name_of(held.dtype)
-    return Passes(
+    return ForwardBackward(
         Operation(
             lambda: mx.nd.Convolution(images, kernel, out=held, **options),
             lambda: result(held, _IMAGES_BACK),

@@ -8,7 +8,7 @@ import json
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import mxnet as mx
-from harness.adapter import Mismatch, Product
+from harness.adapter import ExecutedMatmul, Mismatch
 from mxnet import autograd
 
 from .devices import name_of
@@ -25,7 +25,7 @@ FUSED = {
 
 
 def multiply(left: mx.nd.NDArray, right: mx.nd.NDArray) -> mx.nd.NDArray:
-    """As :meth:`harness.adapter.Rounding.multiplied`, with channels first as the models have."""
+    """As :meth:`harness.adapter.Rounding.matmul_result`, with channels first as the models have."""
     if left.ndim == 2:
         return mx.nd.FullyConnected(left, right.T, num_hidden=right.shape[1], no_bias=True)
     kernel = right.transpose((3, 2, 0, 1))
@@ -60,7 +60,7 @@ def multiply_adds(
 
 
 @contextlib.contextmanager
-def _watched(operators: Sequence[str], products: List[Product]) -> Iterator[None]:
+def _watched(operators: Sequence[str], products: List[ExecutedMatmul]) -> Iterator[None]:
     """While it lasts, each call of ``operators`` in imperative mode is noted in ``products``."""
     originals = {name: getattr(mx.nd, name) for name in operators}
 
@@ -70,7 +70,7 @@ def _watched(operators: Sequence[str], products: List[Product]) -> Iterator[None
             operand = arguments[telling(name)]
             output = result[0] if name == "RNN" else result  # with its states behind it
             size = multiply_adds(name, operand.shape, output.shape, options)
-            products.append(Product(name_of(output.dtype), size))
+            products.append(ExecutedMatmul(name_of(output.dtype), size))
             return result
 
         return call
@@ -90,7 +90,7 @@ def _mode(train: bool) -> Any:
 
 def imperative(
     model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]
-) -> List[Product]:
+) -> List[ExecutedMatmul]:
     """The products of one forward pass, which leaves the running statistics as they were.
 
     A training step's pass is one in training mode: inference lays out the weights anew."""
@@ -98,9 +98,9 @@ def imperative(
         return watched(model, lambda: model(*inputs), operators)
 
 
-def watched(model: Any, run: Callable[[], Any], operators: Sequence[str]) -> List[Product]:
+def watched(model: Any, run: Callable[[], Any], operators: Sequence[str]) -> List[ExecutedMatmul]:
     """Those of the forward passes of ``run()``, in imperative mode."""
-    products: List[Product] = []
+    products: List[ExecutedMatmul] = []
     statistics = [p for p in model.collect_params().values() if p.grad_req == "null"]
     kept = [parameter.data().copy() for parameter in statistics]
     with _watched(operators, products):
@@ -112,7 +112,7 @@ def watched(model: Any, run: Callable[[], Any], operators: Sequence[str]) -> Lis
 
 def compiled(
     model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]
-) -> List[Product]:
+) -> List[ExecutedMatmul]:
     """The products in the graph that a hybridized model runs, by MXNet's own inference of types
     and shapes."""
     if model._cached_op is None:
@@ -140,7 +140,7 @@ def compiled(
             shapes[_output(node)],
             node.get("attrs", {}),
         )
-        products.append(Product(name_of(dtypes[_output(node)]), size))
+        products.append(ExecutedMatmul(name_of(dtypes[_output(node)]), size))
     return products
 
 

@@ -7,26 +7,26 @@ import os
 from typing import Any, Dict, List, Sequence, Tuple
 
 from harness.adapter import (
-    Exchange,
-    MatrixProduct,
-    Product,
+    AllReduce,
+    ChainedMatmul,
+    ExecutedMatmul,
     Rounding,
     Unsupported,
     Variable,
     state_of_modules,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import Collective, ShardedProduct
+from harness.communication import Collective, MatmulCollective
 from harness.loader import Loading
 from harness.operations import (
     NEITHER,
     Attention,
+    ForwardBackward,
     Layer,
     Operation,
-    Passes,
     Transposed,
 )
-from harness.step_breakdown import Part, eager_parts, program_parts
+from harness.step_breakdown import StepPart, eager_parts, program_parts
 
 
 class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
@@ -256,7 +256,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         with self._oneflow.no_grad():
             return self._forward(self._model)
 
-    def products(self, forward_only: bool) -> List[Product]:
+    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if self._graph_mode:
             graph = self._compiled(self._graphs.Forward) if forward_only else self._graph
             return self._products.compiled(graph, self.place.world_size)
@@ -266,16 +266,16 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
     def compiled(self) -> Dict[str, Any]:
         return self._graphs.proof(self._graph)
 
-    def exchange(self, array: Any) -> Exchange:
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
         tensor = self._oneflow.tensor(array, device=self._device)
-        return Exchange(lambda: self._oneflow.comm.all_reduce(tensor), tensor.numpy)
+        return AllReduce(lambda: self._oneflow.comm.all_reduce(tensor), tensor.numpy)
 
     def gradient_messages(self) -> List[int]:
         if self._graph_mode:
             raise Unsupported("nn.Graph does not tell in which messages gradients go")
         return self._ranks.bucket_bytes(self._model)
 
-    def parts(self) -> List[Part]:
+    def step_parts(self) -> List[StepPart]:
         several = self.place.world_size > 1
         if self._graph_mode:
             forward, gradients = map(self._compiled, (self._graphs.Forward, self._graphs.Gradients))
@@ -293,10 +293,10 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
             update=self._update,
         )
 
-    def multiplied(self, left: Any, right: Any) -> Any:
+    def matmul_result(self, left: Any, right: Any) -> Any:
         return self._products.multiply(left, right, self._device).numpy()
 
-    def matmul(self, left: Any, right: Any) -> MatrixProduct:
+    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         oneflow = self._oneflow
         dtype = self._amp or oneflow.float32
         a, b = (oneflow.tensor(x, dtype=dtype, device=self._device) for x in (left, right))
@@ -305,16 +305,16 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
             nonlocal b
             b = oneflow.matmul(a, b)
 
-        return MatrixProduct(multiply, str(b.dtype).replace("oneflow.", ""))
+        return ChainedMatmul(multiply, str(b.dtype).replace("oneflow.", ""))
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
         collectives, device = self._collectives, self._device
         return collectives.collective(operation, array, dtype, device, self.place)
 
-    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         collectives, device, ranks = self._collectives, self._device, self.place.world_size
         dtype = self._amp or self._oneflow.float32
-        return collectives.sharded_product(left, right, operation, device, dtype, ranks)
+        return collectives.sharded_matmul(left, right, operation, device, dtype, ranks)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
@@ -322,8 +322,8 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         dtype = self._amp or self._oneflow.float32
         return self._operations.operation(name, arrays, transposed, self._device, dtype)
 
-    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
-        if isinstance(of, Attention):
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
+        if isinstance(layer, Attention):
             raise Unsupported("OneFlow has no attention with gradients as one operator on a CPU")
         dtype = self._amp or self._oneflow.float32
-        return self._passes.convolution(of, arrays, self._device, dtype)
+        return self._passes.convolution(layer, arrays, self._device, dtype)

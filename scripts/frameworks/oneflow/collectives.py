@@ -15,7 +15,7 @@ from harness.communication import (
     REDUCE_SCATTER,
     SEND_RECEIVE,
     Collective,
-    ShardedProduct,
+    MatmulCollective,
 )
 
 
@@ -65,15 +65,15 @@ def collective(
     return Collective(reset, runs[operation], result)
 
 
-def sharded_product(
+def sharded_matmul(
     left: Any,
     right: Any,
     operation: str,
     device: oneflow.device,
     dtype: oneflow.dtype,
     ranks: int,
-) -> ShardedProduct:
-    """See :class:`harness.communication.ShardedProducts`."""
+) -> MatmulCollective:
+    """See :class:`harness.communication.ShardedMatmuls`."""
     a, b = (oneflow.tensor(array, dtype=dtype, device=device) for array in (left, right))
     part = whole = oneflow.matmul(a, b)
     rows, columns = part.shape
@@ -83,7 +83,7 @@ def sharded_product(
         nonlocal part
         part = oneflow.matmul(a, b)
 
-    def exchange() -> None:
+    def communicate() -> None:
         nonlocal whole
         if operation == ALL_REDUCE:
             oneflow.comm.all_reduce(part)
@@ -94,7 +94,7 @@ def sharded_product(
 
     def both() -> None:
         product()
-        exchange()
+        communicate()
 
     name = str(part.dtype).replace("oneflow.", "")
-    return ShardedProduct(product, exchange, both, lambda: whole.float().numpy(), name)
+    return MatmulCollective(product, communicate, both, lambda: whole.float().numpy(), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 import oneflow
-from harness.operations import Convolution, Operation, Passes
+from harness.operations import Convolution, ForwardBackward, Operation
 from oneflow import Tensor
 from oneflow.nn import functional as F
 
@@ -16,7 +16,7 @@ _IMAGES_BACK, _KERNEL_BACK = (0, 2, 3, 1), (2, 3, 1, 0)
 
 def convolution(
     shape: Convolution, arrays: Sequence[Any], device: oneflow.device, dtype: oneflow.dtype
-) -> Passes:
+) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
     layouts = (_IMAGES, _KERNEL, _IMAGES)
     images, kernel, gradient = (
@@ -51,7 +51,7 @@ def convolution(
         return tensor.float().numpy().transpose(axes)
 
     name = str(held.dtype).replace("oneflow.", "")
-    return Passes(
+    return ForwardBackward(
         Operation(forward, lambda: result(held, _IMAGES_BACK), name),
         Operation(backward, lambda: list(map(result, found, (_IMAGES_BACK, _KERNEL_BACK))), name),
     )

@@ -12,7 +12,7 @@ import math
 from typing import Any, Callable, List
 
 import oneflow
-from harness.adapter import Product
+from harness.adapter import ExecutedMatmul
 from oneflow import Tensor, nn
 from oneflow.core.common import data_type_pb2
 
@@ -37,7 +37,7 @@ class Multiplication(nn.Module):
 
 
 def multiply(left: Any, right: Any, device: str) -> Tensor:
-    """As :meth:`harness.adapter.Rounding.multiplied`, with channels first as the models have."""
+    """As :meth:`harness.adapter.Rounding.matmul_result`, with channels first as the models have."""
     if left.ndim == 2:
         a, b = (oneflow.tensor(array, device=device) for array in (left, right))
         return oneflow.matmul(a, b)
@@ -46,10 +46,10 @@ def multiply(left: Any, right: Any, device: str) -> Tensor:
     return nn.functional.conv2d(images, kernel).permute(0, 2, 3, 1)
 
 
-def watched(model: nn.Module, forward: Callable[[], Any]) -> List[Product]:
+def watched(model: nn.Module, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
     """The products of one ``forward()`` in eager mode, by what their modules put out. Buffers of
     ``model`` (running statistics) and the random state are left as they were."""
-    products: List[Product] = []
+    products: List[ExecutedMatmul] = []
 
     def note(module: nn.Module, original: Callable[..., Any], *inputs: Tensor) -> Any:
         result = original(*inputs)
@@ -63,7 +63,7 @@ def watched(model: nn.Module, forward: Callable[[], Any]) -> List[Product]:
         else:
             summands = inputs[0].shape[-1]
         dtype = str(output.dtype).replace("oneflow.", "")
-        products.append(Product(dtype, output.numel() * summands))
+        products.append(ExecutedMatmul(dtype, output.numel() * summands))
         return result
 
     kinds = (nn.Conv2d, nn.Linear, nn.LSTM, Multiplication)
@@ -84,13 +84,13 @@ def watched(model: nn.Module, forward: Callable[[], Any]) -> List[Product]:
     return products
 
 
-def compiled(graph: nn.Graph, ranks: int) -> List[Product]:
+def compiled(graph: nn.Graph, ranks: int) -> List[ExecutedMatmul]:
     """The products in the job that OneFlow compiled from ``graph``.
 
     A job has the tensors of all ``ranks`` in one, split along the batch; multiply-adds
     are those of one rank, and hold for a graph without a backward pass."""
     job = graph._compiled_graph_proto
-    products: List[Product] = []
+    products: List[ExecutedMatmul] = []
     for operator in (entry.user_conf for entry in job.net.op):
         if operator.op_type_name not in OPERATORS:
             continue
@@ -106,7 +106,7 @@ def compiled(graph: nn.Graph, ranks: int) -> List[Product]:
             summands = 0  # of a convolution's backward pass
         dtype = data_type_pb2.DataType.Name(out.data_type)
         values = rows // ranks * math.prod(others)
-        products.append(Product(DTYPES.get(dtype, dtype), values * summands))
+        products.append(ExecutedMatmul(DTYPES.get(dtype, dtype), values * summands))
     return products
 
 

@@ -15,21 +15,21 @@ from harness.adapter import (
     DENSE_OI,
     SAME,
     Accumulation,
-    Exchange,
+    AllReduce,
+    ChainedMatmul,
+    ExecutedMatmul,
     Generation,
-    MatrixProduct,
     MicroBatch,
-    Product,
     Rounding,
     Variable,
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import Collective, ShardedProduct
+from harness.communication import Collective, MatmulCollective
 from harness.loader import Loading
-from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
+from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
 from harness.overlapping import Overlapped
-from harness.step_breakdown import Part, eager_parts
+from harness.step_breakdown import StepPart, eager_parts
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -82,7 +82,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         if self._amp and not self._compiled:
             devices.require_amp(self._dtype)
         if self.case.accumulation > 1 and self.place.world_size > 1:
-            self.step_exchanges()  # which it does not tell: better refused before than behind
+            self.step_all_reduces()  # which it does not tell: better refused before than behind
         self._definition: Any = self.definition()
         self._process_group = parallel.join(self.place) if self.place.world_size > 1 else None
 
@@ -239,32 +239,32 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         with self._paddle.set_grad_enabled(self.case.mode == "train"):
             return self._forward(self._network)
 
-    def products(self, forward_only: bool) -> List[Product]:
+    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if self._compiled or forward_only:  # what runs in the dynamic graph is seen without sizes
             program = self._compiler.trace(self._network, self._inputs)
             return self._products.in_program(program)
         return self._products.watch(self._model, lambda: self._forward(self._network))
 
-    def micro_step_products(self) -> List[Product]:
+    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         return self._watched(self._steps.gradients(self._evaluate_alone, self._scaler))
 
-    def step_products(self) -> List[Product]:
+    def step_matmuls(self) -> List[ExecutedMatmul]:
         return self._watched(self._differentiate)
 
-    def _watched(self, differentiate: Callable[[], Any]) -> List[Product]:
+    def _watched(self, differentiate: Callable[[], Any]) -> List[ExecutedMatmul]:
         return self._products.watch_training(self._model, differentiate)
 
     def compiled(self) -> Dict[str, Any]:
         return self._compiler.proof(self._network, self.case.compiler)
 
-    def exchange(self, array: Any) -> Exchange:
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
         tensor, all_reduce = self._paddle.to_tensor(array), self._paddle.distributed.all_reduce
-        return Exchange(lambda: all_reduce(tensor), tensor.numpy)
+        return AllReduce(lambda: all_reduce(tensor), tensor.numpy)
 
     def gradient_messages(self) -> List[int]:
         return self._parallel.group_bytes(self._wrapped)
 
-    def parts(self) -> List[Part]:
+    def step_parts(self) -> List[StepPart]:
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
         return eager_parts(
             forward=self._evaluate_alone,
@@ -273,7 +273,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
             update=self._update,
         )
 
-    def multiplied(self, left: Any, right: Any) -> Any:
+    def matmul_result(self, left: Any, right: Any) -> Any:
         return self._products.multiply(left, right).numpy()
 
     def make_cache(self, new_tokens: int) -> None:
@@ -298,7 +298,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
     def following_logits(self) -> Any:
         return self._generator.logits
 
-    def matmul(self, left: Any, right: Any) -> MatrixProduct:
+    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         paddle = self._paddle
         a, b = (paddle.to_tensor(array).astype(self._dtype) for array in (left, right))
 
@@ -306,7 +306,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
             nonlocal b
             b = paddle.matmul(a, b)
 
-        return MatrixProduct(multiply, b.dtype.name.lower())
+        return ChainedMatmul(multiply, b.dtype.name.lower())
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
         return self._collectives.collective(operation, array, dtype, self.place)
@@ -314,16 +314,16 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         return self._overlap.overlapped(name, arrays, count, message, self._dtype)
 
-    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
-        return self._collectives.sharded_product(left, right, operation, self._dtype)
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
+        return self._collectives.sharded_matmul(left, right, operation, self._dtype)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
         return self._operations.operation(name, arrays, transposed, self._dtype)
 
-    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
-        return self._passes.passes(of, arrays, self._dtype)
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
+        return self._passes.passes(layer, arrays, self._dtype)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:

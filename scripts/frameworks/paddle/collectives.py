@@ -16,7 +16,7 @@ from harness.communication import (
     REDUCE_SCATTER,
     SEND_RECEIVE,
     Collective,
-    ShardedProduct,
+    MatmulCollective,
 )
 
 
@@ -68,8 +68,8 @@ def collective(operation: str, array: Any, dtype: str, place: Place) -> Collecti
     return Collective(reset, runs[operation], result)
 
 
-def sharded_product(left: Any, right: Any, operation: str, dtype: str) -> ShardedProduct:
-    """See :class:`harness.communication.ShardedProducts`."""
+def sharded_matmul(left: Any, right: Any, operation: str, dtype: str) -> MatmulCollective:
+    """See :class:`harness.communication.ShardedMatmuls`."""
     a, b = (paddle.to_tensor(array).astype(dtype) for array in (left, right))
     part = whole = paddle.matmul(a, b)
 
@@ -77,7 +77,7 @@ def sharded_product(left: Any, right: Any, operation: str, dtype: str) -> Sharde
         nonlocal part
         part = paddle.matmul(a, b)
 
-    def exchange() -> None:
+    def communicate() -> None:
         nonlocal whole
         if operation == ALL_REDUCE:
             dist.all_reduce(part)
@@ -89,8 +89,8 @@ def sharded_product(left: Any, right: Any, operation: str, dtype: str) -> Sharde
 
     def both() -> None:
         product()
-        exchange()
+        communicate()
 
-    return ShardedProduct(
-        product, exchange, both, lambda: whole.astype("float32").numpy(), part.dtype.name.lower()
+    return MatmulCollective(
+        product, communicate, both, lambda: whole.astype("float32").numpy(), part.dtype.name.lower()
     )

@@ -6,20 +6,20 @@ from typing import Any, Callable, Sequence, Tuple
 
 import paddle
 import paddle.nn.functional as F
-from harness.operations import Attention, Convolution, Layer, Operation, Passes
+from harness.operations import Attention, Convolution, ForwardBackward, Layer, Operation
 from paddle import Tensor
 
 Layout = Tuple[int, ...]
 
 
-def passes(of: Layer, arrays: Sequence[Any], dtype: str) -> Passes:
+def passes(of: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
     if isinstance(of, Convolution):
         return _convolution(of, arrays, dtype)
     return _attention(of, arrays, dtype)
 
 
-def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> Passes:
+def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     images, kernel, gradient = arrays
     return _passes(
         lambda x, weight: F.conv2d(
@@ -32,7 +32,7 @@ def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> Passe
     )
 
 
-def _attention(shape: Attention, arrays: Sequence[Any], dtype: str) -> Passes:
+def _attention(shape: Attention, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     sharing = shape.heads // shape.key_value_heads
 
     def attended(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ def _passes(
     gradient: Any,
     dtype: str,
     shared: Sequence[Layout],
-) -> Passes:
+) -> ForwardBackward:
     """``shared``: the axes of each operand, or of its gradient, in the layout of the harness's
     arrays; those of the first also the result's."""
     operands = [paddle.to_tensor(array.copy()).astype(dtype) for array in arrays]
@@ -79,7 +79,7 @@ def _passes(
         return tensor.astype("float32").numpy().transpose(axes)
 
     name = held.dtype.name.lower()
-    return Passes(
+    return ForwardBackward(
         Operation(forward, lambda: result(shared[0], held), name),
         Operation(backward, lambda: list(map(result, shared, found)), name),
     )

@@ -8,7 +8,7 @@ import math
 from typing import Any, Callable, Iterator, List
 
 import paddle
-from harness.adapter import Product
+from harness.adapter import ExecutedMatmul
 from paddle import nn
 from paddle.amp import debugging
 
@@ -46,7 +46,7 @@ def _unchanged(model: nn.Layer) -> Iterator[None]:
 
 
 def multiply(left: Any, right: Any) -> paddle.Tensor:
-    """As :meth:`harness.adapter.Rounding.multiplied`, with channels first as the models have."""
+    """As :meth:`harness.adapter.Rounding.matmul_result`, with channels first as the models have."""
     if left.ndim == 2:
         return paddle.matmul(paddle.to_tensor(left), paddle.to_tensor(right))
     images = paddle.to_tensor(left.transpose(0, 3, 1, 2))
@@ -54,13 +54,13 @@ def multiply(left: Any, right: Any) -> paddle.Tensor:
     return nn.functional.conv2d(images, kernel).transpose([0, 2, 3, 1])
 
 
-def watch(model: nn.Layer, forward: Callable[[], Any]) -> List[Product]:
+def watch(model: nn.Layer, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
     """Products of one ``forward()`` in the dynamic graph by dtype alone."""
     with paddle.no_grad():
         return _watched(model, forward)
 
 
-def watch_training(model: nn.Layer, differentiate: Callable[[], Any]) -> List[Product]:
+def watch_training(model: nn.Layer, differentiate: Callable[[], Any]) -> List[ExecutedMatmul]:
     """Those of the forward passes of a step, whatever is compiled; the gradients of ``model`` are
     dropped."""
     paddle.jit.enable_to_static(False)
@@ -71,29 +71,29 @@ def watch_training(model: nn.Layer, differentiate: Callable[[], Any]) -> List[Pr
         model.clear_gradients(set_to_zero=False)
 
 
-def _watched(model: nn.Layer, run: Callable[[], Any]) -> List[Product]:
+def _watched(model: nn.Layer, run: Callable[[], Any]) -> List[ExecutedMatmul]:
     """As Paddle's own statistics of low precision count them."""
     with _unchanged(model), contextlib.redirect_stdout(io.StringIO()):  # it prints a table
         debugging.enable_operator_stats_collection()
         run()
         calls = paddle.base.core.get_low_precision_op_list()
         debugging.disable_operator_stats_collection()
-    products: List[Product] = []
+    products: List[ExecutedMatmul] = []
     for name, each in WATCHED.items():
         counts = str(calls.get(name, "0,0,0,0")).split(",")
         for dtype, count in zip(COLUMNS, counts):
-            products += each * int(count) * [Product(dtype)]
+            products += each * int(count) * [ExecutedMatmul(dtype)]
     return products
 
 
-def in_program(program: Any) -> List[Product]:
+def in_program(program: Any) -> List[ExecutedMatmul]:
     """Products of a program by the dtype and the shapes of their operands."""
-    products: List[Product] = []
+    products: List[ExecutedMatmul] = []
     for operation in program.global_block().ops:
         each = IN_PROGRAMS.get(operation.name())
         if each:
             dtype = str(operation.operands_source()[0].dtype).rpartition(".")[2].lower()
-            products += each * [Product(dtype, _multiply_adds(operation))]
+            products += each * [ExecutedMatmul(dtype, _multiply_adds(operation))]
     return products
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional,
 from harness.adapter import (
     FLOAT64,
     Accumulation,
+    ExecutedMatmul,
     Generation,
     MicroBatch,
     Mismatch,
     OwnModels,
-    Product,
     Unsupported,
     Variable,
     micro_batches,
@@ -26,7 +26,7 @@ from harness.device_memory import DeviceMemory
 from harness.loader import Loading
 from harness.parallelism import DATA
 from harness.sharded import Sharded
-from harness.step_breakdown import Part, eager_parts
+from harness.step_breakdown import StepPart, eager_parts
 
 from .without_model import WithoutModel
 
@@ -325,7 +325,7 @@ class PyTorchAdapter(
         with self._torch.set_grad_enabled(self.case.mode == "train"):  # what the step compiled
             return self._forward(self._sharding.forward if self._sharding else self._model)
 
-    def products(self, forward_only: bool) -> List[Product]:
+    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         # the dispatcher sees single products
         return self._products.watch(self._model, lambda: self._forward(self._eager), self._device)
 
@@ -347,28 +347,28 @@ class PyTorchAdapter(
     def batch_arrays(self) -> Sequence[Any]:
         return self._definition.arrays()
 
-    def micro_step_products(self) -> List[Product]:
+    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         if self._in_stages:
             return self._watched(self._sharding.micro_step)
         return self._watched(self._steps.gradients(self._evaluate_alone, self._scaler))
 
-    def step_products(self) -> List[Product]:
+    def step_matmuls(self) -> List[ExecutedMatmul]:
         return self._watched(self._differentiate)
 
-    def _watched(self, differentiate: Callable[[], Any]) -> List[Product]:
+    def _watched(self, differentiate: Callable[[], Any]) -> List[ExecutedMatmul]:
         self._watching = True
         try:
             return self._products.watch_training(self._model, differentiate, self._device)
         finally:
             self._watching = False
 
-    def step_exchanges(self) -> int:
+    def step_all_reduces(self) -> int:
         return self._parallel.count_all_reduces(self.step)
 
     def held_parameters(self) -> int:
         return self._sharding.held()
 
-    def exchanges(self) -> Dict[str, int]:
+    def collective_counts(self) -> Dict[str, int]:
         return self._sharded.count_collectives(self.step)
 
     def compiled(self) -> Dict[str, Any]:
@@ -377,7 +377,7 @@ class PyTorchAdapter(
     def gradient_messages(self) -> List[int]:
         return self._parallel.bucket_bytes(self._wrapped)
 
-    def parts(self) -> List[Part]:
+    def step_parts(self) -> List[StepPart]:
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
         return eager_parts(
             forward=self._evaluate_alone,

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import torch
 import torch.nn.functional as F
-from harness.adapter import Product
+from harness.adapter import ExecutedMatmul
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -49,7 +49,7 @@ FORMULAS = {
 
 
 def multiply(left: Any, right: Any, device: torch.device) -> Tensor:
-    """As :meth:`harness.adapter.Rounding.multiplied`, with channels last in memory."""
+    """As :meth:`harness.adapter.Rounding.matmul_result`, with channels last in memory."""
     a, b = (torch.from_numpy(array).to(device) for array in (left, right))
     if a.dim() == 2:
         return a @ b
@@ -64,7 +64,7 @@ class ProductWatch(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.products: List[Product] = []
+        self.products: List[ExecutedMatmul] = []
 
     def __torch_dispatch__(
         self,
@@ -87,7 +87,7 @@ class ProductWatch(TorchDispatchMode):
             dtype = str(operand.dtype).removeprefix("torch.")
             formula = FORMULAS.get(kernel)
             operations = formula(*args, **(kwargs or {}), out_val=result) if formula else 0
-            self.products += count * [Product(dtype, operations // 2 // count)]
+            self.products += count * [ExecutedMatmul(dtype, operations // 2 // count)]
         return result
 
 
@@ -131,7 +131,9 @@ def _unchanged(model: nn.Module, device: torch.device) -> Iterator[None]:
             buffer.copy_(before)
 
 
-def watch(model: nn.Module, forward: Callable[[], Any], device: torch.device) -> List[Product]:
+def watch(
+    model: nn.Module, forward: Callable[[], Any], device: torch.device
+) -> List[ExecutedMatmul]:
     """Products of one ``forward()``.
 
     ``forward`` runs in the mode ``model`` is in: with dropout, attention may take another kernel
@@ -154,7 +156,7 @@ def result_dtypes(
 
 def watch_training(
     model: nn.Module, differentiate: Callable[[], Any], device: torch.device
-) -> List[Product]:
+) -> List[ExecutedMatmul]:
     """Those of forward and backward passes; the gradients of ``model`` are dropped."""
     with _unchanged(model, device), ProductWatch() as watching:
         differentiate()

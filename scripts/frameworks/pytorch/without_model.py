@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from harness.adapter import Exchange, MatrixProduct, Rounding, Unsupported, zeros
+from harness.adapter import AllReduce, ChainedMatmul, Rounding, Unsupported, zeros
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import Collective, ShardedProduct
-from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
+from harness.communication import Collective, MatmulCollective
+from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
 from harness.overlapping import Overlapped
 from harness.transfers import PairTransfers, Transfers
 
@@ -22,12 +22,12 @@ class WithoutModel(Rounding, CommonCapabilities, Transfers, PairTransfers):
     _in_float8: bool
     _definition: Any
 
-    def multiplied(self, left: Any, right: Any) -> Any:
+    def matmul_result(self, left: Any, right: Any) -> Any:
         from . import products
 
         return self.to_numpy(products.multiply(left, right, self._device))
 
-    def matmul(self, left: Any, right: Any) -> MatrixProduct:
+    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         self._refuse_float8()
         a, b = (self._torch.from_numpy(x).to(self._device, self._dtype) for x in (left, right))
 
@@ -35,14 +35,14 @@ class WithoutModel(Rounding, CommonCapabilities, Transfers, PairTransfers):
             nonlocal b
             b = a @ b
 
-        return MatrixProduct(multiply, str(b.dtype).removeprefix("torch."))
+        return ChainedMatmul(multiply, str(b.dtype).removeprefix("torch."))
 
-    def exchange(self, array: Any) -> Exchange:
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
         tensor = self._torch.from_numpy(array).to(self._device)
         all_reduce = self._torch.distributed.all_reduce
-        return Exchange(lambda: all_reduce(tensor), lambda: self.to_numpy(tensor))
+        return AllReduce(lambda: all_reduce(tensor), lambda: self.to_numpy(tensor))
 
-    def exchange_gradients(self, messages: Sequence[int]) -> Callable[[], Any]:
+    def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
         from . import parallel
 
         tensors = [self._torch.from_numpy(zeros(size)).to(self._device) for size in messages]
@@ -58,12 +58,12 @@ class WithoutModel(Rounding, CommonCapabilities, Transfers, PairTransfers):
 
         return overlap.overlapped(name, arrays, count, message, self._device, self._dtype)
 
-    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         from .micro import collectives
 
         self._refuse_float8()
         device, ranks = self._device, self.place.world_size
-        return collectives.sharded_product(left, right, operation, device, self._dtype, ranks)
+        return collectives.sharded_matmul(left, right, operation, device, self._dtype, ranks)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
@@ -73,12 +73,12 @@ class WithoutModel(Rounding, CommonCapabilities, Transfers, PairTransfers):
         self._refuse_float8()
         return operations.operation(name, arrays, transposed, self._device, self._dtype)
 
-    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
         from .micro import passes
 
         self._refuse_float8()
         memory_format = self._definition.MEMORY_FORMAT
-        return passes.passes(of, arrays, self._device, self._dtype, memory_format)
+        return passes.passes(layer, arrays, self._device, self._dtype, memory_format)
 
     def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
         from .micro import transfers

@@ -18,22 +18,22 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 from harness.adapter import (
     FLOAT64,
     Accumulation,
-    Exchange,
+    AllReduce,
+    ChainedMatmul,
+    ExecutedMatmul,
     Generation,
-    MatrixProduct,
     Mismatch,
     OwnModels,
-    Product,
     Rounding,
     Variable,
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import Collective, ShardedProduct
+from harness.communication import Collective, MatmulCollective
 from harness.loader import Loading
-from harness.operations import NEITHER, Layer, Operation, Passes, Transposed
+from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
 from harness.overlapping import Overlapped
-from harness.step_breakdown import Part, program_parts
+from harness.step_breakdown import StepPart, program_parts
 
 # The end of the path that Keras gives a weight, ``layer1.0.conv1/kernel`` say, in the shared names;
 # before it stand the names of the layers. The layer `decoder_bias` is named for its only weight.
@@ -269,7 +269,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
     def logits(self) -> Sequence[Any]:
         return self._tf.nest.flatten(self._forward(self._batch))
 
-    def products(self, forward_only: bool) -> List[Product]:
+    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if forward_only:
             return self._graphs.sized_products(self._forward.get_concrete_function(self._batch))
         return self._graphs.products(self._step)
@@ -289,14 +289,14 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
     def batch_arrays(self) -> Sequence[Any]:
         return list(self._definition.arrays())
 
-    def micro_step_products(self) -> List[Product]:
+    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         function = self._training.micro_step.get_concrete_function(self._batch)
         return self._graphs.each_product(function)
 
-    def step_products(self) -> List[Product]:
+    def step_matmuls(self) -> List[ExecutedMatmul]:
         return self._graphs.each_product(self._step)
 
-    def step_exchanges(self) -> int:
+    def step_all_reduces(self) -> int:
         return int(self._graphs.all_reduces(self._step))
 
     def compiled(self) -> Dict[str, Any]:
@@ -308,18 +308,18 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
     def all_reduce(self, value: float) -> float:
         return float(self._sum(self._tf.constant(value, self._tf.float64)).numpy())
 
-    def exchange(self, array: Any) -> Exchange:
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
         held = [self._tf.constant(array)]
 
         def run() -> None:
             held[0] = self._sum(held[0])
 
-        return Exchange(run, lambda: held[0].numpy())
+        return AllReduce(run, lambda: held[0].numpy())
 
     def gradient_messages(self) -> List[int]:
         return self._graphs.collective_bytes(self._step)
 
-    def parts(self) -> List[Part]:
+    def step_parts(self) -> List[StepPart]:
         functions = {"forward": self._forward, "backward": self._training.local}
         if self.place.world_size > 1:
             functions["all_reduce"] = self._training.gradients
@@ -329,7 +329,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         }
         return program_parts(programs, self.step)
 
-    def multiplied(self, left: Any, right: Any) -> Any:
+    def matmul_result(self, left: Any, right: Any) -> Any:
         tf = self._tf
         convolve = functools.partial(tf.nn.conv2d, strides=1, padding="VALID")
         product = tf.matmul if left.ndim == 2 else convolve
@@ -354,7 +354,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
     def following_logits(self) -> Any:
         return self._generator.logits
 
-    def matmul(self, left: Any, right: Any) -> MatrixProduct:
+    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         tf = self._tf
         dtype = tf.keras.mixed_precision.global_policy().compute_dtype
         a, b = (tf.cast(tf.constant(array), dtype) for array in (left, right))
@@ -365,7 +365,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
             nonlocal b
             b = run(a, b)
 
-        return MatrixProduct(multiply, b.dtype.name)
+        return ChainedMatmul(multiply, b.dtype.name)
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
         if operation not in self._collectives.OPERATIONS:
@@ -376,9 +376,9 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         dtype = self._product_dtype()
         return self._overlap.overlapped(name, arrays, count, message, dtype, self._strategy)
 
-    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         dtype = self._product_dtype()
-        return self._collectives.sharded_product(left, right, operation, dtype, self._strategy)
+        return self._collectives.sharded_matmul(left, right, operation, dtype, self._strategy)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
@@ -386,8 +386,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         dtype = self._product_dtype()
         return self._operations.operation(name, arrays, transposed, dtype)
 
-    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
-        return self._passes.passes(of, arrays, self._product_dtype())
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
+        return self._passes.passes(layer, arrays, self._product_dtype())
 
     def _product_dtype(self) -> str:
         """Of operations that run alone, whose device is now that to be waited for."""

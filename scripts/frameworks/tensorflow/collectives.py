@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import tensorflow as tf
-from harness.communication import ALL_GATHER, ALL_REDUCE, Collective, ShardedProduct
+from harness.communication import ALL_GATHER, ALL_REDUCE, Collective, MatmulCollective
 
 from .steps import traced
 
@@ -50,10 +50,10 @@ def collective(
     return Collective(reset, run, lambda: held.numpy().astype("float32"))
 
 
-def sharded_product(
+def sharded_matmul(
     left: Any, right: Any, operation: str, dtype: str, strategy: tf.distribute.Strategy
-) -> ShardedProduct:
-    """See :class:`harness.communication.ShardedProducts`."""
+) -> MatmulCollective:
+    """See :class:`harness.communication.ShardedMatmuls`."""
     a, b = (tf.cast(tf.constant(array), dtype) for array in (left, right))
     computing = program(strategy, tf.matmul, a, b)
     part = computing(a, b)
@@ -65,7 +65,7 @@ def sharded_product(
         nonlocal part
         part = computing(a, b)
 
-    def exchange() -> None:
+    def communicate() -> None:
         nonlocal whole
         whole = exchanging(part)
 
@@ -73,6 +73,6 @@ def sharded_product(
         nonlocal whole
         whole = together(a, b)
 
-    return ShardedProduct(
-        product, exchange, both, lambda: whole.numpy().astype("float32"), part.dtype.name
+    return MatmulCollective(
+        product, communicate, both, lambda: whole.numpy().astype("float32"), part.dtype.name
     )

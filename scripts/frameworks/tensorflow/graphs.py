@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Set
 
 import tensorflow as tf
-from harness.adapter import Product
+from harness.adapter import ExecutedMatmul
 
 PRODUCTS = frozenset(
     {
@@ -23,17 +23,17 @@ LOOPS = frozenset({"While", "StatelessWhile"})
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
-def products(function: Any) -> List[Product]:
+def products(function: Any) -> List[ExecutedMatmul]:
     """Matrix products and convolutions in a concrete function and all that it calls, by their
     dtypes alone."""
     graph = function.graph.as_graph_def()
     library = {entry.signature.name: entry.node_def for entry in graph.library.function}
-    products: List[Product] = []
+    products: List[ExecutedMatmul] = []
 
     def visit(nodes: Iterable[Any]) -> None:
         for node in nodes:
             if node.op in PRODUCTS:
-                products.append(Product(tf.as_dtype(node.attr["T"].type).name))
+                products.append(ExecutedMatmul(tf.as_dtype(node.attr["T"].type).name))
             for attribute in node.attr.values():
                 visit(library.get(attribute.func.name, ()))
 
@@ -56,12 +56,12 @@ def result_dtypes(function: Any) -> Dict[str, int]:
     return found
 
 
-def each_product(function: Any) -> List[Product]:
+def each_product(function: Any) -> List[ExecutedMatmul]:
     """Those in a concrete function and all that it calls; one in a loop as often as it is computed,
     or once where its number of steps is not in the graph. With their multiply-adds, where they are
     known of their type."""
     return [
-        Product(op.inputs[0].dtype.name, _known_multiply_adds(op))
+        ExecutedMatmul(op.inputs[0].dtype.name, _known_multiply_adds(op))
         for op in _executed(function.graph, PRODUCTS)
     ]
 
@@ -94,16 +94,16 @@ def _known_multiply_adds(product: tf.Operation) -> int:
         return 0
 
 
-def sized_products(function: Any) -> List[Product]:
+def sized_products(function: Any) -> List[ExecutedMatmul]:
     """Those in the graph of a concrete function of a forward pass, with their multiply-adds from
     the shapes in it; those in a loop, of all its steps together."""
     return list(_sized(function.graph))
 
 
-def _sized(graph: tf.Graph, times: int = 1) -> Iterator[Product]:
+def _sized(graph: tf.Graph, times: int = 1) -> Iterator[ExecutedMatmul]:
     for op in _behind(graph.outputs):
         if op.type in PRODUCTS:
-            yield Product(op.inputs[0].dtype.name, times * _multiply_adds(op))
+            yield ExecutedMatmul(op.inputs[0].dtype.name, times * _multiply_adds(op))
         elif op.type in LOOPS:
             # as traced: in that of its definition, what the loop reads has no shape
             body = graph._get_function(op.get_attr("body").name).graph

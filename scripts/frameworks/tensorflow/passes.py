@@ -6,20 +6,20 @@ from typing import Any, Callable, Sequence
 
 import tensorflow as tf
 from harness.adapter import Unsupported
-from harness.operations import Attention, Convolution, Layer, Operation, Passes
+from harness.operations import Attention, Convolution, ForwardBackward, Layer, Operation
 
 from .steps import traced
 from .transformers import MASKED_SCORE, attended
 
 
-def passes(of: Layer, arrays: Sequence[Any], dtype: str) -> Passes:
+def passes(of: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
     if isinstance(of, Convolution):
         return _convolution(of, arrays, dtype)
     return _attention(of, arrays, dtype)
 
 
-def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> Passes:
+def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     rows, columns = shape.padding
     stride = (1, shape.stride, shape.stride, 1)
     padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
@@ -33,7 +33,7 @@ def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> Passe
     return _passes(function, arrays, dtype)
 
 
-def _attention(shape: Attention, arrays: Sequence[Any], dtype: str) -> Passes:
+def _attention(shape: Attention, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     """TensorFlow has no fused one: it is written out, as in the models."""
     ones = tf.ones((shape.sequence, shape.sequence), dtype)
     later = (ones - tf.linalg.band_part(ones, -1, 0)) * MASKED_SCORE
@@ -44,7 +44,9 @@ def _attention(shape: Attention, arrays: Sequence[Any], dtype: str) -> Passes:
     return _passes(function, arrays, dtype)
 
 
-def _passes(function: Callable[..., tf.Tensor], arrays: Sequence[Any], dtype: str) -> Passes:
+def _passes(
+    function: Callable[..., tf.Tensor], arrays: Sequence[Any], dtype: str
+) -> ForwardBackward:
     *operands, gradient = (tf.cast(tf.constant(array), dtype) for array in arrays)
     program = traced(function)
     with tf.GradientTape(persistent=True) as tape:
@@ -69,7 +71,7 @@ def _passes(function: Callable[..., tf.Tensor], arrays: Sequence[Any], dtype: st
     def result(tensor: tf.Tensor) -> Any:
         return tensor.numpy().astype("float32")
 
-    return Passes(
+    return ForwardBackward(
         Operation(forward, lambda: result(held), held.dtype.name),
         Operation(backward, lambda: list(map(result, found)), held.dtype.name),
     )

@@ -9,27 +9,27 @@ import warnings
 from typing import Any, Callable, Dict, List, Sequence
 
 from harness.adapter import (
-    Exchange,
-    MatrixProduct,
-    Product,
+    AllReduce,
+    ChainedMatmul,
+    ExecutedMatmul,
     Unsupported,
     Variable,
     in_shared_layout,
     zeros,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import ALL_REDUCE, Collective, ShardedProduct
+from harness.communication import ALL_REDUCE, Collective, MatmulCollective
 from harness.loader import Loading
 from harness.operations import (
     NEITHER,
     Attention,
+    ForwardBackward,
     Layer,
     Operation,
-    Passes,
     Transposed,
 )
 from harness.overlapping import Overlapped
-from harness.step_breakdown import Part, program_parts
+from harness.step_breakdown import StepPart, program_parts
 
 
 class TensorFlow1Adapter(CommonCapabilities, Loading):
@@ -125,7 +125,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         self.put(batch)
         self._step: Any = self._first_step
         if self.case.precision == "amp":
-            self._mixed_precision.require(self.products(forward_only=False))
+            self._mixed_precision.require(self.matmuls(forward_only=False))
 
     def put(self, batch: Dict[str, Any]) -> None:
         # copies: a session gives a variable the memory that it is fed, where that is aligned
@@ -145,12 +145,12 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
         checkpoints.load(path, self._lasting, self._run)
 
-    def beside_for_inference(self) -> Any:
+    def inference_adapter(self) -> Any:
         if self._server:
             raise Unsupported(
                 "a server keeps a variable by its name: two models in a process would share theirs"
             )
-        return super().beside_for_inference()
+        return super().inference_adapter()
 
     def _first_step(self) -> List[Any]:
         """As every step, and notes the nodes that are executed for it from then on: the session
@@ -230,7 +230,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         """Logits and gradients together: XLA would compile anew for each alone."""
         return self._run.run((self._logits, self._training.gradients))
 
-    def products(self, forward_only: bool) -> List[Product]:
+    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if forward_only:
             return self._graphs.sized_products(self._logits)
         train = self.case.mode == "train"
@@ -249,7 +249,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def all_reduce(self, value: float) -> float:
         return float(self._sum(value))
 
-    def exchange(self, array: Any) -> Exchange:
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
         tf, graph = self._tf, self._tf.Graph()
         with graph.as_default(), tf.device(self._devices.device_name(self.place)):
             given = tf.placeholder(tf.float32, array.shape)
@@ -261,13 +261,13 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             update = tf.assign(held, total).op
         run = self._session(graph)
         run.run(held.initializer, {given: array})
-        return Exchange(run.make_callable(update), run.make_callable(held.value()))
+        return AllReduce(run.make_callable(update), run.make_callable(held.value()))
 
     def gradient_messages(self) -> List[int]:
         sent = self._training.gradients.values()  # each by a collective of its own
         return [tensor.shape.num_elements() * tensor.dtype.size for tensor in sent]
 
-    def exchange_gradients(self, messages: Sequence[int]) -> Callable[[], Any]:
+    def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
         tf, graph = self._tf, self._tf.Graph()
         with graph.as_default(), tf.device(self._devices.device_name(self.place)):
             held = {
@@ -283,7 +283,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         run.run(start)
         return run.make_callable([one.op for one in sums])  # one run, as the step is
 
-    def parts(self) -> List[Part]:
+    def step_parts(self) -> List[StepPart]:
         tensors = {"forward": self._logits, "backward": self._training.local}
         if self.place.world_size > 1:
             tensors["all_reduce"] = list(self._training.gradients.values())
@@ -294,7 +294,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         }
         return program_parts(programs, self._step)
 
-    def matmul(self, left: Any, right: Any) -> MatrixProduct:
+    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         tf, graph = self._tf, self._tf.Graph()
         arrays = {"left": left, "right": right}
         if self.case.precision == "amp":
@@ -307,7 +307,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             update = resident["right"].assign(product, read_value=False)
         session = self._session(graph)
         self._variables.load(resident, arrays, session)
-        return MatrixProduct(session.make_callable(update), product.dtype.name)
+        return ChainedMatmul(session.make_callable(update), product.dtype.name)
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
         self._require_sum(operation)
@@ -317,10 +317,10 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         arrays = self._operands(*arrays)
         return self._overlap.overlapped(name, arrays, count, message, self.place, self._session)
 
-    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         self._require_sum(operation)
         left, right = self._operands(left, right)
-        return self._collectives.sharded_product(left, right, self.place, self._session)
+        return self._collectives.sharded_matmul(left, right, self.place, self._session)
 
     def _require_sum(self, operation: str) -> None:
         if operation != ALL_REDUCE:
@@ -341,11 +341,11 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         arrays = self._operands(*arrays)
         return self._operations.operation(name, arrays, transposed, device, self._session)
 
-    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
-        if isinstance(of, Attention):
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
+        if isinstance(layer, Attention):
             raise Unsupported("TensorFlow 1 has no attention as one operator")
         device = self._devices.device_name(self.place)
-        return self._passes.convolution(of, self._operands(*arrays), device, self._session)
+        return self._passes.convolution(layer, self._operands(*arrays), device, self._session)
 
     def _require_amp(self) -> None:
         with self._tf.Graph().as_default():

@@ -7,7 +7,7 @@ from typing import Any, Callable, NamedTuple, Tuple
 
 import tensorflow as tf
 from harness.adapter import Place
-from harness.communication import Collective, ShardedProduct
+from harness.communication import Collective, MatmulCollective
 
 from . import devices, variables
 
@@ -60,10 +60,10 @@ def all_reduce(
     )
 
 
-def sharded_product(
+def sharded_matmul(
     left: Any, right: Any, place: Place, session_of: Callable[[tf.Graph], tf.Session]
-) -> ShardedProduct:
-    """See :class:`harness.communication.ShardedProducts`; with an all-reduce. ``left`` and
+) -> MatmulCollective:
+    """See :class:`harness.communication.ShardedMatmuls`; with an all-reduce. ``left`` and
     ``right`` have the dtype of the product."""
     arrays, graph = {"left": left, "right": right}, tf.Graph()
     with graph.as_default(), tf.device(devices.device_name(place)):
@@ -78,10 +78,12 @@ def sharded_product(
             return whole.assign(total, read_value=False)
 
         product = part.assign(computed, read_value=False)
-        exchange, both = summed(part.read_value()), summed(computed)
+        communicate, both = summed(part.read_value()), summed(computed)
         value = tf.cast(whole.read_value(), tf.float32)
     session = session_of(graph)
     variables.load(resident, arrays, session)
     session.run(product)
-    product, exchange, both, result = map(session.make_callable, (product, exchange, both, value))
-    return ShardedProduct(product, exchange, both, result, computed.dtype.name)
+    product, communicate, both, result = map(
+        session.make_callable, (product, communicate, both, value)
+    )
+    return MatmulCollective(product, communicate, both, result, computed.dtype.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterable, List, Sequence, Set, Tuple
 
 import tensorflow as tf
-from harness.adapter import Product
+from harness.adapter import ExecutedMatmul
 from tensorflow.python.grappler import tf_optimizer
 
 CONVOLUTIONS = frozenset({"Conv2D", "_FusedConv2D"})
@@ -41,17 +41,17 @@ def optimized(config: tf.ConfigProto, operations: Iterable[tf.Operation]) -> Lis
     return list(tf_optimizer.OptimizeGraph(config, meta_graph).node)
 
 
-def products(nodes: Iterable[Any]) -> List[Product]:
+def products(nodes: Iterable[Any]) -> List[ExecutedMatmul]:
     """Matrix products and convolutions by their dtypes alone."""
     dtypes = (node.attr["T"].type for node in nodes if node.op in PRODUCTS)
-    return [Product(tf.as_dtype(dtype).name) for dtype in dtypes]
+    return [ExecutedMatmul(tf.as_dtype(dtype).name) for dtype in dtypes]
 
 
-def sized_products(outputs: Iterable[tf.Tensor]) -> List[Product]:
+def sized_products(outputs: Iterable[tf.Tensor]) -> List[ExecutedMatmul]:
     """Those of a forward pass behind ``outputs``, with their multiply-adds by the shapes in the
     graph as built."""
     found = (op for op in _behind(outputs) if op.type in FORWARD)
-    return [Product(tf.as_dtype(op.get_attr("T")).name, _multiply_adds(op)) for op in found]
+    return [ExecutedMatmul(tf.as_dtype(op.get_attr("T")).name, _multiply_adds(op)) for op in found]
 
 
 def _multiply_adds(product: tf.Operation) -> int:

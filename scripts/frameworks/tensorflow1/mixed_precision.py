@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterable
 
 import tensorflow as tf
-from harness.adapter import Product, Unsupported
+from harness.adapter import ExecutedMatmul, Unsupported
 
 
 def configure(precision: str, config: tf.ConfigProto) -> None:
@@ -20,7 +20,7 @@ def scaled(optimizer: tf.train.Optimizer) -> tf.train.Optimizer:
     return tf.train.experimental.MixedPrecisionLossScaleOptimizer(optimizer, "dynamic")
 
 
-def require(products: Iterable[Product]) -> None:
+def require(products: Iterable[ExecutedMatmul]) -> None:
     """Raises :class:`Unsupported` where the rewrite left all ``products`` as they were."""
     if not any(product.dtype == "float16" for product in products):
         raise Unsupported(

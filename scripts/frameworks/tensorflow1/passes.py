@@ -7,7 +7,7 @@ from typing import Any, Callable, List, Sequence, Tuple
 
 import tensorflow as tf
 from harness.adapter import Unsupported
-from harness.operations import Convolution, Operation, Passes
+from harness.operations import Convolution, ForwardBackward, Operation
 
 from . import variables
 
@@ -17,7 +17,7 @@ def convolution(
     arrays: Sequence[Any],
     device: str,
     session_of: Callable[[tf.Graph], tf.Session],
-) -> Passes:
+) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`. ``arrays`` have the dtype of the
     operation."""
     if shape.groups > 1:
@@ -42,7 +42,7 @@ def convolution(
     forward()
     backward()
     name = computed.dtype.name
-    return Passes(Operation(forward, result, name), Operation(backward, found, name))
+    return ForwardBackward(Operation(forward, result, name), Operation(backward, found, name))
 
 
 def _kept(

@@ -8,11 +8,11 @@ frameworks share them) and runs steps of a case in a place (``case``). What more
 its adapter says by the capabilities that it derives from. Without one, what needs it is
 `unsupported`:
 
-- :class:`Operators`: which products run, in which dtype; every figure of a step needs the proof;
+- :class:`MatmulTrace`: which products run, in which dtype; every figure of a step needs the proof;
 - :class:`Rounding`: whether products of float32 run in TF32 (both in ``proof``);
 - :class:`Numerics`: outputs and gradients from given weights, to compare with the reference;
 - :class:`Collectives`: several devices (``devices``);
-- :class:`Matmul`: the peak of the device (``peak``);
+- :class:`PeakMatmul`: the peak of the device (``peak``);
 - :class:`StepBreakdown`: where the time of a training step goes;
 - :class:`Accumulation`: several micro-steps before each update (both in ``training``);
 - :class:`Generation`: text, token by token;
@@ -24,16 +24,16 @@ its adapter says by the capabilities that it derives from. Without one, what nee
 
 The harness calls, in this order and in every rank of a run::
 
-    start() -> exchange(array) on several ranks -> build(batch) -> product_dtypes()
+    start() -> prepare_all_reduce(array) on several ranks -> build(batch) -> matmul_dtypes()
     -> step() * warm-up -> compiled()
     -> synchronize(), step(), mark(..), wait(..) * window, synchronize()
     -> read(..), weights_checksum(), .. -> step(), synchronize() * waited window, if not blocking()
-    -> parts() in training, where they are wanted
-    -> gradient_messages(), exchange_gradients(..) in training on several ranks
+    -> step_parts() in training, where they are wanted
+    -> gradient_messages(), gradient_all_reduce(..) in training on several ranks
     -> stop(), unless something failed before
 
 or, to find the peak of the device, ``start() -> matmul(..)`` and nothing else; to generate text,
-``start() -> build(batch) -> product_dtypes() -> make_cache(count) -> prefill(), decode() ..``.
+``start() -> build(batch) -> matmul_dtypes() -> make_cache(count) -> prefill(), decode() ..``.
 
 Standard library and numpy; Python 3.7 to 3.13. Frameworks are imported in :meth:`Adapter.start`.
 """
@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from harness.adapter.base import Adapter, Capability, require
 from harness.adapter.case import Case, Mismatch, Place, Unsupported
-from harness.adapter.devices import Collectives, Exchange, require_tf32, require_visible, zeros
+from harness.adapter.devices import AllReduce, Collectives, require_tf32, require_visible, zeros
 from harness.adapter.generation import Generation
 from harness.adapter.layout import (
     CONVOLUTION_OIHW,
@@ -54,7 +54,7 @@ from harness.adapter.layout import (
     in_shared_layout,
     state_of_modules,
 )
-from harness.adapter.matmul_dtypes import Operators, Product, Rounding
+from harness.adapter.matmul_dtypes import ExecutedMatmul, MatmulTrace, Rounding
 from harness.adapter.numerics import Numerics
 from harness.adapter.own_models import (
     FLOAT64,
@@ -63,7 +63,7 @@ from harness.adapter.own_models import (
     own_model_parts,
     own_module,
 )
-from harness.adapter.peak import Matmul, MatrixProduct
+from harness.adapter.peak import ChainedMatmul, PeakMatmul
 from harness.adapter.training import Accumulation, MicroBatch, StepBreakdown, micro_batches
 
 __all__ = [
@@ -74,21 +74,21 @@ __all__ = [
     "SAME",
     "Accumulation",
     "Adapter",
+    "AllReduce",
     "Axes",
     "Capability",
     "Case",
+    "ChainedMatmul",
     "Collectives",
-    "Exchange",
+    "ExecutedMatmul",
     "Generation",
-    "Matmul",
-    "MatrixProduct",
+    "MatmulTrace",
     "MicroBatch",
     "Mismatch",
     "Numerics",
-    "Operators",
     "OwnModels",
+    "PeakMatmul",
     "Place",
-    "Product",
     "Rounding",
     "StepBreakdown",
     "Unsupported",

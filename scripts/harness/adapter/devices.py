@@ -12,7 +12,7 @@ from harness.adapter.base import Capability
 from harness.adapter.case import Place, Unsupported
 
 
-class Exchange(NamedTuple):
+class AllReduce(NamedTuple):
     """An all-reduce of one array on the device. ``run`` enqueues it: each rank's array becomes the
     sum over all ranks; run again, the sum of the sums. ``result``: the array now, for numpy."""
 
@@ -26,7 +26,7 @@ class Collectives(Capability):
     LACKING = "brings no collectives: one device only"
 
     @abstractmethod
-    def exchange(self, array: Any) -> Exchange:
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
         """An all-reduce of a numpy array of float32, one-dimensional, through the collectives
         that the gradients take. Called on several ranks alone, also before :meth:`build`."""
 
@@ -36,15 +36,15 @@ class Collectives(Capability):
         :class:`Unsupported` where it does not tell."""
         raise Unsupported(f"{self.case.framework} does not tell in which messages gradients go")
 
-    def exchange_gradients(self, messages: Sequence[int]) -> Callable[[], Any]:
+    def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
         """A function that enqueues all-reduces of ``messages``, as :meth:`gradient_messages` has
         them, of zeros: the sums of sums of anything else grow. By default one behind the other, of
         one array for each size; a framework whose step enqueues them together does so here."""
-        exchanges = {size: self.exchange(zeros(size)) for size in set(messages)}
+        all_reduces = {size: self.prepare_all_reduce(zeros(size)) for size in set(messages)}
 
         def run() -> None:
             for size in messages:
-                exchanges[size].run()
+                all_reduces[size].run()
 
         return run
 
@@ -53,9 +53,9 @@ class Collectives(Capability):
             return value
         import numpy as np
 
-        exchange = self.exchange(np.array([value], np.float32))
-        exchange.run()
-        return float(exchange.result()[0])
+        array_sum = self.prepare_all_reduce(np.array([value], np.float32))
+        array_sum.run()
+        return float(array_sum.result()[0])
 
 
 def require_tf32(capability: Optional[Sequence[int]], device: str) -> None:

@@ -6,10 +6,10 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Sequence
 
 from harness.adapter.case import Unsupported
-from harness.adapter.matmul_dtypes import Operators
+from harness.adapter.matmul_dtypes import MatmulTrace
 
 
-class Generation(Operators):
+class Generation(MatmulTrace):
     """Sequences are continued by their likeliest tokens, with a cache of keys and values."""
 
     LACKING = "does not generate text"

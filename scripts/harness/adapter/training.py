@@ -10,11 +10,11 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
 from harness.adapter.base import Capability
 from harness.adapter.case import Unsupported
-from harness.adapter.matmul_dtypes import Operators, Product
-from harness.step_breakdown import Part
+from harness.adapter.matmul_dtypes import ExecutedMatmul, MatmulTrace
+from harness.step_breakdown import StepPart
 
 
-class Accumulation(Operators):
+class Accumulation(MatmulTrace):
     """A training step has several micro-steps: forward and backward pass of a micro-batch each, one
     after the other and in the memory of one. Their gradients are averaged, then, once, over the
     ranks, and update the weights once.
@@ -25,17 +25,17 @@ class Accumulation(Operators):
     LACKING = "accumulates no gradients"
 
     @abstractmethod
-    def micro_step_products(self) -> List[Product]:
+    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         """Matrix products and convolutions of the first micro-batch alone, forward and, where the
         framework shows them, backward. One in a loop counts as often as it is computed. With
         their multiply-adds as far as the framework tells them."""
 
     @abstractmethod
-    def step_products(self) -> List[Product]:
+    def step_matmuls(self) -> List[ExecutedMatmul]:
         """The same of a whole training step: of its loop over the micro-batches, run or read.
         Weights and optimizer stay as they are."""
 
-    def step_exchanges(self) -> int:
+    def step_all_reduces(self) -> int:
         """All-reduces of gradients in one training step, which this may run. Called on several
         ranks alone, in all of them, behind the window. Raises :class:`Unsupported` where the
         framework does not tell."""
@@ -51,7 +51,7 @@ class StepBreakdown(Capability):
     LACKING = "does not take its training step apart"
 
     @abstractmethod
-    def parts(self) -> List[Part]:
+    def step_parts(self) -> List[StepPart]:
         """Return the parts of a training step, in order.
 
         They are the functions that :meth:`step` runs where the framework can be stopped between

@@ -13,7 +13,7 @@ from harness.measuring.micro import attentions, layer_kernels
 from harness.operations import Attention as Shape
 
 
-class Attention(layer_kernels.OfModel):
+class Attention(layer_kernels.ModelKernels):
     """TFLOP/s and microseconds of each; of all layers together."""
 
     axes = (

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from harness.adapter import Mismatch, Numerics, Unsupported, require
-from harness.batch_input import Resuming, Scheduling
+from harness.batch_input import Checkpointing, LearningRateSchedule
 from harness.kind import (
     USUAL_AXES,
     Context,
@@ -158,7 +158,7 @@ class Converge(Kind):
             NONE,
         ),
     )  # fmt: skip
-    needs = Scheduling
+    needs = LearningRateSchedule
     seed_of_each_repeat = True
     axes = (*USUAL_AXES, "accumulation", "input")
 
@@ -173,7 +173,7 @@ class Converge(Kind):
     def measure(self, context: Context) -> None:
         adapter, subject, fields = context.adapter, context.subject, context.fields
         given, folder = subject.parameters, subject.parameters["checkpoints"]
-        require(adapter, Numerics, *[Resuming] * (folder != NONE))
+        require(adapter, Numerics, *[Checkpointing] * (folder != NONE))
         if folder != NONE:
             adapter.require_resumable()
         how = softening(subject.facts, given["label_smoothing"], given["mixup"])

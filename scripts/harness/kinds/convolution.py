@@ -12,7 +12,7 @@ from harness.measuring.micro import convolutions, layer_kernels
 from harness.operations import Convolution as Shape
 
 
-class Convolution(layer_kernels.OfModel):
+class Convolution(layer_kernels.ModelKernels):
     """TFLOP/s and microseconds of each; of all, as often as the model has them, together."""
 
     axes = ("framework", "model", "nodes", "devices_per_node", "batch_per_device", "precision")

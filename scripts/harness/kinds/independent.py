@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Sequence
 
-from harness.adapter import Mismatch, Operators
+from harness.adapter import MatmulTrace, Mismatch
 from harness.kind import Context, Kind, Metric, Subject
 from harness.measuring import steps
 
@@ -19,7 +19,7 @@ from harness.measuring import steps
 class Independent(Kind):
     """Samples per second of training steps without an exchange."""
 
-    needs = Operators
+    needs = MatmulTrace
     counts_steps = True
     independent_ranks = True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict
 
-from harness.adapter import Operators
+from harness.adapter import MatmulTrace
 from harness.kind import USUAL_AXES, Context, Kind, Metric, Subject
 from harness.measuring import steps
 
@@ -12,7 +12,7 @@ from harness.measuring import steps
 class Inference(Kind):
     """Samples per second of a forward step."""
 
-    needs = Operators
+    needs = MatmulTrace
     counts_steps = True
     axes = (*USUAL_AXES, "input")
 

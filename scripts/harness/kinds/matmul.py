@@ -11,8 +11,8 @@ from typing import Any, Dict, Mapping, Tuple
 
 from harness.kind import Context, Kind, Metric, Parameter, Subject, one_of, point
 from harness.measuring import blocks
-from harness.measuring.checks import check_products
-from harness.measuring.micro.matmuls import check_product, operands
+from harness.measuring.checks import check_matmuls
+from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.micro.shapes import Shape, shapes, shapes_of
 from harness.operations import MATMUL, SingleOperations, Transposed
 
@@ -74,9 +74,9 @@ def _measured(context: Context, shape: Shape) -> Dict[str, Any]:
     given = [_laid_out(array, swap) for array, swap in zip((first, second), transposed)]
     product = adapter.operation(MATMUL, given, transposed)
     dtypes = {product.dtype: 1}
-    context.fields["products"] = check_products(context.subject.case.precision, dtypes)
+    context.fields["products"] = check_matmuls(context.subject.case.precision, dtypes)
     found = blocks.measure(context, product)
-    error = check_product(product.result(), first, second, product.dtype, random)
+    error = check_matmul(product.result(), first, second, product.dtype, random)
     return {"at": shape.at, **found, "error": error}
 
 

@@ -19,10 +19,10 @@ from harness.communication import ALL_REDUCE, Collective
 from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, one_of
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
-from harness.measuring.checks import check_products
+from harness.measuring.checks import check_matmuls
 from harness.measuring.micro import collectives
 from harness.measuring.micro.elementwise import check_elements, exact
-from harness.measuring.micro.matmuls import check_product, operands
+from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.micro.shapes import Shape, shape
 from harness.operations import MATMUL, MULTIPLY
 from harness.overlapping import Overlapped, Overlapping
@@ -81,7 +81,7 @@ class Overlap(Kind):
             products = parameters["products"] or context.phase("matching", trial.matching_products)
             trial.set_up(products)
             dtypes = {trial.made.dtype: products}
-            fields["products"] = check_products(context.subject.case.precision, dtypes)
+            fields["products"] = check_matmuls(context.subject.case.precision, dtypes)
             trial.check("before it was timed")
             context.report.enter("timed window")
             runs, seconds = trial.timed(parameters["blocks"], parameters["block_seconds"])
@@ -170,7 +170,7 @@ class _Trial:
         computed, dtype = self.made.computed(), self.made.dtype
         left, right = self._arrays
         if self._operation == MATMUL:
-            check_product(computed, left, right, dtype, self._random)
+            check_matmul(computed, left, right, dtype, self._random)
         else:
             expected = exact(self._operation, left, right)
             check_elements(self._operation, computed, expected, dtype)

@@ -10,7 +10,7 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness import bounded, precisions
-from harness.adapter import Case, Numerics, Operators
+from harness.adapter import Case, MatmulTrace, Numerics
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Subject, one_of
 from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_proof
@@ -22,7 +22,7 @@ STEPS = 5  # optimizer steps whose losses are compared
 RANKS = 2  # that the reference has batches for
 
 
-class Compared(Operators, Numerics):
+class Compared(MatmulTrace, Numerics):
     """An adapter as a comparison sees it."""
 
 

@@ -13,10 +13,10 @@ import math
 import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from harness.adapter import Collectives, Matmul, MatrixProduct, Unsupported, require
+from harness.adapter import ChainedMatmul, Collectives, PeakMatmul, Unsupported, require
 from harness.kind import USUAL_AXES, Context, Kind, Metric, Parameter, Subject, above_zero
 from harness.measuring.blocks import time_together
-from harness.measuring.checks import check_cores, check_products
+from harness.measuring.checks import check_cores, check_matmuls
 from harness.measuring.verification import rounding
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
@@ -31,7 +31,7 @@ SUSTAINED_SECONDS = 2.0
 class Peak(Kind):
     """Floating-point operations per second of a product in the dtype of the case's precision."""
 
-    needs = Matmul
+    needs = PeakMatmul
     parameters = (
         Parameter(
             "sustained_seconds", above_zero, "s", "how long products of the fastest size run",
@@ -56,7 +56,7 @@ class Peak(Kind):
 
         def check(dtype: str) -> None:
             products = rounding.named({dtype: 1}, bits)
-            fields["products"] = check_products(context.subject.case.precision, products)
+            fields["products"] = check_matmuls(context.subject.case.precision, products)
 
         fields["matmuls"] = measure(context.adapter, check)
         fastest = max(fields["matmuls"], key=tflops_of)
@@ -78,7 +78,7 @@ def tflops_of(block: Mapping[str, Any]) -> float:
     return float(2e-12 * block["size"] ** 3 * block["products"] / min(block["seconds"]))
 
 
-def measure(adapter: Matmul, check: Callable[[str], Any]) -> List[Dict[str, Any]]:
+def measure(adapter: PeakMatmul, check: Callable[[str], Any]) -> List[Dict[str, Any]]:
     """Seconds of blocks of products for each size that was tried, at least two: ``{"size": rows of
     a matrix, "products": in a block, "seconds": of each block}``. ``check`` is told the dtype of
     each size's products before they are timed, and raises where it is not what was asked. Raises
@@ -106,7 +106,7 @@ def measure(adapter: Matmul, check: Callable[[str], Any]) -> List[Dict[str, Any]
     return found
 
 
-def sustain(adapter: Matmul, fastest: Mapping[str, Any], seconds: float) -> Dict[str, Any]:
+def sustain(adapter: PeakMatmul, fastest: Mapping[str, Any], seconds: float) -> Dict[str, Any]:
     """The products of the ``fastest`` block of :func:`measure` again and again until ``seconds``
     are over, in the form of such a block with the whole time as its only one. They are waited for
     block by block, so that no queue grows."""
@@ -120,7 +120,7 @@ def sustain(adapter: Matmul, fastest: Mapping[str, Any], seconds: float) -> Dict
     return {"size": fastest["size"], "products": count, "seconds": [taken]}
 
 
-def _product(adapter: Matmul, size: int) -> MatrixProduct:
+def _product(adapter: PeakMatmul, size: int) -> ChainedMatmul:
     """Of two matrices with ``size`` rows, the one that is multiplied again and again random."""
     import numpy as np
 

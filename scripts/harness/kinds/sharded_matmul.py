@@ -16,15 +16,15 @@ from harness.communication import (
     ALL_GATHER,
     ALL_REDUCE,
     Collective,
-    ShardedProduct,
-    ShardedProducts,
+    MatmulCollective,
+    ShardedMatmuls,
 )
 from harness.kind import Context, Kind, Metric, Parameter, Subject, one_of, point
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
-from harness.measuring.checks import check_products
+from harness.measuring.checks import check_matmuls
 from harness.measuring.micro import collectives
-from harness.measuring.micro.matmuls import check_product, operands
+from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.micro.shapes import Shape, plain_shapes, shapes_of
 
 INNER, COLUMNS = "inner", "columns"
@@ -38,7 +38,7 @@ class ShardedMatmul(Kind):
     """TFLOP/s of whole products, milliseconds of product, exchange and both. The slowest rank's
     count."""
 
-    needs = ShardedProducts
+    needs = ShardedMatmuls
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter("shapes", plain_shapes, "", "m x k x n of each whole product", "1024x1024x1024"),
@@ -98,12 +98,12 @@ def check_whole(
 ) -> None:
     """Raises Mismatch where what is ``found`` is not the product of the whole matrices, in a sample
     of all of it, and in one of the columns that each rank brings."""
-    check_product(found, left, right, dtype, random)
+    check_matmul(found, left, right, dtype, random)
     if sharded == COLUMNS:
         shape = Shape(1, len(left), len(right), right.shape[1])
         for rank in range(ranks):
             own = share_of(shape, sharded, rank, ranks)
-            check_product(found[:, own], left, right[:, own], dtype, random)
+            check_matmul(found[:, own], left, right[:, own], dtype, random)
 
 
 def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
@@ -117,9 +117,9 @@ def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
     given = (left[:, own], right[own]) if sharded == INNER else (left, right[:, own])
     operation = EXCHANGES[sharded]
     arrays = [np.ascontiguousarray(array) for array in given]
-    made: ShardedProduct = adapter.sharded_product(*arrays, operation)
+    made: MatmulCollective = adapter.sharded_matmul(*arrays, operation)
     dtypes = {made.dtype: 1}
-    context.fields["products"] = check_products(context.subject.case.precision, dtypes)
+    context.fields["products"] = check_matmuls(context.subject.case.precision, dtypes)
 
     def check(when: str) -> None:
         made.both()
@@ -130,13 +130,13 @@ def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
             raise Mismatch(f"{when} it was timed, behind its {operation}: {error}") from None
 
     check("before")
-    runs = {PRODUCT: made.product, EXCHANGE: made.exchange, BOTH: made.both}
+    runs = {PRODUCT: made.matmul, EXCHANGE: made.collective, BOTH: made.both}
     seconds = {}
     for part, run in runs.items():
         # A product writes over what it left; only exchanges one behind the other add up.
         grows = part == EXCHANGE
         in_a_row = collectives.most_in_a_row(operation, made.dtype, ranks) if grows else None
-        timed = Collective(made.product, run, made.result)
+        timed = Collective(made.matmul, run, made.result)
         taken = collectives.measure(context, timed, in_a_row)
         seconds[part] = [one / taken["operations"] for one in taken["seconds"]]
         yield {"at": {**_at(shape), "part": part}, **taken}

@@ -16,8 +16,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least
 from harness.measuring import blocks, libraries
-from harness.measuring.checks import check_cores, check_products
-from harness.measuring.micro.matmuls import check_product, operands
+from harness.measuring.checks import check_cores, check_matmuls
+from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.micro.shapes import Shape
 from harness.measuring.window import all_ready
 from harness.operations import MATMUL, SingleOperations
@@ -68,7 +68,7 @@ class Sustained(Kind):
         first, second = operands(Shape(1, size, size, size), random)
         product = adapter.operation(MATMUL, [first, second])
         dtypes = {product.dtype: 1}
-        fields["products"] = check_products(context.subject.case.precision, dtypes)
+        fields["products"] = check_matmuls(context.subject.case.precision, dtypes)
         count = blocks.runs_of_block(adapter, product.run, parameters["block_seconds"])
         context.report.enter("timed window")
         taken: List[float] = []
@@ -84,7 +84,7 @@ class Sustained(Kind):
         fields["window_start"], fields["window_seconds"] = start, readings[-1]["seconds"]
         meter.close()
         blocks.check_complete(late, taken[-1], product.result)
-        error = check_product(product.result(), first, second, product.dtype, random)
+        error = check_matmul(product.result(), first, second, product.dtype, random)
         fields["blocks"] = [{"at": {}, "operations": count, "seconds": taken, "error": error}]
         fields["cores"] = check_cores(context.cores)
         fields["libraries"] = libraries.in_use()

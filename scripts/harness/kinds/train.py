@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Sequence
 
-from harness.adapter import Operators
+from harness.adapter import MatmulTrace
 from harness.kind import AXES, Context, Kind, Metric, Parameter, Subject, at_least
 from harness.measuring import gradient_all_reduce, step_timing, steps
 from harness.measuring.checks import check_same_weights
@@ -23,7 +23,7 @@ class Train(Kind):
             default=0,
         ),
     )
-    needs = Operators
+    needs = MatmulTrace
     counts_steps = True
     axes = AXES
 
@@ -41,9 +41,9 @@ class Train(Kind):
     def afterwards(self, context: Context, seconds: float) -> None:
         count = context.subject.parameters["split_steps"]
         if count:
-            step_timing.split_step(context.adapter, count, seconds, context.report)
+            step_timing.time_step_parts(context.adapter, count, seconds, context.report)
         if context.place.world_size > 1:
-            gradient_all_reduce.time_exchange(context.adapter, seconds, context.report)
+            gradient_all_reduce.time_all_reduce(context.adapter, seconds, context.report)
 
     def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
         check_same_weights(ranks)

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional
 
 from harness import bounded
 from harness.adapter import Mismatch
-from harness.batch_input import Resuming
+from harness.batch_input import Checkpointing
 
 Curve = List[Dict[str, Any]]
 
@@ -41,7 +41,7 @@ class Checkpoint:
         os.makedirs(folder, exist_ok=True)
         self._held = _held(self._stem + ".lock", folder)
 
-    def load(self, adapter: Resuming) -> Curve:
+    def load(self, adapter: Checkpointing) -> Curve:
         """Take the training up, and what it had left; empty where there is nothing to take up.
         Raises what the framework raises where its file is damaged."""
         known = self._read() or []
@@ -54,7 +54,7 @@ class Checkpoint:
             adapter.load_training(self._state(epoch))
         return known
 
-    def save(self, adapter: Resuming, curve: Curve) -> None:
+    def save(self, adapter: Checkpointing, curve: Curve) -> None:
         """Behind an epoch, the last of ``curve``. Returns when all ranks have theirs."""
         state = self._state(len(curve))
         for before in (state + ".part", state):  # of a process that was killed at this place

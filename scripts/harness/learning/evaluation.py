@@ -7,14 +7,14 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 from tasks import Scored, means
 
 from harness.adapter import Numerics
-from harness.batch_input import Scheduling
+from harness.batch_input import LearningRateSchedule
 from harness.learning import batches
 
 #: From outputs and their batch to the scores of each sample, and the loss of each, by name.
 Score = Callable[[Sequence[Any], Dict[str, Any]], Dict[str, Any]]
 
 
-class Learner(Scheduling, Numerics):
+class Learner(LearningRateSchedule, Numerics):
     """An adapter as training with evaluations sees it."""
 
 
@@ -34,7 +34,7 @@ class Evaluator:
         building that one seeds. ``total``: from what was scored of the samples to their scores."""
         self._trained, self._score, self._arrays = trained, score, held_out
         self.total = total
-        self._model = trained.beside_for_inference()
+        self._model = trained.inference_adapter()
         self._batch = trained.case.batch_per_device
         first, _ = next(batches.in_turn(held_out, self._batch))
         self._model.build(first)

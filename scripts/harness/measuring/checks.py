@@ -46,7 +46,7 @@ def check_other_batches(adapter: OwnModels) -> None:
         )
 
 
-def check_products(precision: str, products: Dict[str, int]) -> Dict[str, int]:
+def check_matmuls(precision: str, products: Dict[str, int]) -> Dict[str, int]:
     """As many of the observed matrix products as the precision wants have one of its dtypes."""
     total = sum(products.values())
     if total < 1:

@@ -28,7 +28,7 @@ def measure(adapter: Collectives, seconds: float) -> Dict[str, Any]:
     if parallelism != DATA:
         raise Unsupported(f"with {parallelism} gradients do not go by an all-reduce of all of them")
     messages = adapter.gradient_messages()
-    run = adapter.exchange_gradients(messages)
+    run = adapter.gradient_all_reduce(messages)
     found = []
     begin = time.perf_counter()
     for number in range(1 + ROUNDS):
@@ -45,7 +45,7 @@ def measure(adapter: Collectives, seconds: float) -> Dict[str, Any]:
     return {"bytes": messages, "seconds": found}
 
 
-def time_exchange(adapter: Collectives, seconds: float, report: Report) -> None:
+def time_all_reduce(adapter: Collectives, seconds: float, report: Report) -> None:
     """Leave it behind everything that counts. ``seconds``: of the run so far."""
     empty: Dict[str, Any] = {"bytes": [], "seconds": []}
     extras.attempt(

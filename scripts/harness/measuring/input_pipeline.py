@@ -12,12 +12,12 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional
 
-from harness.batch_input import Feeding
+from harness.batch_input import BatchInput
 from harness.inputs import READING, SYNTHETIC
 from harness.kind import Context
 from harness.loader import Loading
 from harness.measuring import model, token_pipeline
-from harness.measuring.synchronous_steps import waited_steps
+from harness.measuring.synchronous_steps import count_synchronous_steps
 from harness.measuring.window import Window, measure
 from harness.samples import folder, order, supply
 
@@ -34,7 +34,7 @@ class Feed:
     was there, and until the call that copies it had returned; ``noted``: of each batch the array
     of this ``name``."""
 
-    def __init__(self, adapter: Feeding, batches: Batches, name: str = "labels") -> None:
+    def __init__(self, adapter: BatchInput, batches: Batches, name: str = "labels") -> None:
         self._adapter, self._batches, self._name = adapter, batches, name
         self.wait_seconds: List[float] = []
         self.copy_seconds: List[float] = []
@@ -139,7 +139,7 @@ def apart(context: Context, source: Source, feed: Feed, window: Window, read: fl
     adapter, fields = context.adapter, context.fields
     steps = len(window.step_seconds)
     elapsed = sum(fields["phases"].values())
-    count = waited_steps(adapter, window, elapsed)
+    count = count_synchronous_steps(adapter, window, elapsed)
     feed.stop()
     context.report.enter("window without feeding")
     alone = measure(adapter, count, fields["run_ahead"], read, context.barrier)
@@ -177,4 +177,4 @@ def capabilities(input_name: str) -> List[type]:
     """What an adapter must have for an input."""
     if input_name == SYNTHETIC:
         return []
-    return [Feeding, Loading] if input_name in READING else [Feeding]
+    return [BatchInput, Loading] if input_name in READING else [BatchInput]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from harness.adapter import Accumulation, Mismatch, Operators, OwnModels, require
+from harness.adapter import Accumulation, MatmulTrace, Mismatch, OwnModels, require
 from harness.kind import Context
 from harness.measuring import synthetic
-from harness.measuring.checks import check_other_batches, check_parameters, check_products
+from harness.measuring.checks import check_matmuls, check_other_batches, check_parameters
 from harness.measuring.verification import rounding
 from harness.measuring.verification.accumulation import check_micro_steps
 from harness.parallelism import DATA
@@ -52,7 +52,7 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     own, accumulates = "own" in subject.facts, subject.case.accumulation > 1
     shares = subject.case.parallelism != DATA
     needed = [*[OwnModels] * own, *[Accumulation] * accumulates, *[Sharded] * shares]
-    require(adapter, Operators, *needed)
+    require(adapter, MatmulTrace, *needed)
     context.phase("build", lambda: adapter.build(batch))
     fields["settings"] = adapter.settings()
     fields["trainable_parameters"] = int(adapter.trainable_parameters())
@@ -60,15 +60,15 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
         check_other_batches(adapter)
     else:
         check_parameters(fields["trainable_parameters"], subject.facts["trainable_parameters"])
-    context.phase("product count", lambda: _observe_products(adapter, fields), "products")
-    check_products(subject.case.precision, fields["products"])
+    context.phase("product count", lambda: _observe_matmuls(adapter, fields), "products")
+    check_matmuls(subject.case.precision, fields["products"])
     if accumulates:
-        step, micro_step = adapter.step_products(), adapter.micro_step_products()
+        step, micro_step = adapter.step_matmuls(), adapter.micro_step_matmuls()
         fields["micro_steps"] = check_micro_steps(subject.case.accumulation, step, micro_step)
 
 
-def _observe_products(adapter: Operators, fields: Dict[str, Any]) -> None:
+def _observe_matmuls(adapter: MatmulTrace, fields: Dict[str, Any]) -> None:
     bits = rounding.observe(adapter)
     if bits:
         fields["significant_bits"] = bits
-    fields["products"] = rounding.named(adapter.product_dtypes(), bits)
+    fields["products"] = rounding.named(adapter.matmul_dtypes(), bits)

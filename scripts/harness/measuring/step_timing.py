@@ -23,7 +23,7 @@ def measure(adapter: StepBreakdown, steps: int, seconds: float) -> List[Dict[str
     "seconds": of each step, "contains": parts whose time is in them too, "ends": with what, ""
     where its name says it}``. ``seconds``: what the run took until now. All ranks do the same
     number of steps."""
-    parts = adapter.parts()
+    parts = adapter.step_parts()
     found: List[Dict[str, Any]] = [
         {
             "part": part.name,
@@ -48,7 +48,7 @@ def measure(adapter: StepBreakdown, steps: int, seconds: float) -> List[Dict[str
     return found
 
 
-def split_step(adapter: Any, steps: int, seconds: float, report: Report) -> None:
+def time_step_parts(adapter: Any, steps: int, seconds: float, report: Report) -> None:
     """Time the parts of a step behind everything that counts. ``seconds``: of the run so far."""
 
     def work() -> Dict[str, Any]:

@@ -11,7 +11,7 @@ from harness.device_memory import DeviceMemory
 from harness.kind import Context, Metric, Subject
 from harness.measuring import input_pipeline, libraries, model
 from harness.measuring.checks import check_cores, check_value, compiler_proof
-from harness.measuring.synchronous_steps import waited_steps
+from harness.measuring.synchronous_steps import count_synchronous_steps
 from harness.measuring.warm_up import is_settled, settled_after
 from harness.measuring.window import Window, measure, run_ahead
 
@@ -119,7 +119,7 @@ def run(context: Context) -> None:
         input_pipeline.apart(context, source, feed, window, read_seconds)
     if ahead:
         context.report.enter("waited window")
-        count = waited_steps(adapter, window, sum(fields["phases"].values()))
+        count = count_synchronous_steps(adapter, window, sum(fields["phases"].values()))
         waited = measure(adapter, count, 0, read_seconds, barrier, step)
         fields["waited_step_seconds"] = waited.step_seconds
         fields["phases"]["waited_window_seconds"] = waited.seconds

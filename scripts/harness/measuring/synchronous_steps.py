@@ -24,7 +24,7 @@ def affordable(steps: int, step_seconds: float, elapsed: float) -> int:
     return max(1, min(steps, int(most / step_seconds))) if step_seconds else steps
 
 
-def waited_steps(adapter: Adapter, window: Window, elapsed: float) -> int:
+def count_synchronous_steps(adapter: Adapter, window: Window, elapsed: float) -> int:
     """How many steps follow ``window``, ``elapsed`` seconds after the run began; the same in all
     ranks, because they exchange gradients in each."""
     steps = len(window.step_seconds)

@@ -7,10 +7,10 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
-from harness.adapter import Numerics, Operators, Product, Variable
+from harness.adapter import ExecutedMatmul, MatmulTrace, Numerics, Variable
 
 
-class AutogradAdapter(Operators, Numerics):
+class AutogradAdapter(MatmulTrace, Numerics):
     def start(self) -> None:
         import autograd
         import autograd.numpy as np
@@ -82,12 +82,12 @@ class AutogradAdapter(Operators, Numerics):
     def logits(self) -> list[Any]:
         return self._forward(self._weights)
 
-    def products(self, forward_only: bool) -> list[Product]:
+    def matmuls(self, forward_only: bool) -> list[ExecutedMatmul]:
         matmul, products = self._np.matmul, []
 
         def watched(x: Any, y: Any) -> Any:
             result = matmul(x, y)
-            products.append(Product(str(result.dtype), result.size * x.shape[-1]))
+            products.append(ExecutedMatmul(str(result.dtype), result.size * x.shape[-1]))
             return result
 
         self._np.matmul = watched

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.adapter import Exchange, MatrixProduct, Mismatch, Product, Unsupported
-from harness.communication import Collective, ShardedProduct
+from harness.adapter import AllReduce, ChainedMatmul, ExecutedMatmul, Mismatch, Unsupported
+from harness.communication import Collective, MatmulCollective
 from harness.operations import (
     ADD,
     EXP,
@@ -25,13 +25,13 @@ from harness.operations import (
     NEITHER,
     SCALE,
     TRIAD,
+    ForwardBackward,
     Layer,
     Operation,
-    Passes,
     Transposed,
 )
 from harness.overlapping import Overlapped
-from harness.step_breakdown import Part
+from harness.step_breakdown import StepPart
 
 from . import plain
 
@@ -159,7 +159,7 @@ class ToyAdapter(plain.PlainToy):
         if "one_micro_step" in self.does and first:
             return 0.0, [0.0] * len(self.line.weights)
         if "exchange_each" in self.does and self.ring:
-            self.exchanges += 1
+            self.all_reduces += 1
         return super().micro_step(first)
 
     def averaged_gradients(self) -> list[float]:
@@ -190,10 +190,10 @@ class ToyAdapter(plain.PlainToy):
     def trainable_parameters(self) -> int:
         return 3 if "wrong_parameters" in self.does else super().trainable_parameters()
 
-    def products(self, forward_only: bool) -> list[Product]:
+    def matmuls(self, forward_only: bool) -> list[ExecutedMatmul]:
         if "fp32_amp" in self.does:
-            return 161 * [Product("float32")]
-        return super().products(forward_only)
+            return 161 * [ExecutedMatmul("float32")]
+        return super().matmuls(forward_only)
 
     def compiled(self) -> dict[str, Any]:
         if self.case.compiler == "fallback":
@@ -203,15 +203,15 @@ class ToyAdapter(plain.PlainToy):
     def all_reduce(self, value: float) -> float:
         return value if "lonely" in self.does else super().all_reduce(value)
 
-    def exchange(self, array: Any) -> Exchange:
-        run, result = super().exchange(array)
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
+        run, result = super().prepare_all_reduce(array)
 
         def run_gradients() -> None:
             self.occupy(self.does.get("exchange", 0.0))
             run()
 
         is_of_gradients = hasattr(self, "line") and array.nbytes in super().gradient_messages()
-        return Exchange(
+        return AllReduce(
             run_gradients if is_of_gradients else run, lambda: result() + ("wrong_sum" in self.does)
         )
 
@@ -220,18 +220,18 @@ class ToyAdapter(plain.PlainToy):
             raise Unsupported("the toy keeps its messages to itself")
         return super().gradient_messages()
 
-    def parts(self) -> list[Part]:
+    def step_parts(self) -> list[StepPart]:
         if "no_parts" in self.does:
             raise RuntimeError("the toy is one piece")
         if "hang_parts" in self.does:
             time.sleep(600)
-        return super().parts()
+        return super().step_parts()
 
-    def matmul(self, left: Any, right: Any) -> MatrixProduct:
+    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         multiply, dtype = super().matmul(left, right)
         if "matmul" in self.does:
             multiply = lambda: self.occupy(self.does["matmul"])  # noqa: E731
-        return MatrixProduct(multiply, "float32" if "fp32_amp" in self.does else dtype)
+        return ChainedMatmul(multiply, "float32" if "fp32_amp" in self.does else dtype)
 
     def operation_seconds(self) -> float:
         return self.does.get("operation", super().operation_seconds())
@@ -267,13 +267,13 @@ class ToyAdapter(plain.PlainToy):
 
         return made._replace(both=both)
 
-    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         if self.does.get("wrong_shard") == self.place.rank:
             right = right[:, ::-1].copy()
-        return super().sharded_product(left, right, operation)
+        return super().sharded_matmul(left, right, operation)
 
-    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
-        forward, backward = super().passes(of, arrays)
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
+        forward, backward = super().forward_backward(layer, arrays)
         spoilt = self.does.get("spoil_result", 0.0)  # 0: the result; from 1 on: a gradient
 
         def result() -> Any:
@@ -286,7 +286,7 @@ class ToyAdapter(plain.PlainToy):
                 for number, one in enumerate(found, 1)
             ]
 
-        return Passes(forward._replace(result=result), backward._replace(result=gradients))
+        return ForwardBackward(forward._replace(result=result), backward._replace(result=gradients))
 
     def _spoilt(self, result: Any) -> Any:
         """One more at the end, nothing computed, or too large: in all ranks, or in one."""

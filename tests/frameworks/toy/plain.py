@@ -10,15 +10,15 @@ from typing import Any
 
 from harness.adapter import (
     Accumulation,
-    Exchange,
-    Matmul,
-    MatrixProduct,
+    AllReduce,
+    ChainedMatmul,
+    ExecutedMatmul,
     Numerics,
-    Product,
+    PeakMatmul,
     StepBreakdown,
     Variable,
 )
-from harness.batch_input import Scheduling
+from harness.batch_input import LearningRateSchedule
 from harness.communication import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -28,8 +28,8 @@ from harness.communication import (
     REDUCE_SCATTER,
     SEND_RECEIVE,
     Collective,
-    ShardedProduct,
-    ShardedProducts,
+    MatmulCollective,
+    ShardedMatmuls,
 )
 from harness.operations import (
     ADD,
@@ -41,14 +41,14 @@ from harness.operations import (
     SCALE,
     TRIAD,
     Convolution,
+    ForwardBackward,
     Layer,
     LayerOperations,
     Operation,
-    Passes,
     Transposed,
 )
 from harness.overlapping import Overlapped, Overlapping
-from harness.step_breakdown import Part, eager_parts
+from harness.step_breakdown import StepPart, eager_parts
 from harness.transfers import PairTransfers, Transfers
 
 from . import toy
@@ -61,14 +61,14 @@ NAMES = ("slope", "offset")
 class PlainToy(
     Accumulation,
     Numerics,
-    Matmul,
+    PeakMatmul,
     StepBreakdown,
     Overlapping,
-    ShardedProducts,
+    ShardedMatmuls,
     LayerOperations,
     PairTransfers,
     Transfers,
-    Scheduling,
+    LearningRateSchedule,
 ):
     """A step is complete :meth:`seconds` after the one before it. The points of a batch are its `x`
     and `y`; without these the toy draws its own."""
@@ -83,7 +83,7 @@ class PlainToy(
         node = zlib.crc32(os.environ.get("SLURMD_NODENAME", "").encode())
         seed = self.place.seed * 1000 + self.place.rank + 100 * self.place.local_rank + 1000 * node
         self.line = toy.Line(self.case.batch_per_device * self.case.accumulation, seed)
-        self.micro_steps = self.exchanges = 0
+        self.micro_steps = self.all_reduces = 0
         self.rate = self.facts["hyperparameters"]["learning_rate"]
         self.note_form(batch)
         self.put(batch)
@@ -128,7 +128,7 @@ class PlainToy(
     def averaged_gradients(self) -> list[float]:
         _, gradients = self.loss_and_gradients()
         if self.ring:
-            self.exchanges += 1
+            self.all_reduces += 1
             sums = self.ring.all_reduce(gradients)
             gradients = [value / self.place.world_size for value in sums]
         return gradients
@@ -164,34 +164,34 @@ class PlainToy(
     def trainable_parameters(self) -> int:
         return len(self.line.weights)
 
-    def products(self, forward_only: bool) -> list[Product]:
+    def matmuls(self, forward_only: bool) -> list[ExecutedMatmul]:
         if self.case.precision == "amp":
-            return [Product("float32"), *20 * [Product("bfloat16")]]
-        return 161 * [Product("float32")]
+            return [ExecutedMatmul("float32"), *20 * [ExecutedMatmul("bfloat16")]]
+        return 161 * [ExecutedMatmul("float32")]
 
-    def micro_step_products(self) -> list[Product]:
-        return self.products(forward_only=False)
+    def micro_step_matmuls(self) -> list[ExecutedMatmul]:
+        return self.matmuls(forward_only=False)
 
-    def step_products(self) -> list[Product]:
+    def step_matmuls(self) -> list[ExecutedMatmul]:
         before = self.micro_steps
         self.loss_and_gradients()
-        return (self.micro_steps - before) * self.products(forward_only=False)
+        return (self.micro_steps - before) * self.matmuls(forward_only=False)
 
-    def step_exchanges(self) -> int:
-        before = self.exchanges
+    def step_all_reduces(self) -> int:
+        before = self.all_reduces
         self.step()
-        return self.exchanges - before
+        return self.all_reduces - before
 
     def all_reduce(self, value: float) -> float:
         return self.ring.all_reduce([value])[0] if self.ring else value
 
-    def exchange(self, array: Any) -> Exchange:
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
         held = [array]
 
         def run() -> None:
             held[0] = self.ring.sum(held[0])
 
-        return Exchange(run, lambda: held[0])
+        return AllReduce(run, lambda: held[0])
 
     def gradient_messages(self) -> list[int]:
         return [8 * len(self.line.weights)]
@@ -218,7 +218,7 @@ class PlainToy(
     def logits(self) -> list[Any]:
         return [self.line.forward()]
 
-    def parts(self) -> list[Part]:
+    def step_parts(self) -> list[StepPart]:
         """A quarter of a step forward, half of it backward, a quarter for the update."""
 
         def averaged() -> None:
@@ -233,9 +233,9 @@ class PlainToy(
             update=lambda: self.occupy(0.25 * self.seconds()),
         )
 
-    def matmul(self, left: Any, right: Any) -> MatrixProduct:
+    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         dtype = "float32" if self.case.precision == "fp32" else "bfloat16"
-        return MatrixProduct(lambda: self.occupy(2 * len(left) ** 3 / PEAK), dtype)
+        return ChainedMatmul(lambda: self.occupy(2 * len(left) ** 3 / PEAK), dtype)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
@@ -318,7 +318,7 @@ class PlainToy(
 
         return made._replace(both=both)
 
-    def sharded_product(self, left: Any, right: Any, operation: str) -> ShardedProduct:
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         import numpy as np
 
         part, ranks = left @ right, self.place.world_size
@@ -327,7 +327,7 @@ class PlainToy(
         def product() -> None:
             self.occupy(self.operation_seconds())
 
-        def exchange() -> None:
+        def communicate() -> None:
             self.occupy(self.operation_seconds())
             placed = np.zeros((ranks, *part.shape), np.float32)
             placed[self.place.rank] = part
@@ -336,20 +336,20 @@ class PlainToy(
 
         def both() -> None:
             product()
-            exchange()
+            communicate()
 
         def result() -> Any:
             self._wait_until(self.done_at)
             return whole[0]
 
         dtype = "float32" if self.case.precision == "fp32" else "bfloat16"
-        return ShardedProduct(product, exchange, both, result, dtype)
+        return MatmulCollective(product, communicate, both, result, dtype)
 
-    def passes(self, of: Layer, arrays: Sequence[Any]) -> Passes:
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
         from . import layers
 
-        compute: Any = layers.convolution if isinstance(of, Convolution) else layers.attention
-        result, *gradients = compute(of, *arrays)
+        compute: Any = layers.convolution if isinstance(layer, Convolution) else layers.attention
+        result, *gradients = compute(layer, *arrays)
 
         def read(computed: Any) -> Any:
             self._wait_until(self.done_at)
@@ -358,7 +358,7 @@ class PlainToy(
         def run(times: int) -> None:
             self.occupy(times * self.operation_seconds())
 
-        return Passes(
+        return ForwardBackward(
             Operation(lambda: run(1), lambda: read(result), "float32"),
             Operation(lambda: run(3), lambda: read(gradients), "float32"),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness.adapter import Accumulation, Operators, Unsupported, micro_batches, require
+from harness.adapter import Accumulation, MatmulTrace, Unsupported, micro_batches, require
 
 from ...bench import Bench
 from ..numpy_adapter import Numpy
@@ -72,7 +72,7 @@ def test_what_is_not_so_is_no_measurement(
 
 def test_a_framework_without_it_is_unsupported() -> None:
     with pytest.raises(Unsupported, match=r"^numpy accumulates no gradients$"):
-        require(Numpy(), Operators, Accumulation)
+        require(Numpy(), MatmulTrace, Accumulation)
 
 
 def test_micro_batches_have_all_samples_once() -> None:

@@ -10,9 +10,9 @@ from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_CHWO,
     Collectives,
-    Matmul,
+    MatmulTrace,
     Numerics,
-    Operators,
+    PeakMatmul,
     StepBreakdown,
     Unsupported,
     Variable,
@@ -120,7 +120,7 @@ def test_weights_that_are_missing_are_refused() -> None:
 
 
 def test_products_are_counted_by_dtype_and_those_of_the_forward_pass_by_size() -> None:
-    assert Numpy().product_dtypes() == {"float32": 2, "bfloat16": 1}
+    assert Numpy().matmul_dtypes() == {"float32": 2, "bfloat16": 1}
     assert Numpy().forward_multiply_adds() == 7
 
 
@@ -159,9 +159,9 @@ def test_memory_that_ran_out_is_told_from_other_errors(error: Exception, memory:
 
 
 def test_what_an_adapter_lacks_is_the_reason() -> None:
-    require(Numpy(), Operators, Numerics, Collectives)
+    require(Numpy(), MatmulTrace, Numerics, Collectives)
     with pytest.raises(Unsupported, match="numpy offers no product of two matrices"):
-        require(Numpy(), Operators, Matmul)
+        require(Numpy(), MatmulTrace, PeakMatmul)
     with pytest.raises(Unsupported, match="numpy does not take its training step apart"):
         require(Numpy(), StepBreakdown)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from harness.adapter import Exchange
+from harness.adapter import AllReduce
 from harness.measuring import gradient_all_reduce
 
 from ...bench import Bench
@@ -47,10 +47,10 @@ class Wire(Numpy):
     def gradient_messages(self) -> list[int]:
         return [400, 10, 400]
 
-    def exchange(self, array: Any) -> Exchange:
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
         assert not array.any(), "sums of sums grow"
         self.arrays.append(array.nbytes)
-        return Exchange(lambda: self.sent.append(array.nbytes), lambda: array)
+        return AllReduce(lambda: self.sent.append(array.nbytes), lambda: array)
 
     def all_reduce(self, value: float) -> float:
         return 2 * value

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from framebench.config.parallelism import NAMES, PATTERN, sizes, smallest
-from harness.adapter import Case, Mismatch, Operators, Unsupported, require
+from harness.adapter import Case, MatmulTrace, Mismatch, Unsupported, require
 from harness.kind import Subject
 from harness.measuring.verification import sharding
 from harness.parallelism import form_of, layout_of
@@ -126,7 +126,7 @@ def test_another_number_of_devices_and_inference_are_refused() -> None:
 
 def test_a_framework_without_it_is_unsupported() -> None:
     with pytest.raises(Unsupported, match=r"^numpy shares no step among devices but by data$"):
-        require(Numpy(), Operators, Sharded)
+        require(Numpy(), MatmulTrace, Sharded)
 
 
 def test_a_group_has_the_samples_of_one() -> None:

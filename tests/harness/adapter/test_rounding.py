@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness.adapter import Mismatch, Place, Product, Rounding, Unsupported, require_tf32
+from harness.adapter import ExecutedMatmul, Mismatch, Place, Rounding, Unsupported, require_tf32
 from harness.measuring import checks
 from harness.measuring.verification import rounding
 
@@ -35,8 +35,8 @@ def half(array: Any) -> Any:
 class Multiplying(Recorder, Rounding):
     """A framework whose matrix products and convolutions of float32 round their operands first."""
 
-    def products(self, forward_only: bool) -> list[Product]:
-        return [Product("float32")]
+    def matmuls(self, forward_only: bool) -> list[ExecutedMatmul]:
+        return [ExecutedMatmul("float32")]
 
     def __init__(self, matrix: Round, convolution: Round, precision: str = "fp32") -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Multiplying(Recorder, Rounding):
         self.case = replace(self.case, precision=precision)
         self.place = Place(0, 0, ["h:1"], "cuda", 1, 0)
 
-    def multiplied(self, left: Any, right: Any) -> Any:
+    def matmul_result(self, left: Any, right: Any) -> Any:
         rounded = self.ways[left.ndim]
         with np.errstate(invalid="ignore"):
             return rounded(left) @ rounded(right.reshape(right.shape[-2:]))
@@ -89,10 +89,10 @@ def test_a_switch_without_effect_is_a_mismatch(
     adapter = Multiplying(keeping(matrix), keeping(convolution), precision)
     found = rounding.named({"float32": 2}, rounding.observe(adapter))
     if not reason:
-        assert checks.check_products(precision, found) == found
+        assert checks.check_matmuls(precision, found) == found
         return
     with pytest.raises(Mismatch, match=f"^{reason}$"):
-        checks.check_products(precision, found)
+        checks.check_matmuls(precision, found)
 
 
 def test_only_what_a_precision_says_of_float32_is_looked_at() -> None:

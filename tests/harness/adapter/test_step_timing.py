@@ -70,7 +70,7 @@ def test_all_ranks_wait_for_as_many_steps() -> None:
     adapter = Recorder(world_size=2)
     adapter.all_reduce = lambda value: value + 7.0  # type: ignore[method-assign]
     measured = window.Window(0.0, 10.0, [1.0] * 10, 0.0)
-    assert synchronous_steps.waited_steps(adapter, measured, 20.0) == 5  # of 3 and 7
+    assert synchronous_steps.count_synchronous_steps(adapter, measured, 20.0) == 5  # of 3 and 7
 
 
 class Asynchronous(Recorder):
@@ -192,10 +192,10 @@ def test_precision_is_what_was_observed(
     precision: str, products: dict[str, int], accepted: bool
 ) -> None:
     if accepted:
-        assert checks.check_products(precision, products) == products
+        assert checks.check_matmuls(precision, products) == products
     else:
         with pytest.raises(Mismatch):
-            checks.check_products(precision, products)
+            checks.check_matmuls(precision, products)
 
 
 VALIDATED = {

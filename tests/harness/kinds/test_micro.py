@@ -10,7 +10,7 @@ from harness.adapter import Case, Mismatch, Unsupported
 from harness.communication import OPERATIONS
 from harness.kinds.collective import check_room
 from harness.measuring.micro import collectives
-from harness.measuring.micro.matmuls import check_product
+from harness.measuring.micro.matmuls import check_matmul
 from harness.measuring.micro.shapes import Shape, shapes, shapes_of
 
 from ...bench import Bench, Finished
@@ -90,9 +90,9 @@ def test_a_framework_that_ignores_a_transposed_operand_is_found(toy: Bench) -> N
 def test_a_product_of_another_shape_is_none() -> None:
     random = np.random.RandomState(0)
     first, second = random.standard_normal((3, 4)), random.standard_normal((4, 5))
-    assert check_product(first @ second, first, second, "float32", random) < 1e-6
+    assert check_matmul(first @ second, first, second, "float32", random) < 1e-6
     with pytest.raises(Mismatch, match=r"\(3, 5\) has the shape \(3, 4\)"):
-        check_product(first, first, second, "float32", random)
+        check_matmul(first, first, second, "float32", random)
 
 
 def test_shapes_are_written_in_one_way() -> None:

@@ -23,7 +23,7 @@ from framebench.records.fields.disturbance import disturbed
 from framebench.records.run import Run
 from framebench.tables import grouping
 from harness import kinds, launcher, rank
-from harness.adapter import Mismatch, Operators, Place, Product
+from harness.adapter import ExecutedMatmul, MatmulTrace, Mismatch, Place
 from harness.kind import Context, Subject
 from harness.measuring import checks, synthetic
 from harness.measuring.loading import load_adapter
@@ -45,7 +45,7 @@ from .fake_machine import FakeNvml
 from .test_watcher import sample, summary
 
 
-class Clocked(Operators, Recorder):
+class Clocked(MatmulTrace, Recorder):
     """Its steps take the seconds they are told, on a clock that nothing else moves. The wall clock
     is put back by an hour after 60 steps."""
 
@@ -67,8 +67,8 @@ class Clocked(Operators, Recorder):
     def version(self) -> str:
         return "1"
 
-    def products(self, forward_only: bool) -> list[Product]:
-        return [Product("float32")]
+    def matmuls(self, forward_only: bool) -> list[ExecutedMatmul]:
+        return [ExecutedMatmul("float32")]
 
 
 @dataclass

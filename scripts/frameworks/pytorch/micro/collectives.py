@@ -16,7 +16,7 @@ from harness.communication import (
     REDUCE_SCATTER,
     SEND_RECEIVE,
     Collective,
-    ShardedProduct,
+    MatmulCollective,
 )
 
 
@@ -55,10 +55,10 @@ def collective(
     return Collective(reset, runs[operation], lambda: result.float().cpu().numpy())
 
 
-def sharded_product(
+def sharded_matmul(
     left: Any, right: Any, operation: str, device: torch.device, dtype: torch.dtype, ranks: int
-) -> ShardedProduct:
-    """See :class:`harness.communication.ShardedProducts`."""
+) -> MatmulCollective:
+    """See :class:`harness.communication.ShardedMatmuls`."""
     a, b = (torch.from_numpy(array).to(device, dtype) for array in (left, right))
     part = a @ b
     parts = [torch.empty_like(part) for _ in range(ranks if operation == ALL_GATHER else 0)]
@@ -67,7 +67,7 @@ def sharded_product(
     def product() -> None:
         torch.matmul(a, b, out=part)
 
-    def exchange() -> None:
+    def communicate() -> None:
         nonlocal whole
         if operation == ALL_REDUCE:
             dist.all_reduce(part)
@@ -77,7 +77,7 @@ def sharded_product(
 
     def both() -> None:
         product()
-        exchange()
+        communicate()
 
     name = str(part.dtype).removeprefix("torch.")
-    return ShardedProduct(product, exchange, both, lambda: whole.float().cpu().numpy(), name)
+    return MatmulCollective(product, communicate, both, lambda: whole.float().cpu().numpy(), name)

@@ -6,7 +6,7 @@ from typing import Any, Callable, Sequence, Tuple
 
 import torch
 import torch.nn.functional as F
-from harness.operations import Attention, Convolution, Layer, Operation, Passes
+from harness.operations import Attention, Convolution, ForwardBackward, Layer, Operation
 from torch import Tensor
 
 
@@ -16,7 +16,7 @@ def passes(
     device: torch.device,
     dtype: torch.dtype,
     memory_format: torch.memory_format,
-) -> Passes:
+) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
     if isinstance(of, Convolution):
         return _convolution(of, arrays, device, dtype, memory_format)
@@ -29,7 +29,7 @@ def _convolution(
     device: torch.device,
     dtype: torch.dtype,
     memory_format: torch.memory_format,
-) -> Passes:
+) -> ForwardBackward:
     def moved(array: Any, axes: Tuple[int, ...]) -> Tensor:
         tensor = torch.from_numpy(array).permute(axes).to(device, dtype)
         return tensor.contiguous(memory_format=memory_format)
@@ -48,7 +48,7 @@ def _convolution(
 
 def _attention(
     shape: Attention, arrays: Sequence[Any], device: torch.device, dtype: torch.dtype
-) -> Passes:
+) -> ForwardBackward:
     *operands, gradient = (torch.from_numpy(array).to(device, dtype) for array in arrays)
     grouped = shape.heads != shape.key_value_heads
     return _passes(
@@ -66,7 +66,7 @@ def _passes(
     operands: Sequence[Tensor],
     gradient: Tensor,
     shared: Sequence[Callable[[Tensor], Tensor]],
-) -> Passes:
+) -> ForwardBackward:
     """``shared``: each operand, or its gradient, in the layout of the arrays; the first also
     the result."""
     for operand in operands:
@@ -89,7 +89,7 @@ def _passes(
         return layout(tensor).float().cpu().numpy()
 
     dtype = str(held.dtype).replace("torch.", "")
-    return Passes(
+    return ForwardBackward(
         Operation(forward, lambda: result(shared[0], held), dtype),
         Operation(backward, lambda: list(map(result, shared, found)), dtype),
     )

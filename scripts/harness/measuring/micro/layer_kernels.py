@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence
 from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Subject, point
 from harness.measuring import blocks
-from harness.measuring.checks import check_products
-from harness.operations import LayerOperations, Passes
+from harness.measuring.checks import check_matmuls
+from harness.operations import ForwardBackward, LayerOperations
 
 FORWARD, BACKWARD = "forward", "backward"
 #: Operations of a pass, over those of the forward pass.
@@ -81,7 +81,7 @@ def _of_model(rank: Mapping[str, Any], shapes: Sequence[Shaped], direction: str)
 def measure(
     context: Context,
     shapes: Sequence[Shaped],
-    make: Callable[[int], Passes],
+    make: Callable[[int], ForwardBackward],
     check: Callable[[int, List[Any], str], float],
 ) -> None:
     """Leaves the blocks of all ``shapes``. ``make``: the passes of one, by its number; ``check``:
@@ -99,11 +99,11 @@ def measure(
             error = check(number, results, made.forward.dtype)
             for block in found[-len(COST) :]:
                 block["error"] = error
-        context.fields["products"] = check_products(context.subject.case.precision, dtypes)
+        context.fields["products"] = check_matmuls(context.subject.case.precision, dtypes)
 
 
-class OfModel(Kind):
-    """Passes of one sort of a model's layers, each distinct one alone."""
+class ModelKernels(Kind):
+    """ForwardBackward of one sort of a model's layers, each distinct one alone."""
 
     needs = LayerOperations
     independent_ranks = True
@@ -130,9 +130,9 @@ class OfModel(Kind):
         random = np.random.RandomState(adapter.place.seed)
         arrays: List[Any] = []
 
-        def make(number: int) -> Passes:
+        def make(number: int) -> ForwardBackward:
             arrays[:] = layers.operands(shapes[number], random)
-            made: Passes = adapter.passes(shapes[number], arrays)
+            made: ForwardBackward = adapter.forward_backward(shapes[number], arrays)
             return made
 
         def check(number: int, results: List[Any], dtype: str) -> float:

@@ -29,7 +29,7 @@ def operands(shape: Shape, random: Any) -> Sequence[Any]:
     return left.astype(np.float32), right.astype(np.float32)
 
 
-def check_product(result: Any, first: Any, second: Any, dtype: str, random: Any) -> float:
+def check_matmul(result: Any, first: Any, second: Any, dtype: str, random: Any) -> float:
     """How far a sample of the ``result`` is from the product in float64. Raises Mismatch where that
     is more than rounding, or where its shape is another."""
     import numpy as np

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Sequence, Tuple
 
-from harness.adapter import Mismatch, Product
+from harness.adapter import ExecutedMatmul, Mismatch
 from harness.kind import Context
 from harness.parallelism import DATA
 
 
-def check_micro_steps(asked: int, step: Sequence[Product], micro_step: Sequence[Product]) -> int:
+def check_micro_steps(
+    asked: int, step: Sequence[ExecutedMatmul], micro_step: Sequence[ExecutedMatmul]
+) -> int:
     """``asked``, where a ``step`` has as many times the products of a ``micro_step``, and their
     multiply-adds. One large batch has the products of one micro-step, only larger."""
     products, multiply_adds = _counted(step)
@@ -24,7 +26,7 @@ def check_micro_steps(asked: int, step: Sequence[Product], micro_step: Sequence[
     return asked
 
 
-def _counted(products: Sequence[Product]) -> Tuple[int, int]:
+def _counted(products: Sequence[ExecutedMatmul]) -> Tuple[int, int]:
     """How many there are, and their multiply-adds."""
     return len(products), sum(product.multiply_adds for product in products)
 
@@ -38,7 +40,7 @@ def check_exchanges(context: Context) -> None:
     if case.accumulation == 1 or context.place.world_size == 1 or case.parallelism != DATA:
         return
     once = len(adapter.gradient_messages())
-    found = context.fields["step_exchanges"] = adapter.step_exchanges()
+    found = context.fields["step_exchanges"] = adapter.step_all_reduces()
     if found > once:
         raise Mismatch(
             f"a step of {case.accumulation} micro-steps sends {found} messages of gradients, not "

@@ -27,10 +27,10 @@ def check(adapter: Collectives) -> List[Dict[str, Any]]:
     for size in SIZES:
         base = np.arange(size // 4) % _LARGEST
         # Each rank another array, so that none can be left out or counted twice unseen.
-        exchange = adapter.exchange((base * (place.rank + 1)).astype(np.float32))
-        exchange.run()
+        all_reduce = adapter.prepare_all_reduce((base * (place.rank + 1)).astype(np.float32))
+        all_reduce.run()
         expected = base * (place.world_size * (place.world_size + 1) // 2)
-        wrong = np.flatnonzero(np.asarray(exchange.result()).reshape(-1) != expected)
+        wrong = np.flatnonzero(np.asarray(all_reduce.result()).reshape(-1) != expected)
         if wrong.size:
             raise Mismatch(
                 f"pre-flight: an all-reduce of {size} bytes over {place.world_size} ranks is wrong "
@@ -40,7 +40,7 @@ def check(adapter: Collectives) -> List[Dict[str, Any]]:
         for _ in range(ROUNDS):
             adapter.synchronize()
             start = time.perf_counter()
-            exchange.run()
+            all_reduce.run()
             adapter.synchronize()
             seconds.append(time.perf_counter() - start)
         found.append({"bytes": size, "seconds": seconds})

@@ -40,8 +40,8 @@ def observe(adapter: Adapter) -> Dict[str, int]:
     # A kernel of one pixel: no transform (Winograd, Fourier) is worth while, which would round too.
     kernel = one[np.newaxis, np.newaxis]
     return {
-        "matrix product": _bits(adapter.multiplied(matrix, one), row, exponents),
-        "convolution": _bits(adapter.multiplied(images, kernel), row, exponents),
+        "matrix product": _bits(adapter.matmul_result(matrix, one), row, exponents),
+        "convolution": _bits(adapter.matmul_result(images, kernel), row, exponents),
     }
 
 

@@ -15,7 +15,7 @@ def observe(context: Context) -> None:
     if context.subject.case.parallelism == DATA:
         return
     context.fields["held_parameters"] = context.adapter.held_parameters()
-    context.fields["exchanges"] = context.adapter.exchanges()
+    context.fields["exchanges"] = context.adapter.collective_counts()
 
 
 def check(subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
