@@ -22,7 +22,7 @@ from synthetic_records import ROOT, sample_record, write_records, write_suite
 
 sys.path.insert(0, str(ROOT))
 
-from framebench.plan import estimates
+from framebench.plan import limits
 
 from tests.bench import Bench
 from tests.slurm.cluster import Cluster, missing
@@ -54,7 +54,7 @@ def start_of_a_job(runs: int) -> float:
         records = sorted((results / "runs").rglob("*.json"))
         for record in records[::2]:
             record.unlink()
-        estimates.tell(results, {})
+        limits.write_minutes(results, {})
         framework, model, case, run = records[0].relative_to(results / "runs").parts
         target = f"framework={framework},model={model},case={case},run={Path(run).stem}"
         command = [

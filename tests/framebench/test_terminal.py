@@ -12,17 +12,16 @@ import select
 import struct
 import termios
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from framebench.plan.forecast import Left
-from framebench.plan.tasks import Guess, Task, Traits, name_of
-from framebench.terminal import told, words
+from framebench.plan.tasks import Task, name_of
+from framebench.terminal import words
 from framebench.terminal.outcome import RunOutcome, end_of_log, outcome_of
 from framebench.terminal.screen import Screen
-from framebench.terminal.view import FinishedTask, ProgressView
+from framebench.terminal.view import ProgressView
 from framebench.terminal.waiting import Awaited
 
 LEFT = Left(720, 540, 960)
@@ -176,20 +175,15 @@ def event(name: str, created: float, **attributes: Any) -> tuple[str, logging.Lo
 
 def run_of(number: int, record: Path, **more: Any) -> tuple[dict[str, str], Awaited]:
     wildcards = {"framework": "toy", "model": "toy", "case": "c", "run": f"r{number}"}
-    traits = Traits("run", "toy", "toy", "train", case="c")
-    task = Task(name_of(wildcards, "benchmark"), traits, Guess(10.0))
+    task = Task(name_of(wildcards, "benchmark"), "run", "c", 10.0)
     return wildcards, Awaited(task, f"toy r{number}", record, **more)
 
 
-Play = Callable[[Path, bool], tuple[str, list[FinishedTask]]]
-
-
-def played(record: Path, here: bool) -> tuple[str, list[FinishedTask]]:
-    """A call of three runs: one that leaves a record, one that leaves none, one that is not begun;
-    and a job that is not ours."""
+def played(record: Path, here: bool) -> str:
+    """Return what is said of a call of three runs: one leaves a record, one leaves none, one is not
+    begun; and of a job that is not ours."""
     runs = [run_of(number, record) for number in (1, 2, 3)]
-    noted: list[FinishedTask] = []
-    view = ProgressView([one for _, one in runs], 1.0, False, here, noted.append)
+    view = ProgressView([one for _, one in runs], 1.0, False, here)
     stream = io.StringIO()
     view.attach(stream, False, False)
     now = time.time()
@@ -204,30 +198,27 @@ def played(record: Path, here: bool) -> tuple[str, list[FinishedTask]]:
     assert not view.takes(*event("", now))
     assert view.status().startswith("2/3 runs, 1 failed; about ")
     view.end(lambda attributes: view.takes(*event("", now, **attributes)) and None)
-    return stream.getvalue(), noted
+    return stream.getvalue()
 
 
 def test_jobs_become_results_whatever_else_runs(tmp_path: Path) -> None:
-    said, noted = played(record_of(tmp_path), True)
+    said = played(record_of(tmp_path), True)
     assert said.splitlines() == [
         "1/3 toy r1 6.82 images/s 12 s",
         "2/3 toy r2 failed: ended without a record 8 s",
     ]
-    assert [(one.status, round(one.seconds)) for one in noted] == [("ok", 12), ("failed", 8)]
-    assert 12 <= noted[0].ended < 13
 
 
 def test_on_a_cluster_a_run_took_what_its_record_says(tmp_path: Path) -> None:
-    said, noted = played(record_of(tmp_path), False)
+    said = played(record_of(tmp_path), False)
     assert "1/3 toy r1 6.82 images/s 8 s" in said
-    assert noted[0].seconds == 8.2
 
 
 def test_a_failed_run_shows_its_log(tmp_path: Path) -> None:
     log = tmp_path / "r1.log"
     log.write_text("Traceback\nError: no\n")
     _, run = run_of(1, record_of(tmp_path, status="failed", reason="no", metrics={}), log=log)
-    view = ProgressView([run], 1.0, True, True, lambda one: None)
+    view = ProgressView([run], 1.0, True, True)
     stream = io.StringIO()
     view.attach(stream, False, False)
     wildcards = {"framework": "toy", "model": "toy", "case": "c", "run": "r1"}
@@ -239,30 +230,6 @@ def test_a_failed_run_shows_its_log(tmp_path: Path) -> None:
         "    Error: no",
         f"    log: {log}",
     ]
-
-
-# ---- afterwards ----------------------------------------------------------------------------------
-
-
-def test_what_was_noted_says_what_was_forecast(tmp_path: Path) -> None:
-    notes = told.Told(tmp_path, 1.0)
-    for number in range(10):
-        traits = Traits("run", "toy", "toy", "train", case=f"c{number}")
-        one = Awaited(Task(f"t{number}", traits, Guess(6.0, 4.0)), "toy")
-        notes.add(FinishedTask(one, "ok", 5.0, 5.0 * (number + 1)))
-    with (tmp_path / told.FILE).open("a") as file:
-        file.write("a,b,c\n" + "x," * 9 + "y\n")
-    calls, problems = told.load(tmp_path / told.FILE)
-    assert len(problems) == 2
-    ((_, rows),) = calls.items()
-    first, middle = told.moments(rows, (0.0, 0.5))
-    assert (first.truth, round(first.forecast.seconds)) == (50, 100)
-    assert middle.truth == 25
-    assert abs(middle.error) < 0.25
-    table = told.table("now", rows)
-    assert "10 tasks, 0 of them not ok, 50 s" in table
-    assert "+100 %" in table
-    assert told.load(tmp_path / "none.csv") == ({}, [])
 
 
 def test_an_outcome_says_no_more_than_its_record(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import limits, plan_text, side_by_side
 from framebench.plan.planning import Plan, PlannedRun, make_plan
-from framebench.plan.tasks import Guess
 from framebench.records.beside import interruptions, noted
 from framebench.runs import allocations, certify, commands, probes, requests, slurm
 from snakemake_executor_plugin_slurm import utils as plugin_utils
@@ -373,7 +372,7 @@ def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> No
 
     cases = [case(nodes, batch) for nodes in (1, 2) for batch in (1, 2, 3)]
     runs = [
-        PlannedRun(one, repeat, f"{one}/r{repeat}", "", Guess(1.0), 0)
+        PlannedRun(one, repeat, f"{one}/r{repeat}", "", 1.0, 0)
         for repeat in (1, 2)
         for one in cases
     ]

@@ -71,13 +71,12 @@ def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
     runs = sum(run.seconds for run in plan.pending)
     (probe,), certificates = probes.names(plan).values(), small_of(plan).values()
-    rest = probes.guess_of(probe).seconds + sum(map(certify.seconds_of, certificates))
-    rest += certify.REFERENCE_SECONDS + expected.TABLES_SECONDS
+    rest = probes.seconds_of(plan, probe)
+    rest += sum(certify.seconds_of(plan, one) for one in certificates)
+    rest += certify.reference_seconds(plan) + expected.TABLES_SECONDS
     found = left_of(plan)
-    # Its environment is still to be built, and the parts of a step are timed in the first repeat.
-    parts = estimates.of_parts(plan.pending[0].guess, plan.pending[0].case, plan.settings.suite)
-    assert parts.seconds > 0
-    assert found.seconds == pytest.approx(runs + rest + 60 + parts.seconds)
+    # Its environment is still to be built.
+    assert found.seconds == pytest.approx(runs + rest + estimates.ENVIRONMENT_SECONDS)
     assert found.low < found.seconds < found.high
     (line,) = total.lines(plan, found)
     assert line.startswith("In all about ")

@@ -1,27 +1,12 @@
-"""Environments, data, forecasts, and pages that are made of declarations."""
+"""Environments, data, and pages that are made of declarations."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from .. import PROJECT
 from ..config.validation import ConfigError
-from ..records import record_sets
-
-
-def print_forecasts(results: Path) -> None:
-    """For each call that measured into ``results``, what was said of the time left on the way and
-    what it was. Raises RecordsError where no call has noted it."""
-    from ..terminal import told
-
-    noted_calls, problems = told.load(results / told.FILE)
-    for problem in problems:
-        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    if not noted_calls:
-        raise record_sets.RecordsError(f"{results / told.FILE}: holds no task of a call")
-    print("\n\n".join(told.table(call, rows) for call, rows in noted_calls.items()))
 
 
 def make_data(

@@ -12,10 +12,8 @@ from ..plan.forecast import time_left
 from ..plan.planning import PlannedRun
 from ..plan.tasks import name_of
 from ..runs import expected, total
-from ..terminal import told
-from ..terminal.view import FinishedTask, ProgressView
+from ..terminal.view import ProgressView
 from ..terminal.waiting import Awaited
-from .call import warn
 from .internals import Snakemake, SnakemakeJob
 from .work import Work, kind
 
@@ -33,9 +31,8 @@ class Outlook:
         plan = self._work.plan
         at_once = total.at_once(plan)
         awaited = [one for job in jobs if (one := self._awaited(job))]
-        note = functools.partial(_note, told.Told(plan.settings.results, at_once))
         may_grow = bool(plan.reserve or self._work.searches)
-        self._view = ProgressView(awaited, at_once, may_grow, self._snakemake.runs_here, note)
+        self._view = ProgressView(awaited, at_once, may_grow, self._snakemake.runs_here)
         text = f"To do: {self._view.counts()}, {time_left(self._view.left)}"
         self._snakemake.send_view(self._view, text)
 
@@ -64,22 +61,26 @@ class Outlook:
         if what == "run":
             return self._awaited_run(self._work.run(job.wildcards))
         wildcards = {name: getattr(job.wildcards, name) for name in job.wildcards.keys()}  # noqa: SIM118
+        plan = self._work.plan
         if what == "search":
             search = self._work.search(job.wildcards)
-            task = expected.of_search(self._work.plan, search)
+            task = expected.of_search(plan, search)
             label = f"largest batch of {self._labels[search.case]}"
         elif what == "comparison":
             name, comparison = self._work.comparison(job.wildcards)
-            task, label = expected.of_comparison(name, comparison), f"certificate of {comparison}"
+            task, label = (
+                expected.of_comparison(plan, name, comparison),
+                f"certificate of {comparison}",
+            )
         elif what == "probe":
             name, probe = self._work.probe(job.wildcards)
-            task, label = expected.of_probe(name, probe), f"peak of {probe}"
+            task, label = expected.of_probe(plan, name, probe), f"peak of {probe}"
         elif wildcards.keys() == {"name", "digest"}:
             label = f"environment {wildcards['name']}"
             task = expected.of_environment(wildcards["name"])
         elif wildcards.keys() == {"reference", "digest"}:
             label = f"reference of {wildcards['reference']}"
-            task = expected.of_reference(wildcards["reference"])
+            task = expected.of_reference(plan, wildcards["reference"])
         elif self._tables in map(str, job.output):
             task, label = expected.of_tables(), "tables and report"
         else:
@@ -92,8 +93,7 @@ class Outlook:
         case, results = run.case, Path(self._work.results)
         label = f"{self._labels.get(case, str(case))} r{run.repeat}"
         record, log = results / "runs" / f"{run.name}.json", results / "logs" / f"{run.name}.log"
-        suite = self._work.plan.settings.suite
-        task = expected.of_run(run, suite, case in self._measured)
+        task = expected.of_run(run, case in self._measured)
         return Awaited(task, label, record, log)
 
     @functools.cached_property
@@ -104,10 +104,3 @@ class Outlook:
     @functools.cached_property
     def _labels(self) -> dict[Case, str]:
         return labels.of(self._work.plan.cases)
-
-
-def _note(told_to: told.Told, one: FinishedTask) -> None:
-    try:
-        told_to.add(one)
-    except OSError as error:
-        warn(f"{error.filename or told.FILE}: {error.strerror}")

@@ -1,4 +1,4 @@
-"""How long runs will take: from their own records or, where there are none, a guess."""
+"""Expected seconds of runs: the median of their own records, else operations over a rough rate."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from ..config.kinds import INDEPENDENT
 from ..config.settings import Settings
 from ..config.suite import Suite
 from ..records.run import Run
-from . import amounts, batch_searches
+from . import amounts, batch_searches, repeats
 from .amounts import Amounts, Wrong
-from .tasks import Guess
 
-#: Rough rates until something has been measured here: floating-point operations per second of
-#: one core and of one GPU, and seconds to build an environment.
-CORE_RATE, GPU_RATE, ENVIRONMENT_SECONDS = 6e10, 1e13, 60.0
-#: By what a core without AVX-512 is slower at all of it: AMD Zen 3 against Intel Sapphire Rapids.
+#: Floating-point operations per second of a core with AVX-512 and of a GPU.
+CORE_RATE, GPU_RATE = 6e10, 1e13
+#: Time of a core without AVX-512 over that of one with it: AMD Zen 3 against Intel Sapphire Rapids.
 SLOWER = 2.4
-#: By what an emulated precision is slower than fp32.
+#: Time of an emulated precision over that of fp32.
 EMULATED = 15
-#: About as many steps are computed to time their parts.
+#: Seconds to build an environment, of a run without a framework, and of a benchmark without steps.
+ENVIRONMENT_SECONDS, ALONE_SECONDS, MEASURING_SECONDS = 60.0, 1.5, 5.0
+#: Steps computed for the step breakdown.
 _SPLIT_STEPS = 2
-#: Of a model that was made small, as much is to be traced and compiled: it has fewer layers.
+#: Tracing and compilation of a small model over those of the model: it has fewer layers.
 _SMALL = 0.5
-#: The first of a run without a framework, and what a run measures that counts no steps.
-ALONE_SECONDS, MEASURING_SECONDS = 1.5, 5.0
+_TRAINING = ("train", INDEPENDENT)
 
 
 def of_runs(
@@ -38,21 +37,24 @@ def of_runs(
     place: Capacity,
     catalog: Catalog,
     latest: dict[str, Run],
-) -> dict[Case, Guess]:
-    """Estimate the seconds of a run of each case: the median of its own records, else a guess from
-    framework and operations, scaled by how such guesses fared for the cases that have records. A
-    run that its time limit ended would have taken longer than it did: twice that is expected."""
+) -> dict[Case, float]:
+    """Return the expected seconds of a run of each case.
+
+    Without records it is an estimate from framework and operations, times the median ratio of
+    seconds taken to seconds estimated of the cases that have records. A run that its time limit
+    ended counts twice what it took.
+    """
     measured: dict[str, list[float]] = defaultdict(list)
     for origin, run in latest.items():
         if run.wall_seconds:
             times = 2 if run.status == "timeout" else 1
             measured[os.path.dirname(origin)].append(times * run.wall_seconds)
-    steps = settings.suite.warmup_steps + settings.suite.timed_steps
     learned = amounts.of_cases(folders, settings, catalog)
-    guesses = {
-        case: Guess(ALONE_SECONDS)
+    estimated = {
+        case: ALONE_SECONDS
         if skips(case, settings, place)
-        else _guess(case, steps, place, catalog, learned.get(case))
+        else _breakdown(case, settings.suite, place)
+        + _estimate(case, _steps(case, settings.suite), place, catalog, learned.get(case))
         for case in folders
     }
     known = {
@@ -60,88 +62,80 @@ def of_runs(
         for case, folder in folders.items()
         if folder in measured
     }
-    measured_cases = [case for case in known if not place.emulates(case)]
-    factors = [known[case] / guesses[case].seconds for case in measured_cases]
-    factor = statistics.median(factors) if factors else 1.0
-
-    def guess_of(case: Case) -> Guess:
-        guess = guesses[case]
-        return guess.of(known.get(case, guess.seconds * factor))
-
-    return {case: guess_of(case) for case in folders}
+    ratios = [known[case] / estimated[case] for case in known if not place.emulates(case)]
+    correction = statistics.median(ratios) if ratios else 1.0
+    return {case: known.get(case, estimated[case] * correction) for case in folders}
 
 
-def start_of(framework: str, mode: str, compiler: str, is_small: bool = False) -> float:
-    """Seconds of a run besides its steps; ``is_small``: of a model that was made small."""
+def slowness(place: Capacity) -> float:
+    """Return the time that a core takes over that of a core with AVX-512; 1 for a GPU."""
+    return SLOWER if place.instruction_sets and "avx512f" not in place.instruction_sets else 1.0
+
+
+def start_of(
+    framework: str, mode: str, compiler: str, place: Capacity, is_small: bool = False
+) -> float:
+    """Return the seconds of a run apart from its steps; ``is_small``: of a small model."""
     if framework in ("", NONE):
         return ALONE_SECONDS
     facts = facts_of(framework)
     seconds: dict[str, float] = {**START_SECONDS, **facts.get("start_seconds", {})}
-    trains = mode in ("train", INDEPENDENT)
     is_compiled = compiler not in ("", "none", facts.get("trained_with"))
     begun, part = (seconds["import"], _SMALL) if is_small else (seconds["start"], 1.0)
-    return begun + part * (seconds["train"] * trains + seconds["compile"] * is_compiled)
+    built = seconds["train"] * (mode in _TRAINING) + seconds["compile"] * is_compiled
+    return (begun + part * built) * slowness(place)
 
 
-def of_parts(guess: Guess, case: Case, suite: Suite) -> Guess:
-    """What it takes more to time the parts of some steps: a framework that compiles training does
-    so once more."""
-    train = start_of(case.framework, case.mode, "none") - start_of(case.framework, "", "none")
-    steps = suite.warmup_steps + suite.timed_steps
-    return Guess(train, guess.work * _SPLIT_STEPS / steps)
+def _steps(case: Case, suite: Suite) -> int:
+    split = _SPLIT_STEPS * repeats.is_split(case, 1, suite)
+    return suite.warmup_steps + suite.timed_steps + split
 
 
-def _guess(
+def _breakdown(case: Case, suite: Suite, place: Capacity) -> float:
+    """Return the seconds to compile training once more for the step breakdown."""
+    if not repeats.is_split(case, 1, suite):
+        return 0.0
+    trains, starts = (start_of(case.framework, mode, "none", place) for mode in ("train", ""))
+    return trains - starts
+
+
+def _estimate(
     case: Case,
     steps: int,
     place: Capacity,
     catalog: Catalog,
     learned: Amounts | Wrong | None = None,
-) -> Guess:
-    """See :func:`_on_known_core`, on this one."""
-    guess = _on_known_core(case, steps, place, catalog, learned)
-    is_slow = place.instruction_sets and "avx512f" not in place.instruction_sets
-    return guess.of(guess.seconds * SLOWER) if is_slow else guess
-
-
-def _on_known_core(
-    case: Case,
-    steps: int,
-    place: Capacity,
-    catalog: Catalog,
-    learned: Amounts | Wrong | None,
-) -> Guess:
-    """A guess for a core with AVX-512, or a GPU. ``learned``: the samples of one that learns."""
-    start = start_of(case.framework, case.mode, case.compiler)
+) -> float:
+    """Return the seconds of a run without records; ``learned``: the samples of one that learns."""
+    start = start_of(case.framework, case.mode, case.compiler, place)
     if case.is_step or case.mode == INDEPENDENT:
         # those that devices compute together are shared out among them
         shared = case.replicas / case.devices
         samples = steps * int(case.batch_per_device) * case.accumulation * shared
-        trains = case.mode in ("train", INDEPENDENT)
-        return Guess(start, samples * _seconds_of_sample(case, place, catalog, trains))
+        return start + samples * _seconds_of_sample(case, place, catalog, case.mode in _TRAINING)
+    start += MEASURING_SECONDS * slowness(place)
     if not isinstance(learned, Amounts):
-        return Guess(start, MEASURING_SECONDS)
+        return start
     given = dict(case.parameters)
     epochs, each = int(given["epochs"]), int(given["epoch_steps"])
     trained = epochs * (each * int(case.batch_total or 0) or learned.train)
     scored = (epochs + 1) * learned.held_out  # before the first, too
-    work = sum(
+    return start + sum(
         samples * _seconds_of_sample(case, place, catalog, trains) / case.devices
         for samples, trains in ((trained, True), (scored, False))
     )
-    return Guess(start + MEASURING_SECONDS, work)
 
 
 def _seconds_of_sample(case: Case, place: Capacity, catalog: Catalog, trains: bool) -> float:
     operations = 2 * forward_multiply_adds(catalog.models[case.model], case.sequence_length)
     rate = GPU_RATE if place.cores_per_device is None else CORE_RATE * place.cores_per_device
-    slower = EMULATED if place.emulates(case) else 1
+    slower = slowness(place) * (EMULATED if place.emulates(case) else 1)
     # the backward pass costs about two forward passes
     return operations * slower * (3 if trains else 1) / rate
 
 
 def of_search(case: Case, settings: Settings, place: Capacity, catalog: Catalog) -> float:
-    """Seconds of all runs of a search, which knows as little as this guess."""
+    """Return the seconds of all runs of a search for the largest batch."""
     steps = batch_searches.WARMUP_STEPS + batch_searches.TIMED_STEPS
     tries = batch_searches.expected(case, settings.suite.largest_batch, catalog)
-    return sum(_guess(one, steps, place, catalog).seconds for one in tries)
+    return sum(_estimate(one, steps, place, catalog) for one in tries)

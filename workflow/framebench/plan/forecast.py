@@ -1,133 +1,116 @@
-"""How long the rest of a call takes: what the plan expects of each task, corrected by what those
-that have finished took. Pure: whoever asks brings the time."""
+"""Forecast of the time left: expected seconds of each task, corrected by what similar ones took."""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .failures import Failures
-from .tasks import Task, Traits
+from .tasks import Task
 
-#: Standard deviations to either side of a range that holds 80 % of a normal distribution.
+#: Relative deviations: of a kind of task before any of it has ended, of one task however many have
+#: ended, and of a task whose case was measured before.
+_GUESSED, _LEAST, _MEASURED = 0.4, 0.08, 0.15
+#: Number of ended tasks that count as much as the estimate.
+_WEIGHT = 2.0
+#: Standard deviations on either side of a range that holds 80 % of a normal distribution.
 _RANGE = 1.28
-#: Of what a task has taken that should have ended, so much is expected to be left.
+#: Expected rest of an overdue task, as a part of what it has taken.
 _OVERDUE = 0.2
 
 _MINUTE, _HOUR, DAY = 60.0, 3600.0, 86400.0
 
 
 class Left(NamedTuple):
-    """Seconds until all is done: the forecast, and a range that should hold in four of five."""
+    """Seconds until all is done: the forecast and its range."""
 
     seconds: float
     low: float
     high: float
 
 
-class _Rest(NamedTuple):
-    """Seconds of ``work`` that are left, their relative ``deviation``, and what is ``expected`` of
-    each task but for its name."""
-
-    work: float
-    deviation: float
-    expected: dict[Task, float]
-
-
 class Forecast:
-    """``tasks``: all that are to be done; ``at_once``: of how many the time passes at once.
+    """Time left for ``tasks``, of which ``at_once`` seconds pass in one.
 
-    What each takes is learned from those that have ended, see
-    :class:`framebench.plan.effects.Effects`, and whether it fails, see
-    :class:`framebench.plan.failures.Failures`. The range follows from what is not known of both.
+    A task is expected to take the median of its case in this call, else its estimate times the
+    ratio of seconds taken to seconds estimated of the tasks of its kind that have ended. The range
+    narrows as tasks of each kind end.
     """
 
     def __init__(self, tasks: Iterable[Task], at_once: float = 1.0) -> None:
-        from .effects import Effects  # here: numpy takes its time, and many calls forecast nothing
-
         self._left: dict[str, Task] = {}
         self._running: dict[str, float] = {}
         self._at_once = at_once
-        self._effects, self._failures = Effects(), Failures()
+        self._cases: dict[tuple[str, str], list[float]] = defaultdict(list)
+        self._took: defaultdict[str, float] = defaultdict(float)
+        self._estimated: defaultdict[str, float] = defaultdict(float)
+        self._ended: Counter[str] = Counter()
         self._worked = self._until = 0.0
-        self._ended = 0
-        self._rest: _Rest | None = None
         self.add(tasks)
 
     def add(self, tasks: Iterable[Task]) -> None:
-        """Tasks that were not known before."""
+        """Add tasks that were not known before."""
         self._left.update((task.name, task) for task in tasks)
-        self._rest = None
 
     def start(self, name: str, now: float) -> None:
-        """A task begins ``now``, in seconds since the start. Not to be told of one that waits."""
+        """Note that a task begins ``now``, in seconds since the start of the call."""
         if name in self._left:
             self._running[name] = now
 
     def finish(self, name: str, seconds: float, now: float, is_ok: bool = True) -> None:
-        """A task took so many ``seconds`` and ended ``now``, in seconds since the start; ``is_ok``:
-        it did all that it was to do. One that is not known, or has finished already, counts for
-        nothing."""
+        """Note that a task ended ``now`` after so many ``seconds``; unknown tasks are ignored.
+
+        ``is_ok``: it did all its work. The seconds of other tasks say nothing of other cases.
+        """
         task = self._left.pop(name, None)
         self._running.pop(name, None)
         if task is None:
             return
-        self._rest = None
-        self._worked += seconds
-        self._until = now
-        self._ended += 1
-        self._failures.add(task, seconds, is_ok)
+        self._cases[task.kind, task.case].append(seconds)
+        self._worked, self._until = self._worked + seconds, now
         if is_ok:
-            self._effects.add(task, seconds)
+            self._took[task.kind] += seconds
+            self._estimated[task.kind] += task.seconds
+            self._ended[task.kind] += 1
 
     def left(self, now: float) -> Left:
-        """``now``: in seconds since the start."""
-        if self._rest is None:
-            self._rest = self._looked_at()
-        work, deviation, expected = self._rest
-        passed = 0.0
-        for name, started in self._running.items():
-            # Never so much has passed of one that less is left than a part of what it has taken.
-            whole, took = expected[_alike(self._left[name])], now - started
-            passed += whole - max(whole - took, _OVERDUE * took)
-        seconds = (work - passed) / self._rate()
-        spread = math.exp(_RANGE * deviation)
-        return Left(seconds, seconds / spread, seconds * spread)
+        """Return the time left ``now``, in seconds since the start of the call."""
+        corrections = {kind: self._correction(kind) for kind in self._ended}
+        work = deviation = 0.0
+        for name, task in self._left.items():
+            seconds, spread = self._expected(task, corrections.get(task.kind, 1.0))
+            if name in self._running:
+                took = now - self._running[name]
+                seconds = max(seconds - took, _OVERDUE * took)
+            work += seconds
+            deviation += seconds * spread
+        seconds, factor = work / self._rate(), math.exp(_RANGE * deviation / work if work else 0.0)
+        return Left(seconds, seconds / factor, seconds * factor)
 
-    def _looked_at(self) -> _Rest:
-        """The rest by what is known, whenever that has changed: it may be of thousands of tasks."""
-        work, variance = 0.0, 0.0
-        slopes: list[tuple[int, float]] = []
-        expected: dict[Task, float] = {}
-        together: dict[Traits, float] = defaultdict(float)
-        for one, count in Counter(map(_alike, self._left.values())).items():
-            well = self._effects.expected(one)
-            chance, failed = self._failures.expected(one)
-            seconds = (1 - chance) * well.seconds
-            expected[one] = seconds + chance * failed
-            work += count * expected[one]
-            slopes += [(number, count * seconds * slope) for number, slope in well.slopes]
-            # Those of a case share all but chance, and fail together.
-            variance += count * seconds**2 * well.own
-            together[one.traits] += count * seconds * math.sqrt(well.shared)
-            variance += count**2 * chance * (1 - chance) * (well.seconds - failed) ** 2
-        variance += sum(one**2 for one in together.values()) + self._effects.variance(slopes)
-        return _Rest(work, math.sqrt(variance) / work if work else 0.0, expected)
+    def _correction(self, kind: str) -> float:
+        """Return seconds taken over seconds estimated, drawn towards 1 while few have ended."""
+        prior = _WEIGHT * self._estimated[kind] / self._ended[kind]
+        return (self._took[kind] + prior) / (self._estimated[kind] + prior)
+
+    def _expected(self, task: Task, correction: float) -> tuple[float, float]:
+        """Return the expected seconds of a task and their relative deviation."""
+        own = self._cases.get((task.kind, task.case))
+        if own:
+            return statistics.median(own), _MEASURED
+        if task.is_measured:
+            return task.seconds, _MEASURED
+        spread = _GUESSED / math.sqrt(1 + self._ended[task.kind] / _WEIGHT) + _LEAST
+        return task.seconds * correction, spread
 
     def _rate(self) -> float:
-        """Seconds of work done in a second: below 1 where something passes between tasks, above
-        where several run at once. Until a few are done, what was told."""
-        if not self._until:
+        """Return the seconds of work done in a second: ``at_once`` until tasks have ended."""
+        ended = sum(map(len, self._cases.values()))
+        if not ended:
             return self._at_once
-        typical = self._worked / self._ended
+        typical = self._worked / ended
         return (self._worked + typical * self._at_once) / (self._until + typical)
-
-
-def _alike(task: Task) -> Task:
-    """The same of all tasks of its case of which as much was guessed."""
-    return task._replace(name="")
 
 
 def time_left(left: Left) -> str:

@@ -30,7 +30,6 @@ from ..records.searches import FOLDER as SEARCHES
 from . import batch_searches, estimates, limits, repeats, side_by_side
 from .batch_searches import BatchSearch
 from .side_by_side import Room
-from .tasks import Guess
 
 # What a run's case has of one of the matrix. The others are, with the settings, conditions of it.
 _CONDITIONS = ("sequence_length", "variant", "accumulation", "parallelism", "node", "input")
@@ -39,7 +38,7 @@ _asked = attrgetter(*(key for key in Case._fields if key not in _CONDITIONS))
 
 class PlannedRun(NamedTuple):
     """``name`` is the record's path below ``results/runs`` without ``.json``; ``status`` is that
-    of its record, or ``""`` while it is to be run; ``guess`` is the expected wall time;
+    of its record, or ``""`` while it is to be run; ``seconds`` is the expected wall time;
     ``place`` is its own in the order of all runs; ``limit`` is the time limit that its record was
     measured under."""
 
@@ -47,13 +46,9 @@ class PlannedRun(NamedTuple):
     repeat: int
     name: str
     status: str
-    guess: Guess
+    seconds: float
     place: int
     limit: float | None = None
-
-    @property
-    def seconds(self) -> float:
-        return self.guess.seconds
 
 
 @dataclass(frozen=True)
@@ -186,7 +181,7 @@ def make_plan(
     once |= {case for case in folders if fitting.skips(case, settings, place)}
     needed |= {case: 1 for case in folders if case in once}
     latest = {run.origin: run for run in runs}
-    guesses = estimates.of_runs(folders, settings, place, catalog, latest)
+    expected = estimates.of_runs(folders, settings, place, catalog, latest)
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
     planned: dict[tuple[Case, int], PlannedRun] = {}
     reserve: dict[tuple[Case, int], PlannedRun] = {}
@@ -200,7 +195,7 @@ def make_plan(
         name, status = _record_of(folder, repeat, present[folder], latest, settings)
         record = latest.get(f"{name}.json")
         limit = record.time_limit if record else None
-        run = PlannedRun(case, repeat, name, status, guesses[case], number, limit)
+        run = PlannedRun(case, repeat, name, status, expected[case], number, limit)
         if repeat <= needed[case]:
             planned[case, repeat] = run
         elif case not in once:

@@ -1,5 +1,4 @@
-"""What a call waits for, job by job: how it is named, what it is like, what it is expected to
-take."""
+"""Tasks that a call waits for: a name, a kind and expected seconds for each job."""
 
 from __future__ import annotations
 
@@ -17,44 +16,14 @@ _WILDCARDS = {
 }
 
 
-class Traits(NamedTuple):
-    """What a task may have in common with others, "" where it has nothing of it. ``devices``: as
-    ``1n2g``; ``case``: its own, which only its repeats share."""
-
-    kind: str
-    framework: str = ""
-    model: str = ""
-    mode: str = ""
-    precision: str = ""
-    compiler: str = ""
-    devices: str = ""
-    case: str = ""
-
-
-class Guess(NamedTuple):
-    """Seconds: ``start``, until a framework has started, built and compiled, and whatever else does
-    not grow with the operations; ``work``, what does."""
-
-    start: float
-    work: float = 0.0
-
-    @property
-    def seconds(self) -> float:
-        return self.start + self.work
-
-    def of(self, seconds: float) -> Guess:
-        """So many seconds, with the same share of either."""
-        factor = seconds / self.seconds
-        return Guess(self.start * factor, self.work * factor)
-
-
 class Task(NamedTuple):
-    """Something to wait for. ``is_measured``: that much is expected because its case took as long
-    before."""
+    """Something to wait for. ``case``: shared by its repeats; ``seconds``: expected;
+    ``is_measured``: ``seconds`` are those of records of its case."""
 
     name: str
-    traits: Traits
-    guess: Guess
+    kind: str
+    case: str
+    seconds: float
     is_measured: bool = False
 
 

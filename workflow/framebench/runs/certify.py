@@ -161,7 +161,8 @@ def describe(plan: Plan, comparisons: Mapping[str, Verification]) -> str:
     if not to_make:
         return ""
     computed = len(references(results, to_make))
-    seconds = sum(map(seconds_of, to_make)) + REFERENCE_SECONDS * computed
+    seconds = sum(seconds_of(plan, one) for one in to_make)
+    seconds += reference_seconds(plan) * computed
     small = any(one.scale == SMALL for one in to_make)
     models = "small models" if small else "your own model"
     with_them = f", with {computed} references" if computed else ""
@@ -171,12 +172,17 @@ def describe(plan: Plan, comparisons: Mapping[str, Verification]) -> str:
     )
 
 
-def seconds_of(one: Verification) -> float:
-    """What it is expected to take."""
+def reference_seconds(plan: Plan) -> float:
+    """Return the seconds that a reference is expected to take."""
+    return REFERENCE_SECONDS * estimates.slowness(plan.place)
+
+
+def seconds_of(plan: Plan, one: Verification) -> float:
+    """Return the seconds that a comparison is expected to take."""
     if not one.is_behind_runs:
         return FULL_SECONDS
     is_small = one.scale == SMALL
-    return estimates.start_of(one.framework, one.mode, one.compiler, is_small)
+    return estimates.start_of(one.framework, one.mode, one.compiler, plan.place, is_small)
 
 
 def references(results: Path, comparisons: Iterable[Verification]) -> list[str]:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ..plan import estimates
 from ..plan.planning import Plan, duration, request
-from ..plan.tasks import Guess
 from ..records.peaks import KIND
 from .certify import free_name
 from .commands import common, model_of, words
@@ -68,13 +67,13 @@ def describe(plan: Plan, probes: Mapping[str, Probe]) -> str:
     to_do = [probes[name] for name in missing(plan.settings.results, probes)]
     if not to_do:
         return ""
-    seconds = duration(sum(guess_of(one).seconds for one in to_do))
+    seconds = duration(sum(seconds_of(plan, one) for one in to_do))
     return f"\nProbes of the peak to run, roughly {seconds}: {len(to_do)}"
 
 
-def guess_of(one: Probe) -> Guess:
-    """What it is expected to take."""
-    return Guess(estimates.start_of(one.framework, "", ""), _MEASURING)
+def seconds_of(plan: Plan, one: Probe) -> float:
+    """Return the seconds that a probe is expected to take."""
+    return estimates.start_of(one.framework, "", "", plan.place) + _MEASURING
 
 
 def arguments(plan: Plan, one: Probe) -> list[str]:

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from logging import LogRecord
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from ..config.precisions import EMULATED
 from ..plan.forecast import Forecast, Left
@@ -28,20 +28,10 @@ _WITH_LINE = ("run", "search")
 _ANNOUNCED = ("environment",)
 
 
-class FinishedTask(NamedTuple):
-    """A task that is over: what was known of it, how it went and when, in seconds since the
-    start."""
-
-    awaited: Awaited
-    status: str
-    seconds: float
-    ended: float
-
-
 class ProgressView:
     """``at_once``: seconds of work that pass in one; ``may_grow``: whether there may be more runs
     than are known. ``here``: jobs start when Snakemake says so; on a cluster they wait first, and
-    how long they took is what their records say. ``note`` is told of everything that finished."""
+    how long they took is what their records say."""
 
     def __init__(
         self,
@@ -49,7 +39,6 @@ class ProgressView:
         at_once: float,
         may_grow: bool,
         here: bool,
-        note: Callable[[FinishedTask], None],
     ) -> None:
         self._lock = threading.RLock()
         self._jobs: dict[str, Awaited] = {}
@@ -57,7 +46,7 @@ class ProgressView:
         self._total: Counter[str] = Counter()
         self._done: Counter[str] = Counter()
         self._failed = 0
-        self._may_grow, self._here, self._note = may_grow, here, note
+        self._may_grow, self._here = may_grow, here
         self._is_stopping = False
         self._running: dict[int, tuple[Awaited, float]] = {}
         self._start = time.time()
@@ -180,7 +169,6 @@ class ProgressView:
             self._forecast.finish(awaited.task.name, seconds, now - self._start, is_ok)
             position = f"{self._done[awaited.kind]}/{self._total[awaited.kind]}"
             position += "+" * (self._may_grow and awaited.kind == "run")
-        self._note(FinishedTask(awaited, outcome.status, seconds, now - self._start))
         if self._screen and (is_bad or awaited.kind in _WITH_LINE):
             lines = [words.result(position, awaited.label, outcome, seconds)]
             lines += [f"    {outcome.note}"] if outcome.note else []

@@ -30,7 +30,7 @@ class Awaited(NamedTuple):
 
     @property
     def kind(self) -> str:
-        return self.task.traits.kind
+        return self.task.kind
 
 
 def count_of(number: int, kind: str, done: int | None = None) -> str:
