@@ -41,7 +41,7 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     adapter.build(batch)
 
     import torch
-    from framework_under_test import cnn
+    from framework_under_test.models import cnn
 
     model = cnn.build(facts).train()
     optimizer = torch.optim.SGD(

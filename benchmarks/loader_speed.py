@@ -40,7 +40,7 @@ MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 def pytorch(root: str, workers: int) -> Callable[[], int]:
     """As PyTorch's example for ImageNet."""
     import torch
-    from framework_under_test.sources.torchvision.cnn import models
+    from framework_under_test.models.torchvision.cnn import models
 
     models()  # whose import needs help beside a PyTorch for CPUs
     from torchvision import datasets

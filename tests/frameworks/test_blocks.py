@@ -15,7 +15,9 @@ from .cnns import CNNS
 from .comparing import Mistake, beyond, compared
 from .fork_server import ForkServer, served
 
-FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/cnn.py"))
+FRAMEWORKS = sorted(
+    path.parents[1].name for path in ROOT.glob("scripts/frameworks/*/models/cnn.py")
+)
 
 #: Of each framework's own code, the block that shows it, and what stands in the place of what.
 OF_CODE = {

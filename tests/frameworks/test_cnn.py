@@ -15,7 +15,9 @@ from .cnns import ALIKE, CNNS, KINDS
 from .comparing import beyond, compared
 from .fork_server import ForkServer, served
 
-FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/cnn.py"))
+FRAMEWORKS = sorted(
+    path.parents[1].name for path in ROOT.glob("scripts/frameworks/*/models/cnn.py")
+)
 
 #: The networks that are one when they are small.
 SAME = [

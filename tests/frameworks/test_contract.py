@@ -397,7 +397,11 @@ class Runs:
         if not issubclass(adapter, Numerics):
             pytest.skip(Numerics.LACKING)
         if precision not in self.errors:
-            models = [RESNET, BERT, *([BLOCKS] if (self.framework / "cnn.py").exists() else [])]
+            models = [
+                RESNET,
+                BERT,
+                *([BLOCKS] if (self.framework / "models/cnn.py").exists() else []),
+            ]
             folders = [self.references[model] for model in models]
             with ForkServer(self.framework.name, self.python, "", self.bench().folder) as run:
                 self.errors[precision] = compared(run, folders, [precision])

@@ -17,7 +17,9 @@ from .models import trained_parameters
 from .processors import NO_BFLOAT16, emulates, onednn_has_bfloat16
 from .transformers import DECODERS, ENCODERS, compared_in
 
-FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/decoder.py"))
+FRAMEWORKS = sorted(
+    path.parents[1].name for path in ROOT.glob("scripts/frameworks/*/models/decoder.py")
+)
 
 #: What mixed precision lacks on a CPU, in the frameworks' own words.
 UNSUPPORTED = {

@@ -179,57 +179,82 @@ answer(errors=compare(adapter, reference, print))
 #: In PyTorch's definitions: model, file, what stands there, what stands there instead.
 MISTAKES = {
     "the head on the last position": (
-        *("superbench_bert_base", "bert.py"),
+        *("superbench_bert_base", "models/bert.py"),
         *("self.pooler(x[:, 0])", "self.pooler(x[:, -1])"),
     ),
     "the loss of the first position": (
-        *("superbench_gpt2_small", "decoder.py", "logits[:, -1:]", "logits[:, :1]"),
+        *("superbench_gpt2_small", "models/decoder.py", "logits[:, -1:]", "logits[:, :1]"),
     ),
     "the loss of the mean over positions": (
-        *("superbench_gpt2_small", "decoder.py", "logits[:, -1:]", "logits.mean(1, keepdim=True)"),
+        *(
+            "superbench_gpt2_small",
+            "models/decoder.py",
+            "logits[:, -1:]",
+            "logits.mean(1, keepdim=True)",
+        ),
     ),
     "the discriminator's weight as it is timed": (
-        *("electra_base", "electra.py", 'hyper["discriminator_weight"]', "50.0"),
+        *("electra_base", "models/electra.py", 'hyper["discriminator_weight"]', "50.0"),
     ),
     "the generator's weight as it is timed": (
-        *("electra_base", "electra.py", 'hyper["generator_weight"]', "1.0"),
+        *("electra_base", "models/electra.py", 'hyper["generator_weight"]', "1.0"),
     ),
     "as many masked as is timed": (
-        *("electra_base", "electra.py", "mask_draws < self.masked_percent", "mask_draws < 85"),
+        *(
+            "electra_base",
+            "models/electra.py",
+            "mask_draws < self.masked_percent",
+            "mask_draws < 85",
+        ),
     ),
     "an activation behind the projection": (
-        *("electra_base", "electra.py", "x = self.project(x)", "x = F.gelu(self.project(x))"),
+        *(
+            "electra_base",
+            "models/electra.py",
+            "x = self.project(x)",
+            "x = F.gelu(self.project(x))",
+        ),
     ),
     "the generator with the discriminator's heads": (
-        *("electra_base", "electra.py", 'hyper["generator"]}', 'hyper["generator"], "heads": 4}'),
+        *(
+            "electra_base",
+            "models/electra.py",
+            'hyper["generator"]}',
+            'hyper["generator"], "heads": 4}',
+        ),
     ),
     "every masked token a replaced one": (
-        *("electra_base", "electra.py", "(corrupted != token_ids).to(scores.dtype)"),
+        *("electra_base", "models/electra.py", "(corrupted != token_ids).to(scores.dtype)"),
         "torch.zeros_like(scores).scatter(1, positions, 1.0)",
     ),
     "the likeliest token, not a sampled one": (
-        *("electra_base", "electra.py", SAMPLED),
+        *("electra_base", "models/electra.py", SAMPLED),
         "words.detach().float()",
     ),
     "a token by chance alone": (
-        *("electra_base", "electra.py", SAMPLED),
+        *("electra_base", "models/electra.py", SAMPLED),
         "noise(sampling_draws, words.shape[-1])",
     ),
     "the beginning of an answer for its end": (
-        *("bert_base_squad", "bert.py", 'batch["spans"]', 'batch["spans"].flip(1)'),
+        *("bert_base_squad", "models/bert.py", 'batch["spans"]', 'batch["spans"].flip(1)'),
     ),
     "padding that is attended to": (
-        *("bert_base_squad", "bert.py", "attention_mask.bool()", "(attention_mask + 1).bool()"),
+        *(
+            "bert_base_squad",
+            "models/bert.py",
+            "attention_mask.bool()",
+            "(attention_mask + 1).bool()",
+        ),
     ),
     "padding of which the discriminator is asked": (
-        *("electra_base", "electra.py", "weight=real, ", ""),
+        *("electra_base", "models/electra.py", "weight=real, ", ""),
     ),
     "one learning rate for all layers": (
         *("electra_base_squad", "optimizers.py"),
         *('group[_FACTOR] = factors[group["params"][0]]', "pass"),
     ),
     "a discriminator that sees the true tokens": (
-        *("electra_base", "electra.py", "self.embeddings(corrupted, segment_ids)"),
+        *("electra_base", "models/electra.py", "self.embeddings(corrupted, segment_ids)"),
         "self.embeddings(token_ids, segment_ids)",
     ),
     "moments that are not corrected": (

@@ -71,7 +71,7 @@ def with_mistake(framework: str, folder: Path) -> Path:
     """Its folder below ``folder``."""
     copy = folder / "frameworks" / framework
     shutil.copytree(ROOT / "scripts/frameworks" / framework, copy)
-    path = copy / "decoder.py"
+    path = copy / "models/decoder.py"
     code = path.read_text()
     mistaken = code.replace(*MISTAKES[framework])
     assert mistaken != code

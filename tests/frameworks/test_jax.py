@@ -210,12 +210,12 @@ adapter.facts["hyperparameters"].update(
     clip_global_norm=0.01, learning_rate=1.0, momentum=0.0, weight_decay=0.0)
 adapter.build(batch_of(adapter.facts, rank=RANK))
 statistics = lambda: float(np.asarray(
-    adapter._parallel.local(adapter._own.statistics)["bn1.running_mean"])[0])
+    adapter._data_parallel.local(adapter._own.statistics)["bn1.running_mean"])[0])
 start = adapter.weights()
 loss = adapter.read(adapter.step())
 moved = [start[name] - array for name, array in adapter.weights().items()]
 adapter.load_weights({**start, **{name: np.array(array) for name, array in
-                                  adapter._parallel.local(adapter._own.statistics).items()}})
+                                  adapter._data_parallel.local(adapter._own.statistics).items()}})
 gradients = adapter.gradients()
 def sample(arrays):
     return [x for name in sorted(arrays) for x in np.asarray(arrays[name]).ravel()[:50].tolist()]

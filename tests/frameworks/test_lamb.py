@@ -105,7 +105,7 @@ def test_norms_are_of_whole_parameters_where_ranks_share_them(pytorch: ForkServe
             """
 def shared(way):
     adapter = started(FACTS, parallelism=way)
-    adapter._parallel.join = lambda *where: "gloo"  # once in a process
+    adapter._data_parallel.join = lambda *where: "gloo"  # once in a process
     layout = adapter.case.layout
     adapter.build(batch_of(FACTS, 2, rank=layout.replica(RANK)))
     weights, gradients, change = moved(adapter)

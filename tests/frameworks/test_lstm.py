@@ -17,7 +17,9 @@ from .models import facts_of, trained_parameters
 
 MODEL = "superbench_lstm"
 SEQUENCE = 5  # steps: some compilers take each by itself
-FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob(f"scripts/frameworks/*/{MODEL}.py"))
+FRAMEWORKS = sorted(
+    path.parents[1].name for path in ROOT.glob(f"scripts/frameworks/*/models/{MODEL}.py")
+)
 #: The errors of both modes, or in which words they are refused.
 COMPARE = """
 import json

@@ -246,7 +246,7 @@ def test_batch_normalisation_of_a_graph_takes_each_ranks_own_statistics(run: For
     ranks = run(
         """
 adapter = started(small_images(), compiler="graph")
-flow, ranks, graphs = adapter._oneflow, adapter._ranks, adapter._graphs
+flow, ranks, graphs = adapter._oneflow, adapter._data_parallel, adapter._graphs
 class Definition:
     inputs = staticmethod(lambda batch: (batch["images"],))
 class Model(flow.nn.Module):
@@ -330,7 +330,7 @@ answer(reason=raised(Unsupported, lambda: started(small_bert(), place=place)))
 def test_clipping_knows_the_norm_of_many_gradients(run: ForkServer) -> None:
     """OneFlow's own norm loses a fortieth of one as large as BERT's word embeddings."""
     (found,) = run("""
-clip_global_norm = built(small_bert())._eager.clip_global_norm
+clip_global_norm = built(small_bert())._steps.clip_global_norm
 import oneflow
 values = np.random.default_rng(0).standard_normal((30522, 768)).astype("float32")
 gradients = [oneflow.tensor(values), oneflow.tensor(values[:100])]

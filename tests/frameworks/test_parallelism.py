@@ -112,7 +112,7 @@ def on_one(facts, replicas, steps=1):
 
 def on_all(facts, parallelism, steps=1):
     adapter = started(facts, parallelism=parallelism, steps=steps)
-    adapter._parallel.join = lambda *where: "gloo"  # once in a process
+    adapter._data_parallel.join = lambda *where: "gloo"  # once in a process
     layout = adapter.case.layout
     adapter.build(one_batch(facts, layout.replicas, steps)[0][layout.replica(RANK)])
     return adapter
@@ -278,7 +278,7 @@ def find(
 facts, good = FACTS[MODEL], []
 for way, right, wrong in MISTAKES:
     adapter = started(facts, parallelism=way)
-    adapter._parallel.join = lambda *where: "gloo"
+    adapter._data_parallel.join = lambda *where: "gloo"
     with planted(adapter._sharded, (right, wrong)):
         try:
             found = observed(way, facts, STEPS)
@@ -323,7 +323,7 @@ def attempt(way, **options):
     changed = {**facts, "hyperparameters": {**facts["hyperparameters"], **options.pop("hyper", {})}}
     def build():
         adapter = started(changed, parallelism=way, **options)
-        adapter._parallel.join = lambda *where: "gloo"
+        adapter._data_parallel.join = lambda *where: "gloo"
         modules.append(adapter._sharded)
         adapter.build(batch_of(changed))
     reasons.append(raised(Unsupported, build))

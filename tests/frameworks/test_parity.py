@@ -107,7 +107,7 @@ def test_what_is_right_passes(compare: Compare, model: str, mode: str, precision
 
 RESNET_MISTAKES = {
     "the stride of v1": [
-        ("cnn.py", 'given["stride"],\n        given["padding"], groups',
+        ("models/cnn.py", 'given["stride"],\n        given["padding"], groups',
          '{"layer2.0.conv1": 2, "layer2.0.conv2": 1}.get(layer.name, given["stride"]),\n'
          '        given["padding"], groups'),
     ],
@@ -118,13 +118,13 @@ RESNET_MISTAKES = {
         ("optimizers.py", 'else hyper["weight_decay"]', "else 1e-4"),
     ],
     "another momentum": [("optimizers.py", 'momentum=hyper["momentum"]', "momentum=0.9")],
-    "wrong epsilon": [("cnn.py", 'given["epsilon"]', "1e-5")],
+    "wrong epsilon": [("models/cnn.py", 'given["epsilon"]', "1e-5")],
     "loss summed": [
-        ("cnn.py", '(logits.float(), batch["labels"])',
+        ("models/cnn.py", '(logits.float(), batch["labels"])',
          '(logits.float(), batch["labels"], reduction="sum")'),
     ],
     "another share of new running statistics": [
-        ("cnn.py", 'given["momentum"]', '1.0 - given["momentum"]'),
+        ("models/cnn.py", 'given["momentum"]', '1.0 - given["momentum"]'),
     ],
     "frozen batch normalisation": [
         ("adapter.py", "build(self.facts).train(train)", "build(self.facts).eval()"),
@@ -132,41 +132,41 @@ RESNET_MISTAKES = {
 }  # fmt: skip
 
 BERT_MISTAKES = {
-    "dropout left on": [("bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.1)")],
+    "dropout left on": [("models/bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.1)")],
     "no gradient clipping": [
         ("optimizers.py", '.get("clip_global_norm")', '.get("no such fact")'),
     ],
     "GELU approximated": [
-        ("bert.py", "F.gelu(", "functools.partial(F.gelu, approximate='tanh')("),
-        ("bert.py", "import torch\n", "import functools\nimport torch\n"),
+        ("models/bert.py", "F.gelu(", "functools.partial(F.gelu, approximate='tanh')("),
+        ("models/bert.py", "import torch\n", "import functools\nimport torch\n"),
     ],
     "no loss for the next sentence": [
-        ("bert.py", "return masked + F.cross_entropy(next_sentence, ",
+        ("models/bert.py", "return masked + F.cross_entropy(next_sentence, ",
          "return masked + 0.0 * F.cross_entropy(next_sentence, "),
     ],
     "wrong epsilon of the normalisation": [
-        ("bert.py", 'hyper["layer_norm_epsilon"]', "1e-12"),
+        ("models/bert.py", 'hyper["layer_norm_epsilon"]', "1e-12"),
     ],
     "wrong epsilon of the optimizer": [("optimizers.py", '"eps": hyper["epsilon"]', '"eps": 1e-8')],
     "weight decay in the gradient": [("optimizers.py", "torch.optim.AdamW(", "torch.optim.Adam(")],
     "the mask ignored, attention not scaled": [
-        ("bert.py", "query, key, value, attn_mask=mask,", "query, key, value, scale=1.0,"),
+        ("models/bert.py", "query, key, value, attn_mask=mask,", "query, key, value, scale=1.0,"),
     ],
     "one position too far": [
-        ("bert.py", "self.position.weight[: token_ids.shape[1]]",
+        ("models/bert.py", "self.position.weight[: token_ids.shape[1]]",
          "self.position.weight[1 : token_ids.shape[1] + 1]"),
     ],
 }  # fmt: skip
 
 
 BLOCK_MISTAKES = {
-    "ReLU6 without its upper end": [("cnn.py", "nn.ReLU6()", "nn.ReLU()")],
+    "ReLU6 without its upper end": [("models/cnn.py", "nn.ReLU6()", "nn.ReLU()")],
     "a mean without the padding": [
-        ("cnn.py", 'nn.AvgPool2d(given["kernel"], given["stride"], given["padding"]',
+        ("models/cnn.py", 'nn.AvgPool2d(given["kernel"], given["stride"], given["padding"]',
          'nn.AvgPool2d(given["kernel"], given["stride"], given["padding"], False, False'),
     ],
-    "channels shuffled back": [("cnn.py", "(groups, -1)", "(-1, groups)")],
-    "auxiliary heads as heavy as the logits": [("cnn.py", "+ weight *", "+ 1.0 *")],
+    "channels shuffled back": [("models/cnn.py", "(groups, -1)", "(-1, groups)")],
+    "auxiliary heads as heavy as the logits": [("models/cnn.py", "+ weight *", "+ 1.0 *")],
 }  # fmt: skip
 
 MISTAKES = {RESNET: RESNET_MISTAKES, BERT: BERT_MISTAKES, BLOCKS: BLOCK_MISTAKES}
@@ -188,7 +188,7 @@ def test_finds_a_missing_activation(compare: Compare, tmp_path: Path) -> None:
     compute.write(facts, None, 0, compare.references[RESNET])
     relu = '"relu": lambda layer: nn.ReLU(),'
     without = '"relu": lambda layer: nn.Identity() if layer.name.endswith(".relu") else nn.ReLU(),'
-    certificate = compare(RESNET, ("cnn.py", relu, without))
+    certificate = compare(RESNET, ("models/cnn.py", relu, without))
     assert certificate.status == "ok", certificate.reason
     assert failed(certificate), certificate.errors
 
@@ -196,10 +196,10 @@ def test_finds_a_missing_activation(compare: Compare, tmp_path: Path) -> None:
 #: Mistakes by which the model has another number of parameters.
 SIZE_MISTAKES = {
     "bias on a convolution": (
-        RESNET, ("cnn.py", 'bias=given["bias"]', "bias=True")
+        RESNET, ("models/cnn.py", 'bias=given["bias"]', "bias=True")
     ),
     "untied embeddings": (
-        BERT, ("bert.py", "F.linear(masked, self.embeddings.token.weight, ",
+        BERT, ("models/bert.py", "F.linear(masked, self.embeddings.token.weight, ",
                "F.linear(masked, self.decoder, ")
     ),
 }  # fmt: skip
@@ -210,7 +210,7 @@ def test_another_number_of_parameters_never_runs(
     compare: Compare, model: str, planted: tuple[str, str, str]
 ) -> None:
     untied = (
-        "bert.py",
+        "models/bert.py",
         "        self.pooler",
         "        self.decoder = nn.Parameter(torch.zeros(50, 32))\n        self.pooler",
     )
@@ -220,7 +220,7 @@ def test_another_number_of_parameters_never_runs(
 
 
 def test_finds_dropout_left_off(compare: Compare) -> None:
-    off = ("bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.0)")
+    off = ("models/bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.0)")
     assert failed(compare(BERT, off, dropout=True)) == {"dropout"}
 
 

@@ -139,9 +139,9 @@ def test_a_mistake_is_found(learned: Learned, tmp_path: Path, mistake: str) -> N
     right, wrong, words = MISTAKES[mistake]
     adapter = tmp_path / "pytorch"
     shutil.copytree(PYTORCH, adapter)
-    text = (adapter / "electra.py").read_text()
+    text = (adapter / "models/electra.py").read_text()
     assert right in text, f"the mistake cannot be planted: there is no {right!r}"
-    (adapter / "electra.py").write_text(text.replace(right, wrong))
+    (adapter / "models/electra.py").write_text(text.replace(right, wrong))
     answer = learned("pytorch", adapter=str(adapter))
     assert faults(answer), "it is within the bounds"
     if answer["reason"]:

@@ -74,7 +74,7 @@ def laid_out():
     return {name: (one.axes, one.unfolded) for name, one in adapter.state().items()}
 
 theirs = laid_out()
-from framework_under_test import cnn
+from framework_under_test.models import cnn
 adapter._model = cnn.build(facts)
 answer(
     module=type(model).__module__,

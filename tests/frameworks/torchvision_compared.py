@@ -23,8 +23,8 @@ from harness.measuring.loading import load_adapter  # noqa: E402
 from harness.request.declaration import read_model  # noqa: E402
 
 load_adapter(str(ROOT / "scripts/frameworks/pytorch"))
-from framework_under_test import cnn  # type: ignore[import-not-found] # noqa: E402
-from framework_under_test.sources.torchvision import (  # type: ignore[import-not-found] # noqa: E402
+from framework_under_test.models import cnn  # type: ignore[import-not-found] # noqa: E402
+from framework_under_test.models.torchvision import (  # type: ignore[import-not-found] # noqa: E402
     cnn as torchvision_cnn,
 )
 

@@ -72,7 +72,7 @@ def test_parity(project: Project, pytorch_python: str) -> None:
         ran = project.run("--cores", "all", "parity")
         return ran.returncode, ran.stdout, pd.read_csv(tables / "parity.csv")
 
-    model = folder / "scripts" / "frameworks" / "pytorch" / "cnn.py"
+    model = folder / "scripts" / "frameworks" / "pytorch" / "models" / "cnn.py"
     right = model.read_text()
     model.write_text(right.replace('given["epsilon"]', "1e-5"))
     ran = project.all()

@@ -45,30 +45,32 @@ class JaxAdapter(
 
         # all that imports JAX at its top: from here on it is there
         from . import (
-            collectives,
             devices,
             generation,
-            operations,
             optimizers,
-            overlap,
-            parallel,
-            passes,
             programs,
             steps,
         )
+        from .micro import (
+            collectives,
+            kernels,
+            operations,
+            overlap,
+        )
+        from .parallel import data_parallel
 
         self._jax: Any = jax
-        self._devices, self._optimizers, self._parallel = devices, optimizers, parallel
+        self._devices, self._optimizers, self._data_parallel = devices, optimizers, data_parallel
         self._generation, self._programs, self._steps = generation, programs, steps
         self._operations, self._collectives = operations, collectives
-        self._overlap, self._passes = overlap, passes
+        self._overlap, self._kernels = overlap, kernels
 
         devices.configure(self.place, self.case.precision)
         several = self.place.world_size > 1
         if several:
-            parallel.join(self.place)
+            data_parallel.join(self.place)
         self._device = devices.take(self.place)
-        self._ranks: Any = parallel.Ranks() if several else None
+        self._ranks: Any = data_parallel.Ranks() if several else None
         self._dtype = devices.compute_dtype(self.case.precision, self._device)
         self._shared: Any = ()
         self._own: Any = ()
@@ -81,7 +83,7 @@ class JaxAdapter(
 
     def _shared_out(self) -> Any:
         """How the ranks share the model out that they will build."""
-        from . import sharded
+        from .parallel import sharded
 
         case = self.case
         if case.compiler != "jit":
@@ -93,11 +95,13 @@ class JaxAdapter(
         return sharded.Sharding(case.layout, self._definition, hyper, case.sequence_length)
 
     def build(self, batch: Dict[str, Any]) -> None:
-        definition, parallel, steps = self._definition, self._parallel, self._steps
+        definition, data_parallel, steps = self._definition, self._data_parallel, self._steps
         train, compile_it = self.case.mode == "train", self.case.compiler == "jit"
         own_model = "own" in self.facts
         batch = definition.batch(batch) if own_model else batch
-        arrays = self._sharding or parallel.choose(self._device, self._ranks, train and compile_it)
+        arrays = self._sharding or data_parallel.choose(
+            self._device, self._ranks, train and compile_it
+        )
         self._arrays = arrays
         # a program of all ranks draws the masks of all of them, from one key
         place = replace(self.place, rank=0) if self._sharding else self.place
@@ -115,7 +119,7 @@ class JaxAdapter(
         if not train:
             self._shared = steps.Shared(arrays.share(parameters), ())
             self._observed = self._logits
-            self._step = self._ready(self._logits, self._shared.parameters, parallel.OWN)
+            self._step = self._ready(self._logits, self._shared.parameters, data_parallel.OWN)
             self._proved = self._step
             return
         usual = self._optimizers.from_facts
@@ -132,7 +136,7 @@ class JaxAdapter(
         self._step = self._ready(
             steps.training(self._differentiate, optimizer),
             self._shared,
-            (parallel.SHARED, parallel.OWN, parallel.OWN),
+            (data_parallel.SHARED, data_parallel.OWN, data_parallel.OWN),
             donated=(0, 1),
             batch=self._step_batch,
         )
@@ -208,7 +212,9 @@ class JaxAdapter(
         found = self._devices.settings(self._device)
         found["layout"] = "NHWC, HWIO"
         found["amp_dtype"] = self._dtype.__name__ if self.case.precision == "amp" else None
-        found["collectives"] = self._parallel.collectives(self._device) if self._ranks else None
+        found["collectives"] = (
+            self._data_parallel.collectives(self._device) if self._ranks else None
+        )
         found["compiler_options"] = self._arrays.options
         if self.case.mode == "train":
             found["state_donated"] = self.case.compiler == "jit"
@@ -218,7 +224,8 @@ class JaxAdapter(
     def state(self) -> Dict[str, Variable]:
         parameters, statistics = self._arrays.named(self._shared.parameters), self._own.statistics
         kept = {
-            n: Variable(a, trainable=False) for n, a in self._parallel.local(statistics).items()
+            n: Variable(a, trainable=False)
+            for n, a in self._data_parallel.local(statistics).items()
         }
         return {**{name: Variable(array) for name, array in parameters.items()}, **kept}
 
@@ -227,7 +234,7 @@ class JaxAdapter(
 
         is_part = self._sharding and isinstance(tensor, self._sharded.Whole)
         # copied: a view would change with the next step, to which the memory is donated
-        array = np.array(tensor.gather() if is_part else self._parallel.local(tensor))
+        array = np.array(tensor.gather() if is_part else self._data_parallel.local(tensor))
         return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
     def assign(self, arrays: Dict[str, Any]) -> None:
@@ -238,7 +245,7 @@ class JaxAdapter(
 
     def raw_gradients(self) -> Dict[str, Any]:
         gradients, batch = self._steps.gradients(self._differentiate), self._step_batch
-        shared = self._parallel.SHARED
+        shared = self._data_parallel.SHARED
         run = self._ready(gradients, self._shared.parameters, shared, batch=batch)
         return self._arrays.named(dict(run(self._shared.parameters, self._own, batch)))
 
@@ -262,14 +269,14 @@ class JaxAdapter(
         return list(self._programs.each_product(self._observed, self._local_arguments()))
 
     def step_matmuls(self) -> List[ExecutedMatmul]:
-        whole = self._arrays.whole(self._differentiate_alone, self._parallel.OWN)
+        whole = self._arrays.whole(self._differentiate_alone, self._data_parallel.OWN)
         arguments = (self._shared.parameters, self._own, self._step_batch)
         return list(self._programs.each_product(whole, arguments))
 
     def step_all_reduces(self) -> int:
         if self.case.compiler == "jit":
             gradients = self._steps.gradients(self._differentiate)
-            whole = self._arrays.whole(gradients, self._parallel.SHARED)
+            whole = self._arrays.whole(gradients, self._data_parallel.SHARED)
             arguments = (self._shared.parameters, self._own, self._step_batch)
             return int(self._programs.all_reduces(whole, arguments))
         before = self._ranks.averaged
@@ -285,7 +292,7 @@ class JaxAdapter(
     def _local_arguments(self) -> Any:
         """What this rank alone computes with; what all do, where they share the model out."""
         arguments = self._shared.parameters, self._own, self._batch
-        return arguments if self._sharding else self._parallel.local(arguments)
+        return arguments if self._sharding else self._data_parallel.local(arguments)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[JaxAdapter]:
@@ -334,7 +341,7 @@ class JaxAdapter(
         return run
 
     def step_parts(self) -> List[StepPart]:
-        steps, shared, own = self._steps, self._parallel.SHARED, self._parallel.OWN
+        steps, shared, own = self._steps, self._data_parallel.SHARED, self._data_parallel.OWN
         programs = {
             "forward": self._program(self._logits, own),
             "backward": self._program(self._differentiate_alone, own),
@@ -419,7 +426,7 @@ class JaxAdapter(
         return operations.operation(name, arrays, transposed, device, self._dtype, self._note)
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        return self._passes.passes(layer, arrays, self._device, self._dtype, self._note)
+        return self._kernels.passes(layer, arrays, self._device, self._dtype, self._note)
 
     def _note(self, result: Any) -> None:
         """It is to be waited for."""

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .parallel import local
+from .parallel.data_parallel import local
 
 
 def save(path: str, state: Any) -> None:

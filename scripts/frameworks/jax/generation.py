@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from .layers import Arrays
+from .models.layers import Arrays
 
 
 class Generator:

@@ -14,7 +14,7 @@ import optax
 from harness.adapter import Place
 from jax import Array
 
-from .layers import Arrays
+from .models.layers import Arrays
 
 
 class Shared(NamedTuple):

@@ -51,26 +51,35 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         os.environ["OMP_NUM_THREADS"] = str(self.place.threads)
         if self.case.precision == "fp32":
             os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
-        from . import parameter_server
+        from .parallel import data_parallel
 
         several = self.place.world_size > 1
-        children = parameter_server.start_children(self.place) if several else []
+        children = data_parallel.start_children(self.place) if several else []
         import mxnet as mx
 
         # all that imports MXNet at its top: from here on it is there
-        from . import devices, operations, optimizers, passes, products, steps
+        from . import (
+            devices,
+            matmuls,
+            optimizers,
+            steps,
+        )
+        from .micro import (
+            kernels,
+            operations,
+        )
 
         self._mx: Any = mx
-        self._devices, self._optimizers, self._products = devices, optimizers, products
+        self._devices, self._optimizers, self._matmuls = devices, optimizers, matmuls
         self._steps = steps
-        self._operations, self._passes = operations, passes
+        self._operations, self._kernels = operations, kernels
 
         devices.put_messages_first()
         self._context = devices.take(self.place)
         self._definition: Any = self.definition()
         operators = getattr(self._definition, "PRODUCTS", ("FullyConnected", "batch_dot"))
         self._dtype = devices.set_precision(self.case.precision, self._context, operators)
-        self._group: Any = parameter_server.Group(self.place, children) if several else None
+        self._group: Any = data_parallel.Group(self.place, children) if several else None
 
     def build(self, batch: Dict[str, Any]) -> None:
         mx, definition, steps = self._mx, self._definition, self._steps
@@ -237,7 +246,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
             return self._forward()
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        of = self._products
+        of = self._matmuls
         products = of.imperative if self.case.compiler == "none" else of.compiled
         train = self.case.mode == "train"
         return products(self._model, self._inputs, train, self._definition.PRODUCTS)
@@ -252,7 +261,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         """In imperative mode, whatever is compiled; the gradients are what is left behind."""
         if self.case.compiler != "none":
             self._model.hybridize(active=False)
-        found = self._products.watched(self._model, run, self._definition.PRODUCTS)
+        found = self._matmuls.watched(self._model, run, self._definition.PRODUCTS)
         if self.case.compiler != "none":
             self._model.hybridize(**self._hybridize)
         return list(found)
@@ -263,7 +272,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         return int(self._group.summed - before)
 
     def compiled(self) -> Dict[str, Any]:
-        return self._products.proof(self._model)
+        return self._matmuls.proof(self._model)
 
     def all_reduce(self, value: float) -> float:
         return self._group.total(value) if self._group else value
@@ -284,7 +293,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         )
 
     def matmul_result(self, left: Any, right: Any) -> Any:
-        return self._products.multiply(*self._arrays((left, right))).asnumpy()
+        return self._matmuls.multiply(*self._arrays((left, right))).asnumpy()
 
     def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         a, b = self._arrays((left, right))
@@ -335,7 +344,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
         if isinstance(layer, Attention):
             raise Unsupported("MXNet has no attention as one operator")
-        return self._passes.convolution(layer, arrays, self._context, self._dtype)
+        return self._kernels.convolution(layer, arrays, self._context, self._dtype)
 
     def stop(self) -> None:
         if self._group:

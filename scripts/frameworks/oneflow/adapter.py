@@ -39,35 +39,37 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] = "0"
         os.environ.setdefault("GLOG_minloglevel", "3")  # the build says at length: no GPU
         if self.place.rank > 0:
-            from . import rendezvous
+            from .parallel import rendezvous
 
             rendezvous.wait_for_listener(self.place.addresses[0])
         import oneflow
 
         # All that imports OneFlow at its top: from here on it is there.
         from . import (
-            collectives,
             devices,
-            eager,
             graphs,
-            operations,
+            matmuls,
+            mixed_precision,
             optimizers,
-            passes,
-            precision,
-            products,
-            ranks,
+            steps,
         )
+        from .micro import (
+            collectives,
+            kernels,
+            operations,
+        )
+        from .parallel import data_parallel
 
         self._oneflow: Any = oneflow
-        self._eager, self._graphs, self._optimizers = eager, graphs, optimizers
-        self._products, self._ranks = products, ranks
+        self._steps, self._graphs, self._optimizers = steps, graphs, optimizers
+        self._matmuls, self._data_parallel = matmuls, data_parallel
         self._operations, self._collectives = operations, collectives
-        self._passes = passes
+        self._kernels = kernels
         self._device = devices.take(self.place)
         self._graph_mode = self.case.compiler == "graph"
         self._amp = None
         if self.case.precision == "amp":
-            self._amp = precision.amp_dtype(self._device, self._graph_mode, self._train)
+            self._amp = mixed_precision.amp_dtype(self._device, self._graph_mode, self._train)
         self._definition: Any = self.definition()
 
     @property
@@ -97,7 +99,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
     def put(self, batch: Dict[str, Any]) -> None:
         moved = self._moved(batch)
         if self._graph_mode and self.place.world_size > 1:
-            moved = self._ranks.join(moved, self._device)
+            moved = self._data_parallel.join(moved, self._device)
         self._batch = moved
 
     def set_learning_rate(self, rate: float) -> None:
@@ -126,14 +128,14 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
 
     def _build_eager(self) -> None:
         if not self._train:
-            self._step = self._eager.inference(lambda: self._forward(self._model))
+            self._step = self._steps.inference(lambda: self._forward(self._model))
             return
         several = self.place.world_size > 1
-        model = self._ranks.wrap(self._model) if several else self._model
+        model = self._data_parallel.wrap(self._model) if several else self._model
         self._optimizer = self._make_optimizer()
 
         def evaluation(of: Any) -> Any:
-            return self._eager.evaluation(
+            return self._steps.evaluation(
                 forward=lambda: self._forward(of),
                 losses=lambda outputs: self._definition.losses(outputs, self._batch, self.facts),
                 optimizer=self._optimizer,
@@ -142,15 +144,15 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
 
         # without DistributedDataParallel's hook, which stands behind the whole model
         self._evaluate_alone = evaluation(self._model.forward)
-        self._differentiate = self._eager.gradients(evaluation(model))
-        self._update = self._eager.updating(self._optimizer, self._clip_global_norm)
-        self._step = self._eager.training(self._differentiate, self._update)
+        self._differentiate = self._steps.gradients(evaluation(model))
+        self._update = self._steps.updating(self._optimizer, self._clip_global_norm)
+        self._step = self._steps.training(self._differentiate, self._update)
 
     def _build_graph(self) -> None:
         self._side_graphs: Dict[Any, Any] = {}
         if self.place.world_size > 1:
-            self._model = self._ranks.replicate(self._model, self._device)
-            self._batch = self._ranks.join(self._batch, self._device)
+            self._model = self._data_parallel.replicate(self._model, self._device)
+            self._batch = self._data_parallel.join(self._batch, self._device)
         if self._train:
             self._optimizer = self._make_optimizer()
             self._graph = self._graphs.Training(*self._graph_parts(), self._optimizer)
@@ -234,12 +236,12 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         return state_of_modules(self._model, self._oneflow.nn.Linear)
 
     def to_numpy(self, tensor: Any) -> Any:
-        return self._ranks.local(tensor.detach()).float().numpy()
+        return self._data_parallel.local(tensor.detach()).float().numpy()
 
     def assign(self, arrays: Dict[str, Any]) -> None:
         with self._oneflow.no_grad():
             for name, variable in self.state().items():
-                own = self._ranks.local(variable.tensor)
+                own = self._data_parallel.local(variable.tensor)
                 own.copy_(self._oneflow.tensor(arrays[name], device=own.device))
 
     def raw_gradients(self) -> Dict[str, Any]:
@@ -259,9 +261,9 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if self._graph_mode:
             graph = self._compiled(self._graphs.Forward) if forward_only else self._graph
-            return self._products.compiled(graph, self.place.world_size)
+            return self._matmuls.compiled(graph, self.place.world_size)
         forward = self._model.forward  # without the hooks of DistributedDataParallel
-        return self._products.watched(self._model, lambda: self._forward(forward))
+        return self._matmuls.watched(self._model, lambda: self._forward(forward))
 
     def compiled(self) -> Dict[str, Any]:
         return self._graphs.proof(self._graph)
@@ -273,7 +275,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
     def gradient_messages(self) -> List[int]:
         if self._graph_mode:
             raise Unsupported("nn.Graph does not tell in which messages gradients go")
-        return self._ranks.bucket_bytes(self._model)
+        return self._data_parallel.bucket_bytes(self._model)
 
     def step_parts(self) -> List[StepPart]:
         several = self.place.world_size > 1
@@ -288,13 +290,13 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         # next forward pass: gradients of passes without it stay this rank's.
         return eager_parts(
             forward=self._evaluate_alone,
-            backward=self._eager.backward,
+            backward=self._steps.backward,
             averaged=self._differentiate if several else None,
             update=self._update,
         )
 
     def matmul_result(self, left: Any, right: Any) -> Any:
-        return self._products.multiply(left, right, self._device).numpy()
+        return self._matmuls.multiply(left, right, self._device).numpy()
 
     def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         oneflow = self._oneflow
@@ -326,4 +328,4 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         if isinstance(layer, Attention):
             raise Unsupported("OneFlow has no attention with gradients as one operator on a CPU")
         dtype = self._amp or self._oneflow.float32
-        return self._passes.convolution(layer, arrays, self._device, dtype)
+        return self._kernels.convolution(layer, arrays, self._device, dtype)

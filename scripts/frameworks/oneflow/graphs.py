@@ -9,7 +9,7 @@ import oneflow
 from harness.adapter import Mismatch
 from oneflow import Tensor, nn, optim
 
-from . import products
+from . import matmuls
 
 Batch = Dict[str, Tensor]
 
@@ -118,4 +118,4 @@ def proof(graph: _Graph) -> Dict[str, Any]:
     operators = len(job.net.op) if job is not None else 0
     if not operators:
         raise Mismatch("nn.Graph did not compile the step")
-    return {"operators": operators, "products": len(products.compiled(graph, ranks=1))}
+    return {"operators": operators, "products": len(matmuls.compiled(graph, ranks=1))}

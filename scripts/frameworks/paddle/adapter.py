@@ -54,23 +54,25 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
 
         # all that imports Paddle at its top: from here on it is there
         from . import (
-            collectives,
             compiler,
             devices,
-            operations,
+            matmuls,
             optimizers,
-            overlap,
-            parallel,
-            passes,
-            products,
             steps,
         )
+        from .micro import (
+            collectives,
+            kernels,
+            operations,
+            overlap,
+        )
+        from .parallel import data_parallel
 
         self._paddle: Any = paddle
-        self._compiler, self._devices, self._parallel = compiler, devices, parallel
-        self._products, self._steps, self._optimizers = products, steps, optimizers
+        self._compiler, self._devices, self._data_parallel = compiler, devices, data_parallel
+        self._matmuls, self._steps, self._optimizers = matmuls, steps, optimizers
         self._operations, self._collectives = operations, collectives
-        self._overlap, self._passes = overlap, passes
+        self._overlap, self._kernels = overlap, kernels
 
         self._gpu = devices.take(self.place)
         self._amp = self.case.precision == "amp"
@@ -84,7 +86,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         if self.case.accumulation > 1 and self.place.world_size > 1:
             self.step_all_reduces()  # which it does not tell: better refused before than behind
         self._definition: Any = self.definition()
-        self._process_group = parallel.join(self.place) if self.place.world_size > 1 else None
+        self._process_group = data_parallel.join(self.place) if self.place.world_size > 1 else None
 
     def build(self, batch: Dict[str, Any]) -> None:
         paddle, definition = self._paddle, self._definition
@@ -109,7 +111,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
             return
         network = self._network
         if self._process_group:
-            network = self._wrapped = self._parallel.wrap(network)
+            network = self._wrapped = self._data_parallel.wrap(network)
         trained = {name: v.tensor.name for name, v in self.state().items() if v.trainable}
         self._optimizer = self._optimizers.from_facts(self._model, self.facts, trained)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
@@ -242,8 +244,8 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if self._compiled or forward_only:  # what runs in the dynamic graph is seen without sizes
             program = self._compiler.trace(self._network, self._inputs)
-            return self._products.in_program(program)
-        return self._products.watch(self._model, lambda: self._forward(self._network))
+            return self._matmuls.in_program(program)
+        return self._matmuls.watch(self._model, lambda: self._forward(self._network))
 
     def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         return self._watched(self._steps.gradients(self._evaluate_alone, self._scaler))
@@ -252,7 +254,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         return self._watched(self._differentiate)
 
     def _watched(self, differentiate: Callable[[], Any]) -> List[ExecutedMatmul]:
-        return self._products.watch_training(self._model, differentiate)
+        return self._matmuls.watch_training(self._model, differentiate)
 
     def compiled(self) -> Dict[str, Any]:
         return self._compiler.proof(self._network, self.case.compiler)
@@ -262,7 +264,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         return AllReduce(lambda: all_reduce(tensor), tensor.numpy)
 
     def gradient_messages(self) -> List[int]:
-        return self._parallel.group_bytes(self._wrapped)
+        return self._data_parallel.group_bytes(self._wrapped)
 
     def step_parts(self) -> List[StepPart]:
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
@@ -274,7 +276,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         )
 
     def matmul_result(self, left: Any, right: Any) -> Any:
-        return self._products.multiply(left, right).numpy()
+        return self._matmuls.multiply(left, right).numpy()
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")
@@ -323,7 +325,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         return self._operations.operation(name, arrays, transposed, self._dtype)
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        return self._passes.passes(layer, arrays, self._dtype)
+        return self._kernels.passes(layer, arrays, self._dtype)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:

@@ -28,7 +28,7 @@ from harness.parallelism import DATA
 from harness.sharded import Sharded
 from harness.step_breakdown import StepPart, eager_parts
 
-from .without_model import WithoutModel
+from .micro.benchmarks import MicroBenchmarks
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -38,7 +38,7 @@ class PyTorchAdapter(
     Generation,
     Accumulation,
     OwnModels,
-    WithoutModel,
+    MicroBenchmarks,
     Sharded,
     DeviceMemory,
     Loading,
@@ -54,15 +54,15 @@ class PyTorchAdapter(
             compiler,
             devices,
             float8,
+            matmuls,
             optimizers,
-            parallel,
-            products,
             steps,
         )
+        from .parallel import data_parallel
 
         self._torch: Any = torch
-        self._compiler, self._devices, self._parallel = compiler, devices, parallel
-        self._products, self._steps, self._optimizers = products, steps, optimizers
+        self._compiler, self._devices, self._data_parallel = compiler, devices, data_parallel
+        self._matmuls, self._steps, self._optimizers = matmuls, steps, optimizers
         self._float8 = float8
 
         torch.set_num_threads(self.place.threads)
@@ -79,7 +79,7 @@ class PyTorchAdapter(
         self._definition: Any = self.definition()
         self._watching = False
         several = self.place.world_size > 1
-        self._process_group = parallel.join(self._device, self.place) if several else None
+        self._process_group = data_parallel.join(self._device, self.place) if several else None
         self._sharding: Any = None
         self._in_stages = self.case.layout.stages > 1
         if self.case.parallelism != DATA:
@@ -96,11 +96,11 @@ class PyTorchAdapter(
             raise Unsupported(f"with {name} the loss is not scaled, which float16 needs")
         # PyTorch takes a second to import what they need
         if self._in_stages:
-            from .sharing import pipeline
+            from .parallel import pipeline
 
             self._sharded: Any = pipeline
             return pipeline.Pipeline(case.layout, self._device, case.accumulation)
-        from .sharing import sharded
+        from .parallel import sharded
 
         self._sharded = sharded
         return sharded.Sharding(case.layout, self._device)
@@ -132,7 +132,7 @@ class PyTorchAdapter(
             return
         model = self._model
         if self._process_group and not self._sharding:
-            model = self._wrapped = self._parallel.wrap(
+            model = self._wrapped = self._data_parallel.wrap(
                 model, self._device, self.case.accumulation > 1
             )
         if "own" in self.facts:
@@ -284,7 +284,7 @@ class PyTorchAdapter(
             found["grad_scaler"] = self._scaler.is_enabled()
             several = self.case.accumulation > 1
             replicated = self._process_group and not self._sharding
-            found["data_parallel"] = self._parallel.options(several) if replicated else None
+            found["data_parallel"] = self._data_parallel.options(several) if replicated else None
             found["sharded"] = self._sharding.settings if self._sharding else None
         return found
 
@@ -327,7 +327,7 @@ class PyTorchAdapter(
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         # the dispatcher sees single products
-        return self._products.watch(self._model, lambda: self._forward(self._eager), self._device)
+        return self._matmuls.watch(self._model, lambda: self._forward(self._eager), self._device)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[PyTorchAdapter]:
@@ -340,7 +340,7 @@ class PyTorchAdapter(
         yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
-        return self._products.result_dtypes(
+        return self._matmuls.result_dtypes(
             self._model, lambda: self._forward(self._model), self._device
         )
 
@@ -358,12 +358,12 @@ class PyTorchAdapter(
     def _watched(self, differentiate: Callable[[], Any]) -> List[ExecutedMatmul]:
         self._watching = True
         try:
-            return self._products.watch_training(self._model, differentiate, self._device)
+            return self._matmuls.watch_training(self._model, differentiate, self._device)
         finally:
             self._watching = False
 
     def step_all_reduces(self) -> int:
-        return self._parallel.count_all_reduces(self.step)
+        return self._data_parallel.count_all_reduces(self.step)
 
     def held_parameters(self) -> int:
         return self._sharding.held()
@@ -375,7 +375,7 @@ class PyTorchAdapter(
         return self._compiler.proof(self.case.compiler)
 
     def gradient_messages(self) -> List[int]:
-        return self._parallel.bucket_bytes(self._wrapped)
+        return self._data_parallel.bucket_bytes(self._wrapped)
 
     def step_parts(self) -> List[StepPart]:
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.

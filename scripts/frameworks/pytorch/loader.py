@@ -11,7 +11,7 @@ from harness.loader import DEVIATION, MEAN, one_by_one, pillow
 from harness.loader.workers import TIMEOUT
 from torch.utils.data import DataLoader
 
-from .sources.torchvision.cnn import models
+from .models.torchvision.cnn import models
 
 models()  # whose import needs help beside a PyTorch for CPUs
 functional: Any = importlib.import_module("torchvision.transforms.v2.functional")

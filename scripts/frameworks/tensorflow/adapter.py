@@ -75,22 +75,24 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
 
         # All that imports TensorFlow at its top: from here on it is there.
         from . import (
-            collectives,
             devices,
             generation,
             graphs,
-            operations,
             optimizers,
-            overlap,
-            passes,
             steps,
-        )  # fmt: skip
+        )
+        from .micro import (
+            collectives,
+            kernels,
+            operations,
+            overlap,
+        )
 
         self._tf: Any = tf
         self._devices, self._graphs, self._optimizers = devices, graphs, optimizers
         self._generation, self._steps = generation, steps
         self._operations, self._collectives = operations, collectives
-        self._overlap, self._passes = overlap, passes
+        self._overlap, self._kernels = overlap, kernels
         tf.get_logger().setLevel("ERROR")
         tf.config.threading.set_intra_op_parallelism_threads(self.place.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
@@ -387,7 +389,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         return self._operations.operation(name, arrays, transposed, dtype)
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        return self._passes.passes(layer, arrays, self._product_dtype())
+        return self._kernels.passes(layer, arrays, self._product_dtype())
 
     def _product_dtype(self) -> str:
         """Of operations that run alone, whose device is now that to be waited for."""

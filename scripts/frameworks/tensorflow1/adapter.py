@@ -47,17 +47,19 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
         # All that imports TensorFlow at its top: from here on it is there.
         from . import (
-            collectives,
             compiler,
             devices,
             graphs,
             mixed_precision,
-            operations,
             optimizers,
-            overlap,
-            passes,
             steps,
             variables,
+        )
+        from .micro import (
+            collectives,
+            kernels,
+            operations,
+            overlap,
         )
 
         self._tf: Any = tf
@@ -65,7 +67,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         self._mixed_precision, self._optimizers = mixed_precision, optimizers
         self._steps, self._variables = steps, variables
         self._operations, self._collectives = operations, collectives
-        self._overlap, self._passes = overlap, passes
+        self._overlap, self._kernels = overlap, kernels
 
         self._config = tf.ConfigProto()
         devices.take(self.place, self._config)
@@ -345,7 +347,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         if isinstance(layer, Attention):
             raise Unsupported("TensorFlow 1 has no attention as one operator")
         device = self._devices.device_name(self.place)
-        return self._passes.convolution(layer, self._operands(*arrays), device, self._session)
+        return self._kernels.convolution(layer, self._operands(*arrays), device, self._session)
 
     def _require_amp(self) -> None:
         with self._tf.Graph().as_default():

@@ -17,7 +17,10 @@ from typing import Any, Callable, ContextManager, Dict, Iterable
 import tensorflow as tf
 from harness.adapter import Mismatch, Unsupported
 
-from .graphs import PRODUCTS, RECURRENT
+from .graphs import (
+    PRODUCTS,
+    RECURRENT,
+)
 
 #: A context for operations that are compiled together.
 Scope = Callable[[], ContextManager[Any]]

@@ -80,16 +80,17 @@ class Adapter(ABC):
         """A tensor of the framework on the host, as float32 if it has fewer bits."""
 
     def definition(self) -> Any:
-        """The module of the case's model in the framework's folder: what the facts name as their
-        ``definition``, or the model's own, ``NAME.py``; of another source, that in its folder
-        ``sources/SOURCE``; of a model that the user brings, an object with the same functions. It
-        may import the framework at its top: call this behind the framework's own import. None where
-        the case has no model."""
+        """Return the module that defines the case's model; None where the case has no model.
+
+        It is ``models/DEFINITION.py`` in the framework's folder, by the ``definition`` of the
+        model's config or else the model's name; ``models/SOURCE/DEFINITION.py`` for code of another
+        source. A model that the user brings is an object with the same functions. The module may
+        import the framework at its top, so call this after the framework's own import."""
         if not self.case.model:
             return None
         package = type(self).__module__.rpartition(".")[0]
         name = self.facts.get("definition", self.case.model.replace(".", "_"))
-        module = importlib.import_module(f"{package}.{name}")
+        module = importlib.import_module(f"{package}.models.{name}")
         if "own" not in self.facts:
             return module
         return module.Definition(self.case, self.facts, self.place)

@@ -89,12 +89,12 @@ def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:
     except ValueError as error:
         raise DeclarationError(f"{path}: {error}") from None
     if source:
-        facts.update(definition=f"sources.{source}.{definition_of(facts)}", source=source)
+        facts.update(definition=f"{source}.{definition_of(facts)}", source=source)
     return facts
 
 
 def definition_of(facts: Dict[str, Any]) -> str:
-    """The module that is the model in a framework's folder."""
+    """Return the module that defines the model, in the folder ``models`` of a framework."""
     return str(facts.get("definition", facts["name"].replace(".", "_")))
 
 
@@ -250,7 +250,8 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
         reason = _cannot_share(framework, case, facts)
         if reason:
             return reason
-    if facts and not _has_module(framework.folder, definition_of(facts)):
+    models = os.path.join(framework.folder, "models")
+    if facts and not _has_module(models, definition_of(facts)):
         source = f" by {facts['source']}" if "source" in facts else ""
         return f"{framework.name} has no definition of the model {case.model}{source}"
     optimizer = facts.get("hyperparameters", {}).get("optimizer")

@@ -17,7 +17,7 @@ from harness import bounded
 LIBRARIES = {"torchvision": "pytorch", "timm": "pytorch"}
 #: Of ``scripts/models`` every model has a definition of its own in each framework; those of users
 #: have one for all of them.
-DEFINITION = "own"
+DEFINITION = "own_model"
 #: Ranks are told the whole file.
 LARGEST = 64 * 1024
 #: What training takes where the file names no optimizer.

@@ -51,7 +51,7 @@ from harness.overlapping import Overlapped, Overlapping
 from harness.step_breakdown import StepPart, eager_parts
 from harness.transfers import PairTransfers, Transfers
 
-from . import toy
+from .models import toy
 from .ring import Ring
 
 PEAK = 1e11  # floating-point operations per second of its products

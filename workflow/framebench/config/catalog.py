@@ -50,7 +50,7 @@ class Catalog:
     @cached_property
     def sources(self) -> list[str]:
         """Whose code of a model there is besides ours."""
-        folders = self.root.glob("scripts/frameworks/*/sources/[!_.]*")
+        folders = self.root.glob("scripts/frameworks/*/models/[!_.]*")
         return sorted({folder.name for folder in folders if folder.is_dir()})
 
     def compiler(self, framework: str, word: str) -> str:

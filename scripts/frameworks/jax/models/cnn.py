@@ -1,0 +1,171 @@
+"""A convolutional network, layer by layer as ``scripts/networks`` describes it."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+
+import jax
+import jax.numpy as jnp
+import networks
+import numpy as np
+from jax import Array, lax
+from networks import Layer
+from networks.schedule import Schedule, schedule
+
+from .layers import (
+    Arrays,
+    batch_norm,
+    convolution,
+    cross_entropy,
+    dense,
+    dropout,
+    relu,
+)
+
+
+class Model(NamedTuple):
+    """The layers by whether they are trained; ``auxiliary_weight``: in the loss, of each output but
+    the first."""
+
+    schedules: Dict[bool, Schedule]
+    auxiliary_weight: float
+
+
+def model(facts: Dict[str, Any]) -> Model:
+    network = networks.describe(facts)
+    schedules = {train: schedule(network, train) for train in (True, False)}
+    return Model(schedules, facts["hyperparameters"].get("auxiliary_weight", 0.0))
+
+
+def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
+    """Drawn as the description says."""
+    held = networks.weights(networks.describe(facts))
+    return {name: _drawn(one, random) for name, one in held.items() if one.trained}
+
+
+def statistics(facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
+    """Running mean and variance of every batch normalisation at the start."""
+    held = networks.weights(networks.describe(facts))
+    return {
+        name: np.full(one.shape, one.initial[1], np.float32)
+        for name, one in held.items()
+        if not one.trained
+    }
+
+
+def _drawn(weight: networks.Weight, random: np.random.Generator) -> np.ndarray:
+    distribution, value = weight.initial
+    if distribution == "normal":
+        return random.standard_normal(weight.shape, np.float32) * np.float32(value)
+    if distribution == "uniform":
+        return random.uniform(-value, value, weight.shape).astype(np.float32)
+    return np.full(weight.shape, value, np.float32)
+
+
+def forward(
+    parameters: Arrays,
+    statistics: Arrays,
+    batch: Arrays,
+    key: Optional[Array],
+    model: Model,
+    dtype: Any,
+    train: bool,
+) -> Tuple[Tuple[Array, ...], Arrays]:
+    """Logits (batch, classes) in ``dtype``, in training behind them those of the auxiliary heads;
+    and the running statistics behind it. Dropout in training, with masks drawn from ``key``."""
+    plan, after = model.schedules[train], dict(statistics)
+    values: Any = [batch["images"].astype(dtype)] + [None] * (plan.places - 1)
+    for number, call in enumerate(plan.calls):
+        layer, inputs = call.layer, [values[place] for place in call.inputs]
+        x, given = inputs[0], layer.attributes
+        if layer.op == "convolution":
+            y = convolution(
+                parameters, layer.name, x, given["stride"], given["padding"], given["groups"]
+            )
+            if given["bias"]:
+                y = y + parameters[f"{layer.name}.bias"].astype(dtype)
+        elif layer.op == "batch_norm":
+            epsilon, momentum = given["epsilon"], given["momentum"]
+            y, mixed = batch_norm(parameters, statistics, layer.name, x, train, epsilon, momentum)
+            after.update(mixed)
+        elif layer.op == "linear":
+            y = dense(parameters, layer.name, x)
+        elif layer.op == "dropout":
+            own = jax.random.fold_in(key, number) if train and key is not None else None
+            y = dropout(x, given["rate"], own)
+        elif layer.op == "add":
+            y = inputs[0] + inputs[1]
+        elif layer.op == "concatenate":
+            y = jnp.concatenate(inputs, axis=-1)
+        else:
+            y = OPERATIONS[layer.op](layer, x)
+        values[call.output] = y
+        for place in call.freed:
+            values[place] = None
+    return tuple(values[place] for place in plan.outputs), after
+
+
+def _max_pool(layer: Layer, x: Array) -> Array:
+    lowest = np.array(-np.inf, x.dtype)
+    return lax.reduce_window(x, lowest, lax.max, *_windows(layer, layer.attributes["extra"]))
+
+
+def _average_pool(layer: Layer, x: Array) -> Array:
+    wide = x.astype(jnp.float32)
+    total = lax.reduce_window(wide, np.float32(0), lax.add, *_windows(layer, (0, 0)))
+    return (total / layer.attributes["kernel"] ** 2).astype(x.dtype)
+
+
+def _windows(layer: Layer, extra: Tuple[int, int]) -> Tuple[Any, Any, Any]:
+    """Sizes, strides and padding; ``extra``: more of that below and on the right."""
+    kernel, stride, padding = (layer.attributes[key] for key in ("kernel", "stride", "padding"))
+    padded = [(0, 0), *((padding, padding + more) for more in extra), (0, 0)]
+    return (1, kernel, kernel, 1), (1, stride, stride, 1), padded
+
+
+def _adaptive_average_pool(layer: Layer, x: Array) -> Array:
+    size = layer.attributes["size"]
+    for axis in (1, 2):
+        extent = x.shape[axis]
+        parts = [
+            lax.slice_in_dim(x, i * extent // size, -((i + 1) * extent // -size), axis=axis)
+            for i in range(size)
+        ]
+        x = jnp.concatenate([part.mean(axis, keepdims=True) for part in parts], axis=axis)
+    return x
+
+
+def _shuffle(layer: Layer, x: Array) -> Array:
+    split = x.reshape(*x.shape[:-1], layer.attributes["groups"], -1)
+    return jnp.swapaxes(split, -1, -2).reshape(x.shape)
+
+
+def _channels(layer: Layer, x: Array) -> Array:
+    return x[..., layer.attributes["begin"] : layer.attributes["end"]]
+
+
+def _relu6(layer: Layer, x: Array) -> Array:
+    return jnp.where(x >= 6, jnp.full_like(x, 6), relu(x))
+
+
+#: Of layers with one input and no arrays of their own.
+OPERATIONS = {
+    "relu": lambda layer, x: relu(x),
+    "relu6": _relu6,
+    "max_pool": _max_pool,
+    "average_pool": _average_pool,
+    "adaptive_average_pool": _adaptive_average_pool,
+    "global_average_pool": lambda layer, x: x.mean((1, 2)),
+    "flatten": lambda layer, x: x.reshape(x.shape[0], -1),
+    "channels": _channels,
+    "shuffle": _shuffle,
+}
+
+
+def loss(outputs: Tuple[Array, ...], batch: Arrays, model: Model) -> Array:
+    """Mean cross entropy over the batch, plus the weighted ones of the auxiliary heads."""
+    logits, *heads = outputs
+    total = cross_entropy(logits, batch["labels"])
+    for head in heads:
+        total = total + model.auxiliary_weight * cross_entropy(head, batch["labels"])
+    return total

@@ -1,0 +1,134 @@
+"""ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
+2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
+code. (What is what: scripts/reference/electra.py.)"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Sequence, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from .bert import (
+    COLUMNS,
+    DROPOUTS_OF_A_LAYER,
+    ROWS,
+    Drawing,
+    embedded,
+    encoded,
+    gelu,
+    model,
+    statistics,
+    words_of,
+)
+from .layers import (
+    Arrays,
+    cross_entropy,
+    dense,
+    keys,
+)
+
+__all__ = [
+    "COLUMNS",
+    "ROWS",
+    "forward",
+    "heads_of",
+    "loss",
+    "model",
+    "parameters",
+    "statistics",
+]
+
+DRAWS = 2**20  # as many values the noise of a word has
+WORD, MIXER = np.uint32(0x9E3779B1), np.uint32(0x45D9F3B)  # of a hash of 32 bits
+
+
+def _generator(hyper: Dict[str, Any]) -> Dict[str, Any]:
+    return {**hyper, **hyper["generator"]}
+
+
+def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
+    """How many heads a projection has: those of both encoders, which have matrices of their own."""
+    heads = (hyper["heads"],), (_generator(hyper)["heads"],)
+    return dict(zip(("discriminator", "generator"), heads))
+
+
+def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
+    hyper = facts["hyperparameters"]
+    hidden, own = hyper["hidden"], _generator(hyper)
+    drawing = Drawing(hyper, random)
+    drawing.embeddings()  # both have them
+    drawing.linear("generator.project", hidden, own["hidden"])
+    drawing.layers(own, "generator.")
+    drawing.linear("generator.transform", own["hidden"], hidden)
+    drawing.norm("generator.transform_norm", hidden)
+    drawing.decoder_bias("generator.decoder_bias")
+    drawing.layers(hyper, "discriminator.")
+    drawing.linear("discriminator.transform", hidden, hidden)
+    drawing.linear("discriminator.score", hidden, 1)
+    return drawing.drawn
+
+
+def _noise(draws: Array, vocabulary: int) -> Array:
+    """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
+    mixed = draws.astype(jnp.uint32)[..., None] ^ jnp.arange(vocabulary, dtype=jnp.uint32) * WORD
+    for _ in range(2):
+        mixed = (mixed ^ mixed >> 16) * MIXER
+    uniform = (mixed ^ mixed >> 16) >> 12
+    return -jnp.log(-jnp.log((uniform.astype(jnp.float32) + 0.5) / DRAWS))
+
+
+def _replaced(tokens: Array, positions: Array, new: Array) -> Array:
+    """``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at ``positions``."""
+    return jnp.put_along_axis(tokens, positions, new, axis=1, inplace=False)
+
+
+def _originals(batch: Arrays) -> Array:
+    """The tokens at the masked positions, (batch, predictions)."""
+    return jnp.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)
+
+
+def forward(
+    parameters: Arrays,
+    statistics: Arrays,
+    batch: Arrays,
+    key: Optional[Array],
+    hyper: Dict[str, Any],
+    dtype: Any,
+    train: bool,
+) -> Tuple[Tuple[Array, ...], Arrays]:
+    """Logits that a token is replaced (batch, sequence), the generator's of the masked positions
+    (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch, sequence), in
+    ``dtype``. Dropout in training, with masks drawn from ``key``."""
+    drawn = keys(key if train else None, 2 * (1 + DROPOUTS_OF_A_LAYER * hyper["layers"]))
+    tokens, positions = batch["token_ids"], batch["masked_positions"]
+    masked = batch["mask_draws"] < hyper["masked_percent"]
+    shown = jnp.where(masked, hyper["mask_token"], _originals(batch))
+    shown = _replaced(tokens, positions, shown)
+    x = embedded(parameters, shown, batch, hyper, dtype, next(drawn))
+    x = dense(parameters, "generator.project", x)
+    x = encoded(parameters, x, batch, _generator(hyper), drawn, "generator.")
+    words = words_of(parameters, x, positions, hyper, "generator.")
+    noisy = lax.stop_gradient(words).astype(jnp.float32) + _noise(
+        batch["sampling_draws"], words.shape[-1]
+    )
+    sampled = jnp.argmax(noisy, axis=-1).astype(tokens.dtype)
+    corrupted = _replaced(tokens, positions, sampled)
+    x = embedded(parameters, corrupted, batch, hyper, dtype, next(drawn))
+    x = encoded(parameters, x, batch, hyper, drawn, "discriminator.")
+    x = gelu(dense(parameters, "discriminator.transform", x))
+    scores = dense(parameters, "discriminator.score", x)[..., 0]
+    return (scores, words, (corrupted != tokens).astype(dtype)), statistics
+
+
+def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
+    """Mean cross entropies of the generator over the masked positions and of the discriminator over
+    all that are no padding, weighted."""
+    scores, words, replaced = outputs
+    scores, replaced = scores.astype(jnp.float32), replaced.astype(jnp.float32)
+    generator = cross_entropy(words, _originals(batch))
+    real = batch["attention_mask"].astype(jnp.float32)
+    discriminator = (real * (jax.nn.softplus(scores) - replaced * scores)).sum() / real.sum()
+    return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator

@@ -1,0 +1,122 @@
+"""A model that the user brings, as a definition: parameters and a function, made by a file."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from harness.adapter import (
+    FLOAT64,
+    Case,
+    Place,
+    Unsupported,
+    own_model_optimizer,
+    own_model_parts,
+    own_module,
+)
+from jax import Array
+
+from .. import optimizers
+from .layers import Arrays
+
+
+class Definition:
+    """What the other models have as modules. Parameters and batch are dictionaries by the paths of
+    their arrays."""
+
+    def __init__(self, case: Case, facts: Dict[str, Any], place: Place) -> None:
+        if case.precision == "amp":
+            raise Unsupported("JAX has no mixed precision of its own: the model itself must say it")
+        self._case, self._facts, self._place = case, facts, place
+        self._module = own_module(facts)
+
+    def _made(self, seed: int) -> Tuple[Any, Any, Any, Any]:
+        with jax.enable_x64(False):  # in float64 it would draw other numbers
+            made = self._module.make(self._case.batch_per_device, jax.random.PRNGKey(seed))
+        return own_model_parts(
+            made, self._case.batch_per_device, lambda some: jax.tree.leaves(some)[0]
+        )
+
+    def batch(self, given: Dict[str, Any]) -> Dict[str, np.ndarray]:
+        """This rank's, drawn by ``given["seed"]``."""
+        _, inputs, targets, _ = self._made(int(given["seed"]))
+        self._arrays, self._batch_tree = self._flat((inputs, targets))
+        return dict(self._arrays)
+
+    def model(self, facts: Dict[str, Any]) -> None:
+        """There is nothing that the functions below would have to be told."""
+
+    def parameters(
+        self, facts: Dict[str, Any], random: np.random.Generator
+    ) -> Dict[str, np.ndarray]:
+        model, _, _, self._loss = self._made(self._place.seed)
+        if not isinstance(model, tuple) or len(model) != 2 or not callable(model[1]):
+            raise TypeError(
+                f"make returned {type(model).__name__} as the model, not (parameters, function)"
+            )
+        parameters, self._apply = model
+        flat, self._parameter_tree = self._flat(parameters)
+        self._names = list(flat)
+        return flat
+
+    def statistics(self, facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
+        """There are none: the function has no state."""
+        return {}
+
+    def _flat(self, tree: Any) -> Tuple[Dict[str, np.ndarray], Any]:
+        found, structure = jax.tree_util.tree_flatten_with_path(tree)
+        return {jax.tree_util.keystr(path): self._kept(leaf) for path, leaf in found}, structure
+
+    def _kept(self, array: Any) -> np.ndarray:
+        kept = np.asarray(array)
+        exact = self._case.precision == FLOAT64 and jnp.issubdtype(kept.dtype, jnp.floating)
+        return kept.astype(np.float64) if exact else kept
+
+    def _batch_of(self, batch: Arrays) -> Any:
+        # JAX sorts a dictionary by its names
+        return jax.tree.unflatten(self._batch_tree, [batch[name] for name in self._arrays])
+
+    def forward(
+        self,
+        parameters: Arrays,
+        statistics: Arrays,
+        batch: Arrays,
+        key: Optional[Array],
+        model: None,
+        dtype: Any,
+        train: bool,
+    ) -> Tuple[Tuple[Array, ...], Arrays]:
+        """What the user's function gives, with inputs in ``dtype``; it is told nothing of ``key``
+        and ``train``."""
+        inputs, _ = self._batch_of(batch)
+        ordered = [parameters[name] for name in self._names]
+        outputs = self._apply(
+            jax.tree.unflatten(self._parameter_tree, ordered),
+            jax.tree.map(lambda one: _as(one, dtype), inputs),
+        )
+        return outputs if isinstance(outputs, tuple) else (outputs,), statistics
+
+    def loss(self, outputs: Tuple[Array, ...], batch: Arrays, model: None) -> Array:
+        """The user's, of outputs that are float32 at least, as those of our models are."""
+        _, targets = self._batch_of(batch)
+        wide = tuple(_as(one, jnp.promote_types(one.dtype, jnp.float32)) for one in outputs)
+        return self._loss(wide[0] if len(wide) == 1 else wide, targets)
+
+    def optimizer(self) -> Any:
+        """The file's own, or the usual one."""
+        if hasattr(self._module, "optimizer"):
+            return own_model_optimizer(
+                self._module.optimizer(), optax.GradientTransformation, "Optax"
+            )
+        return optimizers.from_facts(self._facts)
+
+    def arrays(self) -> List[np.ndarray]:
+        """This rank's inputs and targets."""
+        return list(self._arrays.values())
+
+
+def _as(array: Array, dtype: Any) -> Array:
+    return array.astype(dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array

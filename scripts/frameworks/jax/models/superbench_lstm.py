@@ -1,0 +1,93 @@
+"""SuperBench's LSTM, as ``torch.nn.LSTM`` defines it, with a linear layer on its last step. JAX has
+no layer of its own that runs on CPUs: time is a ``lax.scan``, as in Flax."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from .layers import (
+    Arrays,
+    cross_entropy,
+    dense,
+)
+
+GATES = 4
+
+
+def model(facts: Dict[str, Any]) -> Dict[str, Any]:
+    """What the functions below need to know."""
+    hyper: Dict[str, Any] = facts["hyperparameters"]
+    return hyper
+
+
+def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
+    """Drawn as in PyTorch: uniform within 1 / sqrt(hidden)."""
+    hyper = facts["hyperparameters"]
+    inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
+    shapes: Dict[str, Tuple[int, ...]] = {}
+    for layer in range(hyper["layers"]):
+        shapes[f"lstm.weight_ih_l{layer}"] = (inputs, GATES * hidden)
+        shapes[f"lstm.weight_hh_l{layer}"] = (hidden, GATES * hidden)
+        shapes[f"lstm.bias_ih_l{layer}"] = shapes[f"lstm.bias_hh_l{layer}"] = (GATES * hidden,)
+        inputs = hidden
+    shapes.update({"classifier.weight": (hidden, classes), "classifier.bias": (classes,)})
+    bound = hidden**-0.5
+    return {
+        name: random.uniform(-bound, bound, shape).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+
+
+def statistics(facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
+    """There is no batch normalisation."""
+    return {}
+
+
+def _layer(parameters: Arrays, layer: int, x: Array) -> Array:
+    """(sequence, batch, features) -> (sequence, batch, hidden). Gates and cells are computed in
+    float32, products in the dtype of ``x``."""
+    inner, recurrent = (
+        parameters[f"lstm.weight_{kind}_l{layer}"].astype(x.dtype) for kind in ("ih", "hh")
+    )
+    biases = parameters[f"lstm.bias_ih_l{layer}"] + parameters[f"lstm.bias_hh_l{layer}"]
+    # those of all steps in one product: only what comes from the step before needs that step
+    entering = jnp.matmul(x, inner) + biases.astype(x.dtype)
+
+    def step(carry: Tuple[Array, Array], entering: Array) -> Tuple[Tuple[Array, Array], Array]:
+        output, cell = carry
+        gates = (entering + jnp.matmul(output, recurrent)).astype(jnp.float32)
+        write, keep, new, read = jnp.split(gates, GATES, axis=-1)  # input, forget, cell, output
+        cell = jax.nn.sigmoid(keep) * cell + jax.nn.sigmoid(write) * jnp.tanh(new)
+        output = (jax.nn.sigmoid(read) * jnp.tanh(cell)).astype(x.dtype)
+        return (output, cell), output
+
+    # zeros made of x: in a program over several ranks they must be each rank's own, as x is
+    zeros = jnp.zeros_like(entering[0, :, : recurrent.shape[0]])
+    return lax.scan(step, (zeros, zeros.astype(jnp.float32)), entering)[1]
+
+
+def forward(
+    parameters: Arrays,
+    statistics: Arrays,
+    batch: Arrays,
+    key: Optional[Array],
+    hyper: Dict[str, Any],
+    dtype: Any,
+    train: bool,
+) -> Tuple[Tuple[Array, ...], Arrays]:
+    """Logits (batch, classes) in ``dtype``. There is no dropout, so ``key`` is not used."""
+    x = batch["features"].astype(dtype).swapaxes(0, 1)
+    for layer in range(hyper["layers"]):
+        x = _layer(parameters, layer, x)
+    return (dense(parameters, "classifier", x[-1]),), statistics
+
+
+def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
+    """Mean cross entropy over the batch."""
+    (logits,) = outputs
+    return cross_entropy(logits, batch["labels"])

@@ -1,0 +1,278 @@
+"""Models that are shared out among the ranks by shardings alone: one program over all devices, in
+which the arrays say who has which part of them, and XLA puts the collectives between.
+
+A definition that can be shared out says which projections of its layers are cut by columns and
+which by rows (``COLUMNS``, ``ROWS``), which of them have heads side by side (``heads_of``), and
+where activations are cut and joined (:func:`layers.cut`, :func:`layers.joined`)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+import jax
+import numpy as np
+from harness.adapter import ExecutedMatmul, Unsupported
+from harness.parallelism import DATA, FSDP, TENSOR, Layout
+from jax import Array
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from ..models.layers import (
+    SHARING,
+    Arrays,
+)
+from ..steps import (
+    Differentiate,
+    Forward,
+    Own,
+)
+from .data_parallel import (
+    Arrangement,
+    local,
+    options_of,
+    side_by_side,
+)
+
+#: The mesh has these axes and the one of tensors, some with a single device. Replicas have samples
+#: of their own; those along `fsdp` share their parameters.
+REPLICAS = (DATA, FSDP)
+_PROJECTION = re.compile(r"(?:^|\.)layers\.\d+\.(.+)\.(?:weight|bias)$")
+WHOLE = PartitionSpec()
+Join = Callable[[Array], Array]
+__all__ = ["SHARING", "Sharding", "Whole", "held"]
+
+
+class Whole:
+    """A parameter, or the gradient of one, as it is in the model before it is shared out.
+    ``order``: of its columns, where they stand in another one since."""
+
+    def __init__(self, array: Array, join: Join, order: Optional[np.ndarray]) -> None:
+        self._array, self._join, self._order = array, join, order
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        return tuple(self._array.shape)
+
+    def gather(self) -> np.ndarray:
+        """All of it, in every rank; all of them call this."""
+        whole = np.asarray(local(self._join(self._array)))
+        return whole if self._order is None else whole[..., np.argsort(self._order)]
+
+
+class Sharding(Arrangement):
+    """Arrays are those of all ranks, each of which has its part of the parameters; programs are
+    ``function(shared, own, batch)`` of all ranks together. See :class:`parallel.Together`."""
+
+    def __init__(
+        self, layout: Layout, definition: Any, hyper: Dict[str, Any], length: Optional[int]
+    ) -> None:
+        """Raises :class:`Unsupported` where heads or the sequence are no multiples of the ranks."""
+        require_multiples(definition, hyper, length, layout.tensor)
+        devices = sorted(jax.devices(), key=lambda device: device.process_index)
+        extents = (layout.data, layout.fsdp, layout.tensor)
+        self.mesh = Mesh(np.array(devices).reshape(extents), (*REPLICAS, TENSOR))
+        self.options = options_of(devices[0])
+        self._join = jax.jit(lambda array: array, out_shardings=NamedSharding(self.mesh, WHOLE))
+        self._layout, self._definition = layout, definition
+        self._heads: Dict[str, Sequence[int]] = definition.heads_of(hyper)
+        self._specs: Dict[str, PartitionSpec] = {}
+        self._orders: Dict[str, np.ndarray] = {}
+
+    @property
+    def settings(self) -> Dict[str, Any]:
+        """JSON values, for the record."""
+        sizes = {name: size for name, size in self.mesh.shape.items() if size > 1}
+        return {**sizes, "sequence_parallel": TENSOR in sizes}
+
+    # ---- what a definition asks for ----------------------------------------------------------
+
+    @property
+    def ranks(self) -> int:
+        """Of a tensor group."""
+        return self._layout.tensor
+
+    def cut(self, x: Array) -> Array:
+        """(batch, sequence, hidden), of whose sequence each rank of a tensor group has a part."""
+        return self._constrained(x, PartitionSpec(REPLICAS, TENSOR)) if self.ranks > 1 else x
+
+    def joined(self, x: Array) -> Array:
+        """The same with all of the sequence in each rank."""
+        return self._constrained(x, PartitionSpec(REPLICAS)) if self.ranks > 1 else x
+
+    def _constrained(self, x: Array, spec: PartitionSpec) -> Array:
+        return jax.lax.with_sharding_constraint(x, NamedSharding(self.mesh, spec))
+
+    # ---- arrays ------------------------------------------------------------------------------
+
+    def share(self, parameters: Dict[str, np.ndarray]) -> Arrays:
+        """This rank's part of each parameter, of which it has all. Raises :class:`Unsupported`
+        where an extent is no multiple of the ranks."""
+        self._specs = {name: self._spec(name, array) for name, array in parameters.items()}
+        self._orders = self._orders or dict(self._ordered(parameters))
+        return {
+            name: self._placed(array, self._specs[name], self._orders.get(name))
+            for name, array in parameters.items()
+        }
+
+    def _placed(self, array: np.ndarray, spec: PartitionSpec, order: Optional[np.ndarray]) -> Array:
+        ordered = array if order is None else array[..., order]
+        sharding = NamedSharding(self.mesh, spec)
+        return jax.make_array_from_callback(ordered.shape, sharding, lambda index: ordered[index])
+
+    def _spec(self, name: str, array: np.ndarray) -> PartitionSpec:
+        """The columns or rows of a projection are a tensor group's. Of the axes that are left, the
+        first that the others can share is theirs; an array without one is whole in each."""
+        axes: List[Optional[str]] = [None] * array.ndim
+        match = _PROJECTION.search(name)
+        projection = match.group(1) if match else ""
+        ranks = self.ranks
+        if ranks > 1 and projection in self._definition.COLUMNS:
+            axes[-1] = TENSOR
+        elif ranks > 1 and projection in self._definition.ROWS and array.ndim > 1:
+            axes[0] = TENSOR
+            if array.shape[0] % ranks:
+                inputs = f"{array.shape[0]} inputs of {projection}"
+                raise Unsupported(f"{inputs} are not cut into {ranks} parts")
+        if self._layout.fsdp > 1:
+            free = (n for n, extent in enumerate(array.shape) if not extent % self._layout.fsdp)
+            place = next((n for n in free if axes[n] is None), None)
+            if place is not None:
+                axes[place] = FSDP
+        return PartitionSpec(*axes)
+
+    def _ordered(self, parameters: Dict[str, np.ndarray]) -> Any:
+        """For each projection that has several kinds of heads side by side, an order of its columns
+        in which each rank's heads of all kinds stand together."""
+        for name, array in parameters.items():
+            match = _PROJECTION.search(name)
+            kinds = self._heads.get(match.group(1), ()) if match else ()
+            if self.ranks > 1 and len(kinds) > 1:
+                yield name, by_rank(array.shape[-1], kinds, self.ranks)
+
+    def own(self, tree: Any) -> Any:
+        """What is not shared out: the same in every rank."""
+        return jax.tree.map(lambda array: self._placed(np.asarray(array), WHOLE, None), tree)
+
+    def batches(self, parts: Sequence[Dict[str, np.ndarray]]) -> Tuple[Arrays, Arrays]:
+        """Those of all ranks: of the first micro-step, and of all of a step, side by side."""
+        first = self._of_all(parts[0], PartitionSpec(REPLICAS))
+        if len(parts) == 1:
+            return first, first
+        return first, self._of_all(side_by_side(parts), PartitionSpec(None, REPLICAS))
+
+    def _of_all(self, batch: Dict[str, np.ndarray], spec: PartitionSpec) -> Arrays:
+        axis = len(spec) - 1
+        sharding = NamedSharding(self.mesh, spec)
+
+        def place(array: np.ndarray) -> Array:
+            shape = list(array.shape)
+            shape[axis] *= self._layout.replicas
+            return jax.make_array_from_callback(tuple(shape), sharding, lambda _: array)
+
+        return {name: place(array) for name, array in batch.items()}
+
+    def moments(
+        self, init: Callable[[Arrays], Any], parameters: Dict[str, np.ndarray], shared: Arrays
+    ) -> Any:
+        """Shared out as the parameters are, by a program that makes them so."""
+        return jax.jit(init, out_shardings=self.results(init, (shared,)))(shared)
+
+    def results(self, function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Any:
+        """The shardings of what ``function`` gives: what is named as a parameter, and has its
+        shape, is shared out as it is, all else is the same in every rank."""
+
+        def placed(path: Tuple[Any, ...], leaf: Any) -> NamedSharding:
+            keys = [key.key for key in path if isinstance(key, jax.tree_util.DictKey)]
+            spec = self._specs.get(keys[-1], WHOLE) if keys else WHOLE
+            return NamedSharding(self.mesh, spec)
+
+        return jax.tree_util.tree_map_with_path(placed, jax.eval_shape(function, *arguments))
+
+    @property
+    def of_batch(self) -> NamedSharding:
+        """Of outputs: each replica has those of its samples."""
+        return NamedSharding(self.mesh, PartitionSpec(REPLICAS))
+
+    def vary(self, tree: Arrays) -> Arrays:
+        """Arrays as the parameters of their names are shared out."""
+        return {name: self._constrained(one, self._specs[name]) for name, one in tree.items()}
+
+    def average(self, tree: Any) -> Any:
+        """The loss is the mean over the samples of all ranks, and so are its gradients."""
+        return tree
+
+    # ---- what a step consists of -------------------------------------------------------------
+
+    def gathering(self, forward: Forward) -> Forward:
+        """``forward`` with parameters that are gathered before it, and once more for the backward
+        pass: what was gathered is not kept between them."""
+        if self._layout.fsdp == 1:
+            return forward
+
+        def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Tuple[Array, ...], Own]:
+            gathered = {name: self._gathered(name, array) for name, array in parameters.items()}
+            return forward(gathered, own, batch)
+
+        return jax.checkpoint(run, policy=_is_kept)
+
+    def _gathered(self, name: str, array: Array) -> Array:
+        spec = PartitionSpec(*(None if axis == FSDP else axis for axis in self._specs[name]))
+        return self._constrained(array, spec)
+
+    def sharing(self, differentiate: Differentiate) -> Differentiate:
+        """``differentiate`` with gradients of which each rank has its part: right behind each
+        micro-step."""
+
+        def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
+            value, own, found = differentiate(parameters, own, batch)
+            return value, own, self.vary(found)
+
+        return run
+
+    # ---- what is seen of it ------------------------------------------------------------------
+
+    def named(self, arrays: Arrays) -> Dict[str, Whole]:
+        """Parameters, or their gradients, by their names."""
+        orders = self._orders
+        return {name: Whole(one, self._join, orders.get(name)) for name, one in arrays.items()}
+
+    def of_replica(self, products: Sequence[ExecutedMatmul]) -> List[ExecutedMatmul]:
+        """Of those that all ranks compute together, the part of one replica."""
+        replicas = self._layout.replicas
+        return [ExecutedMatmul(one.dtype, one.multiply_adds // replicas) for one in products]
+
+
+def require_multiples(
+    definition: Any, hyper: Dict[str, Any], length: Optional[int], ranks: int
+) -> None:
+    """Raises :class:`Unsupported` where ``ranks`` cannot share heads and sequence out."""
+    if not hasattr(definition, "heads_of"):
+        raise Unsupported("the model's definition does not say how ranks share it out")
+    for heads in (count for counts in definition.heads_of(hyper).values() for count in counts):
+        if heads % ranks:
+            raise Unsupported(f"{heads} attention heads are not shared out among {ranks} ranks")
+    if length is not None and length % ranks:
+        raise Unsupported(f"sequences of {length} tokens are not cut into {ranks} parts")
+
+
+def _is_kept(primitive: Any, *_: Any, **parameters: Any) -> bool:
+    """Whether the backward pass finds the result of an operation of the forward pass: not that of
+    gathering a parameter, whose sharding, other than that of activations, is over no
+    :data:`REPLICAS`."""
+    if primitive.name != "sharding_constraint":
+        return True
+    return REPLICAS in parameters["sharding"].spec
+
+
+def held(parameters: Arrays) -> int:
+    """Elements of parameters in this rank's memory."""
+    return sum(array.size for array in local(parameters).values())
+
+
+def by_rank(columns: int, heads: Sequence[int], ranks: int) -> np.ndarray:
+    """Of ``columns`` in which several projections with so many ``heads`` stand side by side: an
+    order in which each rank's heads of all of them do."""
+    size = columns // sum(heads)
+    ends = np.cumsum([count * size for count in heads])[:-1]
+    parts = [np.split(part, ranks) for part in np.split(np.arange(columns), ends)]
+    return np.concatenate([part[rank] for rank in range(ranks) for part in parts])

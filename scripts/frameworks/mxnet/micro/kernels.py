@@ -1,0 +1,72 @@
+"""Forward and backward pass of a convolution, as the models here call it; each writes where the one
+before did, so that MXNet's engine does not begin it sooner."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import mxnet as mx
+from harness.adapter import Unsupported
+from harness.operations import Convolution, ForwardBackward, Operation
+
+from ..devices import (
+    DTYPES,
+    name_of,
+)
+
+#: Axes of images and kernels as MXNet has them, and back.
+_IMAGES, _KERNEL = (0, 3, 1, 2), (3, 2, 0, 1)
+_IMAGES_BACK, _KERNEL_BACK = (0, 2, 3, 1), (2, 3, 1, 0)
+
+
+def convolution(
+    shape: Convolution, arrays: Sequence[Any], device: mx.Context, dtype: str
+) -> ForwardBackward:
+    """See :class:`harness.operations.LayerOperations`."""
+    layouts = (_IMAGES, _KERNEL, _IMAGES)
+    tensors = [
+        mx.nd.array(array.transpose(axes), dtype="float32", ctx=device)
+        for array, axes in zip(arrays, layouts)
+    ]
+    if dtype != "float32":
+        tensors = [mx.nd.amp_cast(tensor, dtype=DTYPES[dtype]) for tensor in tensors]
+    images, kernel, gradient = tensors
+    options = {
+        "kernel": shape.kernel,
+        "stride": (shape.stride, shape.stride),
+        "pad": shape.padding,
+        "num_filter": shape.filters,
+        "num_group": shape.groups,
+        "no_bias": True,
+    }
+    try:
+        images.attach_grad()
+        kernel.attach_grad()
+        with mx.autograd.record():
+            kept = mx.nd.Convolution(images, kernel, **options)
+        held = mx.nd.Convolution(images, kernel, **options)
+        kept.backward(gradient, retain_graph=True)
+        kernel.grad.wait_to_read()
+    except mx.MXNetError as error:
+        if "not implemented" in str(error).lower() or "not supported" in str(error).lower():
+            raise Unsupported(
+                f"MXNet's Convolution in {dtype}: {str(error).splitlines()[0]}"
+            ) from error
+        raise
+
+    def result(tensor: Any, axes: Sequence[int]) -> Any:
+        return tensor.astype("float32").asnumpy().transpose(axes)
+
+    name = name_of(held.dtype)
+    return ForwardBackward(
+        Operation(
+            lambda: mx.nd.Convolution(images, kernel, out=held, **options),
+            lambda: result(held, _IMAGES_BACK),
+            name,
+        ),
+        Operation(
+            lambda: kept.backward(gradient, retain_graph=True),
+            lambda: [result(images.grad, _IMAGES_BACK), result(kernel.grad, _KERNEL_BACK)],
+            name,
+        ),
+    )

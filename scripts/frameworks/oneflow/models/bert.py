@@ -1,0 +1,195 @@
+"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
+with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
+begins and ends, without a pooler, as in the authors' code for SQuAD."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+import oneflow
+import oneflow.nn.functional as F
+from oneflow import Tensor, nn
+
+from ..matmuls import Multiplication
+
+MASKED_SCORE = -10000.0  # the authors' value; it fits float16
+
+
+def dropout(rate: float) -> nn.Dropout:
+    # Left to itself every nn.Dropout makes a generator of its own, all with one fixed seed: all
+    # layers of a shape, in all ranks and runs, would drop the same positions.
+    return nn.Dropout(rate, generator=oneflow.default_generator)
+
+
+class Embeddings(nn.Module):
+    """Token and segment ids, (batch, sequence) each -> (batch, sequence, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.token = nn.Embedding(hyper["vocabulary"], hyper["hidden"])
+        self.position = nn.Embedding(hyper["positions"], hyper["hidden"])
+        self.segment = nn.Embedding(hyper["segments"], hyper["hidden"])
+        self.norm = nn.LayerNorm(hyper["hidden"], eps=hyper["layer_norm_epsilon"])
+        self.dropout = dropout(hyper["dropout"])
+
+    def forward(self, token_ids: Tensor, segment_ids: Tensor) -> Tensor:
+        positions = self.position.weight[: token_ids.shape[1]]
+        return self.dropout(
+            self.norm(self.token(token_ids) + self.segment(segment_ids) + positions)
+        )
+
+
+class Attention(nn.Module):
+    """(batch, sequence, hidden) and what is added to the scores (batch, 1, 1, sequence) ->
+    (batch, sequence, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        hidden = hyper["hidden"]
+        self.heads = hyper["heads"]
+        self.head_size = hidden // hyper["heads"]
+        self.query = nn.Linear(hidden, hidden)
+        self.key = nn.Linear(hidden, hidden)
+        self.value = nn.Linear(hidden, hidden)
+        self.output = nn.Linear(hidden, hidden)
+        self.dropout = dropout(hyper["dropout"])  # of the attention probabilities
+        self.scores = Multiplication(transpose_b=True)
+        self.context = Multiplication()
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        shape = (x.shape[0], x.shape[1], self.heads, self.head_size)
+        query, key, value = (
+            projection(x).reshape(shape).transpose(1, 2)
+            for projection in (self.query, self.key, self.value)
+        )
+        scores = self.scores(query * self.head_size**-0.5, key) + mask
+        context = self.context(self.dropout(F.softmax(scores, dim=-1)), value)
+        return self.output(context.transpose(1, 2).flatten(2))
+
+
+class Layer(nn.Module):
+    """One encoder layer, normalised behind each residual; (batch, sequence, hidden) kept."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        hidden, epsilon = hyper["hidden"], hyper["layer_norm_epsilon"]
+        self.attention = Attention(hyper)
+        self.attention_norm = nn.LayerNorm(hidden, eps=epsilon)
+        self.intermediate = nn.Linear(hidden, hyper["intermediate"])
+        self.output = nn.Linear(hyper["intermediate"], hidden)
+        self.output_norm = nn.LayerNorm(hidden, eps=epsilon)
+        self.dropout = dropout(hyper["dropout"])
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        x = self.attention_norm(x + self.dropout(self.attention(x, mask)))
+        return self.output_norm(x + self.dropout(self.output(F.gelu(self.intermediate(x)))))
+
+
+class Encoder(nn.Module):
+    """Token and segment ids and a mask, (batch, sequence) each -> (batch, sequence, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.embeddings = Embeddings(hyper)
+        self.layers = nn.ModuleList([Layer(hyper) for _ in range(hyper["layers"])])
+
+    def encode(self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        x = self.embeddings(token_ids, segment_ids)
+        mask = (1 - attention_mask).to(x.dtype)[:, None, None, :] * MASKED_SCORE
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x
+
+
+class Pooled(Encoder):
+    """Its head is on the first position."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.pooler = nn.Linear(hyper["hidden"], hyper["hidden"])
+
+    def pooled(self, x: Tensor) -> Tensor:
+        """Of the first position, (batch, hidden)."""
+        return oneflow.tanh(self.pooler(x[:, 0]))
+
+
+class Classifier(Pooled):
+    """-> logits (batch, classes)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.classifier = nn.Linear(hyper["hidden"], hyper["classes"])
+
+    def forward(self, *ids: Tensor) -> Tuple[Tensor]:
+        x = self.encode(*ids)
+        return (self.classifier(self.pooled(x)),)
+
+
+class SpanFinder(Encoder):
+    """-> of each token how well an answer begins and ends with it, (batch, sequence, 2)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.span = nn.Linear(hyper["hidden"], 2)
+
+    def forward(self, *ids: Tensor) -> Tuple[Tensor]:
+        return (self.span(self.encode(*ids)),)
+
+
+class BertPretraining(Pooled):
+    """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
+    (batch, 2)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        hidden = hyper["hidden"]
+        self.transform = nn.Linear(hidden, hidden)
+        self.transform_norm = nn.LayerNorm(hidden, eps=hyper["layer_norm_epsilon"])
+        # the decoder's weight is the token embedding, its bias is its own
+        self.decoder = Multiplication(transpose_b=True)
+        self.decoder_bias = nn.Parameter(oneflow.zeros(hyper["vocabulary"]))
+        self.next_sentence = nn.Linear(hidden, 2)
+
+    def forward(
+        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, positions: Tensor
+    ) -> Tuple[Tensor, Tensor]:
+        x = self.encode(token_ids, segment_ids, attention_mask)
+        masked = oneflow.gather(x, 1, positions[:, :, None].expand(-1, -1, x.shape[2]))
+        masked = self.transform_norm(F.gelu(self.transform(masked)))
+        tokens = self.decoder(masked, self.embeddings.token.weight) + self.decoder_bias
+        return tokens, self.next_sentence(self.pooled(x))
+
+
+def build(facts: Dict[str, Any]) -> nn.Module:
+    hyper = facts["hyperparameters"]
+    other = SpanFinder if hyper.get("head") == "span" else BertPretraining
+    model = (Classifier if "classes" in hyper else other)(hyper)
+    for module in model.modules():
+        if isinstance(module, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(module.weight, std=hyper["initializer_range"])
+        if isinstance(module, nn.Linear):
+            nn.init.zeros_(module.bias)
+    return model
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+    names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
+    return tuple(batch[name] for name in names if name in batch)
+
+
+def losses(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]
+) -> Tuple[Tensor, ...]:
+    """Vectors (batch x predictions,) and (batch,), of classes the latter alone, of spans one (batch
+    x 2,); the loss is the sum of their means."""
+    if "classes" in facts["hyperparameters"]:
+        return (F.cross_entropy(outputs[0].float(), batch["labels"], reduction="none"),)
+    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+        scores = outputs[0].float().transpose(1, 2).flatten(0, 1)
+        return (F.cross_entropy(scores, batch["spans"].flatten(), reduction="none"),)
+    tokens, next_sentence = (logits.float() for logits in outputs)
+    return (
+        F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten(), reduction="none"),
+        F.cross_entropy(next_sentence, batch["next_sentence_labels"], reduction="none"),
+    )

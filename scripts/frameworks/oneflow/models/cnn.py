@@ -1,0 +1,191 @@
+"""A convolutional network, layer by layer as ``scripts/networks`` describes it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Callable, Dict, Tuple
+
+import networks
+import oneflow
+import oneflow.nn.functional as F
+from networks import Layer, Network
+from networks.schedule import Schedule, flattened, schedule
+from oneflow import Tensor, nn
+
+from .classification import cross_entropies
+
+Operation = Callable[..., Tensor]
+
+INITIALIZERS: Dict[str, Callable[[Tensor, float], Any]] = {
+    "normal": lambda tensor, deviation: nn.init.normal_(tensor, 0.0, deviation),
+    "uniform": lambda tensor, bound: nn.init.uniform_(tensor, -bound, bound),
+    "constant": nn.init.constant_,
+}
+
+
+def convolution(layer: Layer) -> nn.Module:
+    return nn.Conv2d(
+        layer.in_shape.channels,
+        layer.attributes["channels"],
+        layer.attributes["kernel"],
+        layer.attributes["stride"],
+        layer.attributes["padding"],
+        groups=layer.attributes["groups"],
+        bias=layer.attributes["bias"],
+    )
+
+
+def batch_norm(layer: Layer) -> nn.Module:
+    return nn.BatchNorm2d(
+        layer.shape.channels,
+        eps=layer.attributes["epsilon"],
+        momentum=layer.attributes["momentum"],
+    )
+
+
+def linear(layer: Layer) -> nn.Module:
+    return nn.Linear(
+        layer.in_shape.channels, layer.attributes["features"], bias=layer.attributes["bias"]
+    )
+
+
+def dropout(layer: Layer) -> nn.Module:
+    return nn.Dropout(layer.attributes["rate"])
+
+
+def relu(in_place: bool) -> Operation:
+    return partial(F.relu, inplace=in_place)
+
+
+def relu6(layer: Layer) -> Operation:
+    return F.relu6
+
+
+def max_pool(layer: Layer) -> Operation:
+    return partial(
+        F.max_pool2d,
+        kernel_size=layer.attributes["kernel"],
+        stride=layer.attributes["stride"],
+        padding=layer.attributes["padding"],
+        ceil_mode=layer.attributes["ceil"],
+    )
+
+
+def average_pool(layer: Layer) -> Operation:
+    return partial(
+        F.avg_pool2d,
+        kernel_size=layer.attributes["kernel"],
+        stride=layer.attributes["stride"],
+        padding=layer.attributes["padding"],
+        count_include_pad=True,
+    )
+
+
+def adaptive_average_pool(layer: Layer) -> Operation:
+    return partial(F.adaptive_avg_pool2d, output_size=layer.attributes["size"])
+
+
+def global_average_pool(layer: Layer) -> Operation:
+    return lambda x: F.adaptive_avg_pool2d(x, 1).flatten(1)
+
+
+def flatten(layer: Layer) -> Operation:
+    return lambda x: x.flatten(1)
+
+
+def add(layer: Layer) -> Operation:
+    return oneflow.add
+
+
+def concatenate(layer: Layer) -> Operation:
+    return lambda *parts: oneflow.cat(parts, dim=1)
+
+
+def channels(layer: Layer) -> Operation:
+    begin, end = layer.attributes["begin"], layer.attributes["end"]
+    return lambda x: x.narrow(1, begin, end - begin)
+
+
+def shuffle(layer: Layer) -> Operation:
+    groups, (height, width, all_channels) = layer.attributes["groups"], layer.shape
+
+    def operation(x: Tensor) -> Tensor:
+        x = x.reshape(-1, groups, all_channels // groups, height, width)
+        return x.transpose(1, 2).reshape(-1, all_channels, height, width)
+
+    return operation
+
+
+MODULES: Dict[str, Callable[[Layer], nn.Module]] = {
+    make.__name__: make for make in (convolution, batch_norm, linear, dropout)
+}
+FUNCTIONS: Dict[str, Callable[[Layer], Operation]] = {
+    make.__name__: make
+    for make in (
+        *(relu6, max_pool, average_pool, adaptive_average_pool, global_average_pool),
+        *(flatten, add, concatenate, channels, shuffle),
+    )
+}
+
+
+class CNN(nn.Module):
+    """Images (batch, 3, h, w) -> logits (batch, classes); in training, behind them those of the
+    auxiliary heads."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        for layer in network.layers:
+            if layer.op in MODULES:
+                # add_module takes no dot, which modules within modules would have in their names
+                self._modules[layer.name] = MODULES[layer.op](layer)
+        for name, shape in flattened(network).items():
+            self._modules[name].flattened = shape
+        self.plans = {training: _plan(schedule(network, training)) for training in (True, False)}
+
+    def forward(self, images: Tensor) -> Tuple[Tensor, ...]:
+        calls, places, outputs = self.plans[self.training]
+        values: Any = [images] + [None] * (places - 1)
+        for operation, inputs, output, freed in calls:
+            # by name: a graph has modules of its own in the place of these
+            run = self._modules[operation] if isinstance(operation, str) else operation
+            values[output] = run(*[values[number] for number in inputs])
+            for number in freed:
+                values[number] = None
+        return tuple([values[number] for number in outputs])
+
+
+def _plan(plan: Schedule) -> Tuple[Any, int, Tuple[int, ...]]:
+    """Its calls with a function or the name of a module each."""
+
+    def operation(layer: Layer, in_place: bool) -> Any:
+        if layer.op in MODULES:
+            return layer.name
+        return relu(in_place) if layer.op == "relu" else FUNCTIONS[layer.op](layer)
+
+    calls = [
+        (operation(one.layer, one.in_place), one.inputs, one.output, one.freed)
+        for one in plan.calls
+    ]
+    return calls, plan.places, plan.outputs
+
+
+def build(facts: Dict[str, Any]) -> nn.Module:
+    network = networks.describe(facts)
+    model, drawn = CNN(network), networks.weights(network)
+    for name, parameter in model.named_parameters():
+        distribution, value = drawn[name].initial
+        INITIALIZERS[distribution](parameter, value)
+    return model
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+    return (batch["images"],)
+
+
+def losses(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]
+) -> Tuple[Tensor, ...]:
+    """A vector, (batch,), of the logits, and one of each auxiliary head, times its weight; the
+    loss is the sum of their means."""
+    logits, *heads = (cross_entropies(output.float(), batch["labels"]) for output in outputs)
+    return (logits, *(facts["hyperparameters"]["auxiliary_weight"] * head for head in heads))

@@ -1,0 +1,138 @@
+"""ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
+2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
+code. (What is what: scripts/reference/electra.py.)"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+import paddle
+import paddle.nn.functional as F
+from paddle import Tensor, nn
+
+from .bert import (
+    Embeddings,
+    Layer,
+    added_to_scores,
+    at,
+    dense,
+    normalization,
+    tied_logits,
+)
+
+DRAWS = 2**20  # as many values the noise of a word has
+WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
+INPUTS = (
+    *("token_ids", "segment_ids", "attention_mask", "masked_positions"),
+    *("mask_draws", "sampling_draws"),
+)
+
+
+def noise(draws: Tensor, vocabulary: int) -> Tensor:
+    """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
+    # Python's own numbers would go through float32
+    mask, word, mixer = (paddle.full([1], number, "int64") for number in (MASK, WORD, MIXER))
+    half, lower = (paddle.full([1], bits, "int64") for bits in (16, 12))
+    words = paddle.bitwise_and(paddle.arange(vocabulary, dtype="int64") * word, mask)
+    mixed = paddle.bitwise_xor(draws.unsqueeze(-1), words)
+    for _ in range(2):
+        mixed = paddle.bitwise_xor(mixed, paddle.bitwise_right_shift(mixed, half)) * mixer
+        mixed = paddle.bitwise_and(mixed, mask)
+    mixed = paddle.bitwise_xor(mixed, paddle.bitwise_right_shift(mixed, half))
+    uniform = paddle.bitwise_right_shift(mixed, lower)
+    return -paddle.log(-paddle.log((uniform.astype("float32") + 0.5) / DRAWS))
+
+
+def replaced(tokens: Tensor, positions: Tensor, new: Tensor) -> Tensor:
+    """``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at ``positions``."""
+    return paddle.put_along_axis(tokens, positions, new, axis=1)
+
+
+class Generator(nn.Layer):
+    """Embeddings (batch, sequence, hidden) -> (batch x predictions, hidden), of which the token
+    embedding and ``decoder_bias`` make logits."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        own = {**hyper, **hyper["generator"]}
+        self.project = dense(hyper["hidden"], own["hidden"], hyper)
+        self.layers = nn.LayerList([Layer(own) for _ in range(own["layers"])])
+        self.transform = dense(own["hidden"], hyper["hidden"], hyper)
+        self.transform_norm = normalization(hyper)
+        self.decoder_bias = self.create_parameter([hyper["vocabulary"]], is_bias=True)
+
+    def forward(self, x: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+        x = self.project(x)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.transform_norm(F.gelu(self.transform(at(positions, x))))
+
+
+class Discriminator(nn.Layer):
+    """Embeddings (batch, sequence, hidden) -> logits that a token is replaced (batch, sequence)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.layers = nn.LayerList([Layer(hyper) for _ in range(hyper["layers"])])
+        self.transform = dense(hyper["hidden"], hyper["hidden"], hyper)
+        self.score = dense(hyper["hidden"], 1, hyper)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.score(F.gelu(self.transform(x))).squeeze(-1)
+
+
+class Electra(nn.Layer):
+    """-> logits that a token is replaced (batch, sequence), the generator's of the masked positions
+    (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch, sequence)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.mask_token, self.masked_percent = hyper["mask_token"], hyper["masked_percent"]
+        self.embeddings = Embeddings(hyper)  # both have it
+        self.generator = Generator(hyper)
+        self.discriminator = Discriminator(hyper)
+
+    def forward(
+        self,
+        token_ids: Tensor,
+        segment_ids: Tensor,
+        attention_mask: Tensor,
+        positions: Tensor,
+        mask_draws: Tensor,
+        sampling_draws: Tensor,
+    ) -> Tuple[Tensor, Tensor, Tensor]:
+        shown = paddle.take_along_axis(token_ids, positions, axis=1)
+        masked = mask_draws < self.masked_percent
+        shown = paddle.where(masked, paddle.full_like(shown, self.mask_token), shown)
+        x = self.embeddings(replaced(token_ids, positions, shown), segment_ids)
+        mask = added_to_scores(attention_mask, x)
+        x = self.generator(x, mask, positions)
+        tokens, bias = self.embeddings.token.weight, self.generator.decoder_bias
+        words = tied_logits(x, tokens, bias, token_ids.shape[0])
+        noisy = words.detach().astype("float32") + noise(sampling_draws, words.shape[-1])
+        corrupted = replaced(token_ids, positions, noisy.argmax(axis=-1))
+        scores = self.discriminator(self.embeddings(corrupted, segment_ids), mask)
+        return scores, words, (corrupted != token_ids).astype(scores.dtype)
+
+
+def build(facts: Dict[str, Any]) -> nn.Layer:
+    return Electra(facts["hyperparameters"])
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+    return tuple(batch[name] for name in INPUTS)
+
+
+def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+    scores, words, replaced = (output.astype("float32") for output in outputs)
+    hyper = facts["hyperparameters"]
+    originals = paddle.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)
+    generator = F.cross_entropy(words.flatten(0, 1), originals.flatten())
+    real = batch["attention_mask"].astype("float32")  # padding tells nothing
+    discriminator = F.binary_cross_entropy_with_logits(
+        scores, replaced, weight=real, reduction="sum"
+    )
+    discriminator = discriminator / real.sum()
+    return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator

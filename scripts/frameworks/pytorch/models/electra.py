@@ -1,0 +1,133 @@
+"""ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
+2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
+code. (What is what: scripts/reference/electra.py.)"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .bert import COLUMNS as COLUMNS
+from .bert import LAYER as LAYER
+from .bert import NORMS as NORMS
+from .bert import ROWS as ROWS
+from .bert import (
+    Embeddings,
+    Layer,
+    at,
+    attendable,
+    drawn,
+)
+from .bert import heads_of as heads_of
+from .bert import share_heads as share_heads
+
+MEMORY_FORMAT = torch.contiguous_format
+DRAWS = 2**20  # as many values the noise of a word has
+WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
+INPUTS = (
+    *("token_ids", "segment_ids", "attention_mask", "masked_positions"),
+    *("mask_draws", "sampling_draws"),
+)
+
+
+def noise(draws: Tensor, vocabulary: int) -> Tensor:
+    """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
+    words = torch.arange(vocabulary, device=draws.device) * WORD & MASK
+    mixed = draws.unsqueeze(-1) ^ words
+    for _ in range(2):
+        mixed = (mixed ^ mixed >> 16) * MIXER & MASK
+    uniform = (mixed ^ mixed >> 16) >> 12
+    return -(-((uniform.float() + 0.5) / DRAWS).log()).log()
+
+
+class Generator(nn.Module):
+    """Embeddings (batch, sequence, hidden) -> (batch, predictions, hidden), of which the token
+    embedding and ``decoder_bias`` make logits."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        own = {**hyper, **hyper["generator"]}
+        hidden, epsilon = hyper["hidden"], hyper["layer_norm_epsilon"]
+        self.project = nn.Linear(hidden, own["hidden"])
+        self.layers = nn.ModuleList(Layer(own) for _ in range(own["layers"]))
+        self.transform = nn.Linear(own["hidden"], hidden)
+        self.transform_norm = nn.LayerNorm(hidden, eps=epsilon)
+        self.decoder_bias = nn.Parameter(torch.zeros(hyper["vocabulary"]))
+
+    def forward(self, x: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+        x = self.project(x)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.transform_norm(F.gelu(self.transform(at(positions, x))))
+
+
+class Discriminator(nn.Module):
+    """Embeddings (batch, sequence, hidden) -> logits that a token is replaced (batch, sequence)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Layer(hyper) for _ in range(hyper["layers"]))
+        self.transform = nn.Linear(hyper["hidden"], hyper["hidden"])
+        self.score = nn.Linear(hyper["hidden"], 1)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.score(F.gelu(self.transform(x))).squeeze(-1)
+
+
+class Electra(nn.Module):
+    """-> logits that a token is replaced (batch, sequence), the generator's of the masked positions
+    (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch, sequence)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.mask_token, self.masked_percent = hyper["mask_token"], hyper["masked_percent"]
+        self.embeddings = Embeddings(hyper)  # both have it
+        self.generator = Generator(hyper)
+        self.discriminator = Discriminator(hyper)
+
+    def forward(
+        self,
+        token_ids: Tensor,
+        segment_ids: Tensor,
+        attention_mask: Tensor,
+        positions: Tensor,
+        mask_draws: Tensor,
+        sampling_draws: Tensor,
+    ) -> Tuple[Tensor, Tensor, Tensor]:
+        mask = attendable(attention_mask)
+        masked = mask_draws < self.masked_percent
+        shown = token_ids.gather(1, positions).masked_fill(masked, self.mask_token)
+        x = self.embeddings(token_ids.scatter(1, positions, shown), segment_ids)
+        x = self.generator(x, mask, positions)
+        words = F.linear(x, self.embeddings.token.weight, self.generator.decoder_bias)
+        sampled = (words.detach().float() + noise(sampling_draws, words.shape[-1])).argmax(-1)
+        corrupted = token_ids.scatter(1, positions, sampled)
+        scores = self.discriminator(self.embeddings(corrupted, segment_ids), mask)
+        return scores, words, (corrupted != token_ids).to(scores.dtype)
+
+
+def build(facts: Dict[str, Any]) -> nn.Module:
+    hyper = facts["hyperparameters"]
+    return drawn(Electra(hyper), hyper)
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+    return tuple(batch[name] for name in INPUTS)
+
+
+def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+    scores, words, replaced = (output.float() for output in outputs)
+    hyper = facts["hyperparameters"]
+    originals = batch["token_ids"].gather(1, batch["masked_positions"])
+    generator = F.cross_entropy(words.flatten(0, 1), originals.flatten())
+    real = batch["attention_mask"].float()  # padding tells nothing
+    discriminator = F.binary_cross_entropy_with_logits(
+        scores, replaced, weight=real, reduction="sum"
+    )
+    discriminator = discriminator / real.sum()
+    return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator

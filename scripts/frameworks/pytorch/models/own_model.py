@@ -1,0 +1,197 @@
+"""A model that the user brings, as a definition: of a file, or a name in torchvision or timm."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Dict, List, Sequence, Tuple
+
+import torch
+from harness.adapter import (
+    FLOAT64,
+    Case,
+    Mismatch,
+    Place,
+    Unsupported,
+    Variable,
+    own_model_optimizer,
+    own_model_parts,
+    own_module,
+)
+from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
+from torch.utils._pytree import tree_leaves, tree_map
+
+from .. import optimizers
+from .torchvision import cnn as torchvision
+from .torchvision import importing
+
+#: Layers that drop something, by their names, which other libraries have, and the attribute that
+#: says how much.
+DROPPING = {"StochasticDepth": "p", "DropPath": "drop_prob"}
+
+
+class Whole(nn.Module):
+    """``model`` with its inputs as they were made, one tensor after the other, and its outputs as
+    a tuple."""
+
+    def __init__(self, model: nn.Module, names: Sequence[str]) -> None:
+        super().__init__()
+        self.model, self.names = model, tuple(names)
+
+    def forward(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
+        named = dict(zip(self.names, inputs))
+        outputs = self.model(**named) if named else self.model(*inputs)
+        return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+class Definition:
+    """What the other models have as modules."""
+
+    def __init__(self, case: Case, facts: Dict[str, Any], place: Place) -> None:
+        self._case, self._facts, self._place = case, facts, place
+        importing.install()  # the user's file, or what it imports, may import torchvision
+        self._module = own_module(facts) if facts["own"]["sha256"] else Named(facts["own"])
+        channels_last = isinstance(self._module, Named)
+        self.MEMORY_FORMAT = torch.channels_last if channels_last else torch.contiguous_format
+
+    def _made(self) -> Tuple[Any, Any, Any, Any]:
+        made = self._module.make(self._case.batch_per_device)
+        return own_model_parts(made, self._case.batch_per_device, lambda some: tree_leaves(some)[0])
+
+    def inputs(self, batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+        """Those of this rank; its targets are kept for :meth:`loss`."""
+        torch.manual_seed(int(batch["seed"]))
+        _, inputs, targets, _ = self._made()
+        self._targets = tree_map(self._on_device, targets)
+        named = isinstance(inputs, dict)
+        self._names = list(inputs) if named else []
+        inputs = inputs.values() if named else inputs
+        several = (inputs,) if isinstance(inputs, Tensor) else inputs
+        self._inputs = tuple(self._on_device(one) for one in several)
+        return self._inputs
+
+    def _on_device(self, one: Any) -> Any:
+        if not isinstance(one, Tensor):
+            return one
+        exact = self._case.precision == FLOAT64 and one.is_floating_point()
+        return one.to(
+            self._place.accelerator,  # the rank's own device is the current one
+            torch.float64 if exact else one.dtype,
+            memory_format=self.MEMORY_FORMAT if one.dim() == 4 else torch.preserve_format,
+        )
+
+    def build(self, facts: Dict[str, Any]) -> nn.Module:
+        model, _, _, loss = self._made()
+        if not isinstance(model, nn.Module):
+            raise TypeError(f"make returned {type(model).__name__} as the model, not a Module")
+        if self._case.mode == "train" and not any(one.requires_grad for one in model.parameters()):
+            raise TypeError("make returned a model without a parameter that is trained")
+        if not facts["own"].get("dropout", True):
+            without_dropout(model)
+        if isinstance(loss, nn.Module):  # it may have weights of classes
+            loss.to(self._place.accelerator)
+            if self._case.precision == FLOAT64:
+                loss.double()
+        self._loss = loss
+        return Whole(model.to(memory_format=self.MEMORY_FORMAT), self._names)
+
+    def loss(self, outputs: Tuple[Tensor, ...], batch: Any, facts: Any) -> Tensor:
+        """The user's, of outputs that are float32 at least, as those of our models are."""
+        wide = tuple(_widened(one) for one in outputs)
+        value = self._loss(wide[0] if len(wide) == 1 else wide, self._targets)
+        if not isinstance(value, Tensor) or value.dim():
+            raise TypeError("the loss must be a tensor with one number")
+        return value
+
+    def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
+        """The file's own, or the usual one."""
+        if not hasattr(self._module, "optimizer"):
+            return optimizers.from_facts(model, [list(model.parameters())], self._facts)
+        found = self._module.optimizer(model.parameters())
+        own: torch.optim.Optimizer = own_model_optimizer(
+            found, torch.optim.Optimizer, "torch.optim"
+        )
+        return own
+
+    def check(self, outputs: Any) -> None:
+        """Raises :class:`Mismatch` unless ``outputs`` are tensors."""
+        for one in outputs:
+            if not isinstance(one, Tensor):
+                raise Mismatch(
+                    f"the model returns {type(one).__name__}; allowed: a tensor, or a tuple of them"
+                )
+
+    def state(self, model: nn.Module) -> Dict[str, Variable]:
+        """As the model has it: only this framework compares it with anything."""
+        named = (*model.named_parameters(), *model.named_buffers())
+        return {
+            name: Variable(tensor, trainable=tensor.requires_grad)
+            for name, tensor in named
+            if tensor.is_floating_point()
+        }
+
+    def arrays(self) -> List[Any]:
+        """This rank's inputs and targets."""
+        tensors = tree_leaves((self._inputs, self._targets))
+        return [_widened(one).cpu().numpy() for one in tensors if isinstance(one, Tensor)]
+
+
+def _widened(one: Tensor) -> Tensor:
+    return one.float() if one.is_floating_point() and one.itemsize < 4 else one
+
+
+def without_dropout(model: nn.Module) -> None:
+    """Set the rate of all layers that drop something to 0."""
+    for layer in model.modules():
+        if isinstance(layer, _DropoutNd):
+            layer.p = 0.0
+        elif isinstance(layer, (nn.MultiheadAttention, nn.RNNBase)):
+            layer.dropout = 0.0
+        elif type(layer).__name__ in DROPPING:
+            setattr(layer, DROPPING[type(layer).__name__], 0.0)
+
+
+class Named:
+    """A classifier of images from a library of models, without trained weights."""
+
+    def __init__(self, own: Dict[str, Any]) -> None:
+        library, _, self._name = own["source"].partition(":")
+        self._models = torchvision.models()  # timm imports it, too
+        self._new = self._of_torchvision
+        if library == "timm":
+            self._models, self._new = _timm(), self._of_timm
+
+    def make(self, batch_size: int) -> Any:
+        model, shape, classes = self._new()
+        images = torch.randn(batch_size, *shape)
+        labels = torch.randint(classes, (batch_size,))
+        return model, (images, labels), self._loss
+
+    def _of_torchvision(self) -> Tuple[nn.Module, Sequence[int], int]:
+        weights = self._models.get_model_weights(self._name).DEFAULT
+        size = getattr(weights.transforms(), "crop_size", None)
+        if "categories" not in weights.meta or not size:
+            raise Unsupported(f"{self._name} is no classifier of images: measure it from a file")
+        model = self._models.get_model(self._name, weights=None)
+        return model, (3, size[0], size[-1]), len(weights.meta["categories"])
+
+    def _of_timm(self) -> Tuple[nn.Module, Sequence[int], int]:
+        model = self._models.create_model(self._name, pretrained=False)
+        return model, model.pretrained_cfg["input_size"], model.num_classes
+
+    def _loss(self, outputs: Any, labels: Tensor) -> Tensor:
+        if isinstance(outputs, tuple):
+            raise Unsupported(
+                f"{self._name} has auxiliary heads, and what they count for is not the library's "
+                "to say: measure it from a file"
+            )
+        return nn.functional.cross_entropy(outputs, labels)
+
+
+def _timm() -> Any:
+    try:
+        return importlib.import_module("timm")
+    except ModuleNotFoundError as error:
+        if error.name != "timm":
+            raise
+        raise Unsupported("timm is not installed in this environment") from None

@@ -1,0 +1,84 @@
+"""torchvision's own code of the networks that ``scripts/networks`` describes, under the same names,
+as the other side of an A/B test with ours (``cnn.py``)."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+import torch
+from harness.adapter import Unsupported
+from networks import Network, describe, weights
+from networks.schedule import flattened
+from torch import Tensor, nn
+
+from .. import cnn
+from . import importing
+
+MEMORY_FORMAT = cnn.MEMORY_FORMAT
+inputs, loss = cnn.inputs, cnn.loss
+
+
+def models() -> Any:
+    """The module ``torchvision.models``. Raises Unsupported where torchvision is not installed."""
+    importing.install()
+    try:
+        import torchvision
+    except ImportError as error:
+        raise Unsupported(f"torchvision cannot be imported: {error}") from error
+    return torchvision.models
+
+
+def network(name: str, classes: int) -> nn.Module:
+    """torchvision's network of that name as it is, with initial values of its own. Raises
+    Unsupported where it has none."""
+    library = models()
+    if name not in library.list_models(module=library):
+        raise Unsupported(f"torchvision has no network {name}")
+    options = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
+    built: nn.Module = library.get_model(name, weights=None, num_classes=classes, **options)
+    return built
+
+
+def build(facts: Dict[str, Any]) -> nn.Module:
+    """Images (batch, 3, h, w) -> logits (batch, classes), in training those of auxiliary heads
+    behind them, with the facts' hyper-parameters. Raises Unsupported for a network that is not
+    torchvision's, one that was made small for example."""
+    described = describe(facts)
+    model = network(facts["name"], facts["hyperparameters"]["classes"])
+    adapt(model, described)
+    model.register_forward_hook(lambda module, images, outputs: logits_of(outputs))
+    return model.to(memory_format=MEMORY_FORMAT)
+
+
+def adapt(model: nn.Module, described: Network) -> None:
+    """Give torchvision's ``model`` the rates, epsilons and momenta of the description, and what
+    :func:`harness.adapter.state_of_modules` needs. Raises Unsupported where they are not the same
+    network."""
+    expected = {name: _size(one.shape) for name, one in weights(described).items()}
+    found = {name: array.numel() for name, array in model.state_dict().items()}
+    own = {name: size for name, size in found.items() if not name.endswith("num_batches_tracked")}
+    dropouts = [layer for layer in described.layers if layer.op == "dropout"]
+    theirs = [module for module in model.modules() if isinstance(module, nn.Dropout)]
+    if own != expected or len(theirs) != len(dropouts):
+        raise Unsupported("torchvision has the network in its own size alone")
+    for module, layer in zip(theirs, dropouts):
+        module.p = layer.attributes["rate"]
+    for layer in described.layers:
+        if layer.op == "batch_norm":
+            norm: Any = model.get_submodule(layer.name)
+            norm.eps, norm.momentum = layer.attributes["epsilon"], layer.attributes["momentum"]
+    for name, images in flattened(described).items():
+        model.get_submodule(name).flattened = images
+
+
+def _size(shape: Tuple[int, ...]) -> int:
+    return torch.Size(shape).numel()
+
+
+def logits_of(outputs: Any) -> Tuple[Tensor, ...]:
+    """Logits and those of the auxiliary heads, the first head of the network first: torchvision
+    has a tensor, or in training a tuple with the last head first."""
+    if isinstance(outputs, Tensor):
+        return (outputs,)
+    logits, *heads = outputs
+    return (logits, *reversed(heads))

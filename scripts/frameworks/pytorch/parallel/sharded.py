@@ -1,0 +1,320 @@
+"""Models of which each rank holds a part: FSDP2 (``fully_shard``), tensor parallelism with sequence
+parallelism (``parallelize_module``), both, and either of them with replicas of what is shared.
+
+A definition that can be shared out says what its layers are (``LAYER``), which of their projections
+are cut by columns and which by rows (``COLUMNS``, ``ROWS``), which normalisations stand between
+them (``NORMS``), and has ``share_heads``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter, defaultdict
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+import torch
+from harness.adapter import Unsupported
+from harness.parallelism import Layout
+from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.tensor import DTensor, Placement, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    ParallelStyle,
+    PrepareModuleOutput,
+    RowwiseParallel,
+    SequenceParallel,
+    parallelize_module,
+)
+
+from .data_parallel import all_reduce_together
+
+DATA, FSDP, TENSOR = "data", "fsdp", "tensor"
+#: What PyTorch's profiler calls the collectives that reach a process group.
+COLLECTIVES = {
+    "c10d::_allgather_base_": ALL_GATHER,
+    "c10d::allgather_into_tensor_coalesced_": ALL_GATHER,
+    "c10d::_reduce_scatter_base_": REDUCE_SCATTER,
+    "c10d::reduce_scatter_tensor_coalesced_": REDUCE_SCATTER,
+    "c10d::allreduce_": ALL_REDUCE,
+    "c10d::send": SEND,
+}
+SEQUENCE = 1  # the axis of activations (batch, sequence, hidden) that is shared out
+
+
+class Whole:
+    """A parameter, or the gradient of one, as it is in the model before it is shared out.
+    ``order``: of its rows, where they stand in another one since."""
+
+    def __init__(self, tensor: Tensor, order: Optional[Tensor]) -> None:
+        self._tensor, self._order = tensor, order
+
+    @property
+    def shape(self) -> torch.Size:
+        return self._tensor.shape
+
+    def gather(self) -> Tensor:
+        """All of it, in every rank; all of them call this."""
+        tensor = self._tensor.detach()
+        whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+        return whole if self._order is None else whole[self._order.argsort()]
+
+    def assign(self, whole: Tensor) -> None:
+        """This rank's part of ``whole``."""
+        kept = self._tensor
+        whole = (whole if self._order is None else whole[self._order]).to(kept.dtype)
+        if isinstance(kept, DTensor):
+            whole = distribute_tensor(whole, kept.device_mesh, kept.placements, src_data_rank=None)
+        kept.copy_(whole)
+
+
+class FirstInput(ParallelStyle):
+    """The first input of a module, which may have others, brought from one placement to another."""
+
+    def __init__(self, given: Placement, wanted: Placement, as_local: bool = False) -> None:
+        super().__init__()
+        self._given, self._wanted, self._as_local = given, wanted, as_local
+
+    def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
+        def bring(_: nn.Module, inputs: Tuple[Any, ...]) -> Tuple[Any, ...]:
+            given = DTensor.from_local(inputs[0], device_mesh, [self._given], run_check=False)
+            wanted = given.redistribute(placements=[self._wanted])
+            return (wanted.to_local() if self._as_local else wanted, *inputs[1:])
+
+        module.register_forward_pre_hook(bring)
+        return module
+
+
+def by_mesh(parameters: Iterable[nn.Parameter]) -> List[List[nn.Parameter]]:
+    """In each group those that an operation of several tensors can take."""
+    found: Dict[Any, List[nn.Parameter]] = defaultdict(list)
+    for one in parameters:
+        found[one.device_mesh if isinstance(one, DTensor) else None].append(one)
+    return list(found.values())
+
+
+def squared_norm(groups: Sequence[Sequence[nn.Parameter]]) -> Tensor:
+    """Of the gradients of parameters in ``groups`` as :func:`by_mesh` makes them."""
+    norms = [
+        nn.utils.get_total_norm([p.grad for p in group if p.grad is not None]) for group in groups
+    ]
+    whole = [norm.full_tensor() if isinstance(norm, DTensor) else norm for norm in norms]
+    return torch.stack(whole).square().sum()
+
+
+def add_up_parts(parameters: Iterable[nn.Parameter], group: Any) -> None:
+    """One all-reduce of the gradients of which each rank of ``group`` has the sum over its part of
+    the sequence: those of the normalisations."""
+    of_parts = [p for p in parameters if _is_partial(p.grad)]
+    if not of_parts:
+        return
+    local = [local_part(p.grad) for p in of_parts]
+    flat = torch.cat([part.flatten() for part in local])
+    torch.distributed.all_reduce(flat, group=group)
+    sums = flat.split([part.numel() for part in local])
+    for p, part in zip(of_parts, sums, strict=True):
+        whole = part.view(local_part(p).shape)
+        p.grad = DTensor.from_local(whole, p.device_mesh, p.placements, run_check=False)
+
+
+def average(parameters: Iterable[nn.Parameter], group: Any, replicas: int) -> None:
+    """The gradients over the ``replicas`` in ``group``, behind the backward pass."""
+    gradients = [local_part(p.grad) for p in parameters if p.grad is not None]
+    all_reduce_together(gradients, group)
+    torch._foreach_div_(gradients, replicas)
+
+
+def local_part(tensor: Tensor) -> Tensor:
+    """What this rank has of it."""
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def elements(parameters: Iterable[nn.Parameter]) -> int:
+    """Of ``parameters`` in this rank's memory."""
+    return sum(local_part(p).numel() for p in parameters)
+
+
+class Sharding:
+    """A model shared out among the ranks of ``layout``."""
+
+    def __init__(self, layout: Layout, device: torch.device) -> None:
+        self._device = device
+        sizes = {DATA: layout.data, FSDP: layout.fsdp, TENSOR: layout.tensor}
+        self._sizes = {name: size for name, size in sizes.items() if size > 1}
+        self._mesh = init_device_mesh(
+            device.type, tuple(self._sizes.values()), mesh_dim_names=tuple(self._sizes)
+        )
+        self._orders: Dict[str, Tensor] = {}
+
+    def apply(self, model: nn.Module, definition: Any, sequence_length: int) -> None:
+        """Share ``model`` out, in place, by tensors first. What this rank has goes to its device.
+        Raises :class:`Unsupported` where its extents are no multiples of the ranks."""
+        self._model = model
+        if TENSOR in self._sizes:
+            by = self._mesh[TENSOR]
+            self._orders = share_layers(model, definition, by, sequence_length)
+        if FSDP in self._sizes:
+            over = self._mesh[DATA, FSDP] if DATA in self._sizes else self._mesh[FSDP]
+            for module in model.modules():
+                if isinstance(module, definition.LAYER):
+                    fully_shard(module, mesh=over)
+            fully_shard(model, mesh=over)
+        model.to(self._device)
+
+    def forward(self, *inputs: Tensor) -> Any:
+        """What the model gives; it gathers its parameters in the call."""
+        return self._model(*inputs)
+
+    @property
+    def settings(self) -> Dict[str, Any]:
+        """JSON values, for the record."""
+        return {**self._sizes, "sequence_parallel": TENSOR in self._sizes}
+
+    def groups(self) -> List[List[nn.Parameter]]:
+        """The parameters, as an optimizer takes them."""
+        return by_mesh(self._model.parameters())
+
+    def summed_up(self, differentiate: Callable[[], Tensor]) -> Callable[[], Tensor]:
+        """``differentiate``, and behind it the sums of gradients that are parts, and without FSDP
+        the averages over those with samples of their own."""
+        replicas = 1 if FSDP in self._sizes else self._sizes.get(DATA, 1)
+
+        def run() -> Tensor:
+            value = differentiate()
+            if TENSOR in self._sizes:
+                add_up_parts(self._model.parameters(), self._mesh.get_group(TENSOR))
+            if replicas > 1:
+                average(self._model.parameters(), self._mesh.get_group(DATA), replicas)
+            return value
+
+        return run
+
+    def clip(self, largest: float) -> None:
+        """Scale the gradients down to the global norm ``largest``, if theirs is larger."""
+        groups = self.groups()
+        total = squared_norm(groups).sqrt()
+        for group in groups:
+            nn.utils.clip_grads_with_norm_(group, largest, total)
+
+    @contextlib.contextmanager
+    def unsynchronized(self) -> Iterator[None]:
+        """Within it gradients stay each rank's own, and are kept as a whole."""
+        if FSDP not in self._sizes:
+            yield
+            return
+        assert isinstance(self._model, FSDPModule)
+        self._model.set_requires_gradient_sync(False)
+        try:
+            yield
+        finally:
+            self._model.set_requires_gradient_sync(True)
+
+    def whole(self, name: str, tensor: Tensor) -> Whole:
+        """The parameter ``name``, or its gradient."""
+        return Whole(tensor, self._orders.get(name))
+
+    def gradients(self) -> Dict[str, Whole]:
+        """Of the parameters, by their names."""
+        named = self._model.named_parameters()
+        found = {name: one.grad for name, one in named}
+        return {name: self.whole(name, grad) for name, grad in found.items() if grad is not None}
+
+    def held(self) -> int:
+        """Elements of parameters in this rank's memory."""
+        return elements(self._model.parameters())
+
+
+def _is_partial(gradient: Optional[Tensor]) -> bool:
+    return isinstance(gradient, DTensor) and any(one.is_partial() for one in gradient.placements)
+
+
+def count_collectives(run: Callable[[], Any]) -> Dict[str, int]:
+    """How many ``run()`` asks of process groups, by kind, as PyTorch's profiler sees them."""
+    with torch.autograd.profiler.profile() as profiled:
+        run()
+    names = (COLLECTIVES.get(event.name) for event in profiled.function_events)
+    return dict(Counter(filter(None, names)))
+
+
+def share_layers(
+    model: nn.Module,
+    definition: Any,
+    mesh: DeviceMesh,
+    sequence_length: int,
+    has: Callable[[int], bool] = lambda _: True,
+) -> Dict[str, Tensor]:
+    """Cut the layers of ``model`` by columns and rows, and share the sequence out between them.
+    Returns, by parameter, the order that rows were brought into. ``has``: whether this rank has the
+    layer of a number; those that it does not have are left as they are."""
+    ranks = mesh.size()
+    orders: Dict[str, Tensor] = {}
+    if sequence_length % ranks:
+        raise Unsupported(f"sequences of {sequence_length} tokens are not cut into {ranks} parts")
+    for place, chain in model.named_modules():
+        layers = list(chain.children()) if isinstance(chain, nn.ModuleList) else []
+        if not layers or not isinstance(layers[0], definition.LAYER):
+            continue
+        for number, layer in enumerate(layers):
+            if not has(number):
+                continue
+            _require_multiples(layer, definition, ranks)
+            stacked = definition.share_heads(layer, ranks)
+            for name, heads in stacked.items():
+                for kind, parameter in layer.get_submodule(name).named_parameters():
+                    order = _by_rank(parameter.shape[0], heads, ranks)
+                    orders[f"{place}.{number}.{name}.{kind}"] = order
+                    with torch.no_grad():
+                        parameter.copy_(parameter[order])
+            parallelize_module(layer, mesh, _plan(layer, definition))
+        entering = FirstInput(Replicate(), Shard(SEQUENCE), as_local=True)
+        leaving = PrepareModuleOutput(
+            output_layouts=Shard(SEQUENCE), desired_output_layouts=Replicate()
+        )
+        for number, style in ((0, entering), (len(layers) - 1, leaving)):
+            if has(number):
+                parallelize_module(layers[number], mesh, style)
+    return orders
+
+
+def _require_multiples(layer: nn.Module, definition: Any, ranks: int) -> None:
+    for name in definition.ROWS:
+        features = layer.get_submodule(name).in_features
+        if features % ranks:
+            raise Unsupported(f"{features} inputs of {name} are not cut into {ranks} parts")
+    for heads in definition.heads_of(layer):
+        if heads % ranks:
+            raise Unsupported(f"{heads} attention heads are not shared out among {ranks} ranks")
+
+
+def _plan(layer: nn.Module, definition: Any) -> Dict[str, ParallelStyle]:
+    """Of one layer, whose inputs and outputs are parts of the sequence. What several columns take
+    is gathered once, in front of their module."""
+    plan: Dict[str, ParallelStyle] = {
+        name: SequenceParallel(sequence_dim=SEQUENCE, use_local_output=True)
+        for name in definition.NORMS
+    }
+    columns = [name for name in definition.COLUMNS if _has(layer, name)]
+    modules = Counter(name.rpartition(".")[0] for name in columns)
+    for name in columns:
+        module = name.rpartition(".")[0]
+        plan[name] = ColwiseParallel(input_layouts=Replicate() if module else Shard(SEQUENCE))
+    for module in filter(None, modules):
+        plan[module] = FirstInput(Shard(SEQUENCE), Replicate())
+    for name in definition.ROWS:
+        plan[name] = RowwiseParallel(output_layouts=Shard(SEQUENCE))
+    return plan
+
+
+def _has(layer: nn.Module, name: str) -> bool:
+    module, _, last = name.rpartition(".")
+    return getattr(layer.get_submodule(module), last) is not None
+
+
+def _by_rank(rows: int, heads: Sequence[int], ranks: int) -> Tensor:
+    """Of ``rows`` in which several projections with so many ``heads`` stand below each other: an
+    order in which each rank's heads of all of them do."""
+    size = rows // sum(heads)
+    numbers = torch.arange(rows).split([count * size for count in heads])
+    parts: Tuple[Tuple[Tensor, ...], ...] = tuple(part.chunk(ranks) for part in numbers)
+    return torch.cat([part[rank] for rank in range(ranks) for part in parts])

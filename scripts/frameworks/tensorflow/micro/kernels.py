@@ -1,0 +1,80 @@
+"""Forward and backward pass of a convolution and of an attention, as the models here call them."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+import tensorflow as tf
+from harness.adapter import Unsupported
+from harness.operations import Attention, Convolution, ForwardBackward, Layer, Operation
+
+from ..models.transformers import (
+    MASKED_SCORE,
+    attended,
+)
+from ..steps import traced
+
+
+def passes(of: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
+    """See :class:`harness.operations.LayerOperations`."""
+    if isinstance(of, Convolution):
+        return _convolution(of, arrays, dtype)
+    return _attention(of, arrays, dtype)
+
+
+def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
+    rows, columns = shape.padding
+    stride = (1, shape.stride, shape.stride, 1)
+    padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
+
+    def function(images: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+        if shape.groups == shape.channels == shape.filters > 1:
+            kernel = tf.reshape(kernel, (*shape.kernel, shape.channels, 1))
+            return tf.nn.depthwise_conv2d(images, kernel, stride, padding)
+        return tf.nn.conv2d(images, kernel, stride, padding)
+
+    return _passes(function, arrays, dtype)
+
+
+def _attention(shape: Attention, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
+    """TensorFlow has no fused one: it is written out, as in the models."""
+    ones = tf.ones((shape.sequence, shape.sequence), dtype)
+    later = (ones - tf.linalg.band_part(ones, -1, 0)) * MASKED_SCORE
+
+    def function(query: tf.Tensor, key: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
+        return attended(query, key, value, later if shape.causal else None)
+
+    return _passes(function, arrays, dtype)
+
+
+def _passes(
+    function: Callable[..., tf.Tensor], arrays: Sequence[Any], dtype: str
+) -> ForwardBackward:
+    *operands, gradient = (tf.cast(tf.constant(array), dtype) for array in arrays)
+    program = traced(function)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(operands)
+        kept = program(*operands)
+    program = program.get_concrete_function(*operands)
+    try:
+        held, found = program(*operands), tape.gradient(kept, operands, gradient)
+    except tf.errors.OpError as error:
+        if "not supported" not in error.message:
+            raise
+        raise Unsupported(f"TensorFlow: {error.message.strip().splitlines()[0]}") from error
+
+    def forward() -> None:
+        nonlocal held
+        held = program(*operands)
+
+    def backward() -> None:
+        nonlocal found
+        found = tape.gradient(kept, operands, gradient)
+
+    def result(tensor: tf.Tensor) -> Any:
+        return tensor.numpy().astype("float32")
+
+    return ForwardBackward(
+        Operation(forward, lambda: result(held), held.dtype.name),
+        Operation(backward, lambda: list(map(result, found)), held.dtype.name),
+    )

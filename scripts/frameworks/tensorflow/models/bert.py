@@ -1,0 +1,208 @@
+"""BERT's pre-training (Devlin et al., 2018, arXiv:1810.04805): masked words and next sentence. One
+with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
+begins and ends, without a pooler, as in the authors' code for SQuAD.
+
+The vocabulary is projected at the masked positions alone, as in the authors' own code. What has
+weights has a name, which is theirs in ``adapter.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+import keras
+import tensorflow as tf
+from keras import layers
+
+from .transformers import (
+    MASKED_SCORE,
+    initializer,
+    tied_logits,
+)
+
+INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
+
+
+def build(facts: Dict[str, Any]) -> keras.Model:
+    """A dictionary of the INPUTS to float32 logits: of the masked words (batch, predictions,
+    vocabulary), and of the next sentence (batch, 2); or those of the classes alone, or of each
+    token how well an answer begins and ends with it (batch, sequence, 2)."""
+    hyperparameters = facts["hyperparameters"]
+    classes = hyperparameters.get("classes")
+    spans = hyperparameters.get("head") == "span"
+    names = INPUTS[:-1] if classes or spans else INPUTS
+    tensors = {name: keras.Input((None,), dtype="int64", name=name) for name in names}
+    float32 = layers.Activation("linear", dtype="float32")
+    embeddings = Embeddings(hyperparameters, name="embeddings")
+    x = embeddings([tensors["token_ids"], tensors["segment_ids"]])
+    x = encoded(x, tensors["attention_mask"], hyperparameters)
+    if spans:
+        return keras.Model(tensors, float32(dense(2, hyperparameters, "span")(x)))
+    pooled = dense(hyperparameters["hidden"], hyperparameters, "pooler", "tanh")(x[:, 0])
+    if classes:
+        return keras.Model(tensors, float32(dense(classes, hyperparameters, "classifier")(pooled)))
+    words = masked_words(x, tensors["masked_positions"], hyperparameters, embeddings)
+    next_sentence = dense(2, hyperparameters, "next_sentence")(pooled)
+    return keras.Model(tensors, [float32(words), float32(next_sentence)])
+
+
+def encoded(
+    x: tf.Tensor, attention_mask: tf.Tensor, hyperparameters: Dict[str, Any], prefix: str = ""
+) -> tf.Tensor:
+    """(batch, sequence, hidden) behind the last layer."""
+    for number in range(hyperparameters["layers"]):
+        x = EncoderLayer(hyperparameters, name=f"{prefix}layers.{number}")([x, attention_mask])
+    return x
+
+
+def masked_words(
+    x: tf.Tensor,
+    positions: tf.Tensor,
+    hyperparameters: Dict[str, Any],
+    embeddings: Embeddings,
+    prefix: str = "",
+) -> tf.Tensor:
+    """Logits (batch, predictions, vocabulary) of masked ``positions``, by the token embedding."""
+    hidden = hyperparameters["hidden"]
+    masked = dense(hidden, hyperparameters, f"{prefix}transform", gelu)(Gather()([x, positions]))
+    masked = layer_normalization(hyperparameters, f"{prefix}transform_norm")(masked)
+    return TiedDecoder(hyperparameters, embeddings.token, f"{prefix}decoder_bias")(masked)
+
+
+def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
+    return {name: batch[name] for name in INPUTS if name in batch}
+
+
+def loss(outputs: Any, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf.Tensor:
+    """Mean cross entropy over the masked positions plus that over the sequences."""
+    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+    if "classes" in facts["hyperparameters"]:
+        return tf.reduce_mean(entropy(batch["labels"], outputs))
+    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+        return tf.reduce_mean(entropy(batch["spans"], tf.transpose(outputs, (0, 2, 1))))
+    words, next_sentence = outputs
+    return tf.reduce_mean(entropy(batch["masked_labels"], words)) + tf.reduce_mean(
+        entropy(batch["next_sentence_labels"], next_sentence)
+    )
+
+
+class Embeddings(layers.Layer):
+    """Token, position and segment embeddings, summed, normalized and dropped out."""
+
+    def __init__(self, hyperparameters: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name)
+        self.token, self.position, self.segment = (
+            layers.Embedding(
+                hyperparameters[rows],
+                hyperparameters["hidden"],
+                embeddings_initializer=initializer(hyperparameters["initializer_range"]),
+                name=own_name,
+            )
+            for own_name, rows in (
+                ("token", "vocabulary"),
+                ("position", "positions"),
+                ("segment", "segments"),
+            )
+        )
+        self.norm = layer_normalization(hyperparameters, "norm")
+        self.dropout = layers.Dropout(hyperparameters["dropout"])
+
+    def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
+        token_ids, segment_ids = tensors
+        x = self.token(token_ids) + self.segment(segment_ids)
+        x += self.position(tf.range(tf.shape(token_ids)[1]))
+        return self.dropout(self.norm(x), training=training)
+
+
+class Attention(layers.Layer):
+    """Self-attention with several heads; (batch, sequence, hidden) kept."""
+
+    def __init__(self, hyperparameters: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name)
+        hidden = hyperparameters["hidden"]
+        self.heads = hyperparameters["heads"]
+        self.head_size = hidden // self.heads
+        self.query, self.key, self.value, self.output_dense = (
+            dense(hidden, hyperparameters, own_name)
+            for own_name in ("query", "key", "value", "output")
+        )
+        self.dropout = layers.Dropout(hyperparameters["dropout"])
+
+    def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
+        x, mask = tensors
+        query = self._split(self.query(x) * self.head_size**-0.5)
+        scores = tf.matmul(query, self._split(self.key(x)), transpose_b=True)
+        ignored = tf.cast(1 - mask, scores.dtype)[:, tf.newaxis, tf.newaxis, :]
+        weights = tf.nn.softmax(scores + ignored * MASKED_SCORE)
+        weights = self.dropout(weights, training=training)
+        context = tf.matmul(weights, self._split(self.value(x)))
+        return self.output_dense(tf.reshape(tf.transpose(context, (0, 2, 1, 3)), tf.shape(x)))
+
+    def _split(self, x: tf.Tensor) -> tf.Tensor:
+        """(batch, sequence, hidden) to (batch, heads, sequence, head size)."""
+        shape = (-1, tf.shape(x)[1], self.heads, self.head_size)
+        return tf.transpose(tf.reshape(x, shape), (0, 2, 1, 3))
+
+
+class EncoderLayer(layers.Layer):
+    """Self-attention and feed-forward, each with a residual and a normalization behind it."""
+
+    def __init__(self, hyperparameters: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name)
+        self.attention = Attention(hyperparameters, "attention")
+        self.attention_norm = layer_normalization(hyperparameters, "attention_norm")
+        self.intermediate = dense(
+            hyperparameters["intermediate"], hyperparameters, "intermediate", gelu
+        )
+        # Keras keeps `output` for itself.
+        self.output_dense = dense(hyperparameters["hidden"], hyperparameters, "output")
+        self.output_norm = layer_normalization(hyperparameters, "output_norm")
+        self.attention_dropout, self.output_dropout = (
+            layers.Dropout(hyperparameters["dropout"]) for _ in range(2)
+        )
+
+    def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
+        x, mask = tensors
+        attended = self.attention([x, mask], training=training)
+        x = self.attention_norm(x + self.attention_dropout(attended, training=training))
+        output = self.output_dense(self.intermediate(x))
+        return self.output_norm(x + self.output_dropout(output, training=training))
+
+
+class Gather(layers.Layer):
+    """(batch, sequence, hidden) and positions (batch, predictions) to (batch, predictions,
+    hidden)."""
+
+    def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
+        x, positions = tensors
+        return tf.gather(x, positions, axis=1, batch_dims=1)
+
+
+class TiedDecoder(layers.Layer):
+    """The masked words' logits: the decoder is the token embedding, with a bias of its own."""
+
+    def __init__(self, hyperparameters: Dict[str, Any], token: layers.Embedding, name: str) -> None:
+        # Named for its bias, the only weight it owns: see `adapter.py`.
+        super().__init__(name=name)
+        self.token = token
+        self.bias = self.add_weight(
+            shape=(hyperparameters["vocabulary"],), initializer="zeros", name="value"
+        )
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        return tied_logits(x, self.token, self.bias)
+
+
+def dense(
+    units: int, hyperparameters: Dict[str, Any], name: str, activation: Any = None
+) -> layers.Dense:
+    drawn = initializer(hyperparameters["initializer_range"])
+    return layers.Dense(units, activation=activation, kernel_initializer=drawn, name=name)
+
+
+def layer_normalization(hyperparameters: Dict[str, Any], name: str) -> layers.LayerNormalization:
+    return layers.LayerNormalization(epsilon=hyperparameters["layer_norm_epsilon"], name=name)
+
+
+def gelu(x: tf.Tensor) -> tf.Tensor:
+    return keras.activations.gelu(x, approximate=False)

@@ -1,0 +1,225 @@
+"""A convolutional network, layer by layer as ``scripts/networks`` describes it.
+
+What has weights is a Keras layer with the name of the description, which is theirs in
+``adapter.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Tuple
+
+import keras
+import networks
+import tensorflow as tf
+from keras import layers
+from networks import Layer, Network
+from networks.schedule import schedule
+
+from ..devices import has_gradient_of_groups
+
+Tensors = List[tf.Tensor]
+#: Of the arrays of a layer, by their names in it.
+Initials = Dict[str, networks.initials.Initial]
+
+
+class CNN(keras.Model):
+    """Images (batch, h, w, 3) to float32 logits (batch, classes), and in training behind them those
+    of the auxiliary heads. Not a functional model: those compute all outputs in inference too."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        initials: Dict[str, Initials] = {}
+        for name, weight in networks.weights(network).items():
+            holder, _, own = name.rpartition(".")
+            initials.setdefault(holder, {})[own] = weight.initial
+        self.holders = {
+            layer.name: HOLDERS[layer.op](layer, initials.get(layer.name, {}))
+            for layer in network.layers
+            if layer.op in HOLDERS
+        }
+        for layer in network.layers:
+            if layer.name in self.holders:
+                self.holders[layer.name].build(_given(layer, self.holders[layer.name]))
+        self.plans = {training: schedule(network, training) for training in (True, False)}
+        self.built = True
+
+    def call(self, images: tf.Tensor, training: bool = False) -> Tuple[tf.Tensor, ...]:
+        plan = self.plans[training]
+        values: Any = [tf.cast(images, self.compute_dtype)] + [None] * (plan.places - 1)
+        for call in plan.calls:
+            layer, inputs = call.layer, [values[place] for place in call.inputs]
+            values[call.output] = self._computed(layer, inputs, training)
+        return tuple(tf.cast(values[place], tf.float32) for place in plan.outputs)
+
+    def _computed(self, layer: Layer, inputs: Tensors, training: bool) -> tf.Tensor:
+        if layer.op not in HOLDERS:
+            return OPERATIONS[layer.op](layer, *inputs)
+        (x,), holder = inputs, self.holders[layer.name]
+        if layer.op in ("batch_norm", "dropout"):
+            return holder(x, training=training)
+        if layer.op == "convolution" and holder.padding == "valid":
+            x = _padded(x, layer.attributes["padding"])
+        if layer.attributes.get("groups", 1) > 1:
+            return _grouped(layer, holder, x, training)
+        return holder(x)
+
+
+def _given(layer: Layer, holder: layers.Layer) -> Tuple[Any, ...]:
+    """The shape of what the holder is called with."""
+    height, width, channels = layer.in_shape
+    if isinstance(holder, layers.Dense):
+        return None, channels
+    if getattr(holder, "padding", "") == "valid":  # padded before it, see _computed
+        rows, columns = layer.attributes["padding"]
+        height, width = height + 2 * rows, width + 2 * columns
+    return None, height, width, channels
+
+
+def build(facts: Dict[str, Any]) -> keras.Model:
+    return CNN(networks.describe(facts))
+
+
+def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
+    return batch["images"]
+
+
+def loss(
+    outputs: Tuple[tf.Tensor, ...], batch: Dict[str, tf.Tensor], facts: Dict[str, Any]
+) -> tf.Tensor:
+    """Mean cross entropy over the batch, plus the weighted ones of the auxiliary heads. Labels are
+    classes, or probabilities of all of them."""
+    sparse = batch["labels"].dtype.is_integer
+    entropy = (
+        tf.nn.sparse_softmax_cross_entropy_with_logits
+        if sparse
+        else tf.nn.softmax_cross_entropy_with_logits
+    )
+    logits, *heads = (tf.reduce_mean(entropy(batch["labels"], output)) for output in outputs)
+    return logits + sum(facts["hyperparameters"]["auxiliary_weight"] * head for head in heads)
+
+
+def _initializer(initial: networks.initials.Initial) -> keras.initializers.Initializer:
+    # A new one for each weight: a Keras initializer repeats its values at every use.
+    distribution, value = initial
+    if distribution == "normal":
+        return keras.initializers.RandomNormal(stddev=value)
+    if distribution == "uniform":
+        return keras.initializers.RandomUniform(-value, value)
+    return keras.initializers.Constant(value)
+
+
+def _convolution(layer: Layer, initials: Initials) -> layers.Layer:
+    given = layer.attributes
+    kernel, stride, groups = given["kernel"], given["stride"], given["groups"]
+    # "same" pads both sides alike where nothing strides; elsewhere the input is padded before
+    same = stride == 1 and given["padding"] == tuple(size // 2 for size in kernel)
+    common: Dict[str, Any] = {
+        "strides": stride,
+        "padding": "same" if same else "valid",
+        "use_bias": given["bias"],
+        "bias_initializer": _initializer(initials.get("bias", ("constant", 0.0))),
+        "name": layer.name,
+    }
+    return layers.Conv2D(
+        given["channels"],
+        kernel,
+        groups=groups,
+        kernel_initializer=_initializer(initials["weight"]),
+        **common,
+    )
+
+
+def _batch_norm(layer: Layer, initials: Initials) -> layers.Layer:
+    # Keras's momentum is the share of the old statistics, PyTorch's that of the new ones.
+    return layers.BatchNormalization(
+        momentum=1.0 - layer.attributes["momentum"],
+        epsilon=layer.attributes["epsilon"],
+        name=layer.name,
+    )
+
+
+def _linear(layer: Layer, initials: Initials) -> layers.Layer:
+    return layers.Dense(
+        layer.attributes["features"],
+        kernel_initializer=_initializer(initials["weight"]),
+        bias_initializer=_initializer(initials["bias"]),
+        name=layer.name,
+    )
+
+
+#: From a layer what holds its arrays or its random state.
+HOLDERS: Dict[str, Callable[[Layer, Initials], layers.Layer]] = {
+    "convolution": _convolution,
+    "batch_norm": _batch_norm,
+    "linear": _linear,
+    "dropout": lambda layer, initials: layers.Dropout(layer.attributes["rate"]),
+}
+
+
+def _padded(
+    x: tf.Tensor, padding: Tuple[int, int], extra: Tuple[int, int] = (0, 0), value: Any = 0
+) -> tf.Tensor:
+    """``extra``: more of it below and on the right."""
+    if not any((*padding, *extra)):
+        return x
+    sides = [[size, size + more] for size, more in zip(padding, extra)]
+    return tf.pad(x, [[0, 0], *sides, [0, 0]], constant_values=value)
+
+
+def _grouped(layer: Layer, holder: layers.Conv2D, x: tf.Tensor, training: bool) -> tf.Tensor:
+    """Convolve in groups without the layer's own call, which compiles each with XLA."""
+    kernel, given = tf.cast(holder.kernel, x.dtype), layer.attributes
+    stride, padding = given["stride"], holder.padding.upper()
+    if given["groups"] == given["channels"] == layer.in_shape.channels:
+        kernel = tf.reshape(kernel, (*given["kernel"], given["channels"], 1))
+        y = tf.nn.depthwise_conv2d(x, kernel, (1, stride, stride, 1), padding)
+    elif training and not has_gradient_of_groups():
+        pairs = zip(tf.split(x, given["groups"], -1), tf.split(kernel, given["groups"], -1))
+        y = tf.concat([tf.nn.conv2d(part, own, stride, padding) for part, own in pairs], -1)
+    else:
+        y = tf.nn.conv2d(x, kernel, stride, padding)
+    return tf.nn.bias_add(y, tf.cast(holder.bias, x.dtype)) if given["bias"] else y
+
+
+def _max_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+    given = layer.attributes
+    x = _padded(x, (given["padding"],) * 2, given["extra"], x.dtype.min)
+    return tf.nn.max_pool2d(x, given["kernel"], given["stride"], "VALID")
+
+
+def _average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+    given = layer.attributes
+    x = _padded(x, (given["padding"],) * 2)
+    return tf.nn.avg_pool2d(x, given["kernel"], given["stride"], "VALID")
+
+
+def _adaptive_average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+    size = layer.attributes["size"]
+    for axis in (1, 2):
+        extent = x.shape[axis]
+        ends = [(i * extent // size, -((i + 1) * extent // -size)) for i in range(size)]
+        parts = [x[:, a:b] if axis == 1 else x[:, :, a:b] for a, b in ends]
+        x = tf.concat([tf.reduce_mean(part, axis, keepdims=True) for part in parts], axis)
+    return x
+
+
+def _shuffle(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+    (height, width, channels), groups = layer.shape, layer.attributes["groups"]
+    split = tf.reshape(x, (-1, height, width, groups, channels // groups))
+    return tf.reshape(tf.transpose(split, (0, 1, 2, 4, 3)), (-1, height, width, channels))
+
+
+#: Of layers without arrays.
+OPERATIONS: Dict[str, Callable[..., tf.Tensor]] = {
+    "relu": lambda layer, x: tf.nn.relu(x),
+    "relu6": lambda layer, x: tf.nn.relu6(x),
+    "max_pool": _max_pool,
+    "average_pool": _average_pool,
+    "adaptive_average_pool": _adaptive_average_pool,
+    "global_average_pool": lambda layer, x: tf.reduce_mean(x, (1, 2)),
+    "flatten": lambda layer, x: tf.reshape(x, (-1, layer.shape.channels)),
+    "add": lambda layer, x, y: x + y,
+    "concatenate": lambda layer, *parts: tf.concat(parts, -1),
+    "channels": lambda layer, x: x[..., layer.attributes["begin"] : layer.attributes["end"]],
+    "shuffle": _shuffle,
+}

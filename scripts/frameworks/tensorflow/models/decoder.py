@@ -1,0 +1,251 @@
+"""Causal language models: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
+arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py).
+
+What has weights has a name, which is theirs in ``adapter.py``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import keras
+import tensorflow as tf
+from keras import layers
+
+from .transformers import (
+    MASKED_SCORE,
+    attended,
+    initializer,
+    tied_logits,
+)
+
+#: Puts keys and values in a cache, and gives those that are seen.
+Extend = Callable[[tf.Tensor, tf.Tensor], Sequence[tf.Tensor]]
+
+
+def build(facts: Dict[str, Any]) -> keras.Model:
+    """Token ids (batch, sequence) to float32 logits (batch, sequence, vocabulary or classes)."""
+    hyper = facts["hyperparameters"]
+    token_ids = keras.Input((None,), dtype="int64", name="token_ids")
+    embeddings = Embeddings(hyper, name="embeddings")
+    x, positions = embeddings(token_ids), Positions(hyper)(token_ids)
+    for number in range(hyper["layers"]):
+        x = DecoderLayer(hyper, name=f"layers.{number}")([x, *positions])
+    x = _norm(hyper, "norm")(x)
+    head = TiedHead(embeddings.token, name="head")
+    if not hyper["tied"]:
+        head = _dense(hyper.get("classes", hyper["vocabulary"]), hyper, "head")
+    return keras.Model(token_ids, layers.Activation("linear", dtype="float32")(head(x)))
+
+
+def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
+    return batch["token_ids"]
+
+
+def loss(logits: tf.Tensor, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf.Tensor:
+    """Mean cross entropy over all positions, of classes over the last alone."""
+    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+    if "classes" in facts["hyperparameters"]:
+        logits = logits[:, -1]
+    return tf.reduce_mean(entropy(batch["labels"], logits))
+
+
+class Cache:
+    """Keys and values of one layer, (batch, heads, room, size) each, with ``room`` for so many
+    positions. ``xla``: whether XLA compiles what extends it."""
+
+    def __init__(self, hyper: Dict[str, Any], batch: int, room: int, dtype: str, xla: bool) -> None:
+        size = hyper["hidden"] // hyper["heads"]
+        zeros = tf.zeros((batch, hyper["key_value_heads"], room, size), dtype)
+        self.room, self._xla = room, xla
+        self._kept = [tf.Variable(zeros, trainable=False) for _ in range(2)]
+
+    def extend(self, begin: tf.Tensor, *new: tf.Tensor) -> Sequence[tf.Tensor]:
+        """Put ``new`` keys and values at the position ``begin``. Gives those that they see: several
+        begin, a single one sees all that there is room for."""
+        length = new[0].shape[2]
+        for kept, one in zip(self._kept, new):
+            if self._xla:  # the bounds of slices are constants to it: it would compile for each
+                kept.assign(keras.ops.slice_update(kept, (0, 0, begin, 0), one))
+            else:
+                kept[:, :, begin : begin + length].assign(one)
+        return new if length > 1 else [tf.convert_to_tensor(kept) for kept in self._kept]
+
+
+def following(
+    model: keras.Model,
+    facts: Dict[str, Any],
+    token_ids: tf.Tensor,
+    begin: tf.Tensor,
+    caches: List[Cache],
+) -> tf.Tensor:
+    """Float32 logits (batch, vocabulary) of what follows ``token_ids``, which begin at the position
+    behind those in the caches, one for each layer, and are put into them."""
+    room = caches[0].room if token_ids.shape[1] == 1 else None
+    positions = Positions(facts["hyperparameters"])(token_ids, begin=begin, room=room)
+    x = model.get_layer("embeddings")(token_ids, begin=begin)
+    for number, cache in enumerate(caches):
+        extend = partial(cache.extend, begin)
+        x = model.get_layer(f"layers.{number}")([x, *positions], extend=extend)
+    logits = model.get_layer("head")(model.get_layer("norm")(x[:, -1:]))
+    return tf.cast(logits[:, 0], tf.float32)
+
+
+class Embeddings(layers.Layer):
+    """Token ids (batch, sequence) to (batch, sequence, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name)
+        self.token = self._embedding(hyper, "token", hyper["vocabulary"])
+        self.position = None
+        if hyper["position"] == "learned":
+            self.position = self._embedding(hyper, "position", hyper["positions"])
+        self.dropout = _dropout(hyper)
+
+    @staticmethod
+    def _embedding(hyper: Dict[str, Any], name: str, rows: int) -> layers.Embedding:
+        drawn = initializer(hyper["initializer_range"])
+        return layers.Embedding(rows, hyper["hidden"], embeddings_initializer=drawn, name=name)
+
+    def call(self, token_ids: tf.Tensor, begin: Any = 0, training: bool = False) -> tf.Tensor:
+        """``begin``: the position of the first token."""
+        x = self.token(token_ids)
+        if self.position is not None:
+            x += self.position(begin + tf.range(tf.shape(token_ids)[1]))
+        return self.dropout(x, training=training)
+
+
+class Positions(layers.Layer):
+    """Token ids (batch, sequence) to what all layers need of their positions: what is added to the
+    scores (sequence, sequence), so that each sees itself and those before it, and, of rotary
+    positions, cosine and sine of their angles (sequence, size / 2), in float32. They ``begin`` at a
+    position, and see ``room`` positions or each other."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.size = hyper["hidden"] // hyper["heads"]
+        self.base = hyper["rotary_base"] if hyper["position"] == "rotary" else None
+
+    def call(
+        self, token_ids: tf.Tensor, begin: Any = 0, room: Optional[int] = None
+    ) -> List[tf.Tensor]:
+        positions = begin + tf.range(tf.shape(token_ids)[1])
+        seen = positions if room is None else tf.range(room)
+        later = tf.cast(positions[:, tf.newaxis] < seen, self.compute_dtype) * MASKED_SCORE
+        if self.base is None:
+            return [later]
+        halves = tf.range(self.size // 2, dtype=tf.float32)
+        frequencies = self.base ** (-2.0 / self.size * halves)
+        angles = tf.cast(positions, tf.float32)[:, tf.newaxis] * frequencies
+        return [later, tf.cos(angles), tf.sin(angles)]
+
+
+def rotate(x: tf.Tensor, cosine: tf.Tensor, sine: tf.Tensor) -> tf.Tensor:
+    """(batch, heads, sequence, size) turned in float32; the dtype is kept."""
+    first, second = tf.split(tf.cast(x, tf.float32), 2, axis=-1)
+    turned = [first * cosine - second * sine, second * cosine + first * sine]
+    return tf.cast(tf.concat(turned, axis=-1), x.dtype)
+
+
+class Attention(layers.Layer):
+    """(batch, sequence, hidden) kept. ``extend`` puts keys and values in a cache."""
+
+    def __init__(self, hyper: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name, autocast=False)  # the angles stay in float32
+        hidden, heads, groups = (hyper[k] for k in ("hidden", "heads", "key_value_heads"))
+        self.parts = [heads, groups, groups]
+        self.size = hidden // heads
+        columns = sum(self.parts) * self.size
+        self.query_key_value = _dense(columns, hyper, "query_key_value")
+        # Keras keeps `output` for itself.
+        self.output_dense = _dense(hidden, hyper, "output", _added(hyper))
+        self.dropout = _dropout(hyper)
+
+    def call(
+        self, tensors: List[tf.Tensor], extend: Optional[Extend] = None, training: bool = False
+    ) -> tf.Tensor:
+        x, later, *angles = tensors
+        length = tf.shape(x)[1]
+        every = tf.reshape(self.query_key_value(x), (-1, length, sum(self.parts), self.size))
+        query, key, value = tf.split(tf.transpose(every, (0, 2, 1, 3)), self.parts, axis=1)
+        if angles:
+            query, key = rotate(query, *angles), rotate(key, *angles)
+        if extend is not None:
+            key, value = extend(key, value)
+        context = attended(query, key, value, later, partial(self.dropout, training=training))
+        return self.output_dense(tf.reshape(tf.transpose(context, (0, 2, 1, 3)), tf.shape(x)))
+
+
+class FeedForward(layers.Layer):
+    """(batch, sequence, hidden) kept."""
+
+    def __init__(self, hyper: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name)
+        inner = hyper["intermediate"]
+        self.gate = None
+        if hyper["activation"] == "swiglu":
+            self.gate = _dense(inner, hyper, "gate")
+        self.up = _dense(inner, hyper, "up")
+        self.down = _dense(hyper["hidden"], hyper, "down", _added(hyper))
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        up = self.up(x)
+        if self.gate is None:
+            return self.down(tf.nn.gelu(up, approximate=True))
+        return self.down(tf.nn.silu(self.gate(x)) * up)
+
+
+class DecoderLayer(layers.Layer):
+    """Self-attention and feed-forward, each with a normalization in front of it and a residual."""
+
+    def __init__(self, hyper: Dict[str, Any], name: str) -> None:
+        super().__init__(name=name, autocast=False)  # the angles stay in float32
+        self.attention_norm = _norm(hyper, "attention_norm")
+        self.attention = Attention(hyper, "attention")
+        self.feed_forward_norm = _norm(hyper, "feed_forward_norm")
+        self.feed_forward = FeedForward(hyper, "feed_forward")
+        self.attention_dropout, self.feed_forward_dropout = _dropout(hyper), _dropout(hyper)
+
+    def call(
+        self, tensors: List[tf.Tensor], extend: Optional[Extend] = None, training: bool = False
+    ) -> tf.Tensor:
+        x, *positions = tensors
+        y = self.attention([self.attention_norm(x), *positions], extend=extend, training=training)
+        x += self.attention_dropout(y, training=training)
+        y = self.feed_forward(self.feed_forward_norm(x))
+        return x + self.feed_forward_dropout(y, training=training)
+
+
+class TiedHead(layers.Layer):
+    """The logits, by the token embedding."""
+
+    def __init__(self, token: layers.Embedding, name: str) -> None:
+        super().__init__(name=name)
+        self.token = token
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        return tied_logits(x, self.token)
+
+
+def _dense(units: int, hyper: Dict[str, Any], name: str, share: float = 1.0) -> layers.Dense:
+    return layers.Dense(
+        units,
+        use_bias=hyper["bias"],
+        kernel_initializer=initializer(share * hyper["initializer_range"]),
+        name=name,
+    )
+
+
+def _added(hyper: Dict[str, Any]) -> float:
+    """What is added to the residuals starts the smaller, the more layers add to them."""
+    return float((2 * hyper["layers"]) ** -0.5)
+
+
+def _dropout(hyper: Dict[str, Any]) -> layers.Dropout:
+    return layers.Dropout(hyper.get("dropout", 0.0))
+
+
+def _norm(hyper: Dict[str, Any], name: str) -> layers.Layer:
+    kind = {"layer": layers.LayerNormalization, "rms": layers.RMSNormalization}[hyper["norm"]]
+    return kind(epsilon=hyper["norm_epsilon"], name=name)

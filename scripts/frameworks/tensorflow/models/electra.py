@@ -1,0 +1,135 @@
+"""ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
+2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
+code. (What is what: scripts/reference/electra.py.)
+
+What has weights has a name, which is theirs in ``adapter.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Sequence
+
+import keras
+import tensorflow as tf
+from keras import layers
+
+from .bert import (
+    Embeddings,
+    dense,
+    encoded,
+    gelu,
+    masked_words,
+)
+
+DRAWS = 2**20  # as many values the noise of a word has
+WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
+INPUTS = (
+    *("token_ids", "segment_ids", "attention_mask", "masked_positions"),
+    *("mask_draws", "sampling_draws"),
+)
+
+
+def build(facts: Dict[str, Any]) -> keras.Model:
+    """A dictionary of the INPUTS to float32 arrays: logits that a token is replaced (batch,
+    sequence), the generator's of the masked positions (batch, predictions, vocabulary), and 1 where
+    a token is replaced, else 0 (batch, sequence)."""
+    hyper = facts["hyperparameters"]
+    own = {**hyper, **hyper["generator"]}
+    given = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
+    tokens, segments, mask, positions, _, draws = given.values()
+    embeddings = Embeddings(hyper, name="embeddings")  # both have it
+    shown = Masked(hyper)([tokens, positions, given["mask_draws"]])
+    x = dense(own["hidden"], hyper, "generator.project")(embeddings([shown, segments]))
+    x = encoded(x, mask, own, "generator.")
+    words = masked_words(x, positions, hyper, embeddings, "generator.")
+    corrupted = Replaced()([tokens, positions, Sampled()([words, draws])])
+    x = encoded(embeddings([corrupted, segments]), mask, hyper, "discriminator.")
+    x = dense(hyper["hidden"], hyper, "discriminator.transform", gelu)(x)
+    scores = dense(1, hyper, "discriminator.score")(x)[..., 0]
+    float32 = layers.Activation("linear", dtype="float32")
+    outputs = (scores, words, Differ()([corrupted, tokens]))
+    return keras.Model(given, [float32(output) for output in outputs])
+
+
+def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
+    return {name: batch[name] for name in INPUTS}
+
+
+def loss(
+    outputs: Sequence[tf.Tensor], batch: Dict[str, tf.Tensor], facts: Dict[str, Any]
+) -> tf.Tensor:
+    """Mean cross entropies of the generator over the masked positions and of the discriminator over
+    all that are no padding, weighted."""
+    scores, words, replaced = outputs
+    hyper = facts["hyperparameters"]
+    originals = at(batch["masked_positions"], batch["token_ids"])
+    generator = tf.nn.sparse_softmax_cross_entropy_with_logits(originals, words)
+    real = tf.cast(batch["attention_mask"], scores.dtype)
+    told = real * tf.nn.sigmoid_cross_entropy_with_logits(replaced, scores)
+    discriminator = tf.reduce_sum(told) / tf.reduce_sum(real)
+    return hyper["generator_weight"] * tf.reduce_mean(generator) + (
+        hyper["discriminator_weight"] * discriminator
+    )
+
+
+def at(positions: tf.Tensor, tokens: tf.Tensor) -> tf.Tensor:
+    """(batch, sequence) to (batch, predictions)."""
+    return tf.gather(tokens, positions, axis=1, batch_dims=1)
+
+
+def replaced(tokens: tf.Tensor, positions: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
+    """``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at ``positions``."""
+    rows = tf.range(tf.shape(positions)[0], dtype=positions.dtype)[:, tf.newaxis]
+    indices = tf.stack([tf.broadcast_to(rows, tf.shape(positions)), positions], axis=-1)
+    return tf.tensor_scatter_nd_update(tokens, indices, new)
+
+
+class Masked(layers.Layer):
+    """Token ids with most of the masked positions replaced by the token that says so."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.token, self.percent = hyper["mask_token"], hyper["masked_percent"]
+
+    def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
+        tokens, positions, draws = tensors
+        mask = tf.constant(self.token, tokens.dtype)
+        shown = tf.where(draws < self.percent, mask, at(positions, tokens))
+        return replaced(tokens, positions, shown)
+
+
+def noise(draws: tf.Tensor, vocabulary: int) -> tf.Tensor:
+    """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
+    bits = tf.bitwise
+    mask, half, lower = (tf.constant(number, tf.int64) for number in (MASK, 16, 12))
+    words = bits.bitwise_and(tf.range(vocabulary, dtype=tf.int64) * WORD, mask)
+    mixed = bits.bitwise_xor(draws[..., tf.newaxis], words)
+    for _ in range(2):
+        mixed = bits.bitwise_xor(mixed, bits.right_shift(mixed, half)) * MIXER
+        mixed = bits.bitwise_and(mixed, mask)
+    mixed = bits.bitwise_xor(mixed, bits.right_shift(mixed, half))
+    uniform = tf.cast(bits.right_shift(mixed, lower), tf.float32)
+    return -tf.math.log(-tf.math.log((uniform + 0.5) / DRAWS))
+
+
+class Sampled(layers.Layer):
+    """Logits (batch, predictions, vocabulary) and draws (batch, predictions) to the token whose
+    logit and Gumbel noise are the largest together (batch, predictions)."""
+
+    def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
+        logits, draws = tensors
+        return tf.argmax(tf.cast(logits, tf.float32) + noise(draws, logits.shape[-1]), axis=-1)
+
+
+class Replaced(layers.Layer):
+    """Token ids with those of the masked positions replaced."""
+
+    def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
+        return replaced(*tensors)
+
+
+class Differ(layers.Layer):
+    """1 where two arrays differ, else 0."""
+
+    def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
+        return tf.cast(tensors[0] != tensors[1], self.compute_dtype)

@@ -1,0 +1,128 @@
+"""A model that the user brings, as a definition: a Keras model, made by a file."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Dict, Iterator, List, Tuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+from harness.adapter import (
+    FLOAT64,
+    Case,
+    Place,
+    own_model_optimizer,
+    own_model_parts,
+    own_module,
+)
+
+from .. import optimizers
+
+_DROPPING = (
+    keras.layers.AlphaDropout,
+    keras.layers.Dropout,
+    keras.layers.GaussianDropout,
+    keras.layers.SpatialDropout1D,
+    keras.layers.SpatialDropout2D,
+    keras.layers.SpatialDropout3D,
+)
+
+
+@contextlib.contextmanager
+def computing_in(dtype: str) -> Iterator[None]:
+    """Keras makes and draws everything in ``dtype`` until the end of the context."""
+    policy, width = keras.config.dtype_policy(), keras.config.floatx()
+    keras.config.set_dtype_policy(dtype)
+    keras.config.set_floatx(dtype)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(policy)
+        keras.config.set_floatx(width)
+
+
+class Definition:
+    """What the other models have as modules."""
+
+    def __init__(self, case: Case, facts: Dict[str, Any], place: Place) -> None:
+        self._case, self._facts = case, facts
+        self._module = own_module(facts)
+
+    def _made(self) -> Tuple[Any, Any, Any, Any]:
+        made = self._module.make(self._case.batch_per_device)
+        return own_model_parts(
+            made, self._case.batch_per_device, lambda some: tf.nest.flatten(some)[0]
+        )
+
+    def batch(self, given: Dict[str, Any]) -> Dict[str, np.ndarray]:
+        """This rank's, drawn by ``given["seed"]``."""
+        keras.utils.set_random_seed(int(given["seed"]))
+        with computing_in("float32"):  # in another it would draw other numbers
+            _, inputs, targets, _ = self._made()
+        self._structure = (inputs, targets)
+        arrays = [np.asarray(one) for one in tf.nest.flatten(self._structure)]
+        if self._case.precision == FLOAT64:
+            arrays = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays]
+        self._arrays = {f"{number:03d}": array for number, array in enumerate(arrays)}
+        return self._arrays
+
+    def build(self, facts: Dict[str, Any]) -> keras.Model:
+        if self._case.precision != FLOAT64:
+            return self._built()
+        with computing_in("float32"):  # for its initial weights
+            initial = self._built().get_weights()
+        with computing_in("float64"):
+            model = self._built()
+        model.set_weights(initial)
+        return model
+
+    def _built(self) -> keras.Model:
+        """With all of its weights, which a model may make when it is called first."""
+        model, inputs, _, self._loss = self._made()
+        if not isinstance(model, keras.Model):
+            raise TypeError(f"make returned {type(model).__name__} as the model, not a keras.Model")
+        if not self._facts["own"].get("dropout", True):
+            for layer in model._flatten_layers():
+                if isinstance(layer, _DROPPING):
+                    layer.rate = 0.0
+        model(inputs, training=False)
+        weights = enumerate(model.weights)
+        self._names = {id(weight): f"{number}.{weight.name}" for number, weight in weights}
+        return model
+
+    def name(self, weight: Any) -> str:
+        """By its place among the model's: Keras numbers layers anew whenever it makes a model."""
+        return self._names[id(weight)]
+
+    def inputs(self, batch: Dict[str, tf.Tensor]) -> Any:
+        return self._batch_of(batch)[0]
+
+    def _batch_of(self, batch: Dict[str, tf.Tensor]) -> Any:
+        return tf.nest.pack_sequence_as(self._structure, [batch[name] for name in self._arrays])
+
+    def loss(self, outputs: Any, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf.Tensor:
+        """The user's, of outputs that are float32 at least, as those of our models are."""
+        targets = self._batch_of(batch)[1]
+        value = self._loss(targets, tf.nest.map_structure(_widened, outputs))
+        if value.shape.rank:
+            raise TypeError("the loss must be one number")
+        if isinstance(self._loss, keras.losses.Loss):
+            # Keras divides what its objects give by the number of ranks; the step does so, too
+            value *= tf.distribute.get_strategy().num_replicas_in_sync
+        return value
+
+    def optimizer(self) -> keras.optimizers.Optimizer:
+        """The file's own, or the usual one."""
+        if hasattr(self._module, "optimizer"):
+            found = self._module.optimizer()
+            return own_model_optimizer(found, keras.optimizers.Optimizer, "keras.optimizers")
+        return optimizers.from_facts(self._facts, self.name)
+
+    def arrays(self) -> List[np.ndarray]:
+        """This rank's inputs and targets."""
+        return list(self._arrays.values())
+
+
+def _widened(one: tf.Tensor) -> tf.Tensor:
+    return tf.cast(one, tf.float32) if one.dtype in (tf.bfloat16, tf.float16) else one

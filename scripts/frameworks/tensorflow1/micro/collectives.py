@@ -1,0 +1,92 @@
+"""An all-reduce alone: a graph of one, on a variable; and one of a product."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Callable, NamedTuple, Tuple
+
+import tensorflow as tf
+from harness.adapter import Place
+from harness.communication import Collective, MatmulCollective
+
+from .. import (
+    devices,
+    variables,
+)
+
+#: Each has a name and a key of its own: a server keeps a variable by its name, and a collective's
+#: shape by its key, whatever graph they are in.
+_NUMBERS = itertools.count()
+
+
+class Reduction(NamedTuple):
+    """Operations of a graph: ``update`` makes the variable the sum of those of all ranks, ``reset``
+    what this rank brought; ``value``: its own, in float32."""
+
+    given: tf.Tensor
+    initializers: Tuple[Any, Any]
+    reset: tf.Operation
+    update: tf.Operation
+    value: tf.Tensor
+
+    def start(self, session: tf.Session, array: Any) -> None:
+        """What this rank brings is ``array``."""
+        session.run(self.initializers, {self.given: array})
+
+
+def reduction(shape: Any, dtype: str, place: Place) -> Reduction:
+    """In the graph and on the device that are the default."""
+    number = next(_NUMBERS)
+    given = tf.placeholder(tf.float32, shape)
+    own = tf.get_local_variable(f"brought_{number}", initializer=tf.cast(given, dtype))
+    held = tf.get_local_variable(f"reduced_{number}", initializer=tf.zeros(shape, dtype))
+    reset = tf.assign(held, own).op
+    total = devices.all_reduce(held, place, devices.ALONE_KEY + number, mean=False)
+    update = tf.assign(held, total).op
+    value = tf.cast(held.value(), tf.float32)
+    return Reduction(given, (own.initializer, held.initializer), reset, update, value)
+
+
+def all_reduce(
+    array: Any, dtype: str, place: Place, session_of: Callable[[tf.Graph], tf.Session]
+) -> Collective:
+    """See :class:`harness.communication.Communication`."""
+    graph = tf.Graph()
+    with graph.as_default(), tf.device(devices.device_name(place)):
+        made = reduction(array.shape, dtype, place)
+    session = session_of(graph)
+    made.start(session, array)
+    return Collective(
+        session.make_callable(made.reset),
+        session.make_callable(made.update),
+        session.make_callable(made.value),
+    )
+
+
+def sharded_matmul(
+    left: Any, right: Any, place: Place, session_of: Callable[[tf.Graph], tf.Session]
+) -> MatmulCollective:
+    """See :class:`harness.communication.ShardedMatmuls`; with an all-reduce. ``left`` and
+    ``right`` have the dtype of the product."""
+    arrays, graph = {"left": left, "right": right}, tf.Graph()
+    with graph.as_default(), tf.device(devices.device_name(place)):
+        resident = variables.resident(arrays)
+        a, b = resident["left"].read_value(), resident["right"].read_value()
+        computed = tf.matmul(a, b)
+        part, whole = (variables.empty(computed.shape, computed.dtype) for _ in range(2))
+
+        def summed(tensor: tf.Tensor) -> tf.Operation:
+            key = devices.ALONE_KEY + next(_NUMBERS)
+            total = devices.all_reduce(tensor, place, key, mean=False)
+            return whole.assign(total, read_value=False)
+
+        product = part.assign(computed, read_value=False)
+        communicate, both = summed(part.read_value()), summed(computed)
+        value = tf.cast(whole.read_value(), tf.float32)
+    session = session_of(graph)
+    variables.load(resident, arrays, session)
+    session.run(product)
+    product, communicate, both, result = map(
+        session.make_callable, (product, communicate, both, value)
+    )
+    return MatmulCollective(product, communicate, both, result, computed.dtype.name)

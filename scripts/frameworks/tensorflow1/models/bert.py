@@ -1,0 +1,141 @@
+"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
+with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
+begins and ends, without a pooler, as in the authors' code for SQuAD."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, List, Tuple
+
+import tensorflow as tf
+
+from ..compiler import Scope
+from ..variables import (
+    Variables,
+    constant,
+    normal,
+)
+from . import layers
+
+
+def variables(facts: Dict[str, Any]) -> Variables:
+    """All weights by the names that the frameworks share."""
+    hyper = facts["hyperparameters"]
+    hidden, deviation = hyper["hidden"], hyper["initializer_range"]
+    found: Variables = {}
+
+    def dense(name: str, inner: int, outer: int) -> None:
+        found[f"{name}.weight"] = normal((inner, outer), deviation)
+        found[f"{name}.bias"] = constant((outer,), 0.0)
+
+    def norm(name: str) -> None:
+        found[f"{name}.weight"] = constant((hidden,), 1.0)
+        found[f"{name}.bias"] = constant((hidden,), 0.0)
+
+    tables = {"token": "vocabulary", "position": "positions", "segment": "segments"}
+    for name, rows in tables.items():
+        found[f"embeddings.{name}.weight"] = normal((hyper[rows], hidden), deviation)
+    norm("embeddings.norm")
+    for layer in (f"layers.{number}" for number in range(hyper["layers"])):
+        for name in ("query", "key", "value", "output"):
+            dense(f"{layer}.attention.{name}", hidden, hidden)
+        norm(f"{layer}.attention_norm")
+        dense(f"{layer}.intermediate", hidden, hyper["intermediate"])
+        dense(f"{layer}.output", hyper["intermediate"], hidden)
+        norm(f"{layer}.output_norm")
+    if hyper.get("head") == "span":
+        dense("span", hidden, 2)
+        return found
+    dense("pooler", hidden, hidden)
+    if "classes" in hyper:
+        dense("classifier", hidden, hyper["classes"])
+        return found
+    dense("transform", hidden, hidden)
+    norm("transform_norm")
+    # The decoder's weight is the token embedding, its bias is its own.
+    found["decoder_bias"] = constant((hyper["vocabulary"],), 0.0)
+    dense("next_sentence", hidden, 2)
+    return found
+
+
+def forward(
+    variables: Variables, batch: Dict[str, Any], facts: Dict[str, Any], training: bool, scope: Scope
+) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
+    """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
+    (batch, 2), or those of the classes alone, or of each token how well an answer begins and ends
+    with it (batch, sequence, 2); there are no running statistics. Every ``scope()`` holds a part
+    that is to be compiled by itself."""
+    hyper = facts["hyperparameters"]
+    hidden, heads = hyper["hidden"], hyper["heads"]
+    rows, length = batch["token_ids"].shape.as_list()
+
+    # Everything between the embeddings and the heads is (batch x sequence, hidden), so that each
+    # dense layer is one MatMul without a reshape.
+    def dense(x: tf.Tensor, name: str) -> tf.Tensor:
+        return layers.dense(x, variables, name)
+
+    def norm(x: tf.Tensor, name: str) -> tf.Tensor:
+        return layers.layer_norm(x, variables, name, hyper["layer_norm_epsilon"])
+
+    def dropout(x: tf.Tensor) -> tf.Tensor:
+        return layers.dropout(x, hyper["dropout"], training)
+
+    def split(x: tf.Tensor) -> tf.Tensor:
+        """-> (batch, heads, sequence, hidden / heads)"""
+        return tf.transpose(tf.reshape(x, (rows, length, heads, -1)), (0, 2, 1, 3))
+
+    def attention(x: tf.Tensor, name: str) -> tf.Tensor:
+        query = split(dense(x, f"{name}.query") * (hidden // heads) ** -0.5)
+        key, value = split(dense(x, f"{name}.key")), split(dense(x, f"{name}.value"))
+        weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True) + ignored)
+        context = tf.matmul(dropout(weights), value)
+        context = tf.reshape(tf.transpose(context, (0, 2, 1, 3)), (-1, hidden))
+        return dense(context, f"{name}.output")
+
+    tokens = variables["embeddings.token.weight"]
+    with scope():
+        ignored = tf.cast(1 - batch["attention_mask"], tf.float32) * layers.MASKED_SCORE
+        ignored = ignored[:, None, None, :]
+        x = tf.gather(tokens, batch["token_ids"])
+        x += tf.gather(variables["embeddings.segment.weight"], batch["segment_ids"])
+        x += variables["embeddings.position.weight"][:length]
+        x = dropout(norm(tf.reshape(x, (-1, hidden)), "embeddings.norm"))
+    for layer in (f"layers.{number}" for number in range(hyper["layers"])):
+        with scope():
+            attended = dropout(attention(x, f"{layer}.attention"))
+            x = norm(x + attended, f"{layer}.attention_norm")
+            inner = _gelu(dense(x, f"{layer}.intermediate"))
+            x = norm(x + dropout(dense(inner, f"{layer}.output")), f"{layer}.output_norm")
+    with scope():
+        if hyper.get("head") == "span":
+            return [tf.reshape(dense(x, "span"), (rows, length, 2))], {}
+        first = tf.range(rows, dtype=tf.int64) * length
+        pooled = tf.tanh(dense(tf.gather(x, first), "pooler"))
+        if "classes" in hyper:
+            return [dense(pooled, "classifier")], {}
+        masked = tf.gather(x, tf.reshape(batch["masked_positions"] + first[:, None], [-1]))
+        masked = norm(_gelu(dense(masked, "transform")), "transform_norm")
+        words = tf.matmul(masked, tokens, transpose_b=True)
+        words = tf.nn.bias_add(words, variables["decoder_bias"])
+        words = tf.reshape(words, (rows, -1, hyper["vocabulary"]))
+        next_sentence = dense(pooled, "next_sentence")
+    return [words, next_sentence], {}
+
+
+def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
+    """Mean cross entropy over the masked positions plus that over the sequences."""
+    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+    if "classes" in facts["hyperparameters"]:
+        return tf.reduce_mean(entropy(labels=batch["labels"], logits=outputs[0]))
+    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+        scores = tf.transpose(outputs[0], (0, 2, 1))
+        return tf.reduce_mean(entropy(labels=batch["spans"], logits=scores))
+    words, next_sentence = outputs
+    return tf.reduce_mean(entropy(labels=batch["masked_labels"], logits=words)) + tf.reduce_mean(
+        entropy(labels=batch["next_sentence_labels"], logits=next_sentence)
+    )
+
+
+def _gelu(x: tf.Tensor) -> tf.Tensor:
+    return 0.5 * x * (1.0 + tf.math.erf(x * math.sqrt(0.5)))

@@ -1,0 +1,178 @@
+"""A convolutional network, layer by layer as ``scripts/networks`` describes it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+
+import networks
+import tensorflow as tf
+from networks import Layer
+
+from ..compiler import Scope
+from ..variables import (
+    Variables,
+    constant,
+    normal,
+    uniform,
+)
+from . import layers
+
+#: Convolutions that XLA compiles together: as many as a bottleneck has.
+COMPILED_TOGETHER = 3
+
+
+def variables(facts: Dict[str, Any]) -> Variables:
+    """All weights and running statistics by the names that the frameworks share, drawn as the
+    description says."""
+    weights = networks.weights(networks.describe(facts))
+    return {name: _variable(weight) for name, weight in weights.items()}
+
+
+def _variable(weight: networks.Weight) -> tf.Variable:
+    distribution, value = weight.initial
+    if distribution == "normal":
+        return normal(weight.shape, value)
+    if distribution == "uniform":
+        return uniform(weight.shape, value)
+    return constant(weight.shape, value, weight.trained)
+
+
+def forward(
+    variables: Variables, batch: Dict[str, Any], facts: Dict[str, Any], training: bool, scope: Scope
+) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
+    """Images (batch, height, width, 3) -> the logits (batch, classes), and, in training, behind
+    them those of the auxiliary heads, with the batch's means and variances by the names of their
+    running statistics. Every ``scope()`` holds a part that is to be compiled by itself."""
+    network = networks.describe(facts)
+    left_out = () if training else network.auxiliary
+    computed = [layer for layer in network.layers if layer.name not in left_out]
+    values: Dict[str, tf.Tensor] = {networks.IMAGES: batch["images"].value()}
+    statistics: Dict[str, tf.Tensor] = {}
+    for part in _parts(computed):
+        with scope():
+            for layer in part:
+                inputs = [values[name] for name in layer.inputs]
+                if layer.op == "batch_norm":
+                    y, of_batch = layers.batch_norm(
+                        inputs[0], variables, layer.name, layer.attributes["epsilon"], training
+                    )
+                    statistics.update(of_batch)
+                elif layer.op == "convolution":
+                    y = _convolution(layer, variables, inputs[0])
+                elif layer.op == "linear":
+                    y = layers.dense(inputs[0], variables, layer.name)
+                elif layer.op == "dropout":
+                    y = layers.dropout(inputs[0], layer.attributes["rate"], training)
+                else:
+                    y = OPERATIONS[layer.op](layer, *inputs)
+                values[layer.name] = y
+    return [values[name] for name in network.outputs if name not in left_out], statistics
+
+
+def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
+    """Mean cross entropy over the batch, plus the weighted ones of the auxiliary heads. Labels are
+    classes, or probabilities of all of them."""
+    sparse = batch["labels"].dtype.is_integer
+    entropy = (
+        tf.nn.sparse_softmax_cross_entropy_with_logits
+        if sparse
+        else tf.nn.softmax_cross_entropy_with_logits_v2
+    )
+    logits, *heads = (
+        tf.reduce_mean(entropy(labels=batch["labels"], logits=output)) for output in outputs
+    )
+    for head in heads:
+        logits += facts["hyperparameters"]["auxiliary_weight"] * head
+    return logits
+
+
+def _parts(computed: Sequence[Layer]) -> Iterator[List[Layer]]:
+    """``computed``, cut in front of a convolution."""
+    part: List[Layer] = []
+    convolutions = 0
+    for layer in computed:
+        if layer.op == "convolution":
+            if convolutions == COMPILED_TOGETHER:
+                yield part
+                part, convolutions = [], 0
+            convolutions += 1
+        part.append(layer)
+    yield part
+
+
+def _convolution(layer: Layer, variables: Variables, x: tf.Tensor) -> tf.Tensor:
+    weight, given = variables[f"{layer.name}.weight"], layer.attributes
+    stride, groups, inner = given["stride"], given["groups"], layer.in_shape.channels
+    if groups == 1:
+        y = _ungrouped(layer, x, weight)
+    elif groups == inner:
+        # It has no explicit padding.
+        x = _padded(x, given["padding"])
+        weight = tf.reshape(weight, (*given["kernel"], inner, given["channels"] // inner))
+        y = tf.nn.depthwise_conv2d(x, weight, (1, stride, stride, 1), "VALID")
+    else:
+        # On a CPU, Conv2D refuses groups. Split and concatenated, as users of TensorFlow 1 had
+        # their ResNeXt, the products are those of a grouped convolution.
+        pairs = zip(tf.split(x, groups, -1), tf.split(weight, groups, -1))
+        y = tf.concat([_ungrouped(layer, *pair) for pair in pairs], -1)
+    return tf.nn.bias_add(y, variables[f"{layer.name}.bias"]) if given["bias"] else y
+
+
+def _ungrouped(layer: Layer, x: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
+    rows, columns = layer.attributes["padding"]
+    padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
+    return tf.nn.conv2d(x, weight, strides=layer.attributes["stride"], padding=padding)
+
+
+def _padded(
+    x: tf.Tensor, padding: Tuple[int, int], extra: Tuple[int, int] = (0, 0), value: Any = 0
+) -> tf.Tensor:
+    """``extra``: more of it below and on the right."""
+    if not any((*padding, *extra)):
+        return x
+    sides = [[size, size + more] for size, more in zip(padding, extra)]
+    return tf.pad(x, [[0, 0], *sides, [0, 0]], constant_values=value)
+
+
+def _max_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+    given = layer.attributes
+    x = _padded(x, (given["padding"],) * 2, given["extra"], x.dtype.min)
+    return tf.nn.max_pool2d(x, given["kernel"], given["stride"], "VALID")
+
+
+def _average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+    given = layer.attributes
+    x = _padded(x, (given["padding"],) * 2)
+    return tf.nn.avg_pool2d(x, given["kernel"], given["stride"], "VALID")
+
+
+def _adaptive_average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+    size = layer.attributes["size"]
+    for axis in (1, 2):
+        extent = layer.in_shape[axis - 1]
+        ends = [(i * extent // size, -((i + 1) * extent // -size)) for i in range(size)]
+        parts = [x[:, a:b] if axis == 1 else x[:, :, a:b] for a, b in ends]
+        x = tf.concat([tf.reduce_mean(part, axis, keepdims=True) for part in parts], axis)
+    return x
+
+
+def _shuffle(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+    (height, width, channels), groups = layer.shape, layer.attributes["groups"]
+    split = tf.reshape(x, (-1, height, width, groups, channels // groups))
+    return tf.reshape(tf.transpose(split, (0, 1, 2, 4, 3)), (-1, height, width, channels))
+
+
+#: Of layers without arrays.
+OPERATIONS: Dict[str, Callable[..., tf.Tensor]] = {
+    "relu": lambda layer, x: tf.nn.relu(x),
+    "relu6": lambda layer, x: tf.nn.relu6(x),
+    "max_pool": _max_pool,
+    "average_pool": _average_pool,
+    "adaptive_average_pool": _adaptive_average_pool,
+    "global_average_pool": lambda layer, x: tf.reduce_mean(x, axis=(1, 2)),
+    "flatten": lambda layer, x: tf.reshape(x, (-1, layer.shape.channels)),
+    "add": lambda layer, x, y: x + y,
+    "concatenate": lambda layer, *parts: tf.concat(parts, -1),
+    "channels": lambda layer, x: x[..., layer.attributes["begin"] : layer.attributes["end"]],
+    "shuffle": _shuffle,
+}

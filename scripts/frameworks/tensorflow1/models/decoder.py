@@ -1,0 +1,144 @@
+"""Causal language models: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
+arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, List, Tuple
+
+import tensorflow as tf
+
+from ..compiler import Scope
+from ..variables import (
+    Variables,
+    constant,
+    normal,
+)
+from . import layers
+
+
+def variables(facts: Dict[str, Any]) -> Variables:
+    """All weights by the names that the frameworks share."""
+    hyper = facts["hyperparameters"]
+    hidden, inner, deviation = (hyper[k] for k in ("hidden", "intermediate", "initializer_range"))
+    # what is added to the residuals starts the smaller, the more layers add to them
+    added = (2 * hyper["layers"]) ** -0.5
+    found: Variables = {}
+
+    def dense(name: str, cin: int, cout: int, share: float = 1.0) -> None:
+        found[f"{name}.weight"] = normal((cin, cout), share * deviation)
+        if hyper["bias"]:
+            found[f"{name}.bias"] = constant((cout,), 0.0)
+
+    def norm(name: str) -> None:
+        found[f"{name}.weight"] = constant((hidden,), 1.0)
+        if hyper["norm"] == "layer":
+            found[f"{name}.bias"] = constant((hidden,), 0.0)
+
+    found["embeddings.token.weight"] = normal((hyper["vocabulary"], hidden), deviation)
+    if hyper["position"] == "learned":
+        found["embeddings.position.weight"] = normal((hyper["positions"], hidden), deviation)
+    columns = (hyper["heads"] + 2 * hyper["key_value_heads"]) * (hidden // hyper["heads"])
+    for layer in (f"layers.{number}" for number in range(hyper["layers"])):
+        norm(f"{layer}.attention_norm")
+        dense(f"{layer}.attention.query_key_value", hidden, columns)
+        dense(f"{layer}.attention.output", hidden, hidden, added)
+        norm(f"{layer}.feed_forward_norm")
+        if hyper["activation"] == "swiglu":
+            dense(f"{layer}.feed_forward.gate", hidden, inner)
+        dense(f"{layer}.feed_forward.up", hidden, inner)
+        dense(f"{layer}.feed_forward.down", inner, hidden, added)
+    norm("norm")
+    if not hyper["tied"]:
+        dense("head", hidden, hyper.get("classes", hyper["vocabulary"]))
+    return found
+
+
+def forward(
+    variables: Variables, batch: Dict[str, Any], facts: Dict[str, Any], training: bool, scope: Scope
+) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
+    """-> logits (batch, sequence, vocabulary or classes); there are no running statistics. Every
+    ``scope()`` holds a part that is to be compiled by itself."""
+    hyper = facts["hyperparameters"]
+    hidden, heads, groups = hyper["hidden"], hyper["heads"], hyper["key_value_heads"]
+    size = hidden // heads
+    rows, length = batch["token_ids"].shape.as_list()
+    rotary = hyper["position"] == "rotary"
+
+    # As in BERT, all is (batch x sequence, hidden).
+    def dense(x: tf.Tensor, name: str) -> tf.Tensor:
+        return layers.dense(x, variables, name)
+
+    def norm(x: tf.Tensor, name: str) -> tf.Tensor:
+        normalised = {"layer": layers.layer_norm, "rms": layers.rms_norm}[hyper["norm"]]
+        return normalised(x, variables, name, hyper["norm_epsilon"])
+
+    def dropout(x: tf.Tensor) -> tf.Tensor:
+        return layers.dropout(x, hyper.get("dropout", 0.0), training)
+
+    def rotated(x: tf.Tensor) -> tf.Tensor:
+        first, second = tf.split(x, 2, axis=-1)
+        turned = [first * cosine - second * sine, second * cosine + first * sine]
+        return tf.concat(turned, axis=-1)
+
+    def attention(x: tf.Tensor, name: str) -> tf.Tensor:
+        every = tf.reshape(dense(x, f"{name}.query_key_value"), (rows, length, -1, size))
+        every = tf.transpose(every, (0, 2, 1, 3))  # batch, heads, sequence, size
+        query, key, value = tf.split(every, [heads, groups, groups], axis=1)
+        if rotary:
+            query, key = rotated(query), rotated(key)
+        # The heads of queries that share one of keys stand one below the other, as more rows of the
+        # same product, so that nothing is copied for them.
+        query = tf.reshape(query * size**-0.5, (rows, groups, -1, size))
+        scores = tf.matmul(query, key, transpose_b=True)
+        weights = tf.nn.softmax(tf.reshape(scores, (rows, heads, length, length)) + later)
+        context = tf.matmul(tf.reshape(dropout(weights), scores.shape), value)
+        context = tf.transpose(tf.reshape(context, (rows, heads, length, size)), (0, 2, 1, 3))
+        return dense(tf.reshape(context, (-1, hidden)), f"{name}.output")
+
+    def feed_forward(x: tf.Tensor, name: str) -> tf.Tensor:
+        up = dense(x, f"{name}.up")
+        if hyper["activation"] == "swiglu":
+            gate = dense(x, f"{name}.gate")
+            return dense(gate * tf.sigmoid(gate) * up, f"{name}.down")
+        return dense(_gelu_tanh(up), f"{name}.down")
+
+    tokens = variables["embeddings.token.weight"]
+    with scope():
+        positions = tf.range(length)
+        later = tf.cast(positions[:, None] < positions, tf.float32) * layers.MASKED_SCORE
+        x = tf.gather(tokens, batch["token_ids"])
+        if rotary:
+            cosine, sine = _angles(positions, size, hyper["rotary_base"])
+        else:
+            x += variables["embeddings.position.weight"][:length]
+        x = dropout(tf.reshape(x, (-1, hidden)))
+    for layer in (f"layers.{number}" for number in range(hyper["layers"])):
+        with scope():
+            x += dropout(attention(norm(x, f"{layer}.attention_norm"), f"{layer}.attention"))
+            y = norm(x, f"{layer}.feed_forward_norm")
+            x += dropout(feed_forward(y, f"{layer}.feed_forward"))
+    with scope():
+        x = norm(x, "norm")
+        words = tf.matmul(x, tokens, transpose_b=True) if hyper["tied"] else dense(x, "head")
+        words = tf.reshape(words, (rows, length, -1))
+    return [words], {}
+
+
+def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
+    """Mean cross entropy over all positions, of classes over the last alone."""
+    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+    logits = outputs[0][:, -1] if "classes" in facts["hyperparameters"] else outputs[0]
+    return tf.reduce_mean(entropy(labels=batch["labels"], logits=logits))
+
+
+def _angles(positions: tf.Tensor, size: int, base: float) -> Tuple[tf.Tensor, tf.Tensor]:
+    """Cosine and sine of the angles of each position, (sequence, size / 2)."""
+    frequencies = base ** (-2.0 / size * tf.range(size // 2, dtype=tf.float32))
+    angles = tf.cast(positions, tf.float32)[:, None] * frequencies
+    return tf.cos(angles), tf.sin(angles)
+
+
+def _gelu_tanh(x: tf.Tensor) -> tf.Tensor:
+    """As in OpenAI's code."""
+    return 0.5 * x * (1.0 + tf.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * tf.pow(x, 3))))

@@ -1,0 +1,55 @@
+"""What models are made of: functions of activations and of variables by their names."""
+
+from __future__ import annotations
+
+from typing import Dict, Tuple
+
+import tensorflow as tf
+
+from ..variables import Variables
+
+MASKED_SCORE = -10000.0  # the value of BERT's authors; unlike -1e9 it fits float16
+
+
+def dense(x: tf.Tensor, variables: Variables, name: str) -> tf.Tensor:
+    """(rows, in) -> (rows, out), with a bias where there is one."""
+    y = tf.matmul(x, variables[f"{name}.weight"])
+    bias = variables.get(f"{name}.bias")
+    return y if bias is None else tf.nn.bias_add(y, bias)
+
+
+def batch_norm(
+    x: tf.Tensor, variables: Variables, name: str, epsilon: float, training: bool
+) -> Tuple[tf.Tensor, Dict[str, tf.Tensor]]:
+    """Normalises the last axis of images; with the batch's mean and variance by the names of their
+    running statistics, in training."""
+    means = (f"{name}.running_mean", f"{name}.running_var")
+    # Fused, as TensorFlow's performance guide recommends; not tf.nn.fused_batch_norm, which
+    # raises an epsilon below 1.001e-5 to that.
+    y, *of_batch = tf.raw_ops.FusedBatchNormV3(
+        x=x,
+        scale=variables[f"{name}.weight"],
+        offset=variables[f"{name}.bias"],
+        mean=[] if training else variables[means[0]],
+        variance=[] if training else variables[means[1]],
+        epsilon=epsilon,
+        is_training=training,
+    )[:3]
+    return y, dict(zip(means, of_batch)) if training else {}
+
+
+def layer_norm(x: tf.Tensor, variables: Variables, name: str, epsilon: float) -> tf.Tensor:
+    """Normalises the last axis."""
+    mean, variance = tf.nn.moments(x, axes=[-1], keepdims=True)
+    scale, offset = variables[f"{name}.weight"], variables[f"{name}.bias"]
+    return tf.nn.batch_normalization(x, mean, variance, offset, scale, epsilon)
+
+
+def rms_norm(x: tf.Tensor, variables: Variables, name: str, epsilon: float) -> tf.Tensor:
+    """Divides the last axis by its root mean square."""
+    square = tf.reduce_mean(tf.square(x), axis=-1, keepdims=True)
+    return x * tf.math.rsqrt(square + epsilon) * variables[f"{name}.weight"]
+
+
+def dropout(x: tf.Tensor, rate: float, training: bool) -> tf.Tensor:
+    return tf.nn.dropout(x, rate=rate) if training else x

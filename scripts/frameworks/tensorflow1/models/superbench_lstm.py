@@ -1,0 +1,79 @@
+"""SuperBench's LSTM: the operator of ``tf.contrib.rnn.LSTMBlockFusedCell``, which runs all steps of
+a layer, with a linear layer on the last step.
+
+Its gates stand in another order than those of the reference: input, cell, forget, output. (That of
+its second version is the reference's, but TensorFlow 1.15 has its gradient wrong.)"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Tuple
+
+import tensorflow as tf
+
+from ..compiler import Scope
+from ..variables import (
+    Variables,
+    uniform,
+)
+from .layers import dense
+
+#: Which gates of the operator those of the reference are.
+GATES = (0, 2, 1, 3)
+
+
+def variables(facts: Dict[str, Any]) -> Variables:
+    """All weights by the names that the frameworks share; drawn as in PyTorch."""
+    hyper = facts["hyperparameters"]
+    inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
+    bound, wide = hidden**-0.5, len(GATES) * hidden
+    made: Variables = {}
+    for layer in range(hyper["layers"]):
+        made[f"lstm.weight_ih_l{layer}"] = uniform((inputs, wide), bound)
+        made[f"lstm.weight_hh_l{layer}"] = uniform((hidden, wide), bound)
+        made[f"lstm.bias_ih_l{layer}"] = uniform((wide,), bound)
+        made[f"lstm.bias_hh_l{layer}"] = uniform((wide,), bound)
+        inputs = hidden
+    made["classifier.weight"] = uniform((hidden, classes), bound)
+    made["classifier.bias"] = uniform((classes,), bound)
+    return made
+
+
+def forward(
+    variables: Variables, batch: Dict[str, Any], facts: Dict[str, Any], training: bool, scope: Scope
+) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
+    """Features (batch, sequence, features) -> the logits (batch, classes); there are no running
+    statistics."""
+    hidden = facts["hyperparameters"]["hidden"]
+    rows, length, _ = batch["features"].shape.as_list()
+    state, unused = tf.zeros((rows, hidden)), tf.zeros((hidden,))
+    x = tf.transpose(batch["features"], (1, 0, 2))
+    for layer in range(facts["hyperparameters"]["layers"]):
+        inner, recurrent, bias, recurrent_bias = (
+            variables[f"lstm.{kind}_l{layer}"]
+            for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        with scope():
+            x = tf.raw_ops.BlockLSTM(
+                seq_len_max=tf.constant(length, tf.int64),
+                x=x,
+                cs_prev=state,
+                h_prev=state,
+                w=tf.concat([inner, recurrent], axis=0),
+                wci=unused,
+                wcf=unused,
+                wco=unused,
+                b=bias + recurrent_bias,
+                forget_bias=0.0,  # by default 1 is added
+                cell_clip=-1.0,  # none
+                use_peephole=False,
+            ).h
+    with scope():
+        return [dense(x[-1], variables, "classifier")], {}
+
+
+def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
+    """Mean cross entropy over the batch."""
+    (logits,) = outputs
+    return tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=batch["labels"], logits=logits)
+    )
