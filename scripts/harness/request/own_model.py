@@ -143,5 +143,5 @@ def _known() -> Any:
     return [
         name
         for name in sorted(os.listdir(_FRAMEWORKS))
-        if os.path.isfile(os.path.join(_FRAMEWORKS, name, f"{DEFINITION}.py"))
+        if os.path.isfile(os.path.join(_FRAMEWORKS, name, "models", f"{DEFINITION}.py"))
     ]

@@ -21,9 +21,8 @@ from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 from torch.utils._pytree import tree_leaves, tree_map
 
-from .. import optimizers
+from .. import importing, optimizers
 from .torchvision import cnn as torchvision
-from .torchvision import importing
 
 #: Layers that drop something, by their names, which other libraries have, and the attribute that
 #: says how much.

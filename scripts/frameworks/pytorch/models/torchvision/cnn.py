@@ -11,8 +11,8 @@ from networks import Network, describe, weights
 from networks.schedule import flattened
 from torch import Tensor, nn
 
+from ... import importing
 from .. import cnn
-from . import importing
 
 MEMORY_FORMAT = cnn.MEMORY_FORMAT
 inputs, loss = cnn.inputs, cnn.loss
