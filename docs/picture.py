@@ -1,6 +1,8 @@
-"""Make the pictures of the sample report. docs/report.png, of docs/reading-a-report.md, is the
-report shortened to what the list on that page is about, with the numbers of the list;
-docs/quick.png, of README.md, is one of its charts.
+"""Make the pictures of the sample report.
+
+docs/quick.png, shown in README.md, is its first screen. docs/report.png, shown in
+docs/reading-a-report.md, is the report shortened to the parts that the list on that page explains,
+each with its number in the list.
 
     .venv/bin/python docs/picture.py
 """
@@ -22,10 +24,16 @@ import site_pages  # noqa: E402
 
 DOCS = ROOT / "docs"
 WIDTH = 1120
-COLOURS = 255  # of a picture, which has few; its rarest are those of frameworks
-#: The chart of README.md, by its heading.
-CHART = "resnet50_v1.5, training"
-#: What each number of the list stands beside, by a selector of the page.
+#: Enough to keep the colours of frameworks, which cover the smallest areas.
+COLOURS = 255
+#: Part of the report that ends the first screen.
+LAST = "#answers"
+NO_SCROLLBARS = """
+const style = document.createElement("style");
+style.textContent = "::-webkit-scrollbar { display: none }";
+document.head.append(style);
+"""
+#: Numbers of the list, and the selector of the part of the page that each explains.
 MARKED = {
     1: "#answers table",
     2: ".origin",
@@ -34,7 +42,7 @@ MARKED = {
     5: "#table-summary table",
     6: "#measured .tiles",
 }
-#: Keep of the page what is marked, and its headings.
+#: Hide all parts of the page but the numbered ones and their headings.
 SHORTEN = """
 for (const section of document.querySelectorAll("section")) {
   section.hidden = !arguments[0].some((one) => section.querySelector(one));
@@ -59,7 +67,7 @@ for (const table of document.querySelectorAll(".table")) {
 for (const section of document.querySelectorAll("section")) section.style.padding = "0.7rem 0";
 return Math.ceil(document.documentElement.scrollHeight);
 """
-#: A number in a disc at the upper left corner of each.
+#: Draw each number in a disc at the upper left corner of its part.
 MARK = """
 for (const [number, selector] of Object.entries(arguments[0])) {
   const box = document.querySelector(selector).getBoundingClientRect();
@@ -74,7 +82,7 @@ for (const [number, selector] of Object.entries(arguments[0])) {
 
 
 def main() -> int:
-    """Write the pictures, and say how large they are."""
+    """Write the pictures and print their sizes."""
     from tests.framebench.browser import Browser
 
     with tempfile.TemporaryDirectory() as name:
@@ -83,7 +91,7 @@ def main() -> int:
         browser = Browser(Path(name, "profile"))
         try:
             browser.open(page, width=WIDTH)
-            pictures = {"quick.png": chart(browser), "report.png": shortened(browser)}
+            pictures = {"quick.png": first_screen(browser), "report.png": shortened(browser)}
         finally:
             browser.driver.quit()
     for name, shot in pictures.items():
@@ -93,30 +101,32 @@ def main() -> int:
     return 0
 
 
-def chart(browser: Any) -> bytes:
-    """That of CHART alone, as PNG."""
-    (figure,) = (
-        one
-        for one in browser.driver.find_elements("css selector", "#charts figure")
-        if one.find_element("css selector", "h4").text == CHART
-    )
-    content: bytes = figure.find_element("css selector", ".chart").screenshot_as_png
+def first_screen(browser: Any) -> bytes:
+    """Return the top of the report, to the end of LAST, as PNG."""
+    browser.driver.execute_script(NO_SCROLLBARS)
+    bottom = f"document.querySelector('{LAST}').getBoundingClientRect().bottom"
+    resize(browser, browser.evaluate(bottom))
+    content: bytes = browser.driver.get_screenshot_as_png()
     return content
 
 
-def shortened(browser: Any) -> bytes:
-    """The report with numbers, as PNG; the page is spoilt by it."""
-    height = browser.driver.execute_script(SHORTEN, [*MARKED.values()])
-    size: dict[str, Any] = {"width": WIDTH, "height": height, "deviceScaleFactor": 1}
-    # before the marks: a page of another height is laid out anew
+def resize(browser: Any, height: float) -> None:
+    """Make the window as high as ``height`` CSS pixels."""
+    size: dict[str, Any] = {"width": WIDTH, "height": int(height), "deviceScaleFactor": 1}
     browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {**size, "mobile": False})
+
+
+def shortened(browser: Any) -> bytes:
+    """Return the report with numbers as PNG, and leave the page changed."""
+    # Resize before placing the numbers: the page is laid out again for another height.
+    resize(browser, browser.driver.execute_script(SHORTEN, [*MARKED.values()]))
     browser.driver.execute_script(MARK, MARKED)
     content: bytes = browser.driver.get_screenshot_as_png()
     return content
 
 
 def small(shot: bytes) -> bytes:
-    """The same picture in few colours."""
+    """Return the picture with at most COLOURS colours."""
     found = BytesIO()
     image = Image.open(BytesIO(shot)).convert("RGB")
     few = image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)

@@ -104,6 +104,7 @@ def test_no_planted_name_is_left_in_anything_handed_on(seed: int, tmp_path: Path
         "commit 356a192b7913b04c54574d18c28d46e6395428ab of /usr/lib/x.so and /dev/null",
         "bearer certificates, basic operations, Basic Linear Algebra Subprograms, task-force-one",
         "torch==13.0.3.0 as pytorch@tuned by node 1 of nodes=2 devices=8",
+        "nodes: [1, 2]\nversion 1.2.1",
     ],
 )
 def test_what_names_nobody_is_left(text: str) -> None:

@@ -137,10 +137,9 @@ def test_a_steady_window_is_rarely_called_unsteady(name: str, count: int) -> Non
     assert rate <= promised + 3 * error, f"{name}: {rate}"
 
 
-def test_steps_that_hang_together_closely_may_look_like_a_drift_as_the_documents_say() -> None:
+def test_strongly_correlated_steps_rarely_look_like_a_drift() -> None:
     rates = [found(hanging_together(0.7, 0.05), count, draws=300) for count in (20, 50, 100)]
     assert 0.03 < max(rates) <= 0.1 + 0.05
-    assert "with 0.7 it is up to 10 %" in MEASURING.read_text()
 
 
 @pytest.mark.parametrize("name", NOT_STEADY)

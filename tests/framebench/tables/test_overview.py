@@ -16,11 +16,8 @@ from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 from pylatexenc.latexwalker import LatexWalker
 
-from ...conftest import ROOT
 from ..figures import unpacked
 from ..made_up_runs import changed, repeats
-
-COMMAND = "overview --records quick/runs of tests/data/figures/results.tar.xz --into README.md"
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +26,18 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpacked("results", tmp_path_factory.mktemp("sample")) / "quick" / "runs"
 
 
-def test_the_readme_has_what_the_command_writes(sample: Path, tmp_path: Path) -> None:
-    page = tmp_path / "README.md"
-    text = (ROOT / "README.md").read_text()
-    page.write_text(text)
-    assert cli.main(["overview", "--records", str(sample), "--into", str(page)]) == 0
-    assert page.read_text() == text, f"written anew by: framebench {COMMAND}"
-    page.write_text(text.replace("| jax | 2.152 ", "| jax | 2.153 "))  # planted
-    assert page.read_text() != text
-    assert cli.main(["overview", "--records", str(sample), "--into", str(page)]) == 0
-    assert page.read_text() == text
+def test_the_table_between_comments_is_replaced(sample: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- overview -->\n| old |\n<!-- /overview -->\nafter\n")
+    words = ["overview", "--records", str(sample), "--into", str(page)]
+    assert cli.main(words) == 0
+    text = page.read_text()
+    assert text.startswith("before\n<!-- overview -->\n")
+    assert text.endswith("<!-- /overview -->\nafter\n")
+    assert "| old |" not in text
+    assert "| pytorch | 1.077 (1.00) |" in text
+    assert cli.main(words) == 0
+    assert page.read_text() == text, "a second call changes nothing"
 
 
 def test_a_file_without_a_place_for_it_is_left_alone(

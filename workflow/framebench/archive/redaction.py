@@ -83,7 +83,7 @@ class Redaction:
         for found in shapes.FIELD.finditer(text):
             key, name = _parts(found, "key"), _parts(found, "name")
             kind = shapes.KEYS[key.lower()]
-            if kind in ("host", "person") and not _NUMBER.fullmatch(name):
+            if kind in ("host", "person") and not _is_number(name):
                 self._learn(kind, name)
 
     def _learn(self, kind: str, name: str) -> None:
@@ -174,7 +174,7 @@ class Redaction:
     def _field_of_text(self, match: re.Match[str]) -> str:
         key, name = _parts(match, "key").lower(), _parts(match, "name")
         kind = shapes.KEYS[key]
-        if _NUMBER.fullmatch(name) or name in _fixed().values:
+        if _is_number(name) or name in _fixed().values:
             return match[0]
         if kind == "path" and not shapes.is_personal(name):
             return match[0]
@@ -290,6 +290,11 @@ def _parts(match: re.Match[str], name: str) -> str:
     groups = match.groupdict()
     found = (value for key, value in groups.items() if key == name or key.startswith(f"{name}_"))
     return next((value for value in found if value is not None), "")
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a number, or one of a list such as ``[1, 2]``."""
+    return bool(_NUMBER.fullmatch(text.strip("[]")))
 
 
 def _hosts_of(listed: str) -> Iterator[str]:
