@@ -140,7 +140,7 @@ def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[flo
 
 
 @dataclass(frozen=True)
-class Subject:
+class Workload:
     """What is to be measured. ``facts``: of the model, {} without one; ``parameters``: the value of
     each that the kind declares; ``warmup_limit``: None where the warm-up does not wait until the
     step time has settled; ``data``: the folder of images of a case whose input it is, and
@@ -173,7 +173,7 @@ class Context:
     ``barrier``: returns when all ranks of this node have called it; it does nothing where ranks
     exchange something, for then an all-reduce does it."""
 
-    subject: Subject
+    workload: Workload
     place: Place
     adapter: Any
     cores: List[int]
@@ -209,7 +209,7 @@ class Kind(ABC):
     unsupported_on_host = ""
     #: Whether it warms up and times the numbers of steps that the command line names.
     counts_steps = False
-    #: Whether it reads a folder of data, :attr:`Subject.data`, whatever a case says.
+    #: Whether it reads a folder of data, :attr:`Workload.data`, whatever a case says.
     reads_images = False
     #: Whether each of its ranks runs as if there were no other: its framework joins no process
     #: group, and :attr:`Context.barrier` lets those of a node begin together.
@@ -232,7 +232,7 @@ class Kind(ABC):
         """In which a framework builds its model: train or inference."""
         return "inference"
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
         """Its metrics by name."""
         return {}
 
@@ -247,7 +247,7 @@ class Kind(ABC):
     def afterwards(self, context: Context, seconds: float) -> None:  # noqa: B027
         """Measure more in a rank that has all that counts, after ``seconds``."""
 
-    def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
+    def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
         """Compare what the ranks of a good run left. Raises :class:`harness.adapter.Mismatch`, or
         :class:`TargetMissed`."""
 
@@ -262,7 +262,7 @@ class Series(Kind):
 
     @abstractmethod
     def following(
-        self, subject: Subject, attempts: Sequence[Mapping[str, Any]]
+        self, workload: Workload, attempts: Sequence[Mapping[str, Any]]
     ) -> Optional[Dict[str, Any]]:
         """What the next run has of a case besides that of the series, ``{axis: value}``; None
         where the series is over. ``attempts``: the runs so far, each with what it had besides and,
@@ -270,7 +270,7 @@ class Series(Kind):
         :class:`harness.adapter.Unsupported`."""
 
     @abstractmethod
-    def outcome(self, subject: Subject, attempts: Sequence[Mapping[str, Any]]) -> Tuple[str, str]:
+    def outcome(self, workload: Workload, attempts: Sequence[Mapping[str, Any]]) -> Tuple[str, str]:
         """Status and reason of a series that is over. Its metrics are of the attempts, as those of
         other kinds are of the ranks."""
 

@@ -17,7 +17,7 @@ from harness.adapter import Mismatch, Unsupported
 from harness.devices import devices
 from harness.devices.lease import Lease, leased
 from harness.disk import reservation
-from harness.kind import Kind, Series, Subject, TargetMissed, combined
+from harness.kind import Kind, Series, TargetMissed, Workload, combined
 from harness.machine import allocator, interfaces
 from harness.machine import cores as cores_of
 from harness.machine.processor import processor
@@ -86,7 +86,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     if status == "ok":
         try:
             check(task, fields)
-            metrics = metrics_of(task.kind, task.subject, fields)
+            metrics = metrics_of(task.kind, task.workload, fields)
         except Mismatch as mismatch:
             status, reason = "failed", first_line(mismatch)
         except TargetMissed as missed:
@@ -118,7 +118,7 @@ def network_of(task: declaration.Task) -> Iterator[Optional[Network]]:
     """That of the ranks of one node alone; None where there is nothing to reach (a single rank), or
     it is not known what they have to reach: GPUs through NCCL, and a model that the user brings."""
     case = task.case
-    if case.devices == 1 or task.request.accelerator != "cpu" or "own" in task.subject.facts:
+    if case.devices == 1 or task.request.accelerator != "cpu" or "own" in task.workload.facts:
         yield None
         return
     own = interfaces.addresses()
@@ -129,19 +129,19 @@ def network_of(task: declaration.Task) -> Iterator[Optional[Network]]:
 def check(task: declaration.Task, ranks: List[Dict[str, Any]]) -> None:
     """Compare what the ranks of a good run left with each other, and with what was asked. Raises
     Mismatch, TargetMissed."""
-    task.kind.check(task.subject, ranks)
+    task.kind.check(task.workload, ranks)
     if task.framework:
         imported = ranks[0]["framework_version"]
         outcome.check_version(task.framework.package, task.request.pins, imported)
 
 
 def metrics_of(
-    kind: Kind, subject: Subject, left: Sequence[Mapping[str, Any]]
+    kind: Kind, workload: Workload, left: Sequence[Mapping[str, Any]]
 ) -> Dict[str, Optional[float]]:
     """The metrics of a good run, by what its ranks left, or its attempts. Raises Mismatch where
     they left nothing to make one of."""
     values = {}
-    for name, metric in kind.metrics(subject).items():
+    for name, metric in kind.metrics(workload).items():
         try:
             values[name] = combined(metric, left)
         except Exception as error:
@@ -160,7 +160,7 @@ def run_series(setup: Setup, kind: Series, arguments: Sequence[str]) -> record.M
         return record.Measured("unsupported", first_line(error), [])
     if measured.status != "ok":
         return measured
-    return replace(measured, metrics=metrics_of(kind, task.subject, measured.attempts))
+    return replace(measured, metrics=metrics_of(kind, task.workload, measured.attempts))
 
 
 def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measured]:
@@ -228,7 +228,7 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
     where["dropped_variables"] = node.dropped_variables(request)
     if framework:
         where["code"]["computation"] = computation.digest(
-            framework.folder, task.subject.facts, task.subject.case.precision
+            framework.folder, task.workload.facts, task.workload.case.precision
         )
     if setup.lease and setup.lease.devices and request.accelerator == "cuda":
         hardware = where["hardware"]

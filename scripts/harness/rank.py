@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from harness import bounded, kinds
 from harness.adapter import Adapter, Case, Collectives, Place, Unsupported, require
-from harness.kind import Context, Kind, Subject
+from harness.kind import Context, Kind, Workload
 from harness.loader import workers
 from harness.machine import allocator, interfaces
 from harness.machine.cores import numa_nodes, parse_list
@@ -69,14 +69,14 @@ def offer_to_the_kernel() -> None:
         file.write("1000")
 
 
-def load_framework(kind: Kind, folder: str, subject: Subject, place: Place) -> Optional[Adapter]:
+def load_framework(kind: Kind, folder: str, workload: Workload, place: Place) -> Optional[Adapter]:
     """Return the adapter in ``folder``; None where the kind needs none. Raises Unsupported where
     the kind, several ranks or the case's precision need more, and what importing it raises."""
     if place.accelerator == "cpu" and kind.unsupported_on_host:
         raise Unsupported(kind.unsupported_on_host)
     if kind.needs is None:
         return None
-    adapter = load_adapter(folder)(subject.case, subject.facts, place)
+    adapter = load_adapter(folder)(workload.case, workload.facts, place)
     require(adapter, kind.needs, *([Collectives] if place.world_size > 1 else []))
     return adapter
 
@@ -138,14 +138,14 @@ def main(spec_path: str) -> int:
             report.fields["preloaded"] = allocator.check_preloaded(spec["preload"])
         report.enter("start")
         kind = kinds.load(spec["kind"], spec["kinds"])
-        subject = Subject(**dict(spec["subject"], case=Case(**spec["subject"]["case"])))
+        workload = Workload(**dict(spec["workload"], case=Case(**spec["workload"]["case"])))
         if kind.independent_ranks:
-            barrier = Barrier(spec["folder"], place.rank, subject.case.devices_per_node)
-            adapter = load_framework(kind, spec["framework_folder"], subject, alone(place))
-            context = Context(subject, place, adapter, cores, report, barrier)
+            barrier = Barrier(spec["folder"], place.rank, workload.case.devices_per_node)
+            adapter = load_framework(kind, spec["framework_folder"], workload, alone(place))
+            context = Context(workload, place, adapter, cores, report, barrier)
         else:
-            adapter = load_framework(kind, spec["framework_folder"], subject, place)
-            context = Context(subject, place, adapter, cores, report)
+            adapter = load_framework(kind, spec["framework_folder"], workload, place)
+            context = Context(workload, place, adapter, cores, report)
         if adapter is not None:
             start_framework(context)
         kind.measure(context)

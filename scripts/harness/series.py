@@ -45,7 +45,7 @@ def measure(
     attempts: List[Dict[str, Any]] = []
     version = ""
     with open(request.log, "a", encoding="utf-8") as log:
-        own = kind.following(task.subject, attempts)
+        own = kind.following(task.workload, attempts)
         while own is not None:
             path, made = _run(task, kind, own, command, schema)
             version = made["framework_version"]
@@ -54,8 +54,8 @@ def measure(
             )
             words = " ".join(f"{axis} {value}" for axis, value in own.items())
             print(f"{words}: {made['status']}  {made['reason']}", file=log, flush=True)
-            own = kind.following(task.subject, attempts)
-        status, reason = kind.outcome(task.subject, attempts)
+            own = kind.following(task.workload, attempts)
+        status, reason = kind.outcome(task.workload, attempts)
         print(f"{status}: {reason}", file=log)
     return record.Measured(status, reason, [], attempts=attempts, framework_version=version)
 

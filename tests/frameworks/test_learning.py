@@ -37,7 +37,7 @@ from harness.learning.evaluation import Evaluator
 from harness.learning.sources import Source
 from harness.learning.targets import Softening, softened
 from harness.learning.training import Recipe, train
-from harness.kind import Context, Subject
+from harness.kind import Context, Workload
 from harness.messages.report import Report
 
 facts = facts_of("digits_resnet")
@@ -131,8 +131,8 @@ evaluator = Evaluator(adapter, task.score, data.held_out)
 if LEARNS:
     first = next(batches.of_epoch(data.train, 32, 0, 1, 0))
     adapter.build(first)
-    subject = Subject(adapter.case, facts, {}, 1, None, 1)
-    context = Context(subject, adapter.place, adapter, [], Silent("", 0, ""))
+    workload = Workload(adapter.case, facts, {}, 1, None, 1)
+    context = Context(workload, adapter.place, adapter, [], Silent("", 0, ""))
     recipe = Recipe(EPOCHS, "accuracy", None, "one_cycle", 0.1, 0.3)
     source = Source(
         len(data.train["labels"]),

@@ -22,15 +22,15 @@ FRAMEWORKS = ("jax", "pytorch", "tensorflow")
 COMPARE = """
 import os
 from types import SimpleNamespace
-from harness.kind import Context, Subject
+from harness.kind import Context, Workload
 from harness.measuring.verification import float64_run
 from harness.request.own_model import facts
 errors, refused = {}, {}
 for path, mode, precision in CASES:
     adapter = started(facts(path), mode, precision, COMPILER, batch=8)
-    subject = Subject(adapter.case, adapter.facts, {}, 1, None, 1)
+    workload = Workload(adapter.case, adapter.facts, {}, 1, None, 1)
     report = SimpleNamespace(enter=print, fields={})
-    context = Context(subject, adapter.place, adapter, [], report)
+    context = Context(workload, adapter.place, adapter, [], report)
     key = f"{os.path.basename(path)}, {mode}, {precision}"
     try:
         errors[key] = [precision, float64_run.compare(context)]

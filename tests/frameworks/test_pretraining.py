@@ -22,7 +22,7 @@ LENGTH, BATCH, MICRO_STEPS = 32, 16, 2
 PARAMETERS = {"epochs": 2, "epoch_steps": 50, "schedule": "polynomial:0.5:0", "warmup": 0.2}
 
 SCRIPT = """
-from harness.kind import Context, Subject
+from harness.kind import Context, Workload
 from harness.kinds.converge import Converge
 from harness.messages.report import Report
 
@@ -37,8 +37,8 @@ if ADAPTER:
 adapter = started(facts_of("topics_electra"), compiler=COMPILER, batch=BATCH, steps=MICRO_STEPS)
 given = {one.name: one.default for one in Converge.parameters}
 given.update(PARAMETERS)
-subject = Subject(adapter.case, adapter.facts, given, 1, None, 1)
-context = Context(subject, adapter.place, adapter, [], Silent("", 0, ""))
+workload = Workload(adapter.case, adapter.facts, given, 1, None, 1)
+context = Context(workload, adapter.place, adapter, [], Silent("", 0, ""))
 context.fields["framework_version"] = context.fields["device"] = ""
 reason = raised(Mismatch, lambda: Converge().measure(context))
 answer(reason=reason, curve=context.fields.get("curve"), task=context.fields.get("task"))

@@ -299,7 +299,7 @@ def test_no_device_begins_before_all_are_there(monkeypatch: pytest.MonkeyPatch) 
         fields={},
         place=SimpleNamespace(world_size=2),
         report=SimpleNamespace(enter=lambda name: None),
-        subject=SimpleNamespace(parameters={"sustained_seconds": 1.0}),
+        workload=SimpleNamespace(parameters={"sustained_seconds": 1.0}),
         cores=(),
     )
     peak.Peak().measure(context)

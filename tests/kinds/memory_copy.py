@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.adapter import Mismatch
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
+from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
 
 
 class MemoryCopy(Kind):
@@ -20,8 +20,8 @@ class MemoryCopy(Kind):
         Parameter("copies", at_least(1), "", "how often it is copied", default=10),
     )
 
-    def metrics(self, subject: Subject) -> dict[str, Metric]:
-        size = subject.parameters["size"]
+    def metrics(self, workload: Workload) -> dict[str, Metric]:
+        size = workload.parameters["size"]
 
         def rate(rank: Mapping[str, Any]) -> float:
             return 1e-9 * size * len(rank["copy_seconds"]) / rank["window_seconds"]
@@ -35,11 +35,11 @@ class MemoryCopy(Kind):
         }
 
     def measure(self, context: Context) -> None:
-        size = context.subject.parameters["size"]
+        size = context.workload.parameters["size"]
         source = context.phase("fill", lambda: bytearray(b"x") * size)
         target = bytearray(size)
         marks = [time.perf_counter()]
-        for _ in range(context.subject.parameters["copies"]):
+        for _ in range(context.workload.parameters["copies"]):
             target[:] = source
             marks.append(time.perf_counter())
         context.fields["window_start"] = marks[0]

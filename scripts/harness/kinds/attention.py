@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Dict
 
-from harness.kind import Subject
+from harness.kind import Workload
 from harness.measuring.micro import attentions, layer_kernels
 from harness.operations import Attention as Shape
 
@@ -23,6 +23,6 @@ class Attention(layer_kernels.ModelKernels):
     layers = attentions
     lacking = "{} has no attention"
 
-    def shapes(self, subject: Subject) -> Dict[Shape, int]:
-        case = subject.case
-        return attentions.of_model(subject.facts, case.batch_per_device, case.sequence_length)
+    def shapes(self, workload: Workload) -> Dict[Shape, int]:
+        case = workload.case
+        return attentions.of_model(workload.facts, case.batch_per_device, case.sequence_length)

@@ -15,7 +15,7 @@ from harness import communication
 from harness.adapter import Case, Unsupported
 from harness.communication import Collective as Operation
 from harness.communication import Communication
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, one_of, point
+from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of, point
 from harness.measuring import blocks
 from harness.measuring.micro import collectives
 from harness.processes.memory import available_bytes
@@ -37,9 +37,9 @@ class Collective(Kind):
         *blocks.parameters("a size", 0.02),
     )
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        sizes = _sizes(subject)
-        factor = collectives.factor(subject.parameters["operation"], subject.case.devices)
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        sizes = _sizes(workload)
+        factor = collectives.factor(workload.parameters["operation"], workload.case.devices)
 
         def seconds(rank: Mapping[str, Any], size: int) -> float:
             return blocks.seconds_of_one(rank, {"bytes": size})
@@ -66,9 +66,9 @@ class Collective(Kind):
     def measure(self, context: Context) -> None:
         if context.place.world_size == 1:
             raise Unsupported("one device has nobody to exchange anything with")
-        sizes, parameters = _sizes(context.subject), context.subject.parameters
+        sizes, parameters = _sizes(context.workload), context.workload.parameters
         check_room(
-            context.subject.case, parameters["operation"], parameters["dtype"], sizes[-1],
+            context.workload.case, parameters["operation"], parameters["dtype"], sizes[-1],
             available_bytes(),
         )  # fmt: skip
         with blocks.of_run(context) as found:
@@ -76,19 +76,19 @@ class Collective(Kind):
                 context.report.enter(f"{size} bytes")
                 found.append(_measured(context, size))
 
-    def check(self, subject: Subject, ranks: Any) -> None:
+    def check(self, workload: Workload, ranks: Any) -> None:
         """All ranks were in the same blocks."""
         blocks.check_alike(ranks, "operations")
 
 
-def _sizes(subject: Subject) -> List[int]:
-    parameters = subject.parameters
+def _sizes(workload: Workload) -> List[int]:
+    parameters = workload.parameters
     operation, dtype = parameters["operation"], parameters["dtype"]
-    return collectives.sizes(operation, dtype, subject.case.devices, parameters["largest_bytes"])
+    return collectives.sizes(operation, dtype, workload.case.devices, parameters["largest_bytes"])
 
 
 def _measured(context: Context, size: int) -> Dict[str, Any]:
-    adapter, parameters = context.adapter, context.subject.parameters
+    adapter, parameters = context.adapter, context.workload.parameters
     operation, dtype, place = parameters["operation"], parameters["dtype"], context.place
     count = collectives.elements(operation, dtype, place.world_size, size)
     arrays = [

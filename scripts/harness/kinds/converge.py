@@ -24,8 +24,8 @@ from harness.kind import (
     Kind,
     Metric,
     Parameter,
-    Subject,
     TargetMissed,
+    Workload,
     above_zero,
     at_least,
     one_of,
@@ -165,22 +165,22 @@ class Converge(Kind):
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return "train"
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        unit = subject.facts.get("unit", "samples/s")
-        found = (sources.scores(subject), _target_of(subject), unit)
-        return curve.metrics(*found, sources.losses(subject), sources.may_lack(subject))
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        unit = workload.facts.get("unit", "samples/s")
+        found = (sources.scores(workload), _target_of(workload), unit)
+        return curve.metrics(*found, sources.losses(workload), sources.may_lack(workload))
 
     def measure(self, context: Context) -> None:
-        adapter, subject, fields = context.adapter, context.subject, context.fields
-        given, folder = subject.parameters, subject.parameters["checkpoints"]
+        adapter, workload, fields = context.adapter, context.workload, context.fields
+        given, folder = workload.parameters, workload.parameters["checkpoints"]
         require(adapter, Numerics, *[Checkpointing] * (folder != NONE))
         if folder != NONE:
             adapter.require_resumable()
-        how = softening(subject.facts, given["label_smoothing"], given["mixup"])
-        adapter.facts = _with_recipe(subject)
+        how = softening(workload.facts, given["label_smoothing"], given["mixup"])
+        adapter.facts = _with_recipe(workload)
         source = sources.in_steps(sources.source_of(context), given["epoch_steps"], context)
         source = sources.softening(source, how, context)
-        recipe = _recipe(subject)
+        recipe = _recipe(workload)
         evaluator = context.phase("build for evaluation", source.evaluator, "evaluator")
         model.build(context, source.first)
         if given["start"] != NONE:
@@ -211,11 +211,11 @@ class Converge(Kind):
         context.report.enter("end")
         fields["libraries"] = libraries.in_use()
 
-    def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
-        reason = curve.missed(ranks[0]["curve"], sources.scores(subject)[0], _target_of(subject))
+    def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
+        reason = curve.missed(ranks[0]["curve"], sources.scores(workload)[0], _target_of(workload))
         if "diverged" not in reason:  # weights that are no numbers are not compared
             check_same_weights(ranks)
-        if not reason and pretraining.is_one(subject.facts):
+        if not reason and pretraining.is_one(workload.facts):
             reason = pretraining.missed(ranks[0])
         if reason:
             raise TargetMissed(reason)
@@ -233,12 +233,12 @@ def check_evaluation(before: Mapping[str, float], behind: Mapping[str, float]) -
 
 def _identity(context: Context) -> Dict[str, Any]:
     """What decides a training, step by step."""
-    subject, fields = context.subject, context.fields
+    workload, fields = context.workload, context.fields
     others = ("checkpoints", "weights", "target")  # which decide where it ends
     return {
-        "case": asdict(subject.case),
-        "facts": subject.facts,
-        "parameters": {n: v for n, v in subject.parameters.items() if n not in others},
+        "case": asdict(workload.case),
+        "facts": workload.facts,
+        "parameters": {n: v for n, v in workload.parameters.items() if n not in others},
         "seed": context.place.seed,
         "threads": context.place.threads,
         "device": fields["device"],
@@ -251,47 +251,47 @@ def _identity(context: Context) -> Dict[str, Any]:
 def _of_alike(context: Context) -> str:
     """What the names of such files begin with, of all trainings of a model in a framework and
     precision with a seed."""
-    case = context.subject.case
+    case = context.workload.case
     return "-".join([case.model, case.framework, case.precision, f"seed{context.place.seed}", ""])
 
 
 def _name(context: Context) -> str:
     """Of the file with what a training has learned."""
-    given = context.subject.parameters
+    given = context.workload.parameters
     text = json.dumps([_identity(context), given["target"]], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return _of_alike(context) + digest
 
 
-def _target_of(subject: Subject) -> Optional[float]:
-    target = subject.parameters["target"]
+def _target_of(workload: Workload) -> Optional[float]:
+    target = workload.parameters["target"]
     return None if target == NONE else float(target)
 
 
-def _with_recipe(subject: Subject) -> Dict[str, Any]:
+def _with_recipe(workload: Workload) -> Dict[str, Any]:
     """The facts with the optimizer's numbers that were given. Raises :class:`Unsupported` where it
     has no such number."""
-    hyper = dict(subject.facts.get("hyperparameters", {}))
+    hyper = dict(workload.facts.get("hyperparameters", {}))
     for name in ("weight_decay", "momentum"):
-        value = subject.parameters[name]
+        value = workload.parameters[name]
         if value == OF_MODEL:
             continue
         if name not in hyper:
-            raise Unsupported(f"the optimizer of {subject.case.model} has no {name}")
+            raise Unsupported(f"the optimizer of {workload.case.model} has no {name}")
         hyper[name] = value
-    return {**subject.facts, "hyperparameters": hyper}
+    return {**workload.facts, "hyperparameters": hyper}
 
 
-def _recipe(subject: Subject) -> Recipe:
-    given, peak = subject.parameters, subject.parameters["learning_rate"]
+def _recipe(workload: Workload) -> Recipe:
+    given, peak = workload.parameters, workload.parameters["learning_rate"]
     if peak == OF_MODEL:
-        peak = subject.facts["hyperparameters"]["learning_rate"]
+        peak = workload.facts["hyperparameters"]["learning_rate"]
     if given["learning_rate_batch"]:
-        peak *= subject.case.samples_per_step / given["learning_rate_batch"]
+        peak *= workload.case.samples_per_step / given["learning_rate_batch"]
     return Recipe(
         epochs=given["epochs"],
-        score=sources.scores(subject)[0],
-        target=_target_of(subject),
+        score=sources.scores(workload)[0],
+        target=_target_of(workload),
         schedule=given["schedule"],
         peak=peak,
         warmup=given["warmup"],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Dict
 
-from harness.kind import Subject
+from harness.kind import Workload
 from harness.measuring.micro import convolutions, layer_kernels
 from harness.operations import Convolution as Shape
 
@@ -19,5 +19,5 @@ class Convolution(layer_kernels.ModelKernels):
     layers = convolutions
     lacking = "no convolutions of {} are described"
 
-    def shapes(self, subject: Subject) -> Dict[Shape, int]:
-        return convolutions.of_model(subject.facts, subject.case.batch_per_device)
+    def shapes(self, workload: Workload) -> Dict[Shape, int]:
+        return convolutions.of_model(workload.facts, workload.case.batch_per_device)

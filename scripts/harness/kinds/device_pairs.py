@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from harness.adapter import Unsupported
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, point
+from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, point
 from harness.kinds.transfer import check
 from harness.measuring import blocks
 from harness.telemetry import links
@@ -35,9 +35,9 @@ class DevicePairs(Kind):
         *blocks.parameters("a pair", 0.02),
     )
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        size = subject.parameters["bytes"] // _ITEM * _ITEM
-        pairs = pairs_of(subject.case.devices_per_node)
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        size = workload.parameters["bytes"] // _ITEM * _ITEM
+        pairs = pairs_of(workload.case.devices_per_node)
 
         def bandwidth(rank: Mapping[str, Any], pair: Tuple[int, int]) -> float:
             return float(1e-9 * size / blocks.seconds_of_one(rank, at(pair)))
@@ -65,7 +65,7 @@ class DevicePairs(Kind):
         }
 
     def measure(self, context: Context) -> None:
-        case, place = context.subject.case, context.place
+        case, place = context.workload.case, context.place
         if case.nodes > 1:
             raise Unsupported("the two devices of a pair are of one node: say nodes: 1")
         if case.devices_per_node == 1:
@@ -79,7 +79,7 @@ class DevicePairs(Kind):
         import numpy as np
 
         adapter, fields = context.adapter, context.fields
-        parameters, devices = context.subject.parameters, context.subject.case.devices_per_node
+        parameters, devices = context.workload.parameters, context.workload.case.devices_per_node
         told = links.find(os.environ, devices)
         fields["links"] = [{**at(pair), **told.between(*pair)} for pair in pairs_of(devices)]
         fields["absent"] = told.absent

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
+from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
 from harness.measuring import blocks
 from harness.measuring.micro.elementwise import check_elements, exact
 from harness.operations import ADD, EXP, SCALE, TRIAD, SingleOperations
@@ -29,7 +29,7 @@ class Elementwise(Kind):
         *blocks.parameters("each operation"),
     )
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
         def bandwidth(name: str) -> Metric:
             return Metric("GB/s", "higher", "sum", lambda rank: _bandwidth(rank, name))
 
@@ -38,7 +38,7 @@ class Elementwise(Kind):
     def measure(self, context: Context) -> None:
         import numpy as np
 
-        adapter, parameters = context.adapter, context.subject.parameters
+        adapter, parameters = context.adapter, context.workload.parameters
         random = np.random.RandomState(adapter.place.seed)
         with blocks.of_run(context) as found:
             for name, reads in READ.items():

@@ -12,7 +12,7 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness.adapter import Generation, Mismatch, Unsupported
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
+from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
 from harness.measuring import libraries, model
 from harness.measuring.checks import check_cores, compiler_proof
 from harness.measuring.steps import peak_host_memory
@@ -34,16 +34,16 @@ class Generate(Kind):
     needs = Generation
     counts_steps = True  # requests
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        tokens = subject.case.batch_per_device * subject.parameters["new_tokens"]
-        behind_first = subject.timed_steps * (subject.parameters["new_tokens"] - 1)
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        tokens = workload.case.batch_per_device * workload.parameters["new_tokens"]
+        behind_first = workload.timed_steps * (workload.parameters["new_tokens"] - 1)
         return {
             # of all that was asked for, prompts included in the time and not in the tokens
             "throughput": Metric(
                 "tokens/s",
                 "higher",
                 "sum",
-                lambda rank: tokens * subject.timed_steps / rank["window_seconds"],
+                lambda rank: tokens * workload.timed_steps / rank["window_seconds"],
             ),
             # of a median request
             "time_to_first_token": Metric("s", "lower", "max", _first),
@@ -57,16 +57,16 @@ class Generate(Kind):
         }
 
     def measure(self, context: Context) -> None:
-        adapter, subject, fields = context.adapter, context.subject, context.fields
-        case, count = subject.case, subject.parameters["new_tokens"]
+        adapter, workload, fields = context.adapter, context.workload, context.fields
+        case, count = workload.case, workload.parameters["new_tokens"]
         if case.compiler not in adapter.GENERATES_WITH:
             raise Unsupported(f"generation is not compiled by {case.compiler}")
-        classes = subject.facts.get("hyperparameters", {}).get("classes")
+        classes = workload.facts.get("hyperparameters", {}).get("classes")
         if classes is not None:
             raise Unsupported(f"{case.model} does not generate text: it has {classes} classes")
         if case.sequence_length is None:
             raise Unsupported(f"{case.model} has no sequences to continue")
-        longest = subject.facts["sequence_lengths"][1]
+        longest = workload.facts["sequence_lengths"][1]
         if case.sequence_length + count > longest:
             raise Unsupported(
                 f"{case.model} has {longest} positions: fewer than {case.sequence_length} of the "
@@ -74,10 +74,10 @@ class Generate(Kind):
             )
         model.build(context, model.batch_of_rank(context))
         context.phase("cache", lambda: adapter.make_cache(count))
-        requests = [_Request(adapter, count) for _ in range(subject.timed_steps)]
+        requests = [_Request(adapter, count) for _ in range(workload.timed_steps)]
 
         def warm_up() -> None:
-            for _ in range(max(1, subject.warmup_steps)):
+            for _ in range(max(1, workload.warmup_steps)):
                 request = _Request(adapter, count)
                 request.run()
                 fields["generated"] = request.tokens()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Sequence
 
 from harness.adapter import MatmulTrace, Mismatch
-from harness.kind import Context, Kind, Metric, Subject
+from harness.kind import Context, Kind, Metric, Workload
 from harness.measuring import steps
 
 
@@ -26,14 +26,14 @@ class Independent(Kind):
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return "train"
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        return {"throughput": steps.throughput(subject)}
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        return {"throughput": steps.throughput(workload)}
 
     def measure(self, context: Context) -> None:
         steps.run(context)
         context.fields["weights_checksum"] = context.adapter.weights_checksum()
 
-    def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
         """Ranks start with the same weights and have other data: equal ones were exchanged."""
         checksums = [fields["weights_checksum"] for fields in ranks]
         if len(set(checksums)) < len(checksums):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict
 
 from harness.adapter import MatmulTrace
-from harness.kind import USUAL_AXES, Context, Kind, Metric, Subject
+from harness.kind import USUAL_AXES, Context, Kind, Metric, Workload
 from harness.measuring import steps
 
 
@@ -16,8 +16,8 @@ class Inference(Kind):
     counts_steps = True
     axes = (*USUAL_AXES, "input")
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        return {"throughput": steps.throughput(subject)}
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        return {"throughput": steps.throughput(workload)}
 
     def measure(self, context: Context) -> None:
         steps.run(context)

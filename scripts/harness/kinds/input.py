@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from harness.adapter import Unsupported
 from harness.inputs import READING, SYNTHETIC_HOST
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, one_of
+from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of
 from harness.loader import Loading, Loads
 from harness.measuring import libraries, token_loader
 from harness.measuring.checks import check_cores
@@ -51,9 +51,9 @@ class Input(Kind):
         Parameter("epochs", at_least(1), "epochs", "that are timed", 1),
     )  # fmt: skip
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        if subject.case.sequence_length is not None:
-            return token_loader.metrics(subject.case.sequence_length)
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        if workload.case.sequence_length is not None:
+            return token_loader.metrics(workload.case.sequence_length)
         return {
             # read, decoded, cropped, resized, flipped, normalised, in batches
             "throughput": Metric("images/s", "higher", "sum", _rate("loaded")),
@@ -62,13 +62,13 @@ class Input(Kind):
         }
 
     def measure(self, context: Context) -> None:
-        subject, fields = context.subject, context.fields
-        size = folder.size_of(subject.facts["inputs"])
-        if size is None and not masking.form_of(subject.facts["inputs"]):
+        workload, fields = context.workload, context.fields
+        size = folder.size_of(workload.facts["inputs"])
+        if size is None and not masking.form_of(workload.facts["inputs"]):
             raise Unsupported(
-                f"{subject.case.model} has neither images nor tokens that are read from files"
+                f"{workload.case.model} has neither images nor tokens that are read from files"
             )
-        if subject.case.input == SYNTHETIC_HOST:
+        if workload.case.input == SYNTHETIC_HOST:
             raise Unsupported(f"a loader reads files: {' or '.join(READING)}")
         fields["cores"] = check_cores(context.cores)
         if size is None:
@@ -79,19 +79,19 @@ class Input(Kind):
         fields["libraries"] = libraries.in_use()
 
     def _measure_images(self, context: Context, size: int) -> None:
-        adapter, subject, fields = context.adapter, context.subject, context.fields
-        parameters, place = subject.parameters, context.place
-        root, split, bad = subject.data, parameters["split"], subject.bad_images
+        adapter, workload, fields = context.adapter, context.workload, context.fields
+        parameters, place = workload.parameters, context.place
+        root, split, bad = workload.data, parameters["split"], workload.bad_images
         assert root is not None, "the declaration has seen to it"
         workers = parameters["workers"]
         images = context.phase("scan", lambda: folder.scan(root, split, bad))
-        devices, most = subject.case.devices, parameters["images"]
+        devices, most = workload.case.devices, parameters["images"]
 
         def places_of(number: int) -> Any:
             return order.epoch(images, split, number, place.seed, place.rank, devices, most)
 
         def loads_of(number: int) -> Loads:
-            case = subject.case
+            case = workload.case
             size_and_workers = (case.batch_per_device, size, workers)
             return order.loads(
                 images, places_of(number), split, number, place.seed, *size_and_workers

@@ -16,7 +16,7 @@ import math
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from harness.adapter import Unsupported
-from harness.kind import AXES, Metric, Parameter, Series, Subject, at_least, one_of
+from harness.kind import AXES, Metric, Parameter, Series, Workload, at_least, one_of
 
 Attempts = Sequence[Mapping[str, Any]]
 
@@ -38,14 +38,14 @@ class LargestBatch(Series):
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return self.runs(parameters)
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
         return {"largest_batch": Metric("samples/device", "higher", "max", _fitting)}
 
     def runs(self, parameters: Mapping[str, Any]) -> str:
         return str(parameters["mode"])
 
-    def following(self, subject: Subject, attempts: Attempts) -> Optional[Dict[str, Any]]:
-        parameters = subject.parameters
+    def following(self, workload: Workload, attempts: Attempts) -> Optional[Dict[str, Any]]:
+        parameters = workload.parameters
         if not _bound(parameters):
             raise Unsupported(
                 f"no multiple of {parameters['multiple_of']} is at most {parameters['at_most']}"
@@ -53,12 +53,12 @@ class LargestBatch(Series):
         batch = next_batch(_tried(attempts), parameters)
         return None if batch is None else {"batch_per_device": batch}
 
-    def outcome(self, subject: Subject, attempts: Attempts) -> Tuple[str, str]:
+    def outcome(self, workload: Workload, attempts: Attempts) -> Tuple[str, str]:
         ended = ended_by(attempts)
-        batch, at_most = ended["batch_per_device"], subject.parameters["at_most"]
+        batch, at_most = ended["batch_per_device"], workload.parameters["at_most"]
         if ended["status"] != "ok":
             return ended["status"], f"at batch {batch}: {ended['reason']}"
-        is_bound = batch == _bound(subject.parameters)
+        is_bound = batch == _bound(workload.parameters)
         return "ok", f"the bound of the search: {at_most}" if is_bound else ""
 
     def expected(self, parameters: Mapping[str, Any]) -> List[Dict[str, Any]]:

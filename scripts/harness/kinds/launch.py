@@ -11,7 +11,7 @@ import statistics
 from typing import Any, Dict, Mapping
 
 from harness.adapter import Mismatch
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
+from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
 from harness.measuring import blocks
 from harness.operations import ADD, SingleOperations
 
@@ -27,7 +27,7 @@ class Launch(Kind):
         *blocks.parameters("a row of them"),
     )
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
         return {
             "time": Metric("us", "lower", "max", lambda rank: 1e6 * _seconds(rank)),
             "operations_per_second": Metric(
@@ -38,7 +38,7 @@ class Launch(Kind):
     def measure(self, context: Context) -> None:
         import numpy as np
 
-        adapter, elements = context.adapter, context.subject.parameters["elements"]
+        adapter, elements = context.adapter, context.workload.parameters["elements"]
         random = np.random.RandomState(adapter.place.seed)
         arrays = [random.standard_normal(elements).astype(np.float32) for _ in range(2)]
         context.report.enter(f"additions of {elements} elements")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Tuple
 
-from harness.kind import Context, Kind, Metric, Parameter, Subject, one_of, point
+from harness.kind import Context, Kind, Metric, Parameter, Workload, one_of, point
 from harness.measuring import blocks
 from harness.measuring.checks import check_matmuls
 from harness.measuring.micro.matmuls import check_matmul, operands
@@ -35,8 +35,8 @@ class Matmul(Kind):
         *blocks.parameters("a shape"),
     )  # fmt: skip
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        asked = shapes_of(subject.parameters["shapes"])
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        asked = shapes_of(workload.parameters["shapes"])
 
         def highest(rank: Mapping[str, Any]) -> float:
             return max(rate(rank, shape) for shape in asked)
@@ -51,7 +51,7 @@ class Matmul(Kind):
 
     def measure(self, context: Context) -> None:
         with blocks.of_run(context) as found:
-            for shape in shapes_of(context.subject.parameters["shapes"]):
+            for shape in shapes_of(context.workload.parameters["shapes"]):
                 context.report.enter(f"product {shape}")
                 found.append(_measured(context, shape))
 
@@ -64,7 +64,7 @@ def rate(rank: Mapping[str, Any], shape: Shape) -> float:
 def _measured(context: Context, shape: Shape) -> Dict[str, Any]:
     import numpy as np
 
-    adapter, parameters = context.adapter, context.subject.parameters
+    adapter, parameters = context.adapter, context.workload.parameters
     random = np.random.RandomState(adapter.place.seed)
     first, second = operands(shape, random)
     transposed: Transposed = (
@@ -74,7 +74,7 @@ def _measured(context: Context, shape: Shape) -> Dict[str, Any]:
     given = [_laid_out(array, swap) for array, swap in zip((first, second), transposed)]
     product = adapter.operation(MATMUL, given, transposed)
     dtypes = {product.dtype: 1}
-    context.fields["products"] = check_matmuls(context.subject.case.precision, dtypes)
+    context.fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
     found = blocks.measure(context, product)
     error = check_matmul(product.result(), first, second, product.dtype, random)
     return {"at": shape.at, **found, "error": error}

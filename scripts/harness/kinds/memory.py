@@ -11,7 +11,7 @@ import time
 from typing import Any, Dict, List, Mapping, Optional
 
 from harness.adapter import Mismatch
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least
+from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
 from harness.measuring.checks import check_cores
 from harness.measuring.micro import stream
 
@@ -35,17 +35,17 @@ class Memory(Kind):
         Parameter("rounds", at_least(2), "", "of the four kernels; the first is not counted", 11),
     )  # fmt: skip
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
         def bandwidth(kernel: str) -> Metric:
             return Metric("GB/s", "higher", "sum", lambda rank: _bandwidth(rank, kernel))
 
         return {kernel: bandwidth(kernel) for kernel in ("triad", "copy", "scale", "add")}
 
     def measure(self, context: Context) -> None:
-        fields, parameters = context.fields, context.subject.parameters
+        fields, parameters = context.fields, context.workload.parameters
         cache = fields["last_cache_bytes"] = stream.largest_cache()
         size = parameters["array_bytes"] or default_bytes(
-            cache, context.subject.case.devices_per_node
+            cache, context.workload.case.devices_per_node
         )
         threads = max(1, len(check_cores(context.cores)))
         kernels = context.phase("compile", stream.compiled)

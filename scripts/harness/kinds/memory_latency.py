@@ -12,7 +12,7 @@ import math
 from typing import Any, Dict, List, Mapping
 
 from harness.adapter import Mismatch
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, point
+from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, point
 from harness.measuring import blocks
 from harness.measuring.micro import chase, stream
 
@@ -35,8 +35,8 @@ class MemoryLatency(Kind):
         *blocks.parameters("a size", 0.02),
     )  # fmt: skip
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        sizes = _sizes(subject)
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        sizes = _sizes(workload)
 
         def latency(size: int) -> Metric:
             return Metric("ns", "lower", "max", lambda rank: _nanoseconds(rank, size))
@@ -47,11 +47,11 @@ class MemoryLatency(Kind):
         }
 
     def measure(self, context: Context) -> None:
-        fields, parameters = context.fields, context.subject.parameters
+        fields, parameters = context.fields, context.workload.parameters
         cache = fields["last_cache_bytes"] = stream.largest_cache()
         if not (cache or parameters["largest_bytes"]):
             raise Mismatch("the kernel does not tell the size of the caches: say largest_bytes")
-        sizes = _sizes(context.subject)
+        sizes = _sizes(context.workload)
         kernels = context.phase("compile", chase.kernels)
         room = stream.aligned(sizes[-1] // 8)
         with blocks.of_run(context) as found:
@@ -66,8 +66,8 @@ class MemoryLatency(Kind):
                 found.append({"at": {"bytes": size}, "operations": steps, "seconds": taken})
 
 
-def _sizes(subject: Subject) -> List[int]:
-    largest = subject.parameters["largest_bytes"] or TIMES_CACHE * stream.largest_cache()
+def _sizes(workload: Workload) -> List[int]:
+    largest = workload.parameters["largest_bytes"] or TIMES_CACHE * stream.largest_cache()
     return chase.sizes(largest)
 
 

@@ -12,7 +12,7 @@ import time
 from typing import Any, Callable, Dict, Mapping
 
 from harness.adapter import Unsupported
-from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least, one_of
+from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero, at_least, one_of
 from harness.measuring.checks import check_cores
 from harness.measuring.micro import wire_tests
 
@@ -32,7 +32,7 @@ class Network(Kind):
         ),
     )  # fmt: skip
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
         def bandwidth(direction: str) -> Metric:
             return Metric("GB/s", "higher", "first", lambda rank: _bandwidth(rank, direction))
 
@@ -47,13 +47,13 @@ class Network(Kind):
         }
 
     def measure(self, context: Context) -> None:
-        fields, place, case = context.fields, context.place, context.subject.case
-        check_ranks(case.nodes, case.devices_per_node, context.subject.parameters["loopback"])
+        fields, place, case = context.fields, context.place, context.workload.case
+        check_ranks(case.nodes, case.devices_per_node, context.workload.parameters["loopback"])
         wire_tests.check_program()
         context.report.enter("timed window")
         start = time.perf_counter()
         if place.rank == 0:
-            found = wire_tests.ask(place.addresses, context.subject.parameters)
+            found = wire_tests.ask(place.addresses, context.workload.parameters)
         else:
             found = wire_tests.answer(place.addresses)
         fields["network"] = found

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from harness.adapter import Unsupported
 from harness.communication import ALL_REDUCE, Collective
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, one_of
+from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.checks import check_matmuls
@@ -63,7 +63,7 @@ class Overlap(Kind):
         *blocks.parameters("each alone and both together", fewest=2),
     )  # fmt: skip
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
         def milliseconds(part: str) -> Callable[[Mapping[str, Any]], float]:
             return lambda rank: 1e3 * blocks.seconds_of_one(rank, {"part": part})
 
@@ -75,13 +75,13 @@ class Overlap(Kind):
     def measure(self, context: Context) -> None:
         if context.place.world_size == 1:
             raise Unsupported("one device has nobody to exchange anything with")
-        fields, parameters = context.fields, context.subject.parameters
+        fields, parameters = context.fields, context.workload.parameters
         trial = _Trial(context)
         with blocks.of_run(context) as found:
             products = parameters["products"] or context.phase("matching", trial.matching_products)
             trial.set_up(products)
             dtypes = {trial.made.dtype: products}
-            fields["products"] = check_matmuls(context.subject.case.precision, dtypes)
+            fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
             trial.check("before it was timed")
             context.report.enter("timed window")
             runs, seconds = trial.timed(parameters["blocks"], parameters["block_seconds"])
@@ -92,7 +92,7 @@ class Overlap(Kind):
             check_longer(seconds, runs)
             trial.check("after it was timed")
 
-    def check(self, subject: Subject, ranks: Any) -> None:
+    def check(self, workload: Workload, ranks: Any) -> None:
         """Raise Mismatch where ranks timed different numbers of computations."""
         blocks.check_alike(ranks, "operations", "products")
 
@@ -106,7 +106,7 @@ class _Trial:
         import numpy as np
 
         self.adapter: Overlapping = context.adapter
-        parameters = context.subject.parameters
+        parameters = context.workload.parameters
         place = context.place
         self._random = np.random.RandomState(place.seed)
         self._operation: str = parameters["operation"]

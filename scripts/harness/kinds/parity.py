@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness import bounded, precisions
 from harness.adapter import Case, MatmulTrace, Numerics
-from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Subject, one_of
+from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
 from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_proof
 from harness.measuring.verification import float64_run, masks, sharding
@@ -49,7 +49,7 @@ class Parity(Kind):
 
     def measure(self, context: Context) -> None:
         adapter, fields = context.adapter, context.fields
-        if "own" in context.subject.facts:
+        if "own" in context.workload.facts:
             fields["parity"] = float64_run.compare(context)
         else:
             fields["parity"] = self._with_reference(context)
@@ -58,18 +58,18 @@ class Parity(Kind):
         sharding.observe(context)
 
     def _with_reference(self, context: Context) -> List[Dict[str, Any]]:
-        folder = context.subject.parameters["reference"]
+        folder = context.workload.parameters["reference"]
         if not folder:
             raise ValueError("--kind parity needs --parameter reference=..: what to compare with")
         reference = Comparison(folder)
-        case = context.subject.case
+        case = context.workload.case
         model.build(context, reference.batch(case.layout.replica(context.place.rank), case))
         return compare(context.adapter, reference, context.report.enter)
 
-    def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
-        if subject.parameters["mode"] == "train":
+    def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
+        if workload.parameters["mode"] == "train":
             check_same_weights(ranks)
-            sharding.check(subject, ranks)
+            sharding.check(workload, ranks)
 
 
 class Comparison:

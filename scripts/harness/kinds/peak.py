@@ -14,7 +14,7 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from harness.adapter import ChainedMatmul, Collectives, PeakMatmul, Unsupported, require
-from harness.kind import USUAL_AXES, Context, Kind, Metric, Parameter, Subject, above_zero
+from harness.kind import USUAL_AXES, Context, Kind, Metric, Parameter, Workload, above_zero
 from harness.measuring.blocks import time_together
 from harness.measuring.checks import check_cores, check_matmuls
 from harness.measuring.verification import rounding
@@ -44,7 +44,7 @@ class Peak(Kind):
         # The dtype that a precision stands for may depend on the products that the model has.
         return [axis for axis in USUAL_AXES if axis not in ("batch_per_device", "compiler")]
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
         return {"peak": Metric("TFLOP/s", "higher", "min", _tflops)}
 
     def measure(self, context: Context) -> None:
@@ -56,7 +56,7 @@ class Peak(Kind):
 
         def check(dtype: str) -> None:
             products = rounding.named({dtype: 1}, bits)
-            fields["products"] = check_matmuls(context.subject.case.precision, products)
+            fields["products"] = check_matmuls(context.workload.case.precision, products)
 
         fields["matmuls"] = measure(context.adapter, check)
         fastest = max(fields["matmuls"], key=tflops_of)
@@ -64,7 +64,7 @@ class Peak(Kind):
             require(context.adapter, Collectives)
             context.adapter.all_reduce(0.0)  # a barrier: all are at work at the same time
         fields["sustained"] = sustain(
-            context.adapter, fastest, context.subject.parameters["sustained_seconds"]
+            context.adapter, fastest, context.workload.parameters["sustained_seconds"]
         )
         fields["cores"] = check_cores(context.cores)
 

@@ -19,7 +19,7 @@ from harness.communication import (
     MatmulCollective,
     ShardedMatmuls,
 )
-from harness.kind import Context, Kind, Metric, Parameter, Subject, one_of, point
+from harness.kind import Context, Kind, Metric, Parameter, Workload, one_of, point
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.checks import check_matmuls
@@ -50,8 +50,8 @@ class ShardedMatmul(Kind):
         *blocks.parameters("each part"),
     )  # fmt: skip
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        asked = shapes_of(subject.parameters["shapes"])
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        asked = shapes_of(workload.parameters["shapes"])
 
         def highest(rank: Mapping[str, Any]) -> float:
             return max(rate(rank, shape, BOTH) for shape in asked)
@@ -69,7 +69,7 @@ class ShardedMatmul(Kind):
     def measure(self, context: Context) -> None:
         if context.place.world_size == 1:
             raise Unsupported("one device has nobody to share a product with")
-        parameters = context.subject.parameters
+        parameters = context.workload.parameters
         asked = shapes_of(parameters["shapes"])
         for shape in asked:
             share_of(shape, parameters["sharded"], 0, context.place.world_size)
@@ -78,7 +78,7 @@ class ShardedMatmul(Kind):
                 context.report.enter(f"product {shape}")
                 found.extend(_measured(context, shape))
 
-    def check(self, subject: Subject, ranks: Any) -> None:
+    def check(self, workload: Workload, ranks: Any) -> None:
         """All ranks did as much."""
         blocks.check_alike(ranks, "operations")
 
@@ -109,7 +109,7 @@ def check_whole(
 def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
     import numpy as np
 
-    adapter, parameters, place = context.adapter, context.subject.parameters, context.place
+    adapter, parameters, place = context.adapter, context.workload.parameters, context.place
     sharded, ranks = parameters["sharded"], place.world_size
     random = np.random.RandomState(place.seed)
     left, right = operands(shape, random)
@@ -119,7 +119,7 @@ def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
     arrays = [np.ascontiguousarray(array) for array in given]
     made: MatmulCollective = adapter.sharded_matmul(*arrays, operation)
     dtypes = {made.dtype: 1}
-    context.fields["products"] = check_matmuls(context.subject.case.precision, dtypes)
+    context.fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
 
     def check(when: str) -> None:
         made.both()

@@ -18,7 +18,7 @@ import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from harness.adapter import Mismatch, Unsupported
-from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least
+from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero, at_least
 
 PROGRAM = "fio"
 READ, WRITE = "read", "write"
@@ -90,7 +90,7 @@ class Storage(Kind):
         Parameter("small_file_bytes", request, "bytes", "of each of them", 112 * 1024),
     )
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
         found = {}
         for name in (name for job in JOBS for name in named(job)):
             bandwidth = Metric("GB/s", "higher", "first", _figure(name, "bw_bytes"))
@@ -102,7 +102,7 @@ class Storage(Kind):
         return found
 
     def measure(self, context: Context) -> None:
-        fields, parameters = context.fields, context.subject.parameters
+        fields, parameters = context.fields, context.workload.parameters
         if context.place.world_size > 1:
             raise Unsupported("several devices: the file is measured by one process")
         place = parameters["folder"]

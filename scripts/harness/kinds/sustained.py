@@ -14,7 +14,7 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from harness.adapter import Unsupported
-from harness.kind import Context, Kind, Metric, Parameter, Subject, above_zero, at_least
+from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero, at_least
 from harness.measuring import blocks, libraries
 from harness.measuring.checks import check_cores, check_matmuls
 from harness.measuring.micro.matmuls import check_matmul, operands
@@ -39,8 +39,8 @@ class Sustained(Kind):
         ),
     )
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        size = subject.parameters["size"]
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        size = workload.parameters["size"]
         operations = Shape(1, size, size, size).operations
 
         def rate(rank: Mapping[str, Any]) -> float:
@@ -61,14 +61,14 @@ class Sustained(Kind):
     def measure(self, context: Context) -> None:
         import numpy as np
 
-        adapter, fields, parameters = context.adapter, context.fields, context.subject.parameters
+        adapter, fields, parameters = context.adapter, context.fields, context.workload.parameters
         meter = of_device(context)
         fields["absent"] = meter.absent
         random, size = np.random.RandomState(adapter.place.seed), parameters["size"]
         first, second = operands(Shape(1, size, size, size), random)
         product = adapter.operation(MATMUL, [first, second])
         dtypes = {product.dtype: 1}
-        fields["products"] = check_matmuls(context.subject.case.precision, dtypes)
+        fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
         count = blocks.runs_of_block(adapter, product.run, parameters["block_seconds"])
         context.report.enter("timed window")
         taken: List[float] = []

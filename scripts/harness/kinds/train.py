@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Sequence
 
 from harness.adapter import MatmulTrace
-from harness.kind import AXES, Context, Kind, Metric, Parameter, Subject, at_least
+from harness.kind import AXES, Context, Kind, Metric, Parameter, Workload, at_least
 from harness.measuring import gradient_all_reduce, step_timing, steps
 from harness.measuring.checks import check_same_weights
 from harness.measuring.verification import accumulation, sharding
@@ -30,8 +30,8 @@ class Train(Kind):
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return "train"
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        return {"throughput": steps.throughput(subject)}
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        return {"throughput": steps.throughput(workload)}
 
     def measure(self, context: Context) -> None:
         steps.run(context)
@@ -39,12 +39,12 @@ class Train(Kind):
         sharding.observe(context)
 
     def afterwards(self, context: Context, seconds: float) -> None:
-        count = context.subject.parameters["split_steps"]
+        count = context.workload.parameters["split_steps"]
         if count:
             step_timing.time_step_parts(context.adapter, count, seconds, context.report)
         if context.place.world_size > 1:
             gradient_all_reduce.time_all_reduce(context.adapter, seconds, context.report)
 
-    def check(self, subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
         check_same_weights(ranks)
-        sharding.check(subject, ranks)
+        sharding.check(workload, ranks)

@@ -12,7 +12,7 @@ import os
 from typing import Any, ContextManager, Dict, List, Mapping, Tuple
 
 from harness.adapter import Mismatch
-from harness.kind import Context, Kind, Metric, Parameter, Subject, at_least, one_of, point
+from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of, point
 from harness.machine import cores
 from harness.measuring import blocks
 from harness.telemetry import links
@@ -51,8 +51,8 @@ class Transfer(Kind):
         *blocks.parameters("a size", 0.02),
     )  # fmt: skip
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        sizes = sizes_to(subject.parameters["largest_bytes"])
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        sizes = sizes_to(workload.parameters["largest_bytes"])
 
         def bandwidth(direction: str, size: int) -> Metric:
             return Metric("GB/s", "higher", "min", lambda rank: _bandwidth(rank, direction, size))
@@ -74,7 +74,7 @@ class Transfer(Kind):
         import numpy as np
 
         adapter, fields = context.adapter, context.fields
-        parameters = context.subject.parameters
+        parameters = context.workload.parameters
         random = np.random.RandomState(adapter.place.seed)
         own = context.place.local_rank
         told = links.find(os.environ, own + 1)

@@ -61,12 +61,12 @@ def source(
     """The parts of a :class:`harness.learning.sources.Source`. Leaves the fields ``task``,
     ``data_set``, ``loader`` and ``fed``. Raises :class:`folder.BadData` for images that are not as
     they must be, and :class:`harness.adapter.Unsupported` without a loader."""
-    adapter, subject, place, fields = (
-        context.adapter, context.subject, context.place, context.fields,
+    adapter, workload, place, fields = (
+        context.adapter, context.workload, context.place, context.fields,
     )  # fmt: skip
     require(adapter, Loading)
-    case, root, bad = subject.case, subject.data, subject.bad_images
-    size = folder.size_of(subject.facts["inputs"])
+    case, root, bad = workload.case, workload.data, workload.bad_images
+    size = folder.size_of(workload.facts["inputs"])
     assert root is not None, "the declaration has seen to it"
     assert size is not None, "the declaration has seen to it"
     workers = min(input_pipeline.MOST_WORKERS, max(1, len(context.cores) or place.threads))
@@ -81,7 +81,7 @@ def source(
     held_out = context.phase(
         "scan of held-out images", lambda: images_of(folder.VALIDATION), "held_out_scan"
     )
-    model.check_classes(subject.facts, len(train.classes))
+    model.check_classes(workload.facts, len(train.classes))
     fields["data_set"] = {**folder.report(train), "identity": folder.identity(root)}
     fields["loader"] = {"workers": workers, **adapter.loader_settings(train.format)}
     fields["task"] = {

@@ -22,8 +22,8 @@ def data_of(context: Context, task: Task) -> Data:
     Raises :class:`Unsupported` where it should be,
     :class:`harness.adapter.Mismatch` where the model does not take the data, and what the task
     raises."""
-    facts, length = context.subject.facts, context.subject.case.sequence_length
-    parameters = context.subject.parameters
+    facts, length = context.workload.facts, context.workload.case.sequence_length
+    parameters = context.workload.parameters
     folder, skips = parameters["data"], parameters["bad_answers"] == SKIP
     reads = facts.get("reads_files", False)
     if reads and folder == NONE:

@@ -69,7 +69,7 @@ def hidden(batch: Arrays, length: int, *seed: int) -> Arrays:
 def of_task(context: Context, task: tasks.Task, data: tasks.Data) -> Parts:
     """From sentences in memory. Leaves a note of the least loss that can be reached, where the task
     knows it."""
-    case, place, facts = context.subject.case, context.place, context.subject.facts
+    case, place, facts = context.workload.case, context.place, context.workload.facts
     length = case.sequence_length or 0
     size = case.samples_of_replica
 
@@ -121,9 +121,9 @@ def of_folder(context: Context) -> Parts:
     """From texts, tokens or records in a folder, through the framework's own loader. Leaves the
     fields ``task``, ``data_set``, ``loader`` and ``fed``, and raises what reading the data
     raises."""
-    adapter, subject, fields = context.adapter, context.subject, context.fields
+    adapter, workload, fields = context.adapter, context.workload, context.fields
     require(adapter, Loading)
-    case, root = subject.case, subject.data
+    case, root = workload.case, workload.data
     assert root is not None, "the declaration has seen to it"
     held_out = TokenSource(context, folder.VALIDATION, WORKERS, seed=_HELD_OUT)
     train = TokenSource(context, folder.TRAIN, WORKERS)
@@ -152,7 +152,7 @@ def of_folder(context: Context) -> Parts:
         fields["task"]["train"],
         first,
         of_epoch,
-        lambda: FolderEvaluator(adapter, held_out, scored, total_of(subject.facts)),
+        lambda: FolderEvaluator(adapter, held_out, scored, total_of(workload.facts)),
     )
 
 

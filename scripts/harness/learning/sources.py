@@ -11,7 +11,7 @@ from tasks.scoring import replaced
 
 from harness.adapter import Mismatch, Unsupported
 from harness.inputs import DATA, READING, SYNTHETIC
-from harness.kind import Context, Subject
+from harness.kind import Context, Workload
 from harness.learning import batches, images, material, pretraining
 from harness.learning.evaluation import Evaluator
 from harness.learning.targets import Softening, softened
@@ -32,30 +32,30 @@ class Source(NamedTuple):
     steps: int = 0
 
 
-def scores(subject: Subject) -> Sequence[str]:
+def scores(workload: Workload) -> Sequence[str]:
     """Names of what outputs are scored by, the principal one first."""
-    if pretraining.is_one(subject.facts):
+    if pretraining.is_one(workload.facts):
         return replaced.SCORES
-    task = subject.facts.get("task")
-    if task and subject.case.input not in READING:
+    task = workload.facts.get("task")
+    if task and workload.case.input not in READING:
         return tasks.load(task).scores
-    return images.scores(subject.facts)
+    return images.scores(workload.facts)
 
 
-def losses(subject: Subject) -> Sequence[str]:
+def losses(workload: Workload) -> Sequence[str]:
     """Names of the parts of the loss that is found on held-out data, if it has parts."""
-    return replaced.LOSSES if pretraining.is_one(subject.facts) else ()
+    return replaced.LOSSES if pretraining.is_one(workload.facts) else ()
 
 
-def may_lack(subject: Subject) -> Sequence[str]:
+def may_lack(workload: Workload) -> Sequence[str]:
     """Names of the scores that may be of nothing, and are no number then."""
-    return replaced.MAY_LACK if pretraining.is_one(subject.facts) else ()
+    return replaced.MAY_LACK if pretraining.is_one(workload.facts) else ()
 
 
 def source_of(context: Context) -> Source:
     """Leaves the field ``task``. Raises :class:`Unsupported` where there is nothing to learn, and
     what reading it raises."""
-    case, facts = context.subject.case, context.subject.facts
+    case, facts = context.workload.case, context.workload.facts
     if case.input in READING:
         if pretraining.is_one(facts):
             return Source(*pretraining.of_folder(context))
@@ -113,7 +113,7 @@ class _Rounds:
 def in_steps(source: Source, steps: int, context: Context) -> Source:
     """``source`` with epochs of so many steps; 0: each is once through all samples. Raises
     :class:`harness.adapter.Mismatch` where there are too few samples for a step."""
-    case = context.subject.case
+    case = context.workload.case
     whole = source.samples // case.samples_per_step
     if not whole:
         raise Mismatch(
@@ -126,8 +126,8 @@ def in_steps(source: Source, steps: int, context: Context) -> Source:
 
 
 def _of_task(context: Context) -> Source:
-    case, place = context.subject.case, context.place
-    task = tasks.load(context.subject.facts["task"])
+    case, place = context.workload.case, context.place
+    task = tasks.load(context.workload.facts["task"])
     data = material.data_of(context, task)
     context.fields["task"] = {
         "name": task.name,
@@ -136,7 +136,7 @@ def _of_task(context: Context) -> Source:
         "held_out": tasks.size(data.held_out),
         **({"notes": dict(data.notes)} if data.notes else {}),
     }
-    if pretraining.is_one(context.subject.facts):
+    if pretraining.is_one(context.workload.facts):
         return Source(*pretraining.of_task(context, task, data))
 
     def of_epoch(epoch: int) -> Iterator[Arrays]:

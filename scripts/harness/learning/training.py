@@ -42,7 +42,7 @@ def train(
     reached the target, or one has a loss that is no number. ``checkpoint``: what another process
     may have left, and where this one leaves what it has behind each epoch."""
     adapter, place, clock = context.adapter, context.place, time.perf_counter
-    case = context.subject.case
+    case = context.workload.case
     each = source.steps
     curve: List[Dict[str, Any]] = context.fields.setdefault("curve", [])
     if checkpoint:

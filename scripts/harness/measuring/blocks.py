@@ -91,7 +91,7 @@ def measure(context: Context, made: Operation, together: bool = True) -> Dict[st
     """``{"operations": in a block, "seconds": of each block}`` of what was ``made``, in as many and
     as long blocks as the parameters say. Raises Mismatch where work was still under way at the end
     of the last. ``together``: with all ranks of this node, which exchange nothing; else alone."""
-    adapter, parameters = context.adapter, context.subject.parameters
+    adapter, parameters = context.adapter, context.workload.parameters
     count = runs_of_block(adapter, made.run, parameters["block_seconds"])
     with all_ready(adapter, context.barrier if together else None):
         taken = [

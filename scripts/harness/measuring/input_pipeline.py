@@ -76,11 +76,11 @@ class Source:
 
 def source_of(context: Context) -> Optional[Source]:
     """None where the batch lies on the device. Raises what reading the data raises."""
-    case = context.subject.case
+    case = context.workload.case
     if case.input == SYNTHETIC:
         return None
     if case.input in READING:
-        if folder.size_of(context.subject.facts["inputs"]) is None:
+        if folder.size_of(context.workload.facts["inputs"]) is None:
             return Source(*token_pipeline.source(context))
         return _of_files(context)
     batch = model.batch_of_rank(context)
@@ -97,20 +97,20 @@ def _workers(context: Context) -> int:
 
 
 def _of_files(context: Context) -> Source:
-    subject, place, fields = context.subject, context.place, context.fields
-    adapter, case, root = context.adapter, subject.case, subject.data
-    size = folder.size_of(subject.facts["inputs"])
+    workload, place, fields = context.workload, context.place, context.fields
+    adapter, case, root = context.adapter, workload.case, workload.data
+    size = folder.size_of(workload.facts["inputs"])
     assert root is not None, "the declaration has seen to it"
     assert size is not None, "the declaration has seen to it"
     split = folder.TRAIN if case.mode == "train" else folder.VALIDATION
-    images = context.phase("scan", lambda: folder.scan(root, split, subject.bad_images))
+    images = context.phase("scan", lambda: folder.scan(root, split, workload.bad_images))
     workers = _workers(context)
-    if subject.bad_images == folder.SKIP:
+    if workload.bad_images == folder.SKIP:
         every = range(len(images.paths))
         images = context.phase(
             "trial", lambda: supply.without_broken(adapter, images, every, workers)
         )
-    model.check_classes(subject.facts, len(images.classes))
+    model.check_classes(workload.facts, len(images.classes))
     fields["data_set"] = folder.report(images)
     fields["loader"] = {"workers": workers, **adapter.loader_settings(images.format)}
     rank, ranks = case.layout.replica(place.rank), case.layout.replicas
@@ -149,7 +149,7 @@ def apart(context: Context, source: Source, feed: Feed, window: Window, read: fl
         "copy_seconds": feed.copy_seconds[-steps:],
         "compute_step_seconds": alone.step_seconds,
     }
-    if context.subject.case.input in READING:
+    if context.workload.case.input in READING:
         crc = 0
         for array in feed.noted[-steps:]:
             crc = order.checksum(array, crc)

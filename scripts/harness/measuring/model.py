@@ -17,12 +17,12 @@ from harness.sharded import Sharded
 def batch_of_rank(context: Context) -> Dict[str, Any]:
     """What this rank's steps compute with; of several micro-steps each has samples of its own.
     Ranks of one replica of the model have the same."""
-    subject, place = context.subject, context.place
-    if "own" in subject.facts:
+    workload, place = context.workload, context.place
+    if "own" in workload.facts:
         return seed_of_batch(place.seed, place.rank)
-    case = subject.case
+    case = workload.case
     return synthetic.make_batch(
-        subject.facts["inputs"],
+        workload.facts["inputs"],
         case.samples_of_replica,
         case.sequence_length,
         place.seed,
@@ -48,9 +48,9 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     """Build the model with ``batch``. Raises what the adapter raises, Mismatch where its size, the
     precision of its products or the number of its micro-steps is another, Unsupported where that
     cannot be told."""
-    adapter, subject, fields = context.adapter, context.subject, context.fields
-    own, accumulates = "own" in subject.facts, subject.case.accumulation > 1
-    shares = subject.case.parallelism != DATA
+    adapter, workload, fields = context.adapter, context.workload, context.fields
+    own, accumulates = "own" in workload.facts, workload.case.accumulation > 1
+    shares = workload.case.parallelism != DATA
     needed = [*[OwnModels] * own, *[Accumulation] * accumulates, *[Sharded] * shares]
     require(adapter, MatmulTrace, *needed)
     context.phase("build", lambda: adapter.build(batch))
@@ -59,12 +59,12 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     if own:
         check_other_batches(adapter)
     else:
-        check_parameters(fields["trainable_parameters"], subject.facts["trainable_parameters"])
+        check_parameters(fields["trainable_parameters"], workload.facts["trainable_parameters"])
     context.phase("product count", lambda: _observe_matmuls(adapter, fields), "products")
-    check_matmuls(subject.case.precision, fields["products"])
+    check_matmuls(workload.case.precision, fields["products"])
     if accumulates:
         step, micro_step = adapter.step_matmuls(), adapter.micro_step_matmuls()
-        fields["micro_steps"] = check_micro_steps(subject.case.accumulation, step, micro_step)
+        fields["micro_steps"] = check_micro_steps(workload.case.accumulation, step, micro_step)
 
 
 def _observe_matmuls(adapter: MatmulTrace, fields: Dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from harness.adapter import Adapter, require
 from harness.device_memory import DeviceMemory
-from harness.kind import Context, Metric, Subject
+from harness.kind import Context, Metric, Workload
 from harness.measuring import input_pipeline, libraries, model
 from harness.measuring.checks import check_cores, check_value, compiler_proof
 from harness.measuring.synchronous_steps import count_synchronous_steps
@@ -16,19 +16,19 @@ from harness.measuring.warm_up import is_settled, settled_after
 from harness.measuring.window import Window, measure, run_ahead
 
 
-def samples(subject: Subject) -> int:
+def samples(workload: Workload) -> int:
     """That all ranks together compute in the window."""
-    return subject.case.samples_per_step * subject.timed_steps
+    return workload.case.samples_per_step * workload.timed_steps
 
 
-def throughput(subject: Subject) -> Metric:
+def throughput(workload: Workload) -> Metric:
     """Global samples per second. The slowest rank's window counts, because the samples are done
     when the last of them is."""
     return Metric(
-        unit=subject.facts["unit"],
+        unit=workload.facts["unit"],
         better="higher",
         combine="min",
-        of_rank=lambda rank: samples(subject) / rank["window_seconds"],
+        of_rank=lambda rank: samples(workload) / rank["window_seconds"],
     )
 
 
@@ -96,14 +96,14 @@ def warm_up(
 def run(context: Context) -> None:
     """All phases of a run that times steps, in the order of the adapter's contract. Raises what the
     adapter raises, Mismatch where what ran is not what was asked."""
-    adapter, subject, fields = context.adapter, context.subject, context.fields
-    mode = subject.case.mode
-    require(adapter, *input_pipeline.capabilities(subject.case.input))
+    adapter, workload, fields = context.adapter, context.workload, context.fields
+    mode = workload.case.mode
+    require(adapter, *input_pipeline.capabilities(workload.case.input))
     source = input_pipeline.source_of(context)
     model.build(context, source.first if source else model.batch_of_rank(context))
     feed = input_pipeline.Feed(adapter, source.batches(), source.noted) if source else None
     step = feed.step if feed else None
-    counts = (subject.warmup_steps, subject.warmup_limit)
+    counts = (workload.warmup_steps, workload.warmup_limit)
     warmed = context.phase(
         "warm-up", lambda: warm_up(adapter, mode, *counts, fields, step), "warmup"
     )
@@ -112,9 +112,9 @@ def run(context: Context) -> None:
     context.report.enter("timed window")
     ahead = fields["run_ahead"] = run_ahead(adapter)
     read_seconds, barrier = warmed.read_seconds, context.barrier
-    window = measure(adapter, subject.timed_steps, ahead, read_seconds, barrier, step)
+    window = measure(adapter, workload.timed_steps, ahead, read_seconds, barrier, step)
     fields["phases"]["window_seconds"] = window.seconds
-    note_window(adapter, window, warmed.steps + subject.timed_steps, fields)
+    note_window(adapter, window, warmed.steps + workload.timed_steps, fields)
     if source and feed:
         input_pipeline.apart(context, source, feed, window, read_seconds)
     if ahead:

@@ -35,8 +35,8 @@ def _rate(rank: Mapping[str, Any]) -> float:
 
 def measure(context: Context) -> None:
     """Leaves ``data_set``, ``loader``, ``fed`` and ``loaded`` in the record."""
-    subject, fields, parameters = context.subject, context.fields, context.subject.parameters
-    root = subject.data
+    workload, fields, parameters = context.workload, context.fields, context.workload.parameters
+    root = workload.data
     assert root is not None, "the declaration has seen to it"
     split, workers, most = parameters["split"], parameters["workers"], parameters["images"]
     source = TokenSource(context, split, workers, most)

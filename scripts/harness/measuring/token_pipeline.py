@@ -38,29 +38,28 @@ class TokenSource:
     ) -> None:
         """``most``: sequences of an epoch, 0 for all; ``seed``: by which words are hidden, None for
         that of the run."""
-        subject, adapter, fields = context.subject, context.adapter, context.fields
+        workload, adapter, fields = context.workload, context.adapter, context.fields
         self._context, self._split, self._workers, self._most = context, split, workers, most
         self._seed = context.place.seed if seed is None else seed
-        self._rank = subject.case.layout.replica(context.place.rank)
-        root, length = subject.data, subject.case.sequence_length
+        self._rank = workload.case.layout.replica(context.place.rank)
+        root, length = workload.data, workload.case.sequence_length
         assert root is not None, "the declaration has seen to it"
         assert length is not None, "the declaration has seen to it"
-        self._length, self._hyper = length, subject.facts["hyperparameters"]
+        self._length, self._hyper = length, workload.facts["hyperparameters"]
         known = self._hyper["vocabulary"]
         self.found = context.phase(
             "scan",
-            lambda: tokens.scan(root, split, subject.bad_images, os.path.abspath("."), known),
+            lambda: tokens.scan(root, split, workload.bad_images, os.path.abspath("."), known),
         )
         if self.found.vocabulary > known:
-            raise Mismatch(
-                f"the data have {self.found.vocabulary} tokens, {subject.facts['name']} has {known}"
-            )
+            model, size = workload.facts["name"], self.found.vocabulary
+            raise Mismatch(f"the data have {size} tokens, {model} has {known}")
         #: Behind the largest token that may come.
         self._known = self.found.vocabulary or known
-        self.form = masking.form_of(subject.facts["inputs"])
+        self.form = masking.form_of(workload.facts["inputs"])
         if self.form == masking.RUNNING and self.found.records is not None:
             raise folder.BadData(
-                f"{root}: its records are sequences for BERT and ELECTRA; {subject.case.model} "
+                f"{root}: its records are sequences for BERT and ELECTRA; {workload.case.model} "
                 "reads texts or token files"
             )
         self._wanted = self._masked()
@@ -83,7 +82,7 @@ class TokenSource:
     def epoch(self, number: int, samples: Optional[int] = None) -> TokenLoads:
         """What the loader is asked for, in batches of so many ``samples``, None for those of a
         step. Raises :class:`harness.samples.folder.BadData` where it is too little."""
-        context, case = self._context, self._context.subject.case
+        context, case = self._context, self._context.workload.case
         marks = 0 if self.form == masking.RUNNING else masking.MARKS
         order = (self.found, self._split, number, context.place.seed)
         samples = samples or case.samples_of_replica
@@ -126,7 +125,7 @@ class TokenSource:
 def source(context: Context) -> Tuple[Batch, Callable[[], Batches], str]:
     """The first batch, what begins anew with it, and the name of the array that tells what was fed.
     Raises what reading the data raises."""
-    case, fields = context.subject.case, context.fields
+    case, fields = context.workload.case, context.fields
     split = folder.TRAIN if case.mode == "train" else folder.VALIDATION
     own = TokenSource(context, split, WORKERS)
     samples = case.samples_of_replica

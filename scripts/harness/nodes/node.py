@@ -118,7 +118,7 @@ def run_ranks(
         "kind": request.kind,
         "kinds": request.kinds,
         "framework_folder": request.framework,
-        "subject": asdict(task.subject),
+        "workload": asdict(task.workload),
         "accelerator": request.accelerator,
         "threads": per_device or fewest,
         "seed": request.seed,

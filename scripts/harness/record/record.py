@@ -56,7 +56,7 @@ class Measured:
 
 
 def _settings(task: Task) -> Dict[str, Any]:
-    request, facts = task.request, task.subject.facts
+    request, facts = task.request, task.workload.facts
     known = facts and "own" not in facts  # what a model of the user's own drops is not
     steps = {
         "warmup_steps": request.warmup_steps,
@@ -106,7 +106,7 @@ def _window(task: Task, measured: Measured) -> Dict[str, Any]:
     windows = [rank["window_seconds"] for rank in measured.ranks if "window_seconds" in rank]
     if measured.status != "ok" or not windows:
         return {"samples": None, "window_seconds": None}
-    samples = steps.samples(task.subject) if task.kind.counts_steps else None
+    samples = steps.samples(task.workload) if task.kind.counts_steps else None
     return {"samples": samples, "window_seconds": max(windows)}
 
 
@@ -120,7 +120,7 @@ def _metrics(task: Task, measured: Measured) -> Dict[str, Dict[str, Any]]:
             "better": metric.better,
             **({"quantity": metric.quantity, "at": dict(metric.at)} if metric.at else {}),
         }
-        for name, metric in task.kind.metrics(task.subject).items()
+        for name, metric in task.kind.metrics(task.workload).items()
         if measured.status != "ok" or values.get(name) is not None
     }
 
@@ -164,8 +164,8 @@ def assemble(
         record["network"] = measured.network
     if measured.nodes:
         record["nodes"] = list(measured.nodes)
-    if "own" in task.subject.facts:
-        own = task.subject.facts["own"]
+    if "own" in task.workload.facts:
+        own = task.workload.facts["own"]
         record["own_model"] = {key: own[key] for key in ("framework", "source", "sha256")}
     if isinstance(task.kind, Series):
         record["attempts"] = list(measured.attempts)

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from harness import bounded, kinds, optimizers, precisions
 from harness.adapter import Case
 from harness.inputs import READING, SYNTHETIC
-from harness.kind import Kind, Subject
+from harness.kind import Kind, Workload
 from harness.parallelism import DATA, form_of, layout_of
 from harness.request import own_model
 from harness.request.command_line import Request
@@ -138,11 +138,11 @@ class Task(NamedTuple):
     request: Request
     kind: Kind
     framework: Optional[Framework]
-    subject: Subject
+    workload: Workload
 
     @property
     def case(self) -> Case:
-        return self.subject.case
+        return self.workload.case
 
 
 def task_of(request: Request) -> Task:
@@ -151,7 +151,7 @@ def task_of(request: Request) -> Task:
     framework = None if request.framework is None else read_framework(request.framework)
     facts = {} if request.model is None else read_model(request.model, request.source)
     facts = of_length(facts, request.sequence_length)
-    subject = Subject(
+    workload = Workload(
         case=_case_of(request, kind, framework, facts),
         facts=facts,
         parameters=request.parameters,
@@ -161,7 +161,7 @@ def task_of(request: Request) -> Task:
         data=request.data,
         bad_images=request.bad_images,
     )
-    return Task(request, kind, framework, subject)
+    return Task(request, kind, framework, workload)
 
 
 def _case_of(
@@ -220,7 +220,7 @@ def unsupported(task: Task, cores: int) -> Optional[str]:
     """Why this cannot run here, from what is declared alone; None where nothing speaks against it.
     ``cores``: logical cores this process may use."""
     case, per_device = task.case, task.request.cores_per_device
-    reason = _unsupported_by(task.framework, case, task.subject.facts) if task.framework else None
+    reason = _unsupported_by(task.framework, case, task.workload.facts) if task.framework else None
     if reason:
         return reason
     needed = case.devices_per_node * (per_device or 0)

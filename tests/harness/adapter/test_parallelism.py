@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from framebench.config.parallelism import NAMES, PATTERN, sizes, smallest
 from harness.adapter import Case, MatmulTrace, Mismatch, Unsupported, require
-from harness.kind import Subject
+from harness.kind import Workload
 from harness.measuring.verification import sharding
 from harness.parallelism import form_of, layout_of
 from harness.request.command_line import parse
@@ -170,12 +170,12 @@ def test_what_was_not_shared_is_no_measurement(
         {"rank": n, "held_parameters": count, "trainable_parameters": 100, "exchanges": exchanges}
         for n, count in enumerate(held)
     ]
-    subject = Subject(replace(CASE, parallelism=way), {}, {}, 1, None, 1)
+    workload = Workload(replace(CASE, parallelism=way), {}, {}, 1, None, 1)
     if reason is None:
-        sharding.check(subject, ranks)
+        sharding.check(workload, ranks)
         return
     with pytest.raises(Mismatch, match=reason):
-        sharding.check(subject, ranks)
+        sharding.check(workload, ranks)
 
 
 def test_four_ranks_of_which_one_holds_too_much() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from harness.adapter import Case, Mismatch, Place, Unsupported
-from harness.kind import Context, Subject, combined
+from harness.kind import Context, Workload, combined
 from harness.kinds import device_pairs
 from harness.messages.report import Report
 from harness.operations import Operation
@@ -39,27 +39,27 @@ class Three(Copying):
         return self.copy(array, SECONDS * (SLOWER if slow else 1))
 
 
-def subject_of(devices: int, nodes: int = 1) -> Subject:
+def workload_of(devices: int, nodes: int = 1) -> Workload:
     case = Case("toy", "", "inference", nodes, devices, 1, "", "none", None)
-    return Subject(case, {}, {"bytes": SIZE, "blocks": 2, "block_seconds": 0.01}, 1, None, 1)
+    return Workload(case, {}, {"bytes": SIZE, "blocks": 2, "block_seconds": 0.01}, 1, None, 1)
 
 
-def left_by(folder: Path, rank: int, subject: Subject, adapter: Any) -> dict[str, Any]:
+def left_by(folder: Path, rank: int, workload: Workload, adapter: Any) -> dict[str, Any]:
     """What one of the ranks leaves."""
-    devices = subject.case.devices_per_node
+    devices = workload.case.devices_per_node
     place = Place(rank, rank, ["127.0.0.1:1"] * devices, "cuda", 1, 0)
     report = Report(str(folder), rank, "here")
-    device_pairs.DevicePairs().measure(Context(subject, place, adapter, [], report))
+    device_pairs.DevicePairs().measure(Context(workload, place, adapter, [], report))
     return report.fields
 
 
 def test_each_pair_is_copied_alone_and_the_slowest_is_told(tmp_path: Path) -> None:
-    subject = subject_of(3)
+    workload = workload_of(3)
     start = time.perf_counter()
-    ranks = [left_by(tmp_path, rank, subject, Three()) for rank in range(3)]
+    ranks = [left_by(tmp_path, rank, workload, Three()) for rank in range(3)]
     assert time.perf_counter() - start < 30
     assert [len(rank["blocks"]) for rank in ranks] == [6, 0, 0], "the others have to wait"
-    metrics = device_pairs.DevicePairs().metrics(subject)
+    metrics = device_pairs.DevicePairs().metrics(workload)
     values = {
         tuple(one.at.values()): combined(one, ranks)
         for one in metrics.values()
@@ -88,20 +88,20 @@ def test_what_did_not_arrive_is_found(
 ) -> None:
     monkeypatch.setattr("harness.measuring.blocks._MOST_IN_A_BLOCK", 1000)
     with pytest.raises(Mismatch, match=reason):
-        left_by(tmp_path, 0, subject_of(2), Three(**{wrong: True}))
+        left_by(tmp_path, 0, workload_of(2), Three(**{wrong: True}))
 
 
 def test_what_lies_between_two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = FakeNvml(FIRST, SECOND)
     monkeypatch.setattr(nvml, "find", lambda variables, n: nvml.Gpus(library, VARIABLES, n))
-    subject = subject_of(2)
-    left = left_by(tmp_path, 0, subject, Three())
+    workload = workload_of(2)
+    left = left_by(tmp_path, 0, workload, Three())
     there, back = left["links"]
     assert there == {
         "from": "gpu-0", "to": "gpu-1", "path": "NODE", "peer_access": True, "nvlinks": 2
     }  # fmt: skip
     assert back["peer_access"] is False
-    metrics = device_pairs.DevicePairs().metrics(subject)
+    metrics = device_pairs.DevicePairs().metrics(workload)
     assert combined(metrics["nvlinks at from gpu-0, to gpu-1"], [left]) == 2
     assert left["absent"] == {}
 
@@ -135,7 +135,7 @@ def test_what_nvml_does_not_tell_is_absent_with_the_reason() -> None:
 )
 def test_where_there_is_no_pair(tmp_path: Path, devices: int, nodes: int, reason: str) -> None:
     with pytest.raises(Unsupported, match=reason):
-        left_by(tmp_path, 0, subject_of(devices, nodes), Three())
+        left_by(tmp_path, 0, workload_of(devices, nodes), Three())
 
 
 def test_devices_that_are_cores_have_none(toy: Bench) -> None:

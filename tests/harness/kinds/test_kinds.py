@@ -77,14 +77,14 @@ from harness.kind import Kind, Metric
 class Broken(Kind):
     needs = None
 
-    def metrics(self, subject):
+    def metrics(self, workload):
         return {"speed": Metric("m/s", "higher", "first", lambda rank: rank["speed"])}
 
     def measure(self, context):
         context.fields["known"] = 7
         {measure}
 
-    def check(self, subject, ranks):
+    def check(self, workload, ranks):
         {check}
 """
 

@@ -70,8 +70,8 @@ def test_power_is_energy_over_time_and_the_clock_is_that_under_products() -> Non
     rank = {"readings": readings}
     assert sustained.clock(rank) == 2500, "the clock before the products does not count"
     assert sustained.power(rank) == 100
-    subject: Any = type("Subject", (), {"parameters": {"size": 10}})
-    metrics = sustained.Sustained().metrics(subject)
+    workload: Any = type("Workload", (), {"parameters": {"size": 10}})
+    metrics = sustained.Sustained().metrics(workload)
     assert metrics["corrected_errors"].of_rank(rank) == 2
     assert metrics["uncorrected_errors"].of_rank(rank) is None, "not told is no zero"
     blocks = {"blocks": [{"operations": 5, "seconds": [1.0, 3.0]}]}

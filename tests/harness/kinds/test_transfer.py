@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import Case, Mismatch, Place, Unsupported
-from harness.kind import Context, Subject
+from harness.kind import Context, Workload
 from harness.kinds import transfer
 from harness.machine import cores
 from harness.messages.report import Report
@@ -64,20 +64,20 @@ class Copying:
 
 def copied(
     folder: Path, adapter: Any = None, **parameters: object
-) -> tuple[transfer.Transfer, Subject, dict[str, Any]]:
+) -> tuple[transfer.Transfer, Workload, dict[str, Any]]:
     case = Case("toy", "", "inference", 1, 1, 1, "", "none", None)
-    subject = Subject(case, {}, {**PARAMETERS, **parameters}, 1, None, 1)
+    workload = Workload(case, {}, {**PARAMETERS, **parameters}, 1, None, 1)
     adapter = adapter or Copying()
     report = Report(str(folder), 0, "here")
     kind = transfer.Transfer()
     pinned_to = sorted(os.sched_getaffinity(0))
-    kind.measure(Context(subject, adapter.place, adapter, pinned_to, report))
-    return kind, subject, report.fields
+    kind.measure(Context(workload, adapter.place, adapter, pinned_to, report))
+    return kind, workload, report.fields
 
 
 def test_bandwidth_is_what_arrives_over_the_time_that_it_takes(tmp_path: Path) -> None:
-    kind, subject, fields = copied(tmp_path)
-    metrics = kind.metrics(subject)
+    kind, workload, fields = copied(tmp_path)
+    metrics = kind.metrics(workload)
     assert list(metrics)[:3] == [*transfer.DIRECTIONS]
     for size in (2**16, 2**17):
         value = metrics[f"device_to_host_bandwidth at bytes {size}"].of_rank(fields)
@@ -93,8 +93,8 @@ def test_the_link_to_the_host_is_what_nvml_tells_of_it(
 ) -> None:
     library = FakeNvml({**GPU, "generation": 5, "lanes": 8})
     monkeypatch.setattr(nvml, "find", lambda variables, n: nvml.Gpus(library, VARIABLES, n))
-    kind, subject, fields = copied(tmp_path)
-    metrics = kind.metrics(subject)
+    kind, workload, fields = copied(tmp_path)
+    metrics = kind.metrics(workload)
     told = {name: metrics[name].of_rank(fields) for name in ("pcie_generation", "pcie_lanes")}
     assert told == {"pcie_generation": 5, "pcie_lanes": 8}
     assert fields["absent"] == {}
@@ -147,10 +147,10 @@ def test_what_did_not_arrive_is_found(
 @pytest.mark.parametrize("framework", ["pytorch", "jax"])
 def test_a_framework_without_copies_says_that_the_device_is_the_host(framework: str) -> None:
     case = Case(framework, "", "inference", 1, 1, 1, "", "none", None)
-    subject, place = Subject(case, {}, PARAMETERS, 1, None, 1), Place(0, 0, [""], "cpu", 1, 0)
+    workload, place = Workload(case, {}, PARAMETERS, 1, None, 1), Place(0, 0, [""], "cpu", 1, 0)
     folder = str(ROOT / "scripts/frameworks" / framework)
     with pytest.raises(Unsupported, match=r"^the device is the host$"):
-        load_framework(transfer.Transfer(), folder, subject, place)
+        load_framework(transfer.Transfer(), folder, workload, place)
 
 
 def test_a_device_that_is_the_host_has_none(toy: Bench) -> None:

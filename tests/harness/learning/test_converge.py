@@ -12,7 +12,7 @@ import tasks
 from framebench.records import record_sets
 from harness import kinds
 from harness.adapter import Case, Mismatch
-from harness.kind import Subject, TargetMissed, combined
+from harness.kind import TargetMissed, Workload, combined
 from harness.kinds import converge
 from harness.learning import batches, curve
 from harness.learning.rates import FIRST, SCHEDULES, rate_at, schedule_of
@@ -164,10 +164,10 @@ def test_it_ends_where_the_target_is_reached_or_nothing_is_left() -> None:
 def test_a_missed_target_is_no_mismatch() -> None:
     kind = kinds.load("converge")
     case = Case("pytorch", "digits_resnet", "train", 1, 1, 32, "fp32", "none", None)
-    subject = Subject(case, {"task": "digits"}, {"target": 0.995}, 1, None, 1)
+    workload = Workload(case, {"task": "digits"}, {"target": 0.995}, 1, None, 1)
     ranks = [{"rank": 0, "curve": CURVE, "weights_checksum": 1.0}]
     with pytest.raises(TargetMissed, match=r"best accuracy is 0\.9900"):
-        kind.check(subject, ranks)
+        kind.check(workload, ranks)
 
 
 def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tasks
 from harness.adapter import Case, Unsupported
-from harness.kind import Subject
+from harness.kind import Workload
 from harness.kinds import converge
 from harness.learning.targets import Softening, softened, softening
 from tasks.scoring import classes
@@ -79,24 +79,24 @@ def test_the_right_class_among_five() -> None:
     assert tasks.load("digits").scores == ("accuracy", "top_5_accuracy")
 
 
-def subject(**given: Any) -> Subject:
+def workload(**given: Any) -> Workload:
     case = Case("pytorch", "digits_resnet", "train", 1, 2, 256, "fp32", "none", None)
     usual = {one.name: one.default for one in converge.Converge.parameters}
-    return Subject(case, FACTS, {**usual, **given}, 1, None, 1)
+    return Workload(case, FACTS, {**usual, **given}, 1, None, 1)
 
 
 def test_the_rate_follows_the_samples_of_a_step() -> None:
     given = {"learning_rate": 0.256, "learning_rate_batch": 256}
-    assert converge._recipe(subject(**given)).peak == pytest.approx(0.512)
-    assert converge._recipe(subject()).peak == 0.1
+    assert converge._recipe(workload(**given)).peak == pytest.approx(0.512)
+    assert converge._recipe(workload()).peak == 0.1
 
 
 def test_the_optimizer_has_the_numbers_of_the_recipe() -> None:
-    found = converge._with_recipe(subject(weight_decay=1 / 32768, momentum=0.875))
+    found = converge._with_recipe(workload(weight_decay=1 / 32768, momentum=0.875))
     hyper = found["hyperparameters"]
     assert (hyper["weight_decay"], hyper["momentum"]) == (1 / 32768, 0.875)
     assert FACTS["hyperparameters"]["momentum"] == 0.9, "the facts stay what they are"
     adam = {**FACTS, "hyperparameters": {"learning_rate": 0.1}}
-    other = subject(momentum=0.9)
+    other = workload(momentum=0.9)
     with pytest.raises(Unsupported, match="has no momentum"):
-        converge._with_recipe(Subject(other.case, adam, other.parameters, 1, None, 1))
+        converge._with_recipe(Workload(other.case, adam, other.parameters, 1, None, 1))

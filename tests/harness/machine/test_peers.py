@@ -24,7 +24,7 @@ from framebench.records.run import Run
 from framebench.tables import grouping
 from harness import kinds, launcher, rank
 from harness.adapter import ExecutedMatmul, MatmulTrace, Mismatch, Place
-from harness.kind import Context, Subject
+from harness.kind import Context, Workload
 from harness.measuring import checks, synthetic
 from harness.measuring.loading import load_adapter
 from harness.messages import report
@@ -92,10 +92,10 @@ class Lab:
         words += ["--warmup-steps", str(warmup), "--timed-steps", str(timed)]
         request = command_line.parse(words + (["--warmup-limit", str(limit)] if limit else []))
         facts = {"unit": "images/s", "hyperparameters": {}, **adapter.facts}
-        subject = Subject(adapter.case, facts, {"split_steps": 0}, warmup, limit, timed)
+        workload = Workload(adapter.case, facts, {"split_steps": 0}, warmup, limit, timed)
         left = report.Report(str(self.folder), 0, "host")
         kind = kinds.load("train")
-        context = Context(subject, adapter.place, adapter, [], left)
+        context = Context(workload, adapter.place, adapter, [], left)
         with (
             patch.object(time, "perf_counter", lambda: adapter.now),
             patch.object(time, "time", lambda: adapter.wall[-1]),
@@ -103,11 +103,11 @@ class Lab:
             rank.start_framework(context)
             kind.measure(context)
         left.succeed()
-        task = declaration.Task(request, kind, None, subject)
+        task = declaration.Task(request, kind, None, workload)
         ranks = [report.read(str(self.folder), 0)[2]]
         made = record.assemble(
             task,
-            record.Measured("ok", "", ranks, metrics=launcher.metrics_of(kind, subject, ranks)),
+            record.Measured("ok", "", ranks, metrics=launcher.metrics_of(kind, workload, ranks)),
             valid_record()["environment"],
             ["python"],
             record.Started.now(),

@@ -134,7 +134,7 @@ def runs_of_block(adapter: Communication, made: Collective, most: int, seconds: 
 def measure(context: Context, made: Collective, in_a_row: Optional[int] = None) -> Dict[str, Any]:
     """As :func:`harness.measuring.blocks.measure`, of blocks that all ranks begin together.
     ``in_a_row``: how often it can run before it is set back; None: without end."""
-    adapter, parameters = context.adapter, context.subject.parameters
+    adapter, parameters = context.adapter, context.workload.parameters
     most = in_a_row or _MOST_IN_A_BLOCK
     runs = runs_of_block(adapter, made, most, parameters["block_seconds"])
     taken = [timed_block(adapter, made, runs) for _ in range(parameters["blocks"])]

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence
 
 from harness.adapter import Unsupported
-from harness.kind import Context, Kind, Metric, Subject, point
+from harness.kind import Context, Kind, Metric, Workload, point
 from harness.measuring import blocks
 from harness.measuring.checks import check_matmuls
 from harness.operations import ForwardBackward, LayerOperations
@@ -99,7 +99,7 @@ def measure(
             error = check(number, results, made.forward.dtype)
             for block in found[-len(COST) :]:
                 block["error"] = error
-        context.fields["products"] = check_matmuls(context.subject.case.precision, dtypes)
+        context.fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
 
 
 class ModelKernels(Kind):
@@ -114,19 +114,19 @@ class ModelKernels(Kind):
     lacking: str
 
     @abstractmethod
-    def shapes(self, subject: Subject) -> Mapping[Any, int]:
+    def shapes(self, workload: Workload) -> Mapping[Any, int]:
         """The distinct ones of a model, and how often it has each."""
 
-    def metrics(self, subject: Subject) -> Dict[str, Metric]:
-        return metrics(self._shaped(subject))
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        return metrics(self._shaped(workload))
 
     def measure(self, context: Context) -> None:
         import numpy as np
 
-        subject, adapter, layers = context.subject, context.adapter, self.layers
-        shapes = list(self.shapes(subject))
+        workload, adapter, layers = context.workload, context.adapter, self.layers
+        shapes = list(self.shapes(workload))
         if not shapes:
-            raise Unsupported(self.lacking.format(subject.case.model))
+            raise Unsupported(self.lacking.format(workload.case.model))
         random = np.random.RandomState(adapter.place.seed)
         arrays: List[Any] = []
 
@@ -139,11 +139,11 @@ class ModelKernels(Kind):
             error: float = layers.check(shapes[number], arrays, results, dtype, random)
             return error
 
-        measure(context, self._shaped(subject), make, check)
+        measure(context, self._shaped(workload), make, check)
 
-    def _shaped(self, subject: Subject) -> List[Shaped]:
+    def _shaped(self, workload: Workload) -> List[Shaped]:
         layers = self.layers
         return [
             Shaped(layers.at(shape, times), times, layers.operations(shape))
-            for shape, times in self.shapes(subject).items()
+            for shape, times in self.shapes(workload).items()
         ]

@@ -112,7 +112,7 @@ def _moved(adapter: OwnModels, unit: float) -> Iterator[OwnModels]:
 
 def _unit(context: Context) -> float:
     """Of the widest dtype of the case's precision that its products were seen to run in."""
-    dtypes = precisions.load(context.subject.case.precision).dtypes
+    dtypes = precisions.load(context.workload.case.precision).dtypes
     return min(_UNIT[dtype] for dtype in dtypes if dtype in context.fields["products"])
 
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Any, Mapping, Sequence
 
 from harness.adapter import Case, Mismatch
-from harness.kind import Context, Subject
+from harness.kind import Context, Workload
 from harness.parallelism import DATA, Layout
 from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND
 
 
 def observe(context: Context) -> None:
     """Leave what this rank holds, and what a step of it exchanges, behind the window."""
-    if context.subject.case.parallelism == DATA:
+    if context.workload.case.parallelism == DATA:
         return
     context.fields["held_parameters"] = context.adapter.held_parameters()
     context.fields["exchanges"] = context.adapter.collective_counts()
 
 
-def check(subject: Subject, ranks: Sequence[Mapping[str, Any]]) -> None:
+def check(workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
     """Raises Mismatch where a rank holds the whole model, where together they do not, or where a
     step goes without the exchanges that it takes."""
-    case = subject.case
+    case = workload.case
     if case.parallelism == DATA:
         return
     held = [rank["held_parameters"] for rank in ranks]
