@@ -28,14 +28,14 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     """Both loops in turn; prints seconds of each step of each loop as JSON."""
     sys.path.insert(0, str(ROOT / "scripts"))
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-    from harness.adapter import Case, Place
+    from harness.adapter import Case, RankContext
     from harness.measuring import split, synthetic, window
     from harness.measuring.loading import load_adapter
 
     facts = json.loads((ROOT / "scripts/models/resnet50_v1.5.json").read_text())
     case = Case("pytorch", "resnet50_v1.5", "train", 1, 1, batch_size, "fp32", "none", None)
-    place = Place(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
-    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(case, facts, place)
+    rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
+    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(case, facts, rank_context)
     adapter.start()
     batch = synthetic.make_batch(facts["inputs"], batch_size, None, 0, 0)
     adapter.build(batch)

@@ -260,15 +260,17 @@ def measure(framework: str, root: str, rounds: int, workers: int) -> None:
     """Prints seconds of each epoch by loop, and bytes in memory behind each of ours, as JSON."""
     sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
     import in_turn
-    from harness.adapter import Case, Place
+    from harness.adapter import Case, RankContext
     from harness.measuring.loading import load_adapter
     from harness.request.declaration import read_model
     from harness.samples import folder, order, supply
 
     facts = read_model(str(ROOT / "scripts/models/resnet50_v1.5.json"))
     case = Case(framework, "resnet50_v1.5", "train", 1, 1, BATCH, "fp32", "none", None)
-    place = Place(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
-    adapter: Any = load_adapter(str(ROOT / "scripts/frameworks" / framework))(case, facts, place)
+    rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
+    adapter: Any = load_adapter(str(ROOT / "scripts/frameworks" / framework))(
+        case, facts, rank_context
+    )
     adapter.start()
     images = folder.scan(root, folder.TRAIN, folder.REFUSE)
     places = order.epoch(images, folder.TRAIN, 0, 0, 0, 1)

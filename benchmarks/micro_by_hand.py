@@ -82,12 +82,12 @@ def reduces(adapter: Any) -> tuple[dict[str, Callable[[], Any]], int]:
 def of_rank(rank: int, addresses: list[str], rounds: int) -> None:
     """Of one process; the first prints seconds of one operation in each round, by way."""
     os.sched_setaffinity(0, [sorted(os.sched_getaffinity(0))[rank]])
-    from harness.adapter import Case, Place
+    from harness.adapter import Case, RankContext
     from harness.measuring.loading import load_adapter
 
     case = Case("pytorch", "", "inference", 1, len(addresses), 1, "fp32", "none", None)
-    place = Place(rank, rank, addresses, "cpu", 1, 0)
-    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(case, {}, place)
+    rank_context = RankContext(rank, rank, addresses, "cpu", 1, 0)
+    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(case, {}, rank_context)
     adapter.start()
     loops, steps = (reduces if len(addresses) > 1 else products)(adapter)
     found = measure(loops, rounds, steps)

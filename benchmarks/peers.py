@@ -66,7 +66,7 @@ def environment() -> str:
 
 
 def ours(model: str, mode: str, batch: dict[str, Any]) -> Step:
-    from harness.adapter import Case, Place
+    from harness.adapter import Case, RankContext
     from harness.measuring.loading import load_adapter
     from harness.request.declaration import read_model
 
@@ -74,8 +74,8 @@ def ours(model: str, mode: str, batch: dict[str, Any]) -> Step:
     length = SEQUENCE if facts["sequence_lengths"] else None
     size = len(next(iter(batch.values())))
     case = Case("pytorch", model, mode, 1, 1, size, "fp32", "none", length)
-    place = Place(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
-    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(case, facts, place)
+    rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
+    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(case, facts, rank_context)
     adapter.start()
     import torch
 

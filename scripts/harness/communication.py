@@ -47,8 +47,9 @@ class Communication(Collectives):
 
     def no_collective(self, operation: str, words: str) -> Unsupported:
         """Why there is none, in the framework's ``words``."""
-        place = "a CPU" if self.place.accelerator == "cpu" else self.place.accelerator
-        return Unsupported(f"{self.case.framework} has no {operation} on {place}: {words}")
+        accelerator = self.rank_context.accelerator
+        device = "a CPU" if accelerator == "cpu" else accelerator
+        return Unsupported(f"{self.case.framework} has no {operation} on {device}: {words}")
 
 
 class MatmulCollective(NamedTuple):

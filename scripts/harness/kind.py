@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from harness.adapter import Adapter, Case, Place
+from harness.adapter import Adapter, Case, RankContext
 from harness.messages.report import Report
 from harness.samples.folder import REFUSE
 
@@ -168,13 +168,13 @@ def _nobody() -> None:
 @dataclass(frozen=True)
 class Context:
     """What a kind measures with, in one rank. ``adapter``: the framework, started, with what the
-    kind needs of it; None for a kind that needs none. Where ranks are independent its own ``place``
-    is that of a single rank. ``cores``: that the rank is pinned to, empty where it is not.
+    kind needs of it; None for a kind that needs none. Where ranks are independent its own
+    ``rank_context`` is that of a single rank. ``cores``: those the rank is pinned to, or empty.
     ``barrier``: returns when all ranks of this node have called it; it does nothing where ranks
     exchange something, for then an all-reduce does it."""
 
     workload: Workload
-    place: Place
+    rank_context: RankContext
     adapter: Any
     cores: List[int]
     report: Report

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional
 
 from harness import bounded, kinds
-from harness.adapter import Adapter, Case, Collectives, Place, Unsupported, require
+from harness.adapter import Adapter, Case, Collectives, RankContext, Unsupported, require
 from harness.kind import Context, Kind, Workload
 from harness.loader import workers
 from harness.machine import allocator, interfaces
@@ -31,7 +31,7 @@ from harness.processes.parent_death import signal_when_parent_dies
 _SECONDS_TO_LEAVE = 10
 
 
-def place_from(environment: Mapping[str, str], spec: Dict[str, Any]) -> Place:
+def rank_context_from(environment: Mapping[str, str], spec: Dict[str, Any]) -> RankContext:
     """The rank's place. Raises KeyError where a variable is missing and ValueError where
     WORLD_SIZE contradicts FRAMEBENCH_ADDRESSES."""
     addresses = environment["FRAMEBENCH_ADDRESSES"].split(",")
@@ -39,7 +39,7 @@ def place_from(environment: Mapping[str, str], spec: Dict[str, Any]) -> Place:
         raise ValueError(
             f"WORLD_SIZE is {environment['WORLD_SIZE']}, but there are {len(addresses)} addresses"
         )
-    return Place(
+    return RankContext(
         rank=int(environment["RANK"]),
         local_rank=int(environment["LOCAL_RANK"]),
         addresses=addresses,
@@ -49,15 +49,15 @@ def place_from(environment: Mapping[str, str], spec: Dict[str, Any]) -> Place:
     )
 
 
-def alone(place: Place) -> Place:
+def alone(rank_context: RankContext) -> RankContext:
     """The place of a rank that knows of no other, on the same device. The environment says so,
     too: some frameworks look there for others by themselves."""
-    address = place.addresses[place.rank]
+    address = rank_context.addresses[rank_context.rank]
     host, _, port = address.rpartition(":")
     os.environ.update(
         RANK="0", WORLD_SIZE="1", MASTER_ADDR=host, MASTER_PORT=port, FRAMEBENCH_ADDRESSES=address
     )
-    return replace(place, rank=0, addresses=[address])
+    return replace(rank_context, rank=0, addresses=[address])
 
 
 def offer_to_the_kernel() -> None:
@@ -69,15 +69,17 @@ def offer_to_the_kernel() -> None:
         file.write("1000")
 
 
-def load_framework(kind: Kind, folder: str, workload: Workload, place: Place) -> Optional[Adapter]:
+def load_framework(
+    kind: Kind, folder: str, workload: Workload, rank_context: RankContext
+) -> Optional[Adapter]:
     """Return the adapter in ``folder``; None where the kind needs none. Raises Unsupported where
     the kind, several ranks or the case's precision need more, and what importing it raises."""
-    if place.accelerator == "cpu" and kind.unsupported_on_host:
+    if rank_context.accelerator == "cpu" and kind.unsupported_on_host:
         raise Unsupported(kind.unsupported_on_host)
     if kind.needs is None:
         return None
-    adapter = load_adapter(folder)(workload.case, workload.facts, place)
-    require(adapter, kind.needs, *([Collectives] if place.world_size > 1 else []))
+    adapter = load_adapter(folder)(workload.case, workload.facts, rank_context)
+    require(adapter, kind.needs, *([Collectives] if rank_context.world_size > 1 else []))
     return adapter
 
 
@@ -88,9 +90,9 @@ def start_framework(context: Context) -> None:
     context.phase("import", adapter.start)
     fields["framework_version"] = adapter.version()
     fields["device"] = adapter.device()
-    if adapter.place.world_size > 1:
+    if adapter.rank_context.world_size > 1:
         fields["listens"] = interfaces.listening()
-        fields["processes"] = check_processes(adapter, adapter.place.world_size)
+        fields["processes"] = check_processes(adapter, adapter.rank_context.world_size)
         fields["preflight"] = context.phase(
             "pre-flight check", lambda: preflight.check(adapter), "preflight"
         )
@@ -128,8 +130,8 @@ def main(spec_path: str) -> int:
     faulthandler.enable()
     spec = bounded.read_json(spec_path)
     begin = time.perf_counter()
-    place = place_from(os.environ, spec)
-    report = Report(spec["folder"], place.rank, spec["node"])
+    rank_context = rank_context_from(os.environ, spec)
+    report = Report(spec["folder"], rank_context.rank, spec["node"])
     adapter: Optional[Adapter] = None
     try:
         cores = _pin(os.environ.get("FRAMEBENCH_CORES", ""))
@@ -140,12 +142,12 @@ def main(spec_path: str) -> int:
         kind = kinds.load(spec["kind"], spec["kinds"])
         workload = Workload(**dict(spec["workload"], case=Case(**spec["workload"]["case"])))
         if kind.independent_ranks:
-            barrier = Barrier(spec["folder"], place.rank, workload.case.devices_per_node)
-            adapter = load_framework(kind, spec["framework_folder"], workload, alone(place))
-            context = Context(workload, place, adapter, cores, report, barrier)
+            barrier = Barrier(spec["folder"], rank_context.rank, workload.case.devices_per_node)
+            adapter = load_framework(kind, spec["framework_folder"], workload, alone(rank_context))
+            context = Context(workload, rank_context, adapter, cores, report, barrier)
         else:
-            adapter = load_framework(kind, spec["framework_folder"], workload, place)
-            context = Context(workload, place, adapter, cores, report)
+            adapter = load_framework(kind, spec["framework_folder"], workload, rank_context)
+            context = Context(workload, rank_context, adapter, cores, report)
         if adapter is not None:
             start_framework(context)
         kind.measure(context)

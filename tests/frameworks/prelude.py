@@ -11,7 +11,7 @@ import sys
 
 SCRIPTS = os.environ["SCRIPTS"]
 sys.path.insert(0, SCRIPTS)
-from harness.adapter import Case, Mismatch, Place, Unsupported  # noqa: E402, F401
+from harness.adapter import Case, Mismatch, RankContext, Unsupported  # noqa: E402, F401
 from harness.measuring.loading import load_adapter  # noqa: E402
 from harness.measuring.synthetic import make_batch  # noqa: E402
 from harness.request.declaration import read_model  # noqa: E402
@@ -51,15 +51,15 @@ def started(  # noqa: ANN201
     precision="fp32",  # noqa: ANN001
     compiler="none",  # noqa: ANN001
     batch=2,  # noqa: ANN001
-    place=None,  # noqa: ANN001
+    rank_context=None,  # noqa: ANN001
     steps=1,  # noqa: ANN001
     parallelism="data",  # noqa: ANN001
 ):
-    devices = len(place.addresses) if place else WORLD
+    devices = len(rank_context.addresses) if rank_context else WORLD
     what = (FRAMEWORK, facts["name"], mode, 1, devices, batch, precision, compiler, SEQUENCE)
     case = Case(*what, accumulation=steps, parallelism=parallelism)
-    place = place or Place(RANK, LOCAL_RANK, ADDRESSES, "cpu", 1, seed=7)
-    adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")(case, facts, place)
+    rank_context = rank_context or RankContext(RANK, LOCAL_RANK, ADDRESSES, "cpu", 1, seed=7)
+    adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")(case, facts, rank_context)
     adapter.start()
     return adapter
 

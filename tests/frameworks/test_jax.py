@@ -147,8 +147,8 @@ def test_dropout_differs_between_steps_and_ranks_and_repeats_with_the_seed(
 # without learning, only dropout makes a difference
 adapter = built(tiny_bert(dropout=0.5, learning_rate=0.0), compiler="jit")
 def losses(rank):
-    place = Place(rank, rank, ["rank:0", "rank:1"], "cpu", 1, seed=7)
-    key = adapter._steps.initial(adapter._definition, adapter.facts, place)[-1]
+    rank_context = RankContext(rank, rank, ["rank:0", "rank:1"], "cpu", 1, seed=7)
+    key = adapter._steps.initial(adapter._definition, adapter.facts, rank_context)[-1]
     adapter._own = adapter._own._replace(key=adapter._arrays.own(key))
     return [adapter.read(adapter.step()) for _ in range(3)]
 start = [adapter.read(adapter.step()) for _ in range(3)]
@@ -284,7 +284,7 @@ answer(
 
 def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
     (found,) = run("""
-place = Place(99, 99, ["rank:0"], "cuda", 1, 0)
-answer(reason=raised(Unsupported, lambda: started(small_bert(), place=place)))
+rank_context = RankContext(99, 99, ["rank:0"], "cuda", 1, 0)
+answer(reason=raised(Unsupported, lambda: started(small_bert(), rank_context=rank_context)))
 """)
     assert "cuda" in str(found["reason"])

@@ -70,8 +70,8 @@ def test_the_whole_gradient_is_clipped_over_ranks_and_micro_steps(pytorch: ForkS
             """
 adapter = prepared(FACTS, steps=2)
 weights, gradients, change = moved(adapter)
-place = Place(0, 0, ADDRESSES[RANK:RANK + 1], "cpu", 1, seed=7)
-alone, each = prepared(FACTS, place=place), []
+rank_context = RankContext(0, 0, ADDRESSES[RANK:RANK + 1], "cpu", 1, seed=7)
+alone, each = prepared(FACTS, rank_context=rank_context), []
 for rank in range(2):
     batch = batch_of(FACTS, 4, rank=rank)
     for part in (slice(0, 2), slice(2, 4)):

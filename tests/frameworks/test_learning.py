@@ -132,7 +132,7 @@ if LEARNS:
     first = next(batches.of_epoch(data.train, 32, 0, 1, 0))
     adapter.build(first)
     workload = Workload(adapter.case, facts, {}, 1, None, 1)
-    context = Context(workload, adapter.place, adapter, [], Silent("", 0, ""))
+    context = Context(workload, adapter.rank_context, adapter, [], Silent("", 0, ""))
     recipe = Recipe(EPOCHS, "accuracy", None, "one_cycle", 0.1, 0.3)
     source = Source(
         len(data.train["labels"]),

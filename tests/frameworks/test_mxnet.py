@@ -318,8 +318,8 @@ answer(memory=judge(lambda: nd.zeros((1 << 29, 3))), shape=shape,
 
 def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
     (found,) = run("""
-place = Place(99, 99, ["rank:0"], "cuda", 1, 0)
-answer(reason=raised(Unsupported, lambda: started(small_bert(), place=place)))
+rank_context = RankContext(99, 99, ["rank:0"], "cuda", 1, 0)
+answer(reason=raised(Unsupported, lambda: started(small_bert(), rank_context=rank_context)))
 """)
     assert "CUDA" in str(found["reason"])
 

@@ -321,8 +321,8 @@ answer(poisoned=adapter.read(adapter.step()))
 
 def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
     (found,) = run("""
-place = Place(0, 99, ["rank:0"], "cuda", 1, 0)
-answer(reason=raised(Unsupported, lambda: started(small_bert(), place=place)))
+rank_context = RankContext(0, 99, ["rank:0"], "cuda", 1, 0)
+answer(reason=raised(Unsupported, lambda: started(small_bert(), rank_context=rank_context)))
 """)
     assert "CUDA" in str(found["reason"])
 

@@ -30,7 +30,7 @@ for path, mode, precision in CASES:
     adapter = started(facts(path), mode, precision, COMPILER, batch=8)
     workload = Workload(adapter.case, adapter.facts, {}, 1, None, 1)
     report = SimpleNamespace(enter=print, fields={})
-    context = Context(workload, adapter.place, adapter, [], report)
+    context = Context(workload, adapter.rank_context, adapter, [], report)
     key = f"{os.path.basename(path)}, {mode}, {precision}"
     try:
         errors[key] = [precision, float64_run.compare(context)]

@@ -249,10 +249,10 @@ answer(early=early, disabled=disabled, **adapter.compiled(),
 
 def test_a_build_without_cinn_or_cuda_says_so(run: ForkServer) -> None:
     (found,) = run("""
-place = Place(0, 0, ["rank:0"], "cuda", 1, 0)
+rank_context = RankContext(0, 0, ["rank:0"], "cuda", 1, 0)
 answer(
     cinn=raised(Unsupported, lambda: started(small_bert(), compiler="cinn")),
-    cuda=raised(Unsupported, lambda: started(small_bert(), place=place)),
+    cuda=raised(Unsupported, lambda: started(small_bert(), rank_context=rank_context)),
 )
 """)
     assert "without CINN" in found["cinn"]

@@ -105,8 +105,8 @@ def one_batch(facts, replicas, steps=1):
     return parts, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 def on_one(facts, replicas, steps=1):
-    alone = Place(0, 0, ADDRESSES[RANK:RANK + 1], "cpu", 1, seed=7)
-    adapter = started(facts, batch=2 * replicas * steps, place=alone)
+    alone = RankContext(0, 0, ADDRESSES[RANK:RANK + 1], "cpu", 1, seed=7)
+    adapter = started(facts, batch=2 * replicas * steps, rank_context=alone)
     adapter.build(one_batch(facts, replicas, steps)[1])
     return adapter
 

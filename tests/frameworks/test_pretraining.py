@@ -38,7 +38,7 @@ adapter = started(facts_of("topics_electra"), compiler=COMPILER, batch=BATCH, st
 given = {one.name: one.default for one in Converge.parameters}
 given.update(PARAMETERS)
 workload = Workload(adapter.case, adapter.facts, given, 1, None, 1)
-context = Context(workload, adapter.place, adapter, [], Silent("", 0, ""))
+context = Context(workload, adapter.rank_context, adapter, [], Silent("", 0, ""))
 context.fields["framework_version"] = context.fields["device"] = ""
 reason = raised(Mismatch, lambda: Converge().measure(context))
 answer(reason=reason, curve=context.fields.get("curve"), task=context.fields.get("task"))

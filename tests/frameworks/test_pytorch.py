@@ -371,7 +371,7 @@ answer(before=before, after=after, dtype=made.dtype, asked=str(asked))
 
 def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
     (found,) = run("""
-place = Place(99, 99, ["rank:0"], "cuda", 1, 0)
-answer(reason=raised(Unsupported, lambda: started(small_bert(), place=place)))
+rank_context = RankContext(99, 99, ["rank:0"], "cuda", 1, 0)
+answer(reason=raised(Unsupported, lambda: started(small_bert(), rank_context=rank_context)))
 """)
     assert "CUDA" in str(found["reason"])

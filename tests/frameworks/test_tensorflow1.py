@@ -282,7 +282,7 @@ answer(
 
 def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
     (found,) = run("""
-place = Place(99, 99, ["rank:0"], "cuda", 1, 0)
-answer(reason=raised(Unsupported, lambda: started(small_bert(), place=place)))
+rank_context = RankContext(99, 99, ["rank:0"], "cuda", 1, 0)
+answer(reason=raised(Unsupported, lambda: started(small_bert(), rank_context=rank_context)))
 """)
     assert "without CUDA" in str(found["reason"])

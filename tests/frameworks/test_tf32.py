@@ -31,7 +31,7 @@ switches = [flags.cuda.matmul.allow_tf32, flags.cudnn.allow_tf32]
     "jax": """
 from types import SimpleNamespace
 devices = adapter._devices
-devices.configure(adapter.place, PRECISION)
+devices.configure(adapter.rank_context, PRECISION)
 version = ".".join(map(str, VERSION))
 gpu = SimpleNamespace(platform="gpu", compute_capability=version, device_kind="a GPU")
 devices.compute_dtype(PRECISION, gpu)

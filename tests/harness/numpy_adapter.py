@@ -15,7 +15,7 @@ from harness.adapter import (
     ExecutedMatmul,
     MatmulTrace,
     Numerics,
-    Place,
+    RankContext,
     Variable,
 )
 
@@ -30,7 +30,7 @@ class Numpy(MatmulTrace, Numerics, Collectives):
 
     def __init__(self, ranks: int = 1, accelerator: str = "cpu", precision: str = "fp32") -> None:
         case = Case("numpy", "m", "train", 1, ranks, 1, precision, "none", None)
-        super().__init__(case, {}, Place(0, 3, ["h:1"] * ranks, accelerator, 1, 0))
+        super().__init__(case, {}, RankContext(0, 3, ["h:1"] * ranks, accelerator, 1, 0))
         self.arrays = {name: np.zeros(shape, np.float32) for name, shape in SHAPES.items()}
 
     def start(self) -> None: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from harness.adapter import Adapter, Case, Place, Variable
+from harness.adapter import Adapter, Case, RankContext, Variable
 
 
 class Recorder(Adapter):
@@ -13,7 +13,7 @@ class Recorder(Adapter):
 
     def __init__(self, world_size: int = 1) -> None:
         case = Case("f", "m", "train", 1, world_size, 1, "fp32", "none", None)
-        super().__init__(case, {}, Place(0, 0, ["h:1"] * world_size, "cpu", 1, 0))
+        super().__init__(case, {}, RankContext(0, 0, ["h:1"] * world_size, "cpu", 1, 0))
         self.calls: list[str] = []
         self.steps = 0
 

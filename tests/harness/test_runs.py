@@ -297,7 +297,7 @@ def test_no_device_begins_before_all_are_there(monkeypatch: pytest.MonkeyPatch) 
     context = SimpleNamespace(
         adapter=SimpleNamespace(all_reduce=noting("all there", 0.0)),
         fields={},
-        place=SimpleNamespace(world_size=2),
+        rank_context=SimpleNamespace(world_size=2),
         report=SimpleNamespace(enter=lambda name: None),
         workload=SimpleNamespace(parameters={"sustained_seconds": 1.0}),
         cores=(),

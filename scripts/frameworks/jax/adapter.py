@@ -65,11 +65,11 @@ class JaxAdapter(
         self._operations, self._collectives = operations, collectives
         self._overlap, self._kernels = overlap, kernels
 
-        devices.configure(self.place, self.case.precision)
-        several = self.place.world_size > 1
+        devices.configure(self.rank_context, self.case.precision)
+        several = self.rank_context.world_size > 1
         if several:
-            data_parallel.join(self.place)
-        self._device = devices.take(self.place)
+            data_parallel.join(self.rank_context)
+        self._device = devices.take(self.rank_context)
         self._ranks: Any = data_parallel.Ranks() if several else None
         self._dtype = devices.compute_dtype(self.case.precision, self._device)
         self._shared: Any = ()
@@ -104,8 +104,8 @@ class JaxAdapter(
         )
         self._arrays = arrays
         # a program of all ranks draws the masks of all of them, from one key
-        place = replace(self.place, rank=0) if self._sharding else self.place
-        drawn, statistics, key = steps.initial(definition, self.facts, place)
+        rank_context = replace(self.rank_context, rank=0) if self._sharding else self.rank_context
+        drawn, statistics, key = steps.initial(definition, self.facts, rank_context)
         parameters = self._kept(drawn)
         own = steps.Own(statistics, key)
         self._own = arrays.own(own)
@@ -299,7 +299,9 @@ class JaxAdapter(
         with self._jax.enable_x64(True):
             alone = copy.copy(self)
             alone.case = replace(self.case, precision=FLOAT64, compiler="none")
-            alone.place = replace(self.place, rank=0, addresses=self.place.addresses[:1])
+            alone.rank_context = replace(
+                self.rank_context, rank=0, addresses=self.rank_context.addresses[:1]
+            )
             alone._dtype, alone._ranks = self._jax.numpy.float64, None
             alone._definition = alone.definition()
             yield alone

@@ -8,7 +8,7 @@ from typing import Any, Dict
 import jax
 import jax.numpy as jnp
 import optax
-from harness.adapter import Place, Unsupported, require_tf32
+from harness.adapter import RankContext, Unsupported, require_tf32
 
 from .programs import (
     TF32,
@@ -19,16 +19,16 @@ PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 MEMORY_FRACTION = "XLA_CLIENT_MEM_FRACTION"
 
 
-def configure(place: Place, precision: str) -> None:
+def configure(rank_context: RankContext, precision: str) -> None:
     """What JAX must know before it looks for devices."""
     jax.config.update("jax_enable_x64", False)
     # Ampere and newer take TF32 for float32 unless it is "highest"; nothing changes for bfloat16
     allowed = TF32 if precision == "tf32" else "highest"
     jax.config.update("jax_default_matmul_precision", allowed)
-    if place.accelerator == "cpu":
+    if rank_context.accelerator == "cpu":
         jax.config.update("jax_platforms", "cpu")
     else:
-        jax.config.update("jax_cuda_visible_devices", str(place.local_rank))
+        jax.config.update("jax_cuda_visible_devices", str(rank_context.local_rank))
         # Reserving memory ahead is JAX's default because it spares allocations and fragments
         # ("GPU memory allocation" in its documentation). Its default share of 75 % would make a
         # batch fail that fits elsewhere; NVIDIA's performance guide for JAX says 90 %. The peak
@@ -37,11 +37,11 @@ def configure(place: Place, precision: str) -> None:
             os.environ[MEMORY_FRACTION] = ".90"
 
 
-def take(place: Place) -> jax.Device:
+def take(rank_context: RankContext) -> jax.Device:
     """The rank's device, the only one that JAX sees in this process. Raises :class:`Unsupported`
     where it is not there."""
     try:
-        return jax.local_devices(backend=place.accelerator)[0]
+        return jax.local_devices(backend=rank_context.accelerator)[0]
     except RuntimeError as error:
         raise Unsupported(f"JAX {jax.__version__}: {error}") from error
 

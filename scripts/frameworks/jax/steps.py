@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from harness.adapter import Place
+from harness.adapter import RankContext
 from jax import Array
 
 from .models.layers import Arrays
@@ -28,12 +28,12 @@ class Own(NamedTuple):
 
 
 def initial(
-    definition: Any, facts: Dict[str, Any], place: Place
+    definition: Any, facts: Dict[str, Any], rank_context: RankContext
 ) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray], np.ndarray]:
     """Parameters and running statistics, the same in every rank, and the key of the rank's random
     numbers, so that dropout differs between ranks."""
-    random = np.random.default_rng(place.seed)
-    key = np.asarray(jax.random.PRNGKey(place.seed + 1 + place.rank))
+    random = np.random.default_rng(rank_context.seed)
+    key = np.asarray(jax.random.PRNGKey(rank_context.seed + 1 + rank_context.rank))
     return definition.parameters(facts, random), definition.statistics(facts), key
 
 

@@ -48,13 +48,13 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
 
     def start(self) -> None:
         # OpenMP reads it once; also in MXNet's own threads, which no function reaches
-        os.environ["OMP_NUM_THREADS"] = str(self.place.threads)
+        os.environ["OMP_NUM_THREADS"] = str(self.rank_context.threads)
         if self.case.precision == "fp32":
             os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
         from .parallel import data_parallel
 
-        several = self.place.world_size > 1
-        children = data_parallel.start_children(self.place) if several else []
+        several = self.rank_context.world_size > 1
+        children = data_parallel.start_children(self.rank_context) if several else []
         import mxnet as mx
 
         # all that imports MXNet at its top: from here on it is there
@@ -75,11 +75,11 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         self._operations, self._kernels = operations, kernels
 
         devices.put_messages_first()
-        self._context = devices.take(self.place)
+        self._context = devices.take(self.rank_context)
         self._definition: Any = self.definition()
         operators = getattr(self._definition, "PRODUCTS", ("FullyConnected", "batch_dot"))
         self._dtype = devices.set_precision(self.case.precision, self._context, operators)
-        self._group: Any = data_parallel.Group(self.place, children) if several else None
+        self._group: Any = data_parallel.Group(self.rank_context, children) if several else None
 
     def build(self, batch: Dict[str, Any]) -> None:
         mx, definition, steps = self._mx, self._definition, self._steps
@@ -88,10 +88,12 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         self.note_form(batch)
         parts = self._parts = [tuple(map(self._arrays, part)) for part in self._taken(batch)]
         self._inputs = parts[0][0]
-        mx.random.seed(self.place.seed)  # the same weights in every rank
+        mx.random.seed(self.rank_context.seed)  # the same weights in every rank
         self._model = definition.build(self.facts)
         self._model.initialize(ctx=self._context)
-        mx.random.seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
+        mx.random.seed(
+            self.rank_context.seed + 1 + self.rank_context.rank
+        )  # dropout differs between ranks
         if self.case.compiler != "none":
             self._model.hybridize(**self._hybridize)
         self._forward = steps.inference(self._model, self._inputs)
@@ -122,7 +124,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
             self._differentiate = steps.gradients(self._evaluate, sum_over_ranks, gradients)
         else:
             self._differentiate = steps.accumulated(evaluations, trained, sum_over_ranks, gradients)
-        self._update = steps.updating(self._trainer, self.place.world_size, gradients)
+        self._update = steps.updating(self._trainer, self.rank_context.world_size, gradients)
         self._step = steps.training(self._differentiate, self._update)
 
     def _taken(self, batch: Dict[str, Any]) -> List[Tuple[Any, Any]]:
@@ -237,7 +239,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         return {name: v.tensor.grad for name, v in self.state().items() if v.trainable}
 
     def loss_scale(self) -> float:
-        return 1.0 / self._steps.gradient_scale(self._trainer, self.place.world_size)
+        return 1.0 / self._steps.gradient_scale(self._trainer, self.rank_context.world_size)
 
     def logits(self) -> Outputs:
         if self.case.mode == "inference":

@@ -7,7 +7,7 @@ from typing import Any, Dict, Sequence
 
 import mxnet as mx
 import numpy as np
-from harness.adapter import Place, Unsupported, require_visible
+from harness.adapter import RankContext, Unsupported, require_visible
 from mxnet.contrib import amp
 
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)])  # MXNet's own stand-in: numpy has none
@@ -29,14 +29,14 @@ def put_messages_first() -> None:
     mx.MXNetError.__str__ = text
 
 
-def take(place: Place) -> mx.Context:
-    """The device of ``place``. Raises :class:`Unsupported` where it is not there."""
-    if place.accelerator == "cpu":
+def take(rank_context: RankContext) -> mx.Context:
+    """The device of ``rank_context``. Raises :class:`Unsupported` where it is not there."""
+    if rank_context.accelerator == "cpu":
         return mx.cpu()
     if not mx.runtime.Features().is_enabled("CUDA"):
         raise Unsupported(f"MXNet {mx.__version__} is a build without CUDA")
-    require_visible("MXNet", mx.context.num_gpus(), place)
-    return mx.gpu(place.local_rank)
+    require_visible("MXNet", mx.context.num_gpus(), rank_context)
+    return mx.gpu(rank_context.local_rank)
 
 
 def name_of(dtype: Any) -> str:

@@ -38,10 +38,10 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         # OneFlow reads these when it is imported.
         os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] = "0"
         os.environ.setdefault("GLOG_minloglevel", "3")  # the build says at length: no GPU
-        if self.place.rank > 0:
+        if self.rank_context.rank > 0:
             from .parallel import rendezvous
 
-            rendezvous.wait_for_listener(self.place.addresses[0])
+            rendezvous.wait_for_listener(self.rank_context.addresses[0])
         import oneflow
 
         # All that imports OneFlow at its top: from here on it is there.
@@ -65,7 +65,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         self._matmuls, self._data_parallel = matmuls, data_parallel
         self._operations, self._collectives = operations, collectives
         self._kernels = kernels
-        self._device = devices.take(self.place)
+        self._device = devices.take(self.rank_context)
         self._graph_mode = self.case.compiler == "graph"
         self._amp = None
         if self.case.precision == "amp":
@@ -78,11 +78,13 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
 
     def build(self, batch: Dict[str, Any]) -> None:
         oneflow, definition = self._oneflow, self._definition
-        oneflow.manual_seed(self.place.seed)  # the same weights in every rank
+        oneflow.manual_seed(self.rank_context.seed)  # the same weights in every rank
         self._model = definition.build(self.facts).to(self._device).train(self._train)
         self.note_form(batch)
         self._batch = self._moved(batch)
-        oneflow.manual_seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
+        oneflow.manual_seed(
+            self.rank_context.seed + 1 + self.rank_context.rank
+        )  # dropout differs between ranks
         if self._graph_mode:
             self._build_graph()
         else:
@@ -98,7 +100,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
 
     def put(self, batch: Dict[str, Any]) -> None:
         moved = self._moved(batch)
-        if self._graph_mode and self.place.world_size > 1:
+        if self._graph_mode and self.rank_context.world_size > 1:
             moved = self._data_parallel.join(moved, self._device)
         self._batch = moved
 
@@ -130,7 +132,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         if not self._train:
             self._step = self._steps.inference(lambda: self._forward(self._model))
             return
-        several = self.place.world_size > 1
+        several = self.rank_context.world_size > 1
         model = self._data_parallel.wrap(self._model) if several else self._model
         self._optimizer = self._make_optimizer()
 
@@ -150,7 +152,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
 
     def _build_graph(self) -> None:
         self._side_graphs: Dict[Any, Any] = {}
-        if self.place.world_size > 1:
+        if self.rank_context.world_size > 1:
             self._model = self._data_parallel.replicate(self._model, self._device)
             self._batch = self._data_parallel.join(self._batch, self._device)
         if self._train:
@@ -214,9 +216,9 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         return str(self._oneflow.cuda.get_device_name(self._device))
 
     def settings(self) -> Dict[str, Any]:
-        several = self.place.world_size > 1
+        several = self.rank_context.world_size > 1
         found: Dict[str, Any] = {
-            "threads": self.place.threads,
+            "threads": self.rank_context.threads,
             "tf32": os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] != "0",
             "onednn": os.environ.get("ONEFLOW_ENABLE_ONEDNN_OPTS", "default"),
             "memory_format": "channels_first",  # kernels for the CPU have no other
@@ -261,7 +263,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if self._graph_mode:
             graph = self._compiled(self._graphs.Forward) if forward_only else self._graph
-            return self._matmuls.compiled(graph, self.place.world_size)
+            return self._matmuls.compiled(graph, self.rank_context.world_size)
         forward = self._model.forward  # without the hooks of DistributedDataParallel
         return self._matmuls.watched(self._model, lambda: self._forward(forward))
 
@@ -278,7 +280,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         return self._data_parallel.bucket_bytes(self._model)
 
     def step_parts(self) -> List[StepPart]:
-        several = self.place.world_size > 1
+        several = self.rank_context.world_size > 1
         if self._graph_mode:
             forward, gradients = map(self._compiled, (self._graphs.Forward, self._graphs.Gradients))
             programs = {
@@ -311,10 +313,10 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
         collectives, device = self._collectives, self._device
-        return collectives.collective(operation, array, dtype, device, self.place)
+        return collectives.collective(operation, array, dtype, device, self.rank_context)
 
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
-        collectives, device, ranks = self._collectives, self._device, self.place.world_size
+        collectives, device, ranks = self._collectives, self._device, self.rank_context.world_size
         dtype = self._amp or self._oneflow.float32
         return collectives.sharded_matmul(left, right, operation, device, dtype, ranks)
 

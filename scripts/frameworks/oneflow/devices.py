@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import oneflow
-from harness.adapter import Place, require_visible
+from harness.adapter import RankContext, require_visible
 
 
-def take(place: Place) -> oneflow.device:
-    """The device of ``place``. Raises :class:`Unsupported` where it is not there."""
-    oneflow.set_num_threads(place.threads)
-    if place.accelerator == "cpu":
+def take(rank_context: RankContext) -> oneflow.device:
+    """The device of ``rank_context``. Raises :class:`Unsupported` where it is not there."""
+    oneflow.set_num_threads(rank_context.threads)
+    if rank_context.accelerator == "cpu":
         return oneflow.device("cpu")
-    require_visible("OneFlow", oneflow.cuda.device_count(), place)
-    oneflow.cuda.set_device(place.local_rank)
-    return oneflow.device("cuda", place.local_rank)
+    require_visible("OneFlow", oneflow.cuda.device_count(), rank_context)
+    oneflow.cuda.set_device(rank_context.local_rank)
+    return oneflow.device("cuda", rank_context.local_rank)

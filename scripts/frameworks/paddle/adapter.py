@@ -74,7 +74,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         self._operations, self._collectives = operations, collectives
         self._overlap, self._kernels = overlap, kernels
 
-        self._gpu = devices.take(self.place)
+        self._gpu = devices.take(self.rank_context)
         self._amp = self.case.precision == "amp"
         if self.case.precision == "tf32":
             devices.allow_tf32(self._gpu)
@@ -83,23 +83,27 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         compiler.require(self.case.compiler)
         if self._amp and not self._compiled:
             devices.require_amp(self._dtype)
-        if self.case.accumulation > 1 and self.place.world_size > 1:
+        if self.case.accumulation > 1 and self.rank_context.world_size > 1:
             self.step_all_reduces()  # which it does not tell: better refused before than behind
         self._definition: Any = self.definition()
-        self._process_group = data_parallel.join(self.place) if self.place.world_size > 1 else None
+        self._process_group = (
+            data_parallel.join(self.rank_context) if self.rank_context.world_size > 1 else None
+        )
 
     def build(self, batch: Dict[str, Any]) -> None:
         paddle, definition = self._paddle, self._definition
         train = self.case.mode == "train"
         self.note_form(batch)
         self.put(batch)
-        paddle.seed(self.place.seed)  # the same weights in every rank
+        paddle.seed(self.rank_context.seed)  # the same weights in every rank
         self._model = definition.build(self.facts)
         if self._amp:
             self._devices.require_amp_of(self._model)
         self._network = self._devices.Network(self._model, self._dtype)
         self._network.train() if train else self._network.eval()
-        paddle.seed(self.place.seed + 1 + self.place.rank)  # dropout differs between ranks
+        paddle.seed(
+            self.rank_context.seed + 1 + self.rank_context.rank
+        )  # dropout differs between ranks
         if self._compiled:
             self._compiler.compile_model(
                 self._network, self.case.compiler, self._inputs, self.case.precision
@@ -192,7 +196,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         return str(self._paddle.device.cuda.get_device_name())
 
     def settings(self) -> Dict[str, Any]:
-        found = self._devices.settings(self.place, self._gpu)
+        found = self._devices.settings(self.rank_context, self._gpu)
         found["amp_dtype"] = self._dtype if self._amp else None
         found["amp_level"] = "O1" if self._amp else None
         found["process_group"] = self._process_group
@@ -311,7 +315,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         return ChainedMatmul(multiply, b.dtype.name.lower())
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
-        return self._collectives.collective(operation, array, dtype, self.place)
+        return self._collectives.collective(operation, array, dtype, self.rank_context)
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         return self._overlap.overlapped(name, arrays, count, message, self._dtype)

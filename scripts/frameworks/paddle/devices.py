@@ -7,24 +7,26 @@ import warnings
 from typing import Any, Dict, Tuple
 
 import paddle
-from harness.adapter import Place, Unsupported, require_tf32, require_visible
+from harness.adapter import RankContext, Unsupported, require_tf32, require_visible
 from paddle import Tensor, nn
 from paddle.amp.amp_lists import WHITE_LIST
 
 
-def take(place: Place) -> bool:
-    """Make the device of ``place`` Paddle's own; returns whether it is a GPU. Raises
+def take(rank_context: RankContext) -> bool:
+    """Make the device of ``rank_context`` Paddle's own; returns whether it is a GPU. Raises
     :class:`Unsupported` where it is not there."""
     # the environment's OMP_NUM_THREADS and FLAGS_paddle_num_threads leave MKL with one thread
-    paddle.base.core.set_num_threads(place.threads)
-    if place.accelerator == "cpu":
+    paddle.base.core.set_num_threads(rank_context.threads)
+    if rank_context.accelerator == "cpu":
         paddle.set_device("cpu")
         return False
     if not paddle.is_compiled_with_cuda():
         raise Unsupported(f"PaddlePaddle {paddle.__version__} is a build without CUDA")
-    require_visible("PaddlePaddle", paddle.device.cuda.device_count(), place)
-    os.environ.update(FLAGS_selected_gpus=str(place.local_rank))  # the process group reads it
-    paddle.set_device(f"gpu:{place.local_rank}")
+    require_visible("PaddlePaddle", paddle.device.cuda.device_count(), rank_context)
+    os.environ.update(
+        FLAGS_selected_gpus=str(rank_context.local_rank)
+    )  # the process group reads it
+    paddle.set_device(f"gpu:{rank_context.local_rank}")
     return True
 
 
@@ -84,9 +86,9 @@ class Network(nn.Layer):
             return self.model(*inputs)
 
 
-def settings(place: Place, gpu: bool) -> Dict[str, Any]:
+def settings(rank_context: RankContext, gpu: bool) -> Dict[str, Any]:
     """What acts on the device: JSON values."""
-    found: Dict[str, Any] = {"threads": place.threads, "data_format": "NCHW"}
+    found: Dict[str, Any] = {"threads": rank_context.threads, "data_format": "NCHW"}
     if not gpu:
         core = paddle.base.core
         found["compiled_with_onednn"] = core.is_compiled_with_onednn()

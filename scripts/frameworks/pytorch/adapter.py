@@ -65,9 +65,9 @@ class PyTorchAdapter(
         self._matmuls, self._steps, self._optimizers = matmuls, steps, optimizers
         self._float8 = float8
 
-        torch.set_num_threads(self.place.threads)
+        torch.set_num_threads(self.rank_context.threads)
         torch.set_num_interop_threads(1)
-        self._device = devices.take(self.place)
+        self._device = devices.take(self.rank_context)
         self._cuda = self._device.type == "cuda"
         self._in_float8 = self.case.precision in float8.RECIPES
         if self._in_float8:
@@ -78,8 +78,10 @@ class PyTorchAdapter(
             compiler.require(self.case.compiler, self._device, self.case.mode == "train")
         self._definition: Any = self.definition()
         self._watching = False
-        several = self.place.world_size > 1
-        self._process_group = data_parallel.join(self._device, self.place) if several else None
+        several = self.rank_context.world_size > 1
+        self._process_group = (
+            data_parallel.join(self._device, self.rank_context) if several else None
+        )
         self._sharding: Any = None
         self._in_stages = self.case.layout.stages > 1
         if self.case.parallelism != DATA:
@@ -110,7 +112,7 @@ class PyTorchAdapter(
         train = self.case.mode == "train"
         self.note_form(batch)
         self.put(batch)
-        torch.manual_seed(self.place.seed)  # the same weights in every rank
+        torch.manual_seed(self.rank_context.seed)  # the same weights in every rank
         self._model = definition.build(self.facts).train(train)
         if not self._amp and self._dtype != torch.float32:
             self._devices.narrow(self._model, self._dtype)
@@ -121,8 +123,8 @@ class PyTorchAdapter(
         else:
             self._model.to(self._device)
         # dropout differs between those that have samples of their own, or layers
-        group = self.place.rank // self.case.layout.tensor
-        torch.manual_seed(self.place.seed + 1 + group)
+        group = self.rank_context.rank // self.case.layout.tensor
+        torch.manual_seed(self.rank_context.seed + 1 + group)
         if self.case.compiler != "none":
             self._compiler.compile_module(self._model, self.case.compiler, self._device)
         if not train:
@@ -333,7 +335,9 @@ class PyTorchAdapter(
     def in_float64(self) -> Iterator[PyTorchAdapter]:
         alone = copy.copy(self)
         alone.case = replace(self.case, precision=FLOAT64, compiler="none")
-        alone.place = replace(self.place, rank=0, addresses=self.place.addresses[:1])
+        alone.rank_context = replace(
+            self.rank_context, rank=0, addresses=self.rank_context.addresses[:1]
+        )
         alone._amp, alone._in_float8, alone._process_group = False, False, None
         alone._dtype = self._torch.float64
         alone._definition = alone.definition()

@@ -6,21 +6,21 @@ import re
 from typing import Any, Dict, Optional
 
 import torch
-from harness.adapter import Place, Unsupported, require_tf32, require_visible
+from harness.adapter import RankContext, Unsupported, require_tf32, require_visible
 from torch import nn
 
 #: Precisions in which the model itself is kept.
 WHOLE = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def take(place: Place) -> torch.device:
-    """The device of ``place``, made current. Raises :class:`Unsupported` where it is not there."""
-    if place.accelerator == "cpu":
+def take(rank_context: RankContext) -> torch.device:
+    """Make the device of this rank current and return it. Raises :class:`Unsupported` if absent."""
+    if rank_context.accelerator == "cpu":
         return torch.device("cpu")
     if torch.version.cuda is None:
         raise Unsupported(f"PyTorch {torch.__version__} is a build without CUDA")
-    require_visible("PyTorch", torch.cuda.device_count(), place)
-    device = torch.device("cuda", place.local_rank)
+    require_visible("PyTorch", torch.cuda.device_count(), rank_context)
+    device = torch.device("cuda", rank_context.local_rank)
     torch.cuda.set_device(device)
     torch.backends.cudnn.benchmark = True  # shapes never change: the search pays off
     return device

@@ -67,9 +67,9 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         # TensorFlow reads these when it is imported.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-        if self.place.world_size > 1:
-            task = {"type": "worker", "index": self.place.rank}
-            cluster = {"worker": list(self.place.addresses)}
+        if self.rank_context.world_size > 1:
+            task = {"type": "worker", "index": self.rank_context.rank}
+            cluster = {"worker": list(self.rank_context.addresses)}
             os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
         import tensorflow as tf
 
@@ -94,14 +94,14 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         self._operations, self._collectives = operations, collectives
         self._overlap, self._kernels = overlap, kernels
         tf.get_logger().setLevel("ERROR")
-        tf.config.threading.set_intra_op_parallelism_threads(self.place.threads)
+        tf.config.threading.set_intra_op_parallelism_threads(self.rank_context.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
         tf.config.threading.set_inter_op_parallelism_threads(1)
-        self._gpu = devices.take(self.place)
+        self._gpu = devices.take(self.rank_context)
         devices.set_tf32(self.case.precision == "tf32", self._gpu)
         self._policy = devices.policy(self.case.precision, self._gpu)
         tf.keras.mixed_precision.set_global_policy(self._policy)
-        self._strategy = devices.join(self.place)
+        self._strategy = devices.join(self.rank_context)
         self._sum = steps.sum_over_ranks(self._strategy)
         self._definition: Any = self.definition()
         self._thread = ThreadPoolExecutor(1)  # for what waits while the next step is enqueued
@@ -115,7 +115,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         self.put(batch)
         # The full name: with several ranks, "GPU:0" is the first GPU of each of them.
         self._device_name = next(iter(self._batch.values())).device
-        tf.keras.utils.set_random_seed(self.place.seed)
+        tf.keras.utils.set_random_seed(self.rank_context.seed)
         with self._strategy.scope():  # the variables of all ranks start as those of rank 0
             self._model = definition.build(self.facts)
             if train:
@@ -177,7 +177,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         for variable in self._model.non_trainable_variables:
             if variable.path.endswith("seed_generator_state"):
                 seed, counter = variable.numpy()
-                variable.assign([seed + self.place.rank, counter])
+                variable.assign([seed + self.rank_context.rank, counter])
 
     def step(self) -> Any:
         return self._step(self._step_batch)
@@ -218,7 +218,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
 
     def settings(self) -> Dict[str, Any]:
         config = self._tf.config
-        several = self.place.world_size > 1
+        several = self.rank_context.world_size > 1
         found: Dict[str, Any] = {
             "intra_op_threads": config.threading.get_intra_op_parallelism_threads(),
             "inter_op_threads": config.threading.get_inter_op_parallelism_threads(),
@@ -230,7 +230,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
             "onednn_built_in": self._devices.onednn_built_in(),
             "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
             "strategy": type(self._strategy).__name__ if several else None,
-            "collective": self._devices.collective(self.place).name if several else None,
+            "collective": self._devices.collective(self.rank_context).name if several else None,
         }
         if self.case.compiler == "xla":
             train = self.case.mode == "train"
@@ -280,7 +280,9 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
     def in_float64(self) -> Iterator[TensorFlowAdapter]:
         alone = copy.copy(self)
         alone.case = replace(self.case, precision=FLOAT64, compiler="none")
-        alone.place = replace(self.place, rank=0, addresses=self.place.addresses[:1])
+        alone.rank_context = replace(
+            self.rank_context, rank=0, addresses=self.rank_context.addresses[:1]
+        )
         alone._policy, alone._strategy = FLOAT64, self._tf.distribute.get_strategy()
         alone._definition = alone.definition()
         yield alone
@@ -323,7 +325,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
 
     def step_parts(self) -> List[StepPart]:
         functions = {"forward": self._forward, "backward": self._training.local}
-        if self.place.world_size > 1:
+        if self.rank_context.world_size > 1:
             functions["all_reduce"] = self._training.gradients
         programs: Dict[str, Callable[[], Any]] = {
             name: functools.partial(function.get_concrete_function(self._batch), self._batch)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Optional, Tuple
 
 import tensorflow as tf
-from harness.adapter import Place, require_tf32, require_visible
+from harness.adapter import RankContext, require_tf32, require_visible
 
 
-def take(place: Place) -> Optional[tf.config.PhysicalDevice]:
+def take(rank_context: RankContext) -> Optional[tf.config.PhysicalDevice]:
     """The rank's GPU, the only one that TensorFlow will see; None on the CPU."""
     gpus = tf.config.list_physical_devices("GPU")
-    if place.accelerator == "cpu":
+    if rank_context.accelerator == "cpu":
         tf.config.set_visible_devices([], "GPU")
         return None
-    require_visible("TensorFlow", len(gpus), place)
-    gpu = gpus[place.local_rank]
+    require_visible("TensorFlow", len(gpus), rank_context)
+    gpu = gpus[rank_context.local_rank]
     tf.config.set_visible_devices(gpu, "GPU")
     # Without it the peak would be what TensorFlow reserved: nearly all of the GPU.
     tf.config.experimental.set_memory_growth(gpu, True)
@@ -60,16 +60,18 @@ def policy(precision: str, gpu: Optional[tf.config.PhysicalDevice]) -> str:
     return "mixed_float16"
 
 
-def collective(place: Place) -> tf.distribute.experimental.CommunicationImplementation:
+def collective(rank_context: RankContext) -> tf.distribute.experimental.CommunicationImplementation:
     """What carries the all-reduce."""
     kinds = tf.distribute.experimental.CommunicationImplementation
-    return kinds.RING if place.accelerator == "cpu" else kinds.NCCL
+    return kinds.RING if rank_context.accelerator == "cpu" else kinds.NCCL
 
 
-def join(place: Place) -> tf.distribute.Strategy:
+def join(rank_context: RankContext) -> tf.distribute.Strategy:
     """The strategy over all ranks, each of them one worker with one device. Reads TF_CONFIG; must
     come before TensorFlow's first operation."""
-    if place.world_size == 1:
+    if rank_context.world_size == 1:
         return tf.distribute.get_strategy()
-    options = tf.distribute.experimental.CommunicationOptions(implementation=collective(place))
+    options = tf.distribute.experimental.CommunicationOptions(
+        implementation=collective(rank_context)
+    )
     return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)

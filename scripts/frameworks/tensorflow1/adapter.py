@@ -70,11 +70,11 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         self._overlap, self._kernels = overlap, kernels
 
         self._config = tf.ConfigProto()
-        devices.take(self.place, self._config)
+        devices.take(self.rank_context, self._config)
         compiler.configure(self.case.compiler, self._config)
         mixed_precision.configure(self.case.precision, self._config)
         self._definition: Any = self.definition()
-        self._server = devices.join(self.place, self._config)
+        self._server = devices.join(self.rank_context, self._config)
         self._sum = self._sum_over_ranks()
 
     def _session(self, graph: Any) -> Any:
@@ -83,22 +83,24 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return self._tf.Session(target, graph, self._config)
 
     def _sum_over_ranks(self) -> Any:
-        if self.place.world_size == 1:
+        if self.rank_context.world_size == 1:
             return lambda value: value
         tf, graph = self._tf, self._tf.Graph()
-        with graph.as_default(), tf.device(self._devices.device_name(self.place)):
+        with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
             value = tf.placeholder(tf.float64, ())
-            total = self._devices.all_reduce(tf.identity(value), self.place, 1, mean=False)
+            total = self._devices.all_reduce(tf.identity(value), self.rank_context, 1, mean=False)
         return self._session(graph).make_callable(total, [value])
 
     def build(self, batch: Dict[str, Any]) -> None:
         tf, facts, graph = self._tf, self.facts, self._tf.Graph()
         scope = self._compiler.scope(self.case.compiler)
-        with graph.as_default(), tf.device(self._devices.device_name(self.place)):
-            tf.set_random_seed(self.place.seed)  # the same weights in every rank
+        with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
+            tf.set_random_seed(self.rank_context.seed)  # the same weights in every rank
             self._model = self._definition.variables(facts)
             resident = self._resident = self._variables.resident(batch)
-            tf.set_random_seed(self.place.seed + 1 + self.place.rank)  # dropout differs
+            tf.set_random_seed(
+                self.rank_context.seed + 1 + self.rank_context.rank
+            )  # dropout differs
             parts = (self._definition, self._model, resident, facts)
             if self.case.mode == "train":
                 rate = facts["hyperparameters"]["learning_rate"]
@@ -109,7 +111,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
                 optimizer = self._optimizers.from_facts(facts, self._rate, trained)
                 if self.case.precision == "amp":
                     optimizer = self._mixed_precision.scaled(optimizer)
-                average = self._devices.averaging(self.place)
+                average = self._devices.averaging(self.rank_context)
                 self._training = self._steps.training(*parts, optimizer, scope, average)
                 self._logits = self._training.logits
                 self._fetches = [self._training.loss, self._training.update]
@@ -178,7 +180,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return str(self._devices.product_name(self._config))
 
     def settings(self) -> Dict[str, Any]:
-        train, several = self.case.mode == "train", self.place.world_size > 1
+        train, several = self.case.mode == "train", self.rank_context.world_size > 1
         rewriting = self._config.graph_options.rewrite_options
         found: Dict[str, Any] = {
             "intra_op_threads": self._config.intra_op_parallelism_threads,
@@ -189,7 +191,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             "tf32": False,  # newer than this TensorFlow
             "onednn_built_in": self._devices.onednn_built_in(),
             "grappler_remapping": rewriting.remapping != rewriting.OFF,
-            "collective": self._devices.collective(self.place) if several else None,
+            "collective": self._devices.collective(self.rank_context) if several else None,
         }
         if self.case.compiler != "none":
             found["xla_scope"] = "each block or layer, forward and backward pass apart"
@@ -253,13 +255,13 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
     def prepare_all_reduce(self, array: Any) -> AllReduce:
         tf, graph = self._tf, self._tf.Graph()
-        with graph.as_default(), tf.device(self._devices.device_name(self.place)):
+        with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
             given = tf.placeholder(tf.float32, array.shape)
             # A server keeps a variable by its name, and a collective's shape by its key, whatever
             # graph they are in; the keys of the gradients are below.
             held = tf.get_local_variable(f"exchanged_{array.size}", initializer=given)
             key = self._devices.EXCHANGE_KEY + array.size
-            total = self._devices.all_reduce(held, self.place, key, mean=False)
+            total = self._devices.all_reduce(held, self.rank_context, key, mean=False)
             update = tf.assign(held, total).op
         run = self._session(graph)
         run.run(held.initializer, {given: array})
@@ -271,13 +273,13 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
     def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
         tf, graph = self._tf, self._tf.Graph()
-        with graph.as_default(), tf.device(self._devices.device_name(self.place)):
+        with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
             held = {
                 size: tf.get_local_variable(f"sent_{size}", initializer=tf.zeros(zeros(size).shape))
                 for size in set(messages)
             }
             sums = [
-                self._devices.all_reduce(held[size], self.place, key, mean=False)
+                self._devices.all_reduce(held[size], self.rank_context, key, mean=False)
                 for key, size in enumerate(messages, self._devices.TOGETHER_KEY)
             ]
             start = tf.local_variables_initializer()
@@ -287,7 +289,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
     def step_parts(self) -> List[StepPart]:
         tensors = {"forward": self._logits, "backward": self._training.local}
-        if self.place.world_size > 1:
+        if self.rank_context.world_size > 1:
             tensors["all_reduce"] = list(self._training.gradients.values())
         # operations, for a session would copy tensors to Python
         programs = {
@@ -303,7 +305,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             self._require_amp()
             # what the rewrite makes of operands, without its conversions around a single product
             arrays = {name: array.astype("float16") for name, array in arrays.items()}
-        with graph.as_default(), tf.device(self._devices.device_name(self.place)):
+        with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
             resident = self._variables.resident(arrays)
             product = tf.matmul(resident["left"], resident["right"])
             update = resident["right"].assign(product, read_value=False)
@@ -313,16 +315,18 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
         self._require_sum(operation)
-        return self._collectives.all_reduce(array, dtype, self.place, self._session)
+        return self._collectives.all_reduce(array, dtype, self.rank_context, self._session)
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         arrays = self._operands(*arrays)
-        return self._overlap.overlapped(name, arrays, count, message, self.place, self._session)
+        return self._overlap.overlapped(
+            name, arrays, count, message, self.rank_context, self._session
+        )
 
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         self._require_sum(operation)
         left, right = self._operands(left, right)
-        return self._collectives.sharded_matmul(left, right, self.place, self._session)
+        return self._collectives.sharded_matmul(left, right, self.rank_context, self._session)
 
     def _require_sum(self, operation: str) -> None:
         if operation != ALL_REDUCE:
@@ -339,14 +343,14 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
-        device = self._devices.device_name(self.place)
+        device = self._devices.device_name(self.rank_context)
         arrays = self._operands(*arrays)
         return self._operations.operation(name, arrays, transposed, device, self._session)
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
         if isinstance(layer, Attention):
             raise Unsupported("TensorFlow 1 has no attention as one operator")
-        device = self._devices.device_name(self.place)
+        device = self._devices.device_name(self.rank_context)
         return self._kernels.convolution(layer, self._operands(*arrays), device, self._session)
 
     def _require_amp(self) -> None:

@@ -6,7 +6,7 @@ import re
 from typing import Callable, List, Optional
 
 import tensorflow as tf
-from harness.adapter import Place, Unsupported, require_visible
+from harness.adapter import RankContext, Unsupported, require_visible
 from tensorflow.python import pywrap_tensorflow
 from tensorflow.python.client import device_lib
 from tensorflow.python.ops import collective_ops
@@ -17,20 +17,20 @@ EXCHANGE_KEY = 10**6  # of a collective before training
 ALONE_KEY = 2 * 10**9  # of the first of those that are measured alone
 
 
-def take(place: Place, config: tf.ConfigProto) -> None:
-    """Restrict ``config`` to the device of ``place``. Raises :class:`Unsupported` where it is not
+def take(rank_context: RankContext, config: tf.ConfigProto) -> None:
+    """Restrict ``config`` to the device of this rank. Raises :class:`Unsupported` where it is not
     there."""
-    config.intra_op_parallelism_threads = place.threads
+    config.intra_op_parallelism_threads = rank_context.threads
     # Operations that run side by side, each with the threads above, would oversubscribe.
     config.inter_op_parallelism_threads = 1
-    if place.accelerator == "cpu":
+    if rank_context.accelerator == "cpu":
         config.device_count["GPU"] = 0
         return
     if not tf.test.is_built_with_cuda():
         raise Unsupported(f"TensorFlow {tf.__version__} is a build without CUDA")
     gpus = tf.config.experimental.list_physical_devices("GPU")
-    require_visible("TensorFlow", len(gpus), place)
-    config.gpu_options.visible_device_list = str(place.local_rank)
+    require_visible("TensorFlow", len(gpus), rank_context)
+    config.gpu_options.visible_device_list = str(rank_context.local_rank)
     # Without it the peak would be what TensorFlow reserved: nearly all of the GPU.
     config.gpu_options.allow_growth = True
 
@@ -47,50 +47,53 @@ def onednn_built_in() -> bool:
     return bool(pywrap_tensorflow.IsMklEnabled())
 
 
-def device_name(place: Place) -> str:
-    kind = "gpu" if place.accelerator == "cuda" else "cpu"
-    task = f"/job:worker/task:{place.rank}" if place.world_size > 1 else ""
+def device_name(rank_context: RankContext) -> str:
+    kind = "gpu" if rank_context.accelerator == "cuda" else "cpu"
+    task = f"/job:worker/task:{rank_context.rank}" if rank_context.world_size > 1 else ""
     return f"{task}/{kind}:0"
 
 
-def join(place: Place, config: tf.ConfigProto) -> Optional[tf.train.Server]:
+def join(rank_context: RankContext, config: tf.ConfigProto) -> Optional[tf.train.Server]:
     """This rank's server in the cluster of all ranks; None where it is the only one. ``config`` is
     made that of collective operations."""
-    if place.world_size == 1:
+    if rank_context.world_size == 1:
         return None
     config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
     # Each rank runs a graph of its own, and only collectives cross to another.
-    config.device_filters.append(f"/job:worker/task:{place.rank}")
-    if collective(place) == "nccl":
+    config.device_filters.append(f"/job:worker/task:{rank_context.rank}")
+    if collective(rank_context) == "nccl":
         config.experimental.collective_nccl = True
-    cluster = tf.train.ClusterSpec({"worker": list(place.addresses)})
-    return tf.train.Server(cluster, "worker", place.rank, config=config)
+    cluster = tf.train.ClusterSpec({"worker": list(rank_context.addresses)})
+    return tf.train.Server(cluster, "worker", rank_context.rank, config=config)
 
 
-def collective(place: Place) -> str:
+def collective(rank_context: RankContext) -> str:
     """What carries the all-reduce."""
-    return "nccl" if place.accelerator == "cuda" else "ring"
+    return "nccl" if rank_context.accelerator == "cuda" else "ring"
 
 
-def all_reduce(tensor: tf.Tensor, place: Place, instance: int, mean: bool) -> tf.Tensor:
+def all_reduce(
+    tensor: tf.Tensor, rank_context: RankContext, instance: int, mean: bool
+) -> tf.Tensor:
     """Sum or mean over all ranks, each of which has to build it with the same key ``instance``."""
     return collective_ops.all_reduce(
         tensor,
-        place.world_size,
+        rank_context.world_size,
         GROUP,
         instance,
         merge_op="Add",
         final_op="Div" if mean else "Id",
-        communication_hint=collective(place),
+        communication_hint=collective(rank_context),
     )
 
 
-def averaging(place: Place) -> Callable[[List[tf.Tensor]], List[tf.Tensor]]:
+def averaging(rank_context: RankContext) -> Callable[[List[tf.Tensor]], List[tf.Tensor]]:
     """From this rank's tensors to their means over the ranks, one collective for each: it starts
     while the backward pass goes on. Putting them together, as ``MultiWorkerMirroredStrategy`` does
     by ``scoped_allocator_optimization``, takes as much processor time and more memory."""
-    if place.world_size == 1:
+    if rank_context.world_size == 1:
         return lambda tensors: tensors
     return lambda tensors: [
-        all_reduce(tensor, place, instance, mean=True) for instance, tensor in enumerate(tensors, 2)
+        all_reduce(tensor, rank_context, instance, mean=True)
+        for instance, tensor in enumerate(tensors, 2)
     ]

@@ -41,7 +41,7 @@ Standard library and numpy; Python 3.7 to 3.13. Frameworks are imported in :meth
 from __future__ import annotations
 
 from harness.adapter.base import Adapter, Capability, require
-from harness.adapter.case import Case, Mismatch, Place, Unsupported
+from harness.adapter.case import Case, Mismatch, RankContext, Unsupported
 from harness.adapter.devices import AllReduce, Collectives, require_tf32, require_visible, zeros
 from harness.adapter.generation import Generation
 from harness.adapter.layout import (
@@ -88,7 +88,7 @@ __all__ = [
     "Numerics",
     "OwnModels",
     "PeakMatmul",
-    "Place",
+    "RankContext",
     "Rounding",
     "StepBreakdown",
     "Unsupported",

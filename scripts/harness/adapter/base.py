@@ -9,7 +9,7 @@ import sys
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Dict, Optional, Sequence
 
-from harness.adapter.case import Case, Place, Unsupported
+from harness.adapter.case import Case, RankContext, Unsupported
 from harness.adapter.layout import Variable, in_shared_layout, shape_of
 
 #: What errors say when memory ran out, in any framework; compared without regard to case.
@@ -25,7 +25,7 @@ class Adapter(ABC):
     """One framework running one case in one rank, which is a process of its own.
 
     ``facts`` is the model's entry in ``scripts/models/NAME.json`` (hyper-parameters, inputs,
-    parameter count). Attributes ``case``, ``facts`` and ``place`` are there for subclasses."""
+    parameter count). Subclasses use the attributes ``case``, ``facts`` and ``rank_context``."""
 
     #: The framework's module, whose ``__version__`` is that of the framework.
     MODULE: ClassVar[str]
@@ -33,13 +33,13 @@ class Adapter(ABC):
     #: their text or names of their types.
     OUT_OF_MEMORY: ClassVar[Sequence[str]] = ()
 
-    def __init__(self, case: Case, facts: Dict[str, Any], place: Place) -> None:
-        self.case, self.facts, self.place = case, facts, place
+    def __init__(self, case: Case, facts: Dict[str, Any], rank_context: RankContext) -> None:
+        self.case, self.facts, self.rank_context = case, facts, rank_context
 
     @abstractmethod
     def start(self) -> None:
         """Import the framework, set threads, flags and seeds, take the device, and join the
-        process group where ``place.world_size`` > 1. Raise :class:`Unsupported` for what the
+        process group where ``rank_context.world_size`` > 1. Raise :class:`Unsupported` for what the
         framework cannot do here."""
 
     @abstractmethod
@@ -48,8 +48,9 @@ class Adapter(ABC):
 
         ``batch`` maps the names of ``facts["inputs"]`` to numpy arrays: normal values as float32
         (images: batch, height, width, channels), everything else as int64. Each rank gets another
-        batch and other dropout, and starts with the same weights, drawn by ``place.seed``. Where
-        the case accumulates, it has the samples of all micro-steps: see :func:`micro_batches`."""
+        batch and other dropout, and starts with the same weights, drawn by ``rank_context.seed``.
+        Where the case accumulates, it has the samples of all micro-steps
+        (:func:`micro_batches`)."""
 
     @abstractmethod
     def step(self) -> Any:
@@ -93,7 +94,7 @@ class Adapter(ABC):
         module = importlib.import_module(f"{package}.models.{name}")
         if "own" not in self.facts:
             return module
-        return module.Definition(self.case, self.facts, self.place)
+        return module.Definition(self.case, self.facts, self.rank_context)
 
     def read(self, handle: Any) -> float:
         """The number behind a handle of :meth:`step`: the loss, or the mean of all outputs."""
@@ -119,9 +120,9 @@ class Adapter(ABC):
 
     def device(self) -> str:
         """The device this rank computes on, e.g. ``cpu`` or ``cuda:0 NVIDIA H200``."""
-        if self.place.accelerator == "cpu":
+        if self.rank_context.accelerator == "cpu":
             return "cpu"
-        device = f"{self.place.accelerator}:{self.place.local_rank}"
+        device = f"{self.rank_context.accelerator}:{self.rank_context.local_rank}"
         return f"{device} {self.accelerator_name()}".rstrip()
 
     def accelerator_name(self) -> str:

@@ -58,7 +58,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Place:
+class RankContext:
     """Where this rank runs and how it finds the others. Filled from the environment alone, so
     that it does not matter who started the rank."""
 

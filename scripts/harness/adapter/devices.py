@@ -9,7 +9,7 @@ from abc import abstractmethod
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from harness.adapter.base import Capability
-from harness.adapter.case import Place, Unsupported
+from harness.adapter.case import RankContext, Unsupported
 
 
 class AllReduce(NamedTuple):
@@ -49,7 +49,7 @@ class Collectives(Capability):
         return run
 
     def all_reduce(self, value: float) -> float:
-        if self.place.world_size == 1:
+        if self.rank_context.world_size == 1:
             return value
         import numpy as np
 
@@ -69,12 +69,12 @@ def require_tf32(capability: Optional[Sequence[int]], device: str) -> None:
         )
 
 
-def require_visible(framework: str, devices: int, place: Place) -> None:
+def require_visible(framework: str, devices: int, rank_context: RankContext) -> None:
     """Raises :class:`Unsupported` where the framework sees so few ``devices`` of the accelerator
-    that there is none for ``place``."""
-    if place.local_rank >= devices:
-        seen = f"{framework} sees {devices} {place.accelerator.upper()} devices"
-        raise Unsupported(f"{seen}, too few for local rank {place.local_rank}")
+    that there is none for ``rank_context``."""
+    if rank_context.local_rank >= devices:
+        seen = f"{framework} sees {devices} {rank_context.accelerator.upper()} devices"
+        raise Unsupported(f"{seen}, too few for local rank {rank_context.local_rank}")
 
 
 def zeros(size: int) -> Any:

@@ -64,7 +64,7 @@ class Collective(Kind):
         return found
 
     def measure(self, context: Context) -> None:
-        if context.place.world_size == 1:
+        if context.rank_context.world_size == 1:
             raise Unsupported("one device has nobody to exchange anything with")
         sizes, parameters = _sizes(context.workload), context.workload.parameters
         check_room(
@@ -89,22 +89,26 @@ def _sizes(workload: Workload) -> List[int]:
 
 def _measured(context: Context, size: int) -> Dict[str, Any]:
     adapter, parameters = context.adapter, context.workload.parameters
-    operation, dtype, place = parameters["operation"], parameters["dtype"], context.place
-    count = collectives.elements(operation, dtype, place.world_size, size)
+    operation, dtype, rank_context = (
+        parameters["operation"],
+        parameters["dtype"],
+        context.rank_context,
+    )
+    count = collectives.elements(operation, dtype, rank_context.world_size, size)
     arrays = [
-        collectives.array_of(rank, count, dtype, place.world_size, place.seed)
-        for rank in range(place.world_size)
+        collectives.array_of(rank, count, dtype, rank_context.world_size, rank_context.seed)
+        for rank in range(rank_context.world_size)
     ]
-    wanted = collectives.expected(operation, arrays, place.rank)
+    wanted = collectives.expected(operation, arrays, rank_context.rank)
     what = f"it was timed: {operation} of {size} bytes"
     try:
-        made = adapter.collective(operation, arrays[place.rank], dtype)
+        made = adapter.collective(operation, arrays[rank_context.rank], dtype)
         check_once(made, wanted, f"before {what}")
     except NotImplementedError as error:
         words = " ".join(str(error).split())
         raise adapter.no_collective(operation, f"{dtype}: {words}") from error
     del arrays
-    in_a_row = collectives.most_in_a_row(operation, dtype, place.world_size)
+    in_a_row = collectives.most_in_a_row(operation, dtype, rank_context.world_size)
     taken = collectives.measure(context, made, in_a_row)
     check_once(made, wanted, f"after {what}")
     return {"at": {"bytes": size}, **taken}

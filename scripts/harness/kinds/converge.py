@@ -189,8 +189,10 @@ class Converge(Kind):
             )
         checkpoint = None
         if folder != NONE:
-            place = context.place
-            checkpoint = Checkpoint(folder, _identity(context), place.rank, place.world_size)
+            rank_context = context.rank_context
+            checkpoint = Checkpoint(
+                folder, _identity(context), rank_context.rank, rank_context.world_size
+            )
         before = context.phase("evaluation before training", evaluator.scores, "evaluation")
         fields["untrained"] = before
         found = context.phase(
@@ -200,7 +202,7 @@ class Converge(Kind):
         if checkpoint:
             checkpoint.remove()
         is_number = math.isfinite(found[-1]["loss"])
-        if given["weights"] != NONE and context.place.rank == 0 and is_number:
+        if given["weights"] != NONE and context.rank_context.rank == 0 and is_number:
             fields["weights_file"] = material.leave(adapter, given["weights"], _name(context))
         check_evaluation(before, found[0]["held_out"])
         fields["compiled"] = compiler_proof(adapter)
@@ -239,8 +241,8 @@ def _identity(context: Context) -> Dict[str, Any]:
         "case": asdict(workload.case),
         "facts": workload.facts,
         "parameters": {n: v for n, v in workload.parameters.items() if n not in others},
-        "seed": context.place.seed,
-        "threads": context.place.threads,
+        "seed": context.rank_context.seed,
+        "threads": context.rank_context.threads,
         "device": fields["device"],
         "framework_version": fields["framework_version"],
         "task": fields["task"],
@@ -252,7 +254,9 @@ def _of_alike(context: Context) -> str:
     """What the names of such files begin with, of all trainings of a model in a framework and
     precision with a seed."""
     case = context.workload.case
-    return "-".join([case.model, case.framework, case.precision, f"seed{context.place.seed}", ""])
+    return "-".join(
+        [case.model, case.framework, case.precision, f"seed{context.rank_context.seed}", ""]
+    )
 
 
 def _name(context: Context) -> str:

@@ -65,13 +65,13 @@ class DevicePairs(Kind):
         }
 
     def measure(self, context: Context) -> None:
-        case, place = context.workload.case, context.place
+        case, rank_context = context.workload.case, context.rank_context
         if case.nodes > 1:
             raise Unsupported("the two devices of a pair are of one node: say nodes: 1")
         if case.devices_per_node == 1:
             raise Unsupported("one device has no other to copy to")
         with blocks.of_run(context) as found:
-            if place.rank == 0:
+            if rank_context.rank == 0:
                 self._copy(context, found)
             context.barrier()
 
@@ -84,7 +84,7 @@ class DevicePairs(Kind):
         fields["links"] = [{**at(pair), **told.between(*pair)} for pair in pairs_of(devices)]
         fields["absent"] = told.absent
         told.close()
-        random = np.random.RandomState(adapter.place.seed)
+        random = np.random.RandomState(adapter.rank_context.seed)
         array = random.standard_normal(parameters["bytes"] // _ITEM).astype(np.float32)
         for pair in pairs_of(devices):
             what = "from {from} to {to}".format(**at(pair))

@@ -39,7 +39,7 @@ class Elementwise(Kind):
         import numpy as np
 
         adapter, parameters = context.adapter, context.workload.parameters
-        random = np.random.RandomState(adapter.place.seed)
+        random = np.random.RandomState(adapter.rank_context.seed)
         with blocks.of_run(context) as found:
             for name, reads in READ.items():
                 context.report.enter(name)

@@ -80,7 +80,7 @@ class Input(Kind):
 
     def _measure_images(self, context: Context, size: int) -> None:
         adapter, workload, fields = context.adapter, context.workload, context.fields
-        parameters, place = workload.parameters, context.place
+        parameters, rank_context = workload.parameters, context.rank_context
         root, split, bad = workload.data, parameters["split"], workload.bad_images
         assert root is not None, "the declaration has seen to it"
         workers = parameters["workers"]
@@ -88,13 +88,15 @@ class Input(Kind):
         devices, most = workload.case.devices, parameters["images"]
 
         def places_of(number: int) -> Any:
-            return order.epoch(images, split, number, place.seed, place.rank, devices, most)
+            return order.epoch(
+                images, split, number, rank_context.seed, rank_context.rank, devices, most
+            )
 
         def loads_of(number: int) -> Loads:
             case = workload.case
             size_and_workers = (case.batch_per_device, size, workers)
             return order.loads(
-                images, places_of(number), split, number, place.seed, *size_and_workers
+                images, places_of(number), split, number, rank_context.seed, *size_and_workers
             )
 
         if bad == folder.SKIP:

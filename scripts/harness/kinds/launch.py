@@ -39,7 +39,7 @@ class Launch(Kind):
         import numpy as np
 
         adapter, elements = context.adapter, context.workload.parameters["elements"]
-        random = np.random.RandomState(adapter.place.seed)
+        random = np.random.RandomState(adapter.rank_context.seed)
         arrays = [random.standard_normal(elements).astype(np.float32) for _ in range(2)]
         context.report.enter(f"additions of {elements} elements")
         with blocks.of_run(context) as found:

@@ -65,7 +65,7 @@ def _measured(context: Context, shape: Shape) -> Dict[str, Any]:
     import numpy as np
 
     adapter, parameters = context.adapter, context.workload.parameters
-    random = np.random.RandomState(adapter.place.seed)
+    random = np.random.RandomState(adapter.rank_context.seed)
     first, second = operands(shape, random)
     transposed: Transposed = (
         parameters["transposed"] in ("first", "both"),

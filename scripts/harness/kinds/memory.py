@@ -51,7 +51,7 @@ class Memory(Kind):
         kernels = context.phase("compile", stream.compiled)
         held = context.phase(
             "arrays",
-            lambda: stream.Stream(kernels, max(1, size // 8), threads, context.place.seed),
+            lambda: stream.Stream(kernels, max(1, size // 8), threads, context.rank_context.seed),
         )
         before = held.a.copy()
         seconds: Dict[str, List[float]] = {kernel: [] for kernel in stream.MOVED}

@@ -57,7 +57,7 @@ class MemoryLatency(Kind):
         with blocks.of_run(context) as found:
             for size in sizes:
                 context.report.enter(f"{size} bytes")
-                chain = chase.Chain(kernels, room, size, context.place.seed)
+                chain = chase.Chain(kernels, room, size, context.rank_context.seed)
                 steps = _steps(chain, parameters["block_seconds"])
                 context.barrier()
                 work = functools.partial(chain.run, steps)

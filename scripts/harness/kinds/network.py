@@ -47,15 +47,15 @@ class Network(Kind):
         }
 
     def measure(self, context: Context) -> None:
-        fields, place, case = context.fields, context.place, context.workload.case
+        fields, rank_context, case = context.fields, context.rank_context, context.workload.case
         check_ranks(case.nodes, case.devices_per_node, context.workload.parameters["loopback"])
         wire_tests.check_program()
         context.report.enter("timed window")
         start = time.perf_counter()
-        if place.rank == 0:
-            found = wire_tests.ask(place.addresses, context.workload.parameters)
+        if rank_context.rank == 0:
+            found = wire_tests.ask(rank_context.addresses, context.workload.parameters)
         else:
-            found = wire_tests.answer(place.addresses)
+            found = wire_tests.answer(rank_context.addresses)
         fields["network"] = found
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
         fields["cores"] = check_cores(context.cores)

@@ -73,7 +73,7 @@ class Overlap(Kind):
         }
 
     def measure(self, context: Context) -> None:
-        if context.place.world_size == 1:
+        if context.rank_context.world_size == 1:
             raise Unsupported("one device has nobody to exchange anything with")
         fields, parameters = context.fields, context.workload.parameters
         trial = _Trial(context)
@@ -107,19 +107,19 @@ class _Trial:
 
         self.adapter: Overlapping = context.adapter
         parameters = context.workload.parameters
-        place = context.place
-        self._random = np.random.RandomState(place.seed)
+        rank_context = context.rank_context
+        self._random = np.random.RandomState(rank_context.seed)
         self._operation: str = parameters["operation"]
         self._shape: Shape = shape(parameters["shape"])
         self._arrays = operands_of(self._operation, self._shape, self._random)
-        self._ranks = place.world_size
+        self._ranks = rank_context.world_size
         count = parameters["message_bytes"] // collectives.ITEM[_DTYPE]
         arrays = [
-            collectives.array_of(rank, count, _DTYPE, self._ranks, place.seed)
+            collectives.array_of(rank, count, _DTYPE, self._ranks, rank_context.seed)
             for rank in range(self._ranks)
         ]
-        self._message = arrays[place.rank]
-        self._sum = collectives.expected(ALL_REDUCE, arrays, place.rank)
+        self._message = arrays[rank_context.rank]
+        self._sum = collectives.expected(ALL_REDUCE, arrays, rank_context.rank)
 
     def set_up(self, products: int) -> None:
         self.made = self.adapter.overlapped(self._operation, self._arrays, products, self._message)

@@ -63,7 +63,7 @@ class Parity(Kind):
             raise ValueError("--kind parity needs --parameter reference=..: what to compare with")
         reference = Comparison(folder)
         case = context.workload.case
-        model.build(context, reference.batch(case.layout.replica(context.place.rank), case))
+        model.build(context, reference.batch(case.layout.replica(context.rank_context.rank), case))
         return compare(context.adapter, reference, context.report.enter)
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
@@ -105,7 +105,7 @@ class Comparison:
 
 
 def _replica(adapter: Compared) -> int:
-    return adapter.case.layout.replica(adapter.place.rank)
+    return adapter.case.layout.replica(adapter.rank_context.rank)
 
 
 def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:

@@ -60,7 +60,7 @@ class Peak(Kind):
 
         fields["matmuls"] = measure(context.adapter, check)
         fastest = max(fields["matmuls"], key=tflops_of)
-        if context.place.world_size > 1:
+        if context.rank_context.world_size > 1:
             require(context.adapter, Collectives)
             context.adapter.all_reduce(0.0)  # a barrier: all are at work at the same time
         fields["sustained"] = sustain(
@@ -124,7 +124,7 @@ def _product(adapter: PeakMatmul, size: int) -> ChainedMatmul:
     """Of two matrices with ``size`` rows, the one that is multiplied again and again random."""
     import numpy as np
 
-    random = np.random.RandomState(adapter.place.seed)
+    random = np.random.RandomState(adapter.rank_context.seed)
     second = random.standard_normal((size, size)).astype(np.float32)
     return adapter.matmul(orthogonal(size, random), second)
 

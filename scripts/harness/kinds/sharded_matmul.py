@@ -67,12 +67,12 @@ class ShardedMatmul(Kind):
         return found
 
     def measure(self, context: Context) -> None:
-        if context.place.world_size == 1:
+        if context.rank_context.world_size == 1:
             raise Unsupported("one device has nobody to share a product with")
         parameters = context.workload.parameters
         asked = shapes_of(parameters["shapes"])
         for shape in asked:
-            share_of(shape, parameters["sharded"], 0, context.place.world_size)
+            share_of(shape, parameters["sharded"], 0, context.rank_context.world_size)
         with blocks.of_run(context) as found:
             for shape in asked:
                 context.report.enter(f"product {shape}")
@@ -109,11 +109,15 @@ def check_whole(
 def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
     import numpy as np
 
-    adapter, parameters, place = context.adapter, context.workload.parameters, context.place
-    sharded, ranks = parameters["sharded"], place.world_size
-    random = np.random.RandomState(place.seed)
+    adapter, parameters, rank_context = (
+        context.adapter,
+        context.workload.parameters,
+        context.rank_context,
+    )
+    sharded, ranks = parameters["sharded"], rank_context.world_size
+    random = np.random.RandomState(rank_context.seed)
     left, right = operands(shape, random)
-    own = share_of(shape, sharded, place.rank, ranks)
+    own = share_of(shape, sharded, rank_context.rank, ranks)
     given = (left[:, own], right[own]) if sharded == INNER else (left, right[:, own])
     operation = EXCHANGES[sharded]
     arrays = [np.ascontiguousarray(array) for array in given]

@@ -103,7 +103,7 @@ class Storage(Kind):
 
     def measure(self, context: Context) -> None:
         fields, parameters = context.fields, context.workload.parameters
-        if context.place.world_size > 1:
+        if context.rank_context.world_size > 1:
             raise Unsupported("several devices: the file is measured by one process")
         place = parameters["folder"]
         if not place:

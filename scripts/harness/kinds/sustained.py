@@ -64,7 +64,7 @@ class Sustained(Kind):
         adapter, fields, parameters = context.adapter, context.fields, context.workload.parameters
         meter = of_device(context)
         fields["absent"] = meter.absent
-        random, size = np.random.RandomState(adapter.place.seed), parameters["size"]
+        random, size = np.random.RandomState(adapter.rank_context.seed), parameters["size"]
         first, second = operands(Shape(1, size, size, size), random)
         product = adapter.operation(MATMUL, [first, second])
         dtypes = {product.dtype: 1}
@@ -92,14 +92,14 @@ class Sustained(Kind):
 
 def of_device(context: Context) -> meters.Meter:
     """What tells of the device of this rank. Raises Unsupported where nothing does."""
-    place = context.place
-    if place.accelerator == "cpu":
+    rank_context = context.rank_context
+    if rank_context.accelerator == "cpu":
         meter: meters.Meter = meters.CpuMeter(context.cores or sorted(os.sched_getaffinity(0)))
     else:
         try:
             import pynvml
 
-            meter = meters.GpuMeter(pynvml, os.environ, place.local_rank)
+            meter = meters.GpuMeter(pynvml, os.environ, rank_context.local_rank)
         except (ImportError, nvml.Unwatchable) as error:
             raise Unsupported(f"the GPU tells nothing of itself: {error}") from error
     if set(meter.absent) == set(meters.QUANTITIES):

@@ -42,7 +42,7 @@ class Train(Kind):
         count = context.workload.parameters["split_steps"]
         if count:
             step_timing.time_step_parts(context.adapter, count, seconds, context.report)
-        if context.place.world_size > 1:
+        if context.rank_context.world_size > 1:
             gradient_all_reduce.time_all_reduce(context.adapter, seconds, context.report)
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:

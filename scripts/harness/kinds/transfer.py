@@ -75,8 +75,8 @@ class Transfer(Kind):
 
         adapter, fields = context.adapter, context.fields
         parameters = context.workload.parameters
-        random = np.random.RandomState(adapter.place.seed)
-        own = context.place.local_rank
+        random = np.random.RandomState(adapter.rank_context.seed)
+        own = context.rank_context.local_rank
         told = links.find(os.environ, own + 1)
         with blocks.of_run(context) as found, _host_memory(parameters["host_node"]):
             fields["numa_nodes"] = cores.numa_nodes(os.sched_getaffinity(0))

@@ -61,15 +61,15 @@ def source(
     """The parts of a :class:`harness.learning.sources.Source`. Leaves the fields ``task``,
     ``data_set``, ``loader`` and ``fed``. Raises :class:`folder.BadData` for images that are not as
     they must be, and :class:`harness.adapter.Unsupported` without a loader."""
-    adapter, workload, place, fields = (
-        context.adapter, context.workload, context.place, context.fields,
+    adapter, workload, rank_context, fields = (
+        context.adapter, context.workload, context.rank_context, context.fields,
     )  # fmt: skip
     require(adapter, Loading)
     case, root, bad = workload.case, workload.data, workload.bad_images
     size = folder.size_of(workload.facts["inputs"])
     assert root is not None, "the declaration has seen to it"
     assert size is not None, "the declaration has seen to it"
-    workers = min(input_pipeline.MOST_WORKERS, max(1, len(context.cores) or place.threads))
+    workers = min(input_pipeline.MOST_WORKERS, max(1, len(context.cores) or rank_context.threads))
 
     def images_of(split: str) -> folder.Images:
         found = folder.scan(root, split, bad)
@@ -93,8 +93,12 @@ def source(
     batch, ranks = case.samples_of_replica, case.devices
 
     def asked(number: int) -> Loads:
-        places = order.epoch(train, folder.TRAIN, number, place.seed, place.rank, ranks)
-        return order.loads(train, places, folder.TRAIN, number, place.seed, batch, size, workers)
+        places = order.epoch(
+            train, folder.TRAIN, number, rank_context.seed, rank_context.rank, ranks
+        )
+        return order.loads(
+            train, places, folder.TRAIN, number, rank_context.seed, batch, size, workers
+        )
 
     def of_epoch(number: int) -> Iterator[Arrays]:
         for loaded in supply.batches(adapter, asked(number), root):
@@ -105,7 +109,7 @@ def source(
     fields["fed"] = context.phase("check", lambda: supply.checked(adapter, alone, root))
     (loaded,) = supply.batches(adapter, alone, root)
     first = {"images": loaded.images, "labels": loaded.labels}
-    mine = _part(held_out, place.rank, ranks, case.batch_per_device, size, workers)
+    mine = _part(held_out, rank_context.rank, ranks, case.batch_per_device, size, workers)
     return (
         len(train.paths),
         first,

@@ -69,15 +69,15 @@ def hidden(batch: Arrays, length: int, *seed: int) -> Arrays:
 def of_task(context: Context, task: tasks.Task, data: tasks.Data) -> Parts:
     """From sentences in memory. Leaves a note of the least loss that can be reached, where the task
     knows it."""
-    case, place, facts = context.workload.case, context.place, context.workload.facts
+    case, rank_context, facts = context.workload.case, context.rank_context, context.workload.facts
     length = case.sequence_length or 0
     size = case.samples_of_replica
 
     def of_epoch(epoch: int) -> Iterator[Arrays]:
-        seed = place.seed * 100003 + epoch
-        every = batches.of_epoch(data.train, size, place.rank, case.devices, seed)
+        seed = rank_context.seed * 100003 + epoch
+        every = batches.of_epoch(data.train, size, rank_context.rank, case.devices, seed)
         for number, batch in enumerate(every):
-            yield hidden(batch, length, place.seed, place.rank, epoch, number)
+            yield hidden(batch, length, rank_context.seed, rank_context.rank, epoch, number)
 
     held_out = hidden(data.held_out, length, _HELD_OUT)
     if task.least_loss:
@@ -87,7 +87,7 @@ def of_task(context: Context, task: tasks.Task, data: tasks.Data) -> Parts:
     first, _ = next(batches.in_turn(data.train, size))
     return (
         tasks.size(data.train),
-        hidden(first, length, place.seed),
+        hidden(first, length, rank_context.seed),
         of_epoch,
         lambda: Evaluator(context.adapter, score, held_out, total_of(facts).of_samples),
     )

@@ -77,7 +77,7 @@ def softening(source: Source, how: Optional[Softening], context: Context) -> Sou
     """``source`` with soft answers in training, if there are any."""
     if how is None:
         return source
-    softer, seed, rank = how, context.place.seed, context.place.rank
+    softer, seed, rank = how, context.rank_context.seed, context.rank_context.rank
 
     def of_epoch(epoch: int) -> Iterator[Arrays]:
         for number, batch in enumerate(source.of_epoch(epoch)):
@@ -126,7 +126,7 @@ def in_steps(source: Source, steps: int, context: Context) -> Source:
 
 
 def _of_task(context: Context) -> Source:
-    case, place = context.workload.case, context.place
+    case, rank_context = context.workload.case, context.rank_context
     task = tasks.load(context.workload.facts["task"])
     data = material.data_of(context, task)
     context.fields["task"] = {
@@ -140,8 +140,10 @@ def _of_task(context: Context) -> Source:
         return Source(*pretraining.of_task(context, task, data))
 
     def of_epoch(epoch: int) -> Iterator[Arrays]:
-        seed = place.seed * 100003 + epoch
-        return batches.of_epoch(data.train, case.samples_of_replica, place.rank, case.devices, seed)
+        seed = rank_context.seed * 100003 + epoch
+        return batches.of_epoch(
+            data.train, case.samples_of_replica, rank_context.rank, case.devices, seed
+        )
 
     first, _ = next(batches.in_turn(data.train, case.samples_of_replica))
     return Source(

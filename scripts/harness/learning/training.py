@@ -41,18 +41,18 @@ def train(
     The loss of each step is read, which waits for it. All ranks stop together: when the first has
     reached the target, or one has a loss that is no number. ``checkpoint``: what another process
     may have left, and where this one leaves what it has behind each epoch."""
-    adapter, place, clock = context.adapter, context.place, time.perf_counter
+    adapter, rank_context, clock = context.adapter, context.rank_context, time.perf_counter
     case = context.workload.case
     each = source.steps
     curve: List[Dict[str, Any]] = context.fields.setdefault("curve", [])
     if checkpoint:
         curve += checkpoint.load(adapter)
         context.fields["resumed_after"] = len(curve)
-        other = "" if curve or place.rank else checkpoint.another()
+        other = "" if curve or rank_context.rank else checkpoint.another()
         if other:
             print(other, flush=True)
             context.fields["other_checkpoint"] = other
-        if curve and _one_is_done(adapter, is_done(curve[-1], recipe, place.rank)):
+        if curve and _one_is_done(adapter, is_done(curve[-1], recipe, rank_context.rank)):
             return curve
     rate: Optional[float] = None
     start = context.fields["window_start"] = clock()
@@ -87,7 +87,7 @@ def train(
         )
         if checkpoint:
             checkpoint.save(adapter, curve)
-        if _one_is_done(adapter, is_done(curve[-1], recipe, place.rank)):
+        if _one_is_done(adapter, is_done(curve[-1], recipe, rank_context.rank)):
             break
     context.fields["window_seconds"] = clock() - start
     return curve
@@ -107,6 +107,6 @@ def is_done(epoch: Dict[str, Any], recipe: Recipe, rank: int) -> bool:
 
 
 def _one_is_done(adapter: Learner, done: bool) -> bool:
-    if adapter.place.world_size == 1:
+    if adapter.rank_context.world_size == 1:
         return done
     return adapter.all_reduce(float(done)) > 0

@@ -139,7 +139,7 @@ class Loading(Capability):
             found = _CALLED[asked.format]
             raise Unsupported(f"{self._whose} reads {known} here, not {found}")
         _shorten_sockets()
-        loader, accelerator = self._loader(asked.format), self.place.accelerator
+        loader, accelerator = self._loader(asked.format), self.rank_context.accelerator
         given: Iterator[Loaded] = loader.load(asked, accelerator)
         return watched(given) if asked.workers else given
 
@@ -147,7 +147,7 @@ class Loading(Capability):
         """Each sequence once, in the order asked for. Raises as :meth:`load`."""
         if self.case.input == DALI:
             raise Unsupported("DALI reads images here, no tokens")
-        loader, accelerator = self._loader(), self.place.accelerator
+        loader, accelerator = self._loader(), self.rank_context.accelerator
         readable = getattr(loader, "TOKEN_FORMATS", (TFRECORD, OFRECORD))
         if asked.format and asked.format not in readable:
             known = " and ".join(_CALLED[name] for name in readable)
@@ -168,7 +168,7 @@ class Loading(Capability):
     def loader_settings(self, form: str = FOLDER) -> Dict[str, Any]:
         """What the loader is, of images in this format or of tokens, and how it is set up: JSON
         values, for the record."""
-        settings: Dict[str, Any] = self._loader(form).settings(self.place.accelerator)
+        settings: Dict[str, Any] = self._loader(form).settings(self.rank_context.accelerator)
         return settings
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, Tuple
 
 #: Where bytes lie: the first and that behind the last.
-Place = Tuple[int, int]
+Span = Tuple[int, int]
 _NO_MESSAGE = "it is no message of protocol buffers"
 _NO_FEATURES = "the record holds no features by name"
 #: Bytes of a number at most.
 _LONGEST = 10
 
 
-def features(content: Any, place: Place) -> Iterator[Tuple[str, Place]]:
+def features(content: Any, place: Span) -> Iterator[Tuple[str, Span]]:
     """Name and place of each entry of a map from names to features. Raises ValueError."""
     for entry in parts(content, place, 1):
         names = [bytes(content[begin:end]) for begin, end in parts(content, entry, 1)]
@@ -51,7 +51,7 @@ def _some(found: Dict[str, Any]) -> Dict[str, Any]:
     return found
 
 
-def numbers(content: Any, place: Place) -> Any:
+def numbers(content: Any, place: Span) -> Any:
     """Of a list of whole numbers, int64 (count,). Raises ValueError."""
     import numpy as np
 
@@ -85,7 +85,7 @@ def varints(content: bytes) -> Any:
     return found.astype(np.int64)
 
 
-def parts(content: Any, place: Place, number: int) -> Iterator[Place]:
+def parts(content: Any, place: Span, number: int) -> Iterator[Span]:
     """Where each field of bytes with this ``number`` begins and ends."""
     for found, wire, value in fields(content, *place):
         if found == number and wire == 2:

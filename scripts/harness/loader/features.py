@@ -15,7 +15,7 @@ from harness.loader import examples, ofrecords, records
 TFRECORD, OFRECORD = "tfrecord", "ofrecord"
 
 
-def frames_of(file: str, form: str) -> Tuple[List[examples.Place], str]:
+def frames_of(file: str, form: str) -> Tuple[List[examples.Span], str]:
     """Offset and length of each record's content, and why there are no more; "" at the end."""
     return records.frames_of(file) if form == TFRECORD else ofrecords.frames_of(file)
 

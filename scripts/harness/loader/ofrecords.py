@@ -22,7 +22,7 @@ PART = "part-"
 
 
 @functools.lru_cache(maxsize=None)
-def frames_of(file: str) -> Tuple[List[examples.Place], str]:
+def frames_of(file: str) -> Tuple[List[examples.Span], str]:
     """Offset and length of each record's content, and why there are no more; "" at the end."""
     return records.framed(file, 8, 0, lambda head: int(struct.unpack("<Q", head)[0]))
 
@@ -66,9 +66,9 @@ def check(content: bytes) -> None:
         raise ValueError(f"the JPEG file has {found} components; OneFlow's decoder reads three")
 
 
-def _parsed(whole: Any, place: examples.Place) -> Tuple[int, int, int]:
+def _parsed(whole: Any, place: examples.Span) -> Tuple[int, int, int]:
     """Label, and where the image begins and ends. Raises ValueError."""
-    found: Dict[str, examples.Place] = dict(examples.features(whole, place))
+    found: Dict[str, examples.Span] = dict(examples.features(whole, place))
     images = [
         one for part in _lists(whole, found, IMAGE, 1) for one in examples.parts(whole, part, 1)
     ]
@@ -86,8 +86,8 @@ def _parsed(whole: Any, place: examples.Place) -> Tuple[int, int, int]:
 
 
 def _lists(
-    whole: Any, found: Dict[str, examples.Place], name: str, kind: int
-) -> List[examples.Place]:
+    whole: Any, found: Dict[str, examples.Span], name: str, kind: int
+) -> List[examples.Span]:
     return list(examples.parts(whole, found[name], kind)) if name in found else []
 
 

@@ -47,7 +47,7 @@ def tfrecord(file: str, checks_all: bool) -> Records:
 
 def looked_at(
     file: str,
-    framed: Tuple[List[examples.Place], str],
+    framed: Tuple[List[examples.Span], str],
     check: Optional[Callable[[Any, int, int], None]],
     look: Callable[[Any, int, int], int],
 ) -> Records:
@@ -92,11 +92,11 @@ def _checked_length(head: bytes) -> int:
 
 def framed(
     file: str, before: int, behind: int, length_of: Callable[[bytes], int]
-) -> Tuple[List[examples.Place], str]:
+) -> Tuple[List[examples.Span], str]:
     """Offset and length of the content of each record, with so many bytes ``before`` and
     ``behind`` it, and why there are no more; "" at the end. ``length_of`` reads what stands before
     it, and raises ValueError for what is no length."""
-    found: List[examples.Place] = []
+    found: List[examples.Span] = []
     place, size = 0, os.path.getsize(file)
     with open(file, "rb") as stream:
         while place < size:
@@ -155,7 +155,7 @@ def tfrecord_image(file: str, number: int) -> bytes:
 
 def _example(content: Any, start: int, length: int) -> Tuple[int, int, int]:
     """Label of an example, and where its image begins and ends. Raises ValueError."""
-    found: Dict[str, examples.Place] = {}
+    found: Dict[str, examples.Span] = {}
     for place in examples.parts(content, (start, start + length), 1):
         found.update(examples.features(content, place))
     image = _first(content, found.get(IMAGE), 1)

@@ -32,7 +32,7 @@ def check_parameters(built: int, expected: int) -> int:
 def check_other_batches(adapter: OwnModels) -> None:
     """Ranks of one run have batches of their own: else weights that are the same in the end would
     not show that the gradients were averaged."""
-    ranks = adapter.place.world_size
+    ranks = adapter.rank_context.world_size
     if ranks == 1:
         return
     checksum = 0

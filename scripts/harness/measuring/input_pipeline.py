@@ -93,11 +93,11 @@ def source_of(context: Context) -> Optional[Source]:
 
 
 def _workers(context: Context) -> int:
-    return min(MOST_WORKERS, max(1, len(context.cores) or context.place.threads))
+    return min(MOST_WORKERS, max(1, len(context.cores) or context.rank_context.threads))
 
 
 def _of_files(context: Context) -> Source:
-    workload, place, fields = context.workload, context.place, context.fields
+    workload, rank_context, fields = context.workload, context.rank_context, context.fields
     adapter, case, root = context.adapter, workload.case, workload.data
     size = folder.size_of(workload.facts["inputs"])
     assert root is not None, "the declaration has seen to it"
@@ -113,14 +113,16 @@ def _of_files(context: Context) -> Source:
     model.check_classes(workload.facts, len(images.classes))
     fields["data_set"] = folder.report(images)
     fields["loader"] = {"workers": workers, **adapter.loader_settings(images.format)}
-    rank, ranks = case.layout.replica(place.rank), case.layout.replicas
+    rank, ranks = case.layout.replica(rank_context.rank), case.layout.replicas
     samples = case.batch_per_device * case.accumulation
 
     def epochs() -> Iterator[Any]:
         number = 0
         while True:
-            places = order.epoch(images, split, number, place.seed, rank, ranks)
-            yield order.loads(images, places, split, number, place.seed, samples, size, workers)
+            places = order.epoch(images, split, number, rank_context.seed, rank, ranks)
+            yield order.loads(
+                images, places, split, number, rank_context.seed, samples, size, workers
+            )
             number += 1
 
     def batches() -> Batches:

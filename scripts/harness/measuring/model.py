@@ -17,16 +17,16 @@ from harness.sharded import Sharded
 def batch_of_rank(context: Context) -> Dict[str, Any]:
     """What this rank's steps compute with; of several micro-steps each has samples of its own.
     Ranks of one replica of the model have the same."""
-    workload, place = context.workload, context.place
+    workload, rank_context = context.workload, context.rank_context
     if "own" in workload.facts:
-        return seed_of_batch(place.seed, place.rank)
+        return seed_of_batch(rank_context.seed, rank_context.rank)
     case = workload.case
     return synthetic.make_batch(
         workload.facts["inputs"],
         case.samples_of_replica,
         case.sequence_length,
-        place.seed,
-        case.layout.replica(place.rank),
+        rank_context.seed,
+        case.layout.replica(rank_context.rank),
     )
 
 

@@ -47,9 +47,9 @@ def peak_host_memory() -> int:
 def all_settled(adapter: Adapter, seconds: List[float]) -> bool:
     """Whether the step time has settled in all ranks: they go on together or stop together."""
     settled = is_settled(seconds)
-    if adapter.place.world_size == 1:
+    if adapter.rank_context.world_size == 1:
         return settled
-    return adapter.all_reduce(float(settled)) == adapter.place.world_size
+    return adapter.all_reduce(float(settled)) == adapter.rank_context.world_size
 
 
 class WarmUp(NamedTuple):
@@ -139,5 +139,5 @@ def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, A
     fields["step_seconds"] = window.step_seconds
     fields["last_value"] = window.last_value
     check_value(window.last_value, adapter.case.mode, step)
-    train_together = adapter.place.world_size > 1 and adapter.case.mode == "train"
+    train_together = adapter.rank_context.world_size > 1 and adapter.case.mode == "train"
     fields["weights_checksum"] = adapter.weights_checksum() if train_together else None

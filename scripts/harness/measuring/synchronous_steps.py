@@ -29,5 +29,5 @@ def count_synchronous_steps(adapter: Adapter, window: Window, elapsed: float) ->
     ranks, because they exchange gradients in each."""
     steps = len(window.step_seconds)
     count = affordable(steps, window.seconds / steps, elapsed)
-    ranks = adapter.place.world_size
+    ranks = adapter.rank_context.world_size
     return max(1, int(adapter.all_reduce(float(count)) / ranks)) if ranks > 1 else count

@@ -40,8 +40,8 @@ class TokenSource:
         that of the run."""
         workload, adapter, fields = context.workload, context.adapter, context.fields
         self._context, self._split, self._workers, self._most = context, split, workers, most
-        self._seed = context.place.seed if seed is None else seed
-        self._rank = workload.case.layout.replica(context.place.rank)
+        self._seed = context.rank_context.seed if seed is None else seed
+        self._rank = workload.case.layout.replica(context.rank_context.rank)
         root, length = workload.data, workload.case.sequence_length
         assert root is not None, "the declaration has seen to it"
         assert length is not None, "the declaration has seen to it"
@@ -84,7 +84,7 @@ class TokenSource:
         step. Raises :class:`harness.samples.folder.BadData` where it is too little."""
         context, case = self._context, self._context.workload.case
         marks = 0 if self.form == masking.RUNNING else masking.MARKS
-        order = (self.found, self._split, number, context.place.seed)
+        order = (self.found, self._split, number, context.rank_context.seed)
         samples = samples or case.samples_of_replica
         beyond = 1 if self.form == masking.RUNNING else 0
         return tokens.loads(

@@ -53,7 +53,7 @@ def all_ready(adapter: Adapter, barrier: Optional[Callable[[], None]]) -> Iterat
     gc.freeze()
     gc.disable()
     try:
-        if adapter.place.world_size > 1:
+        if adapter.rank_context.world_size > 1:
             adapter.all_reduce(0.0)
         if barrier:
             barrier()

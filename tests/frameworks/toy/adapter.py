@@ -90,7 +90,7 @@ class ToyAdapter(plain.PlainToy):
 
     def _misbehave_at(self, moment: str) -> None:
         def here(name: str) -> bool:
-            return self.does.get(name) == self.place.rank and moment == "step"
+            return self.does.get(name) == self.rank_context.rank and moment == "step"
 
         if "hang_" + moment in self.does or ("hang" in self.does and moment == "step"):
             time.sleep(600)
@@ -113,7 +113,7 @@ class ToyAdapter(plain.PlainToy):
 
     def build(self, batch: dict[str, Any]) -> None:
         super().build(batch)
-        if self.does.get("late_device") == self.place.local_rank:
+        if self.does.get("late_device") == self.rank_context.local_rank:
             time.sleep(0.5)
         # Not zeros: pages that nobody wrote to take no memory.
         mebibytes = self.case.batch_per_device * int(self.does.get("fill", 0))
@@ -126,10 +126,10 @@ class ToyAdapter(plain.PlainToy):
 
     def seconds(self) -> float:
         sleep = self.does.get("sleep", 0.0)
-        if self.does.get("slow_rank") == self.place.rank:
+        if self.does.get("slow_rank") == self.rank_context.rank:
             sleep *= 5
         slow_until = self.does.get("slow_until")
-        if slow_until and self.steps <= slow_until + 4 * self.place.rank:
+        if slow_until and self.steps <= slow_until + 4 * self.rank_context.rank:
             sleep *= 5
         return sleep * self.does.get("growth", 1.0) ** self.steps
 
@@ -268,7 +268,7 @@ class ToyAdapter(plain.PlainToy):
         return made._replace(both=both)
 
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
-        if self.does.get("wrong_shard") == self.place.rank:
+        if self.does.get("wrong_shard") == self.rank_context.rank:
             right = right[:, ::-1].copy()
         return super().sharded_matmul(left, right, operation)
 
@@ -292,7 +292,7 @@ class ToyAdapter(plain.PlainToy):
         """One more at the end, nothing computed, or too large: in all ranks, or in one."""
         import numpy as np
 
-        if self.does.get("spoil_rank", self.place.rank) != self.place.rank:
+        if self.does.get("spoil_rank", self.rank_context.rank) != self.rank_context.rank:
             return result
         if "one_more" in self.does:
             return result + (np.arange(result.size) == result.size - 1).reshape(result.shape)

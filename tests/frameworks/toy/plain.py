@@ -75,13 +75,18 @@ class PlainToy(
 
     def start(self) -> None:
         self.done_at = 0.0
-        several = self.place.world_size > 1
-        self.ring = Ring(self.place.rank, self.place.addresses) if several else None
+        several = self.rank_context.world_size > 1
+        self.ring = Ring(self.rank_context.rank, self.rank_context.addresses) if several else None
 
     def build(self, batch: dict[str, Any]) -> None:
         # Other data on each device, also of ranks that do not know of each other.
         node = zlib.crc32(os.environ.get("SLURMD_NODENAME", "").encode())
-        seed = self.place.seed * 1000 + self.place.rank + 100 * self.place.local_rank + 1000 * node
+        seed = (
+            self.rank_context.seed * 1000
+            + self.rank_context.rank
+            + 100 * self.rank_context.local_rank
+            + 1000 * node
+        )
         self.line = toy.Line(self.case.batch_per_device * self.case.accumulation, seed)
         self.micro_steps = self.all_reduces = 0
         self.rate = self.facts["hyperparameters"]["learning_rate"]
@@ -130,7 +135,7 @@ class PlainToy(
         if self.ring:
             self.all_reduces += 1
             sums = self.ring.all_reduce(gradients)
-            gradients = [value / self.place.world_size for value in sums]
+            gradients = [value / self.rank_context.world_size for value in sums]
         return gradients
 
     def _infer(self) -> float:
@@ -156,10 +161,10 @@ class PlainToy(
         return "1.0"
 
     def device(self) -> str:
-        return f"toy:{self.place.local_rank}"
+        return f"toy:{self.rank_context.local_rank}"
 
     def settings(self) -> dict[str, Any]:
-        return {"threads": self.place.threads}
+        return {"threads": self.rank_context.threads}
 
     def trainable_parameters(self) -> int:
         return len(self.line.weights)
@@ -270,7 +275,7 @@ class PlainToy(
         """Each is a sum of what ranks put at their places."""
         import numpy as np
 
-        rank, ranks, held = self.place.rank, self.place.world_size, [array]
+        rank, ranks, held = self.rank_context.rank, self.rank_context.world_size, [array]
         part = slice(rank * len(array) // ranks, (rank + 1) * len(array) // ranks)
 
         def each() -> Any:
@@ -321,7 +326,7 @@ class PlainToy(
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         import numpy as np
 
-        part, ranks = left @ right, self.place.world_size
+        part, ranks = left @ right, self.rank_context.world_size
         whole = [part]
 
         def product() -> None:
@@ -330,7 +335,7 @@ class PlainToy(
         def communicate() -> None:
             self.occupy(self.operation_seconds())
             placed = np.zeros((ranks, *part.shape), np.float32)
-            placed[self.place.rank] = part
+            placed[self.rank_context.rank] = part
             parts = self.ring.sum(placed).reshape(placed.shape)
             whole[0] = parts.sum(0) if operation == ALL_REDUCE else np.concatenate(parts, 1)
 

@@ -167,10 +167,10 @@ def test_what_an_adapter_lacks_is_the_reason() -> None:
 
 
 def test_a_device_that_a_framework_does_not_see_is_unsupported() -> None:
-    place = Numpy(accelerator="cuda").place
-    require_visible("Numpy", 4, place)
+    rank_context = Numpy(accelerator="cuda").rank_context
+    require_visible("Numpy", 4, rank_context)
     with pytest.raises(Unsupported, match="Numpy sees 3 CUDA devices, too few for local rank 3"):
-        require_visible("Numpy", 3, place)
+        require_visible("Numpy", 3, rank_context)
 
 
 def test_programs_of_the_parts_have_run_once_and_the_step_not() -> None:

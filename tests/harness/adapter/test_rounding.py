@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness.adapter import ExecutedMatmul, Mismatch, Place, Rounding, Unsupported, require_tf32
+from harness.adapter import (
+    ExecutedMatmul,
+    Mismatch,
+    RankContext,
+    Rounding,
+    Unsupported,
+    require_tf32,
+)
 from harness.measuring import checks
 from harness.measuring.verification import rounding
 
@@ -42,7 +49,7 @@ class Multiplying(Recorder, Rounding):
         super().__init__()
         self.ways = {2: matrix, 4: convolution}
         self.case = replace(self.case, precision=precision)
-        self.place = Place(0, 0, ["h:1"], "cuda", 1, 0)
+        self.rank_context = RankContext(0, 0, ["h:1"], "cuda", 1, 0)
 
     def matmul_result(self, left: Any, right: Any) -> Any:
         rounded = self.ways[left.ndim]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.adapter import Case, Mismatch, Place, Unsupported
+from harness.adapter import Case, Mismatch, RankContext, Unsupported
 from harness.kind import Context, Workload, combined
 from harness.kinds import device_pairs
 from harness.messages.report import Report
@@ -47,9 +47,9 @@ def workload_of(devices: int, nodes: int = 1) -> Workload:
 def left_by(folder: Path, rank: int, workload: Workload, adapter: Any) -> dict[str, Any]:
     """What one of the ranks leaves."""
     devices = workload.case.devices_per_node
-    place = Place(rank, rank, ["127.0.0.1:1"] * devices, "cuda", 1, 0)
+    rank_context = RankContext(rank, rank, ["127.0.0.1:1"] * devices, "cuda", 1, 0)
     report = Report(str(folder), rank, "here")
-    device_pairs.DevicePairs().measure(Context(workload, place, adapter, [], report))
+    device_pairs.DevicePairs().measure(Context(workload, rank_context, adapter, [], report))
     return report.fields
 
 

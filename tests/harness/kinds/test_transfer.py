@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness.adapter import Case, Mismatch, Place, Unsupported
+from harness.adapter import Case, Mismatch, RankContext, Unsupported
 from harness.kind import Context, Workload
 from harness.kinds import transfer
 from harness.machine import cores
@@ -35,7 +35,7 @@ class Copying:
     the last number does not arrive. ``ran_on``: the cores that were this process's at a copy."""
 
     def __init__(self, late: bool = False, lost: bool = False) -> None:
-        self.place = Place(0, 0, ["127.0.0.1:1"], "cuda", 1, 0)
+        self.rank_context = RankContext(0, 0, ["127.0.0.1:1"], "cuda", 1, 0)
         self.late, self.lost, self.done_at = late, lost, 0.0
         self.ran_on: set[int] = set()
 
@@ -71,7 +71,7 @@ def copied(
     report = Report(str(folder), 0, "here")
     kind = transfer.Transfer()
     pinned_to = sorted(os.sched_getaffinity(0))
-    kind.measure(Context(workload, adapter.place, adapter, pinned_to, report))
+    kind.measure(Context(workload, adapter.rank_context, adapter, pinned_to, report))
     return kind, workload, report.fields
 
 
@@ -147,10 +147,13 @@ def test_what_did_not_arrive_is_found(
 @pytest.mark.parametrize("framework", ["pytorch", "jax"])
 def test_a_framework_without_copies_says_that_the_device_is_the_host(framework: str) -> None:
     case = Case(framework, "", "inference", 1, 1, 1, "", "none", None)
-    workload, place = Workload(case, {}, PARAMETERS, 1, None, 1), Place(0, 0, [""], "cpu", 1, 0)
+    workload, rank_context = (
+        Workload(case, {}, PARAMETERS, 1, None, 1),
+        RankContext(0, 0, [""], "cpu", 1, 0),
+    )
     folder = str(ROOT / "scripts/frameworks" / framework)
     with pytest.raises(Unsupported, match=r"^the device is the host$"):
-        load_framework(transfer.Transfer(), folder, workload, place)
+        load_framework(transfer.Transfer(), folder, workload, rank_context)
 
 
 def test_a_device_that_is_the_host_has_none(toy: Bench) -> None:

@@ -43,7 +43,7 @@ from harness.samples import folder, order, supply, tokens
 ROOTS, SIZE, BATCH, SEED, ODD = json.loads(sys.argv[1])
 class Adapter(Loading):
     case = SimpleNamespace(input=DALI, framework="any")
-    place = SimpleNamespace(accelerator="cpu")
+    rank_context = SimpleNamespace(accelerator="cpu")
 Adapter.__abstractmethods__ = frozenset()  # what computes is not asked for
 adapter = Adapter.__new__(Adapter)
 

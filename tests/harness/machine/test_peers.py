@@ -23,7 +23,7 @@ from framebench.records.fields.disturbance import disturbed
 from framebench.records.run import Run
 from framebench.tables import grouping
 from harness import kinds, launcher, rank
-from harness.adapter import ExecutedMatmul, MatmulTrace, Mismatch, Place
+from harness.adapter import ExecutedMatmul, MatmulTrace, Mismatch, RankContext
 from harness.kind import Context, Workload
 from harness.measuring import checks, synthetic
 from harness.measuring.loading import load_adapter
@@ -95,7 +95,7 @@ class Lab:
         workload = Workload(adapter.case, facts, {"split_steps": 0}, warmup, limit, timed)
         left = report.Report(str(self.folder), 0, "host")
         kind = kinds.load("train")
-        context = Context(workload, adapter.place, adapter, [], left)
+        context = Context(workload, adapter.rank_context, adapter, [], left)
         with (
             patch.object(time, "perf_counter", lambda: adapter.now),
             patch.object(time, "time", lambda: adapter.wall[-1]),
@@ -300,11 +300,12 @@ def test_fp32_on_pytorch_runs_without_tf32(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_variable_of_the_user_does_not_turn_tf32_on(framework: str) -> None:
     """As SuperBench's fp32 results, where a framework has no flag but a variable."""
     variables = ("NVIDIA_TF32_OVERRIDE", "ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION")
-    case, place = replace(Recorder().case, framework=framework), Place(0, 0, ["h:1"], "cuda", 1, 0)
+    case = replace(Recorder().case, framework=framework)
+    rank_context = RankContext(0, 0, ["h:1"], "cuda", 1, 0)
     # Nothing but what comes before the import, after which it is too late.
     with patch.dict(sys.modules, {framework: None}), patch.dict(os.environ):
         os.environ.update(dict.fromkeys(variables, "1"))
-        adapter = load_adapter(str(ROOT / "scripts/frameworks" / framework))(case, {}, place)
+        adapter = load_adapter(str(ROOT / "scripts/frameworks" / framework))(case, {}, rank_context)
         with pytest.raises(ImportError, match=framework):
             adapter.start()
         assert "0" in [os.environ[name] for name in variables]

@@ -11,7 +11,7 @@ import optax
 from harness.adapter import (
     FLOAT64,
     Case,
-    Place,
+    RankContext,
     Unsupported,
     own_model_optimizer,
     own_model_parts,
@@ -27,10 +27,10 @@ class Definition:
     """What the other models have as modules. Parameters and batch are dictionaries by the paths of
     their arrays."""
 
-    def __init__(self, case: Case, facts: Dict[str, Any], place: Place) -> None:
+    def __init__(self, case: Case, facts: Dict[str, Any], rank_context: RankContext) -> None:
         if case.precision == "amp":
             raise Unsupported("JAX has no mixed precision of its own: the model itself must say it")
-        self._case, self._facts, self._place = case, facts, place
+        self._case, self._facts, self._rank_context = case, facts, rank_context
         self._module = own_module(facts)
 
     def _made(self, seed: int) -> Tuple[Any, Any, Any, Any]:
@@ -52,7 +52,7 @@ class Definition:
     def parameters(
         self, facts: Dict[str, Any], random: np.random.Generator
     ) -> Dict[str, np.ndarray]:
-        model, _, _, self._loss = self._made(self._place.seed)
+        model, _, _, self._loss = self._made(self._rank_context.seed)
         if not isinstance(model, tuple) or len(model) != 2 or not callable(model[1]):
             raise TypeError(
                 f"make returned {type(model).__name__} as the model, not (parameters, function)"

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 import jax
 import jax.numpy as jnp
 import numpy as np
-from harness.adapter import Place
+from harness.adapter import RankContext
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
 Function = Callable[..., Any]
@@ -22,16 +22,16 @@ SHARED = PartitionSpec()  # the same in every rank
 OWN = PartitionSpec(AXIS)  # each rank's own, side by side along the first axis
 
 
-def join(place: Place) -> None:
-    """Join the ranks of ``place``; nothing is read from a scheduler's environment."""
-    if place.accelerator == "cpu":
+def join(rank_context: RankContext) -> None:
+    """Join the ranks of ``rank_context``; nothing is read from a scheduler's environment."""
+    if rank_context.accelerator == "cpu":
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(
-        coordinator_address=place.addresses[0],
-        coordinator_bind_address=place.addresses[0],  # else that of every interface
-        num_processes=place.world_size,
-        process_id=place.rank,
-        local_device_ids=None if place.accelerator == "cpu" else [place.local_rank],
+        coordinator_address=rank_context.addresses[0],
+        coordinator_bind_address=rank_context.addresses[0],  # else that of every interface
+        num_processes=rank_context.world_size,
+        process_id=rank_context.rank,
+        local_device_ids=None if rank_context.accelerator == "cpu" else [rank_context.local_rank],
         cluster_detection_method="deactivate",
     )
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from typing import Any, Callable, Dict, List, Tuple
 
-from harness.adapter import Place
+from harness.adapter import RankContext
 
 LEAVE_SECONDS = 5.0  # until what has not ended by itself is killed
 
@@ -28,29 +28,29 @@ if os.getppid() == int(sys.argv[2]):
 """
 
 
-def variables(place: Place, role: str) -> Dict[str, str]:
+def variables(rank_context: RankContext, role: str) -> Dict[str, str]:
     """What tells a process of MXNet's parameter server its role and the way to the scheduler."""
-    hosts = [address.rpartition(":")[0] for address in place.addresses]
+    hosts = [address.rpartition(":")[0] for address in rank_context.addresses]
     return {
         "DMLC_ROLE": role,
         "DMLC_PS_ROOT_URI": hosts[0],
-        "DMLC_PS_ROOT_PORT": place.addresses[0].rpartition(":")[2],
-        "DMLC_NODE_HOST": hosts[place.rank],
-        "DMLC_NUM_WORKER": str(place.world_size),
+        "DMLC_PS_ROOT_PORT": rank_context.addresses[0].rpartition(":")[2],
+        "DMLC_NODE_HOST": hosts[rank_context.rank],
+        "DMLC_NUM_WORKER": str(rank_context.world_size),
         "DMLC_NUM_SERVER": str(len(set(hosts))),
     }
 
 
-def start_children(place: Place) -> List["subprocess.Popen[bytes]"]:
+def start_children(rank_context: RankContext) -> List["subprocess.Popen[bytes]"]:
     """The scheduler and the server that belong to this rank, if any; they end with it."""
-    roles = ["scheduler"] if place.rank == 0 else []
-    if place.local_rank == 0:
+    roles = ["scheduler"] if rank_context.rank == 0 else []
+    if rank_context.local_rank == 0:
         roles.append("server")
     scripts = os.path.dirname(os.path.dirname(sys.modules["harness"].__file__ or ""))
     return [
         subprocess.Popen(
             [sys.executable, "-c", CHILD, scripts, str(os.getpid())],
-            env={**os.environ, **variables(place, role)},
+            env={**os.environ, **variables(rank_context, role)},
         )
         for role in roles
     ]
@@ -62,16 +62,18 @@ class Group:
     SUM_KEY = 0  # gradients have the keys behind it
     EXCHANGE_KEY = 10**6  # and this is behind them
 
-    def __init__(self, place: Place, children: List["subprocess.Popen[bytes]"]) -> None:
+    def __init__(
+        self, rank_context: RankContext, children: List["subprocess.Popen[bytes]"]
+    ) -> None:
         import mxnet as mx
 
         self._mx: Any = mx
         self._children = children
         self.summed = 0  # gradients, so far
-        self._variables = variables(place, "worker")
+        self._variables = variables(rank_context, "worker")
         os.environ.update(self._variables)
         # the other kind sums on the GPU first, as the guide says
-        kind = "dist_sync" if place.accelerator == "cpu" else "dist_device_sync"
+        kind = "dist_sync" if rank_context.accelerator == "cpu" else "dist_device_sync"
         self._kvstore = mx.kv.create(kind)
         self._kvstore.init(self.SUM_KEY, mx.nd.zeros((1,), dtype="float64"))
         self._initialised = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict
 
 import oneflow
-from harness.adapter import Place
+from harness.adapter import RankContext
 from harness.communication import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -20,10 +20,10 @@ from harness.communication import (
 
 
 def collective(
-    operation: str, array: Any, dtype: str, device: oneflow.device, place: Place
+    operation: str, array: Any, dtype: str, device: oneflow.device, rank_context: RankContext
 ) -> Collective:
     """See :class:`harness.communication.Communication`."""
-    comm, ranks = oneflow.comm, place.world_size
+    comm, ranks = oneflow.comm, rank_context.world_size
     own = oneflow.tensor(array, dtype=getattr(oneflow, dtype), device=device)
     held = own.clone()
     length = {ALL_GATHER: ranks * len(array), REDUCE_SCATTER: len(array) // ranks}
@@ -34,12 +34,12 @@ def collective(
     def send_and_receive() -> None:
         # in turns, for a send waits until it is received
         def send() -> None:
-            comm.send(held, (place.rank + 1) % ranks)
+            comm.send(held, (rank_context.rank + 1) % ranks)
 
         def receive() -> None:
-            comm.recv((place.rank - 1) % ranks, out=received)
+            comm.recv((rank_context.rank - 1) % ranks, out=received)
 
-        for step in (send, receive) if place.rank % 2 == 0 else (receive, send):
+        for step in (send, receive) if rank_context.rank % 2 == 0 else (receive, send):
             step()
 
     runs: Dict[str, Callable[[], Any]] = {

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List
 
 import paddle
 import paddle.distributed as dist
-from harness.adapter import Place
+from harness.adapter import RankContext
 from harness.communication import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -20,23 +20,23 @@ from harness.communication import (
 )
 
 
-def collective(operation: str, array: Any, dtype: str, place: Place) -> Collective:
+def collective(operation: str, array: Any, dtype: str, rank_context: RankContext) -> Collective:
     """See :class:`harness.communication.Communication`."""
-    ranks = place.world_size
+    ranks = rank_context.world_size
     own = paddle.to_tensor(array).astype(dtype)
     held = own.clone()
     length = {ALL_GATHER: ranks * len(array), REDUCE_SCATTER: len(array) // ranks}
     received = paddle.zeros([length.get(operation, len(array))], dtype)
 
     def send() -> None:
-        dist.send(held, (place.rank + 1) % ranks)
+        dist.send(held, (rank_context.rank + 1) % ranks)
 
     def receive() -> None:
-        dist.recv(received, (place.rank - 1) % ranks)
+        dist.recv(received, (rank_context.rank - 1) % ranks)
 
     def send_and_receive() -> None:
         # in turns, for a send waits until it is received
-        for step in (send, receive) if place.rank % 2 == 0 else (receive, send):
+        for step in (send, receive) if rank_context.rank % 2 == 0 else (receive, send):
             step()
 
     parts: List[Any] = []

@@ -7,27 +7,29 @@ from typing import Any, List
 
 import paddle
 import paddle.distributed
-from harness.adapter import Place
+from harness.adapter import RankContext
 from harness.machine import interfaces
 from paddle import nn
 
 
-def join(place: Place) -> str:
+def join(rank_context: RankContext) -> str:
     """Join the process group of all ranks; returns its back-end.
 
     Paddle reads the variables that its launcher would set."""
-    backend = "gloo" if place.accelerator == "cpu" else "nccl"
-    own = interfaces.with_address(place.addresses[place.rank].rpartition(":")[0])["name"]
+    backend = "gloo" if rank_context.accelerator == "cpu" else "nccl"
+    own = interfaces.with_address(rank_context.addresses[rank_context.rank].rpartition(":")[0])[
+        "name"
+    ]
     if own and backend == "gloo":
         os.environ.setdefault("GLOO_SOCKET_IFNAME", own)  # else wherever the host's name leads
-    host, _, port = place.addresses[0].rpartition(":")
+    host, _, port = rank_context.addresses[0].rpartition(":")
     os.environ.update(
         {
             "PADDLE_DISTRI_BACKEND": backend,
-            "PADDLE_TRAINER_ID": str(place.rank),
-            "PADDLE_TRAINERS_NUM": str(place.world_size),
-            "PADDLE_TRAINER_ENDPOINTS": ",".join(place.addresses),
-            "PADDLE_CURRENT_ENDPOINT": place.addresses[place.rank],
+            "PADDLE_TRAINER_ID": str(rank_context.rank),
+            "PADDLE_TRAINERS_NUM": str(rank_context.world_size),
+            "PADDLE_TRAINER_ENDPOINTS": ",".join(rank_context.addresses),
+            "PADDLE_CURRENT_ENDPOINT": rank_context.addresses[rank_context.rank],
             "MASTER_ADDR": host,
             "MASTER_PORT": port,
         }

@@ -51,7 +51,7 @@ class MicroBenchmarks(Rounding, CommonCapabilities, Transfers, PairTransfers):
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
         from . import collectives
 
-        return collectives.collective(operation, array, dtype, self._device, self.place)
+        return collectives.collective(operation, array, dtype, self._device, self.rank_context)
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         from . import overlap
@@ -62,7 +62,7 @@ class MicroBenchmarks(Rounding, CommonCapabilities, Transfers, PairTransfers):
         from . import collectives
 
         self._refuse_float8()
-        device, ranks = self._device, self.place.world_size
+        device, ranks = self._device, self.rank_context.world_size
         return collectives.sharded_matmul(left, right, operation, device, self._dtype, ranks)
 
     def operation(

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict
 
 import torch
 import torch.distributed as dist
-from harness.adapter import Place
+from harness.adapter import RankContext
 from harness.communication import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -21,18 +21,18 @@ from harness.communication import (
 
 
 def collective(
-    operation: str, array: Any, dtype: str, device: torch.device, place: Place
+    operation: str, array: Any, dtype: str, device: torch.device, rank_context: RankContext
 ) -> Collective:
     """See :class:`harness.communication.Communication`."""
-    ranks = place.world_size
+    ranks = rank_context.world_size
     own = torch.from_numpy(array).to(device, getattr(torch, dtype))
     held = own.clone()
     length = {ALL_GATHER: ranks * len(own), REDUCE_SCATTER: len(own) // ranks}
     received = own.new_zeros(length.get(operation, len(own)))
 
     def send_and_receive() -> None:
-        sent = dist.P2POp(dist.isend, held, (place.rank + 1) % ranks)
-        arriving = dist.P2POp(dist.irecv, received, (place.rank - 1) % ranks)
+        sent = dist.P2POp(dist.isend, held, (rank_context.rank + 1) % ranks)
+        arriving = dist.P2POp(dist.irecv, received, (rank_context.rank - 1) % ranks)
         for work in dist.batch_isend_irecv([sent, arriving]):
             work.wait()
 

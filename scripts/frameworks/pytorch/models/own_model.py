@@ -10,7 +10,7 @@ from harness.adapter import (
     FLOAT64,
     Case,
     Mismatch,
-    Place,
+    RankContext,
     Unsupported,
     Variable,
     own_model_optimizer,
@@ -46,8 +46,8 @@ class Whole(nn.Module):
 class Definition:
     """What the other models have as modules."""
 
-    def __init__(self, case: Case, facts: Dict[str, Any], place: Place) -> None:
-        self._case, self._facts, self._place = case, facts, place
+    def __init__(self, case: Case, facts: Dict[str, Any], rank_context: RankContext) -> None:
+        self._case, self._facts, self._rank_context = case, facts, rank_context
         importing.install()  # the user's file, or what it imports, may import torchvision
         self._module = own_module(facts) if facts["own"]["sha256"] else Named(facts["own"])
         channels_last = isinstance(self._module, Named)
@@ -74,7 +74,7 @@ class Definition:
             return one
         exact = self._case.precision == FLOAT64 and one.is_floating_point()
         return one.to(
-            self._place.accelerator,  # the rank's own device is the current one
+            self._rank_context.accelerator,  # the rank's own device is the current one
             torch.float64 if exact else one.dtype,
             memory_format=self.MEMORY_FORMAT if one.dim() == 4 else torch.preserve_format,
         )
@@ -88,7 +88,7 @@ class Definition:
         if not facts["own"].get("dropout", True):
             without_dropout(model)
         if isinstance(loss, nn.Module):  # it may have weights of classes
-            loss.to(self._place.accelerator)
+            loss.to(self._rank_context.accelerator)
             if self._case.precision == FLOAT64:
                 loss.double()
         self._loss = loss

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Sequence
 
 import torch
 import torch.distributed
-from harness.adapter import Place
+from harness.adapter import RankContext
 from harness.machine import interfaces
 from torch import nn
 from torch.distributed.constants import default_pg_timeout
@@ -22,33 +22,35 @@ OPTIONS = {
 }
 
 
-def join(device: torch.device, place: Place) -> str:
+def join(device: torch.device, rank_context: RankContext) -> str:
     """Join the process group of all ranks; returns its back-end.
 
     Left to itself, PyTorch listens on every interface: rank 0 for the others, and Gloo wherever the
     host's name leads. Here each rank listens at its own address."""
-    host, _, port = place.addresses[0].rpartition(":")
+    host, _, port = rank_context.addresses[0].rpartition(":")
     listening = None
-    if place.rank == 0:
-        server = socket.create_server((host, int(port)), backlog=place.world_size)
+    if rank_context.rank == 0:
+        server = socket.create_server((host, int(port)), backlog=rank_context.world_size)
         listening = server.detach()
     store = torch.distributed.TCPStore(
         host,
         int(port),
-        place.world_size,
-        is_master=place.rank == 0,
+        rank_context.world_size,
+        is_master=rank_context.rank == 0,
         timeout=default_pg_timeout,
         master_listen_fd=listening,
     )
-    own = interfaces.with_address(place.addresses[place.rank].rpartition(":")[0])["name"]
+    own = interfaces.with_address(rank_context.addresses[rank_context.rank].rpartition(":")[0])[
+        "name"
+    ]
     if own and device.type != "cuda":
         os.environ.setdefault("GLOO_SOCKET_IFNAME", own)
     backend, device_id = ("nccl", device) if device.type == "cuda" else ("gloo", None)
     torch.distributed.init_process_group(
         backend,
         store=store,
-        rank=place.rank,
-        world_size=place.world_size,
+        rank=rank_context.rank,
+        world_size=rank_context.world_size,
         device_id=device_id,
     )
     return torch.distributed.get_backend()

@@ -11,7 +11,7 @@ import tensorflow as tf
 from harness.adapter import (
     FLOAT64,
     Case,
-    Place,
+    RankContext,
     own_model_optimizer,
     own_model_parts,
     own_module,
@@ -45,7 +45,7 @@ def computing_in(dtype: str) -> Iterator[None]:
 class Definition:
     """What the other models have as modules."""
 
-    def __init__(self, case: Case, facts: Dict[str, Any], place: Place) -> None:
+    def __init__(self, case: Case, facts: Dict[str, Any], rank_context: RankContext) -> None:
         self._case, self._facts = case, facts
         self._module = own_module(facts)
 

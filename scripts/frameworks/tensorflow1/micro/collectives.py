@@ -6,7 +6,7 @@ import itertools
 from typing import Any, Callable, NamedTuple, Tuple
 
 import tensorflow as tf
-from harness.adapter import Place
+from harness.adapter import RankContext
 from harness.communication import Collective, MatmulCollective
 
 from .. import (
@@ -34,26 +34,26 @@ class Reduction(NamedTuple):
         session.run(self.initializers, {self.given: array})
 
 
-def reduction(shape: Any, dtype: str, place: Place) -> Reduction:
+def reduction(shape: Any, dtype: str, rank_context: RankContext) -> Reduction:
     """In the graph and on the device that are the default."""
     number = next(_NUMBERS)
     given = tf.placeholder(tf.float32, shape)
     own = tf.get_local_variable(f"brought_{number}", initializer=tf.cast(given, dtype))
     held = tf.get_local_variable(f"reduced_{number}", initializer=tf.zeros(shape, dtype))
     reset = tf.assign(held, own).op
-    total = devices.all_reduce(held, place, devices.ALONE_KEY + number, mean=False)
+    total = devices.all_reduce(held, rank_context, devices.ALONE_KEY + number, mean=False)
     update = tf.assign(held, total).op
     value = tf.cast(held.value(), tf.float32)
     return Reduction(given, (own.initializer, held.initializer), reset, update, value)
 
 
 def all_reduce(
-    array: Any, dtype: str, place: Place, session_of: Callable[[tf.Graph], tf.Session]
+    array: Any, dtype: str, rank_context: RankContext, session_of: Callable[[tf.Graph], tf.Session]
 ) -> Collective:
     """See :class:`harness.communication.Communication`."""
     graph = tf.Graph()
-    with graph.as_default(), tf.device(devices.device_name(place)):
-        made = reduction(array.shape, dtype, place)
+    with graph.as_default(), tf.device(devices.device_name(rank_context)):
+        made = reduction(array.shape, dtype, rank_context)
     session = session_of(graph)
     made.start(session, array)
     return Collective(
@@ -64,12 +64,12 @@ def all_reduce(
 
 
 def sharded_matmul(
-    left: Any, right: Any, place: Place, session_of: Callable[[tf.Graph], tf.Session]
+    left: Any, right: Any, rank_context: RankContext, session_of: Callable[[tf.Graph], tf.Session]
 ) -> MatmulCollective:
     """See :class:`harness.communication.ShardedMatmuls`; with an all-reduce. ``left`` and
     ``right`` have the dtype of the product."""
     arrays, graph = {"left": left, "right": right}, tf.Graph()
-    with graph.as_default(), tf.device(devices.device_name(place)):
+    with graph.as_default(), tf.device(devices.device_name(rank_context)):
         resident = variables.resident(arrays)
         a, b = resident["left"].read_value(), resident["right"].read_value()
         computed = tf.matmul(a, b)
@@ -77,7 +77,7 @@ def sharded_matmul(
 
         def summed(tensor: tf.Tensor) -> tf.Operation:
             key = devices.ALONE_KEY + next(_NUMBERS)
-            total = devices.all_reduce(tensor, place, key, mean=False)
+            total = devices.all_reduce(tensor, rank_context, key, mean=False)
             return whole.assign(total, read_value=False)
 
         product = part.assign(computed, read_value=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 import tensorflow as tf
-from harness.adapter import Place
+from harness.adapter import RankContext
 from harness.overlapping import Overlapped
 
 from .. import (
@@ -21,7 +21,7 @@ def overlapped(
     arrays: Sequence[Any],
     count: int,
     message: Any,
-    place: Place,
+    rank_context: RankContext,
     session_of: Callable[[tf.Graph], tf.Session],
 ) -> Overlapped:
     """Prepare computation and all-reduce; see :class:`harness.overlapping.Overlapping`.
@@ -29,7 +29,7 @@ def overlapped(
     ``arrays`` have the dtype of the computation."""
     function = function_of(name)
     operands, graph = dict(zip(("left", "right"), arrays)), tf.Graph()
-    with graph.as_default(), tf.device(devices.device_name(place)):
+    with graph.as_default(), tf.device(devices.device_name(rank_context)):
         resident = variables.resident(operands)
         a, b = resident["left"].read_value(), resident["right"].read_value()
         # TensorFlow drops a result that nothing needs, and computes equal ones that do not wait for
@@ -43,7 +43,7 @@ def overlapped(
         kept = variables.empty(computed.shape, computed.dtype)
         compute = [kept.assign(computed, read_value=False), tf.add_n(each)]
         value = tf.cast(kept.read_value(), tf.float32)
-        reduction = collectives.reduction(message.shape, "float32", place)
+        reduction = collectives.reduction(message.shape, "float32", rank_context)
     session = session_of(graph)
     variables.load(resident, operands, session)
     reduction.start(session, message)

@@ -122,7 +122,7 @@ def timed_block(adapter: Communication, made: Collective, runs: int) -> float:
 
 def runs_of_block(adapter: Communication, made: Collective, most: int, seconds: float) -> int:
     """How many take so many seconds, at ``most`` as many; all ranks come to the same number."""
-    ranks, count = adapter.place.world_size, 1
+    ranks, count = adapter.rank_context.world_size, 1
     while True:
         taken = adapter.all_reduce(timed_block(adapter, made, count)) / ranks
         wanted = math.ceil(count * seconds / max(taken, 1e-9))

@@ -127,7 +127,7 @@ class ModelKernels(Kind):
         shapes = list(self.shapes(workload))
         if not shapes:
             raise Unsupported(self.lacking.format(workload.case.model))
-        random = np.random.RandomState(adapter.place.seed)
+        random = np.random.RandomState(adapter.rank_context.seed)
         arrays: List[Any] = []
 
         def make(number: int) -> ForwardBackward:

@@ -37,7 +37,7 @@ def check_exchanges(context: Context) -> None:
     Raises Mismatch if not, Unsupported where the framework does not tell. Parallelism other than
     data parallelism is checked by :mod:`harness.measuring.verification.sharding`."""
     case, adapter = context.workload.case, context.adapter
-    if case.accumulation == 1 or context.place.world_size == 1 or case.parallelism != DATA:
+    if case.accumulation == 1 or context.rank_context.world_size == 1 or case.parallelism != DATA:
         return
     once = len(adapter.gradient_messages())
     found = context.fields["step_exchanges"] = adapter.step_all_reduces()

@@ -67,12 +67,12 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     that draws random numbers."""
     adapter: OwnModels = context.adapter
     adapter.facts["own"]["dropout"] = False  # as the facts of other models have it in a comparison
-    place = adapter.place
-    model.build(context, model.seed_of_batch(place.seed, place.rank))
+    rank_context = adapter.rank_context
+    model.build(context, model.seed_of_batch(rank_context.seed, rank_context.rank))
     context.report.enter("float64 run")
-    train, ranks = adapter.case.mode == "train", place.world_size
+    train, ranks = adapter.case.mode == "train", rank_context.world_size
     with adapter.in_float64() as exact:
-        exact.build(model.seed_of_batch(place.seed, place.rank))
+        exact.build(model.seed_of_batch(rank_context.seed, rank_context.rank))
         dtypes = exact.result_dtypes()
         expected = _observed(exact, train and ranks == 1)
         del exact
@@ -105,7 +105,7 @@ def compare(context: Context) -> List[Dict[str, Any]]:
 def _moved(adapter: OwnModels, unit: float) -> Iterator[OwnModels]:
     """The float64 run with each weight changed by up to ``unit`` of itself, at random."""
     with adapter.in_float64() as exact:
-        exact.build(model.seed_of_batch(adapter.place.seed, adapter.place.rank))
+        exact.build(model.seed_of_batch(adapter.rank_context.seed, adapter.rank_context.rank))
         _move(exact, unit)
         yield exact
 
@@ -158,15 +158,15 @@ def _change(after: Arrays, before: Arrays) -> Dict[str, Any]:
 
 def _averaged(adapter: OwnModels, own: Arrays) -> Dict[str, Any]:
     """The gradients of all ranks' batches, each computed here: no collective is taken part in."""
-    place = adapter.place
+    rank_context = adapter.rank_context
     total = {name: array.astype("float64") for name, array in own.items()}
-    for rank in set(range(place.world_size)) - {place.rank}:
+    for rank in set(range(rank_context.world_size)) - {rank_context.rank}:
         with adapter.in_float64() as exact:
-            exact.build(model.seed_of_batch(place.seed, rank))
+            exact.build(model.seed_of_batch(rank_context.seed, rank))
             for name, array in exact.gradients().items():
                 total[name] += array
             del exact
-    return {name: array / place.world_size for name, array in total.items()}
+    return {name: array / rank_context.world_size for name, array in total.items()}
 
 
 def _distance(actual: Sequence[Any], expected: Sequence[Any]) -> float:

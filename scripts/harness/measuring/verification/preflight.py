@@ -22,19 +22,19 @@ def check(adapter: Collectives) -> List[Dict[str, Any]]:
     it. Raises Mismatch where a sum is wrong."""
     import numpy as np
 
-    place = adapter.place
+    rank_context = adapter.rank_context
     found = []
     for size in SIZES:
         base = np.arange(size // 4) % _LARGEST
         # Each rank another array, so that none can be left out or counted twice unseen.
-        all_reduce = adapter.prepare_all_reduce((base * (place.rank + 1)).astype(np.float32))
+        all_reduce = adapter.prepare_all_reduce((base * (rank_context.rank + 1)).astype(np.float32))
         all_reduce.run()
-        expected = base * (place.world_size * (place.world_size + 1) // 2)
+        expected = base * (rank_context.world_size * (rank_context.world_size + 1) // 2)
         wrong = np.flatnonzero(np.asarray(all_reduce.result()).reshape(-1) != expected)
         if wrong.size:
             raise Mismatch(
-                f"pre-flight: an all-reduce of {size} bytes over {place.world_size} ranks is wrong "
-                f"in {wrong.size} of {expected.size} elements, first in number {wrong[0]}"
+                f"pre-flight: an all-reduce of {size} bytes over {rank_context.world_size} ranks "
+                f"is wrong in {wrong.size} of {expected.size} elements, first in number {wrong[0]}"
             )
         seconds = []
         for _ in range(ROUNDS):
