@@ -20,7 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from framebench.records import converters, parity, peaks
+from framebench.records import parity, peaks
 from framebench.records.fields import step_parts
 from framebench.records.record_files import parse
 from harness.adapter import Capability, Numerics
@@ -743,10 +743,10 @@ def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
     assert set(rank["products"]) <= ({"float32"} if precision == "fp32" else HALVES)
-    found = {block["size"]: converters.tflops_of(block) for block in rank["matmuls"]}
+    found = {block["size"]: peaks.tflops_of(block) for block in rank["matmuls"]}
     assert len(found) > 1, "a single size says nothing"
     assert max(found.values()) < CORE_TFLOPS[precision]
-    sustained = converters.tflops_of(rank["sustained"])
+    sustained = peaks.tflops_of(rank["sustained"])
     assert max(found.values()) / 10 < sustained < CORE_TFLOPS[precision]
     taken = [min(block["seconds"]) / block["products"] for block in rank["matmuls"]]
     assert taken == sorted(taken), "larger products take less: some were not waited for"

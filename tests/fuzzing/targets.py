@@ -253,7 +253,7 @@ ENVIRONMENT = _copied("envs/pytorch.yaml")
 FRAMEWORK = json.dumps(
     {**json.loads(_copied("scripts/frameworks/pytorch/framework.json")), "name": "toy"}
 ).encode()
-OLD = "tests/data/records_1"
+SAVED = "tests/data/records"
 RECORD = json.dumps(record(repeat=3)).encode()
 HEALTH = json.dumps(
     {
@@ -290,7 +290,7 @@ TARGETS: tuple[Target, ...] = (
     Target("record", "runs/case/r3.json", RECORD, _records, (), "json", _with_good_records,
            weight=6),
     *(
-        Target(f"record of 0.2 ({name})", "runs/old/r1.json", _copied(f"{OLD}/{name}.json"),
+        Target(f"saved record ({name})", "runs/old/r1.json", _copied(f"{SAVED}/{name}.json"),
                _records, (), "json", _with_good_records)
         for name in ("train", "peak", "failed", "largest_batch")
     ),
@@ -314,10 +314,10 @@ TARGETS: tuple[Target, ...] = (
            _beside, ()),
     Target("assumptions", assumptions.FILE, COSTS, _beside, (), "json"),
     Target("kept health", node_health.FILE, HEALTH, _beside, (), "json"),
-    Target("certificate", "parity/a/c.json", _copied(f"{OLD}/mxnet-parity.json"), _beside, (),
+    Target("certificate", "parity/a/c.json", _copied(f"{SAVED}/mxnet-parity.json"), _beside, (),
            "json"),
-    Target("peak", "probes/a/peak.json", _copied(f"{OLD}/peak.json"), _beside, (), "json"),
-    Target("search", f"{searches.FOLDER}/a/s.json", _copied(f"{OLD}/largest_batch.json"), _beside,
+    Target("peak", "probes/a/peak.json", _copied(f"{SAVED}/peak.json"), _beside, (), "json"),
+    Target("search", f"{searches.FOLDER}/a/s.json", _copied(f"{SAVED}/largest_batch.json"), _beside,
            (), "json"),
     Target("manifest", f"data/{folders.MANIFEST}",
            b'{"format": "framebench-data-1", "asked": {"images": 1}, "made": null}', _manifest,

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from framebench.records import converters
+from framebench.records import peaks
 from framebench.records.fields import doubts, step_parts
 from harness import precisions
 from harness.kinds import peak
@@ -258,8 +258,8 @@ def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) ->
     spent = sum(sum(block["seconds"]) for block in rank["matmuls"])
     assert spent < 2 * peak.SECONDS, "the peak takes seconds, however slow the device"
     reached = done.record["metrics"]["peak"]
-    assert reached["value"] == converters.tflops_of(rank["sustained"])
-    rates = {block["size"]: converters.tflops_of(block) for block in rank["matmuls"]}
+    assert reached["value"] == peaks.tflops_of(rank["sustained"])
+    rates = {block["size"]: peaks.tflops_of(block) for block in rank["matmuls"]}
     assert rank["sustained"]["size"] == max(rates, key=rates.__getitem__)
     assert 0.2 <= rank["sustained"]["seconds"][0] < 2, "for as long as is asked, and not much more"
     assert (reached["unit"], reached["better"]) == ("TFLOP/s", "higher")
@@ -273,7 +273,7 @@ def test_of_several_devices_the_slowest_tells_the_peak(toy: Bench) -> None:
     assert_valid(done.record)
     assert done.record["status"] == "ok", done.record["reason"]
     ranks = done.record["ranks"]
-    rates = [converters.tflops_of(rank["sustained"]) for rank in ranks]
+    rates = [peaks.tflops_of(rank["sustained"]) for rank in ranks]
     assert done.record["metrics"]["peak"]["value"] == min(rates)
     assert len(rates) == 2
 

@@ -13,7 +13,7 @@ from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
-from framebench.records import converters, peaks
+from framebench.records import peaks, record_files
 from framebench.records.run import Problem
 from framebench.runs import probes
 from harness.kinds.peak import orthogonal
@@ -27,7 +27,7 @@ from ..made_up_runs import run
 def record(**changes: Any) -> dict[str, Any]:
     """100 products of matrices with 1000 rows in 4 s: 0.05 TFLOP/s."""
     made: dict[str, Any] = {
-        "format": converters.FORMAT,
+        "format": record_files.FORMAT,
         "source": "framebench",
         "kind": peaks.KIND,
         "case": {

@@ -28,26 +28,15 @@ from ..made_up_records import record_of
 from ..made_up_runs import changed as changed_run
 
 
-@pytest.mark.parametrize("file", ["facts.json", "facts-dropout.json"])
 @pytest.mark.parametrize("rate", [0.0, 0.1, None])
-def test_a_record_tells_whether_it_had_dropout_and_an_older_one_its_file(
-    tmp_path: Path, file: str, rate: float | None
-) -> None:
+def test_a_record_tells_whether_it_had_dropout(tmp_path: Path, rate: float | None) -> None:
     record = {**record_of(random.Random(1), CASE, 1), **compared(CASE)}
     record |= {"status": "unsupported", "reason": "not here", "ranks": []}
     settings = {**record["settings"], **({} if rate is None else {"dropout": rate})}
-    record |= {"command": ["--model", file], "settings": settings}
-    older = {"format": "framebench-parity-1", "case": {**record["case"], "mode": "inference"}}
-    expected = file == "facts-dropout.json" if rate is None else rate > 0
-    for name, content, dropout in (
-        ("new", record, bool(rate)),
-        ("older", {**record, **older}, expected),
-    ):
-        path = tmp_path / name / "1.json"
-        path.parent.mkdir()
-        path.write_text(json.dumps(content))
-        (certificate,), _ = parity.load(path.parent)
-        assert certificate.dropout is dropout, name
+    record["settings"] = settings
+    (tmp_path / "1.json").write_text(json.dumps(record))
+    (certificate,), _ = parity.load(tmp_path)
+    assert certificate.dropout is bool(rate)
 
 
 def test_a_figure_without_a_certificate_is_unproved(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_other_cases_have_no_such_figures() -> None:
 
 
 def test_what_the_allocator_took_is_read_from_records(tmp_path: Path) -> None:
-    record = json.loads((ROOT / "tests/data/records_1/train.json").read_text())
+    record = json.loads((ROOT / "tests/data/records/train.json").read_text())
     for rank, size in zip(record["ranks"], (30, 20), strict=False):
         rank["peak_reserved_memory_bytes"] = size
         rank["allocated_memory_bytes"] = size - 5

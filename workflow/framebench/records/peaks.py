@@ -17,7 +17,6 @@ from typing import Any
 from ..cases.conditions import OURS, of_settings
 from ..files import json_files
 from ..machine.identities import UNKNOWN, Identity, identity, same
-from .converters import tflops_of
 from .record_files import hardware_label, read
 from .run import Problem, Run, cause
 
@@ -54,6 +53,11 @@ class PeakFlops:
         held = f" for {self.sustained_seconds:.1f} s" if self.sustained_seconds else ""
         together = f" on {self.devices} devices at once" if self.devices > 1 else ""
         return f"{self.framework} {self.framework_version} {self.dtype} {self.size}{held}{together}"
+
+
+def tflops_of(block: Mapping[str, Any]) -> float:
+    """Return TFLOP/s of matmuls of n rows: n^3 multiplications and as many additions each."""
+    return float(2e-12 * block["size"] ** 3 * block["products"] / min(block["seconds"]))
 
 
 class PeakFlopsLookup:

@@ -22,7 +22,6 @@ from ..config.parallelism import DATA
 from ..files import bounded, json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
-from . import converters
 from .fields import doubts, energy
 from .fields.communication import all_reduce_of, gradient_exchange_of
 from .fields.curves import curve_of
@@ -41,6 +40,7 @@ from .run import (
     cause,
 )
 
+FORMAT = "framebench-record-2"
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 # Of an environment: more than packages, what they are built on.
 _PROVIDED = ("image", "image_digest", "modules")
@@ -129,14 +129,12 @@ def read(path: Path, kind: str = "") -> dict[str, Any]:
 
 
 def parse(content: bytes, kind: str = "") -> dict[str, Any]:
-    """The same from its bytes, of whichever format it is. Raises ValueError with what is wrong and
-    where."""
-    record = converters.current(json_files.decode(content))
+    """Return the record in ``content``. Raises ValueError with what is wrong and where."""
+    record = json_files.decode(content)
     form = record.get("format") if isinstance(record, dict) else None
-    if form != converters.FORMAT:
+    if form != FORMAT:
         shown = _shortened(repr(form))
-        allowed = f"{converters.FORMAT!r} and those before it"
-        raise ValueError(f"is no Framebench record: format is {shown}; allowed: {allowed}")
+        raise ValueError(f"is no Framebench record: format is {shown}; allowed: {FORMAT!r}")
     try:
         _validator()(record)
     except fastjsonschema.JsonSchemaValueException as error:
