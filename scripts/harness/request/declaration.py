@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from harness import bounded, kinds, optimizers, precisions
 from harness.adapter import Case
 from harness.inputs import READING, SYNTHETIC
-from harness.kind import Kind, Workload
+from harness.kind import REQUIRED, Kind, Workload
 from harness.parallelism import DATA, form_of, layout_of
 from harness.request import own_model
 from harness.request.command_line import Request
@@ -39,6 +39,17 @@ class Framework:
     """What somebody who reaches a rank's port may have done; nothing where only disturb the run."""
 
 
+#: Keys of ``framework.json`` that hold a list of names, and those that hold a text.
+_NAMES = ("compilers", "precisions", "parallelism", "optimizers")
+_TEXTS = ("package", "no_stages", "open_ports")
+#: All keys that the harness reads, with the value of an absent one.
+_KEYS: Dict[str, Any] = {
+    **dict.fromkeys(("package", "compilers", "native_compiler", "precisions"), REQUIRED),
+    **dict.fromkeys(("parallelism", "optimizers"), ()),
+    **dict.fromkeys(("no_stages", "open_ports"), ""),
+}
+
+
 def _read(path: str) -> Dict[str, Any]:
     try:
         content = bounded.read_json(path)
@@ -50,23 +61,40 @@ def _read(path: str) -> Dict[str, Any]:
 
 
 def read_framework(folder: str) -> Framework:
-    """Raises :class:`DeclarationError` where ``framework.json`` is absent or incomplete."""
-    declared = _read(os.path.join(folder, "framework.json"))
-    try:
-        return Framework(
-            folder=folder,
-            name=os.path.basename(folder),
-            package=declared["package"],
-            compilers=list(declared["compilers"]),
-            native_compiler=declared["native_compiler"],
-            precisions=list(declared["precisions"]),
-            parallelism=[DATA, *declared.get("parallelism", ())],
-            no_stages=declared.get("no_stages", ""),
-            optimizers=[*optimizers.USUAL, *declared.get("optimizers", ())],
-            open_ports=declared.get("open_ports", ""),
+    """Read ``framework.json`` of a framework's folder. Raises :class:`DeclarationError` where it is
+    absent or incomplete, or a value has another type than its key takes."""
+    path = os.path.join(folder, "framework.json")
+    declared = _read(path)
+    for key, absent in _KEYS.items():
+        if declared.setdefault(key, absent) is REQUIRED:
+            raise DeclarationError(f"{path} lacks the key {key!r}")
+        if key in _NAMES and not _is_names(declared[key]):
+            raise DeclarationError(
+                f"{path}: {key}: found {declared[key]!r}; allowed: a list of names"
+            )
+        if key in _TEXTS and not isinstance(declared[key], str):
+            raise DeclarationError(f"{path}: {key}: found {declared[key]!r}; allowed: a text")
+    compiler = declared["native_compiler"]
+    if not (compiler is None or isinstance(compiler, str)):
+        raise DeclarationError(
+            f"{path}: native_compiler: found {compiler!r}; allowed: a name, or null"
         )
-    except KeyError as error:
-        raise DeclarationError(f"{folder}/framework.json lacks the key {error}") from None
+    return Framework(
+        folder=folder,
+        name=os.path.basename(folder),
+        package=declared["package"],
+        compilers=declared["compilers"],
+        native_compiler=compiler,
+        precisions=declared["precisions"],
+        parallelism=[DATA, *declared["parallelism"]],
+        no_stages=declared["no_stages"],
+        optimizers=[*optimizers.USUAL, *declared["optimizers"]],
+        open_ports=declared["open_ports"],
+    )
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
 
 
 def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:

@@ -229,6 +229,7 @@ BAD_SUITE = {
         ["steps.warmup", "found"],
     ),
     "broken YAML": ("axes: [1, 2", ["my.yaml", "is not valid YAML", "line"]),
+    "a long alias": (f"axes: *{9000 * 'a'}", ["my.yaml: is not valid YAML", "aaa .. ", "line 1"]),
     "key twice": ("axes: {batch_per_device: 1}\nrepeats: 1\nrepeats: 2", ["'repeats'", "twice"]),
     "empty file": ("", ["my.yaml", "the file: found None", "a mapping"]),
     "no axes": ({"repeats": 2}, ["key axes is missing"]),

@@ -108,6 +108,10 @@ def test_superbench_rules_and_baseline_judge_superbench_results(tmp_path: Path) 
     assert telling.reference == 0.006
 
 
+#: An expression that Python does not compile: it ends in a RecursionError.
+DEEP = 3000 * "(" + 3000 * ")"
+
+
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
@@ -118,6 +122,7 @@ def test_superbench_rules_and_baseline_judge_superbench_results(tmp_path: Path) 
         (('label["rule1"]', 'label["rule9"]'), "found label 'rule9'.*with store: true"),
         (("categories: Mem", "category: Mem"), r"unknown key category \(did you mean categories"),
         (("'mem-bw/H2D_Mem_BW:\\d+'", "'('"), "rule1.metrics: found .*a regular expression"),
+        (("'mem-bw/H2D_Mem_BW:\\d+'", f"'{DEEP}'"), "rule1.metrics: found .*too deep or too long"),
         (("store: true", "store: maybe"), "rule1.store: found 'maybe'; allowed: true, false"),
         (("version: v0.12", "vision: v0.12"), "unknown key vision; allowed: version, superbench"),
     ],
@@ -149,6 +154,10 @@ def test_criteria_are_read_and_never_run() -> None:
         ({"rules": {}}, "rules: found {}"),
         ({"rules": {"a": {}}}, "key rules.a.metrics is missing"),
         ({"rules": {"a": {"metrics": "("}}}, r"rules.a.metrics.*found '\('.*a regular expression"),
+        (
+            {"rules": {"a": {"metrics": DEEP}}},
+            r"rules.a.metrics.*found '\(\(.*too deep or too long",
+        ),
         ({"rules": {"a": {"metrics": ".*", "worse_by": 5}}}, "rules.a.worse_by: found 5"),
         ({"rules": {"a": {"metrics": ".*", "against": "all"}}}, "found 'all'.*others, baseline"),
         ({"rule": {"a": {"metrics": ".*"}}}, r"unknown key rule \(did you mean rules"),

@@ -126,6 +126,15 @@ def _framework(root: Path, name: str) -> dict[str, Any]:
     lacking = [key for key in KEYS if not isinstance(facts, dict) or key not in facts]
     if lacking:
         raise ConfigError(f"{shown}: key {lacking[0]} is missing; it needs {', '.join(KEYS)}")
+    for key in ("compilers", "precisions"):
+        if not (
+            isinstance(facts[key], list) and all(isinstance(value, str) for value in facts[key])
+        ):
+            raise ConfigError(f"{shown}: {key}: found {show(facts[key])}; allowed: a list of names")
+    for key in ("title", "package", "none_means", "native_compiler", "trained_with"):
+        value = facts.get(key)
+        if not (isinstance(value, str) or (value is None and key in WORDS.values())):
+            raise ConfigError(f"{shown}: {key}: found {show(value)}; allowed: a text")
     if facts["name"] != name:
         raise ConfigError(f"{shown}: name: found {facts['name']!r}; allowed: {name}, its folder's")
     if facts["none_is"] not in NONE_IS:

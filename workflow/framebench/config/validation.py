@@ -4,8 +4,11 @@ allowed. Imports no library: what only reads results takes its errors from here,
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from ..files.problem import shorten
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -143,6 +146,17 @@ def _line(error: ErrorDetails, data: Any) -> str:
 def join(key: str, name: Any) -> str:
     """The key ``name`` of the mapping at ``key``."""
     return f"{key}.{name}" if key else str(name)
+
+
+def compile_pattern(text: str) -> re.Pattern[str]:
+    """Compile a regular expression that a user wrote. Raises ValueError, with a short reason, for a
+    text that is none and for one that Python cannot compile."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ValueError(shorten(str(error))) from None
+    except (RecursionError, OverflowError):
+        raise ValueError("too deep or too long to be compiled") from None
 
 
 def show(value: Any) -> str:

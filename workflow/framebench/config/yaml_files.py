@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from ..files import bounded
-from ..files.problem import cause
+from ..files.problem import cause, shorten
 from .validation import ConfigError
 
 #: Bytes; the longest suite has 8,000.
@@ -33,7 +33,7 @@ def read_yaml(path: Path) -> Any:
     try:
         return _parse(text)
     except yaml.YAMLError as error:
-        problem = " ".join(str(error).split())
+        problem = shorten(" ".join(str(error).split()))
         raise ConfigError(f"{path}: is not valid YAML: {problem}") from None
     except RecursionError:
         raise ConfigError(

@@ -80,7 +80,11 @@ class ImportedFile:
     def is_cut_off(self, line: int) -> bool:
         """Tell whether a line is the last one and has no end: its program may have been stopped
         while it wrote."""
-        return self.content.count(b"\n") == line - 1
+        return self._line_ends == line - 1
+
+    @cached_property
+    def _line_ends(self) -> int:
+        return self.content.count(b"\n")
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Number and value of each line, which must be a JSON object."""

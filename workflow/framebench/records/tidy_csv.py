@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..cases.conditions import MODES, NATIVE, THROUGHPUT, Case, Conditions, Key, Parameters
+from ..config.validation import show
 from ..files import bounded
 from ..files.text import from_cell, no_formula, printable
 from .run import NO_REASON, STATUSES, Doubt, MetricValue, Problem, RecordsError, Run, cause, order
@@ -134,7 +135,9 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
     stated = _text_or_none if "metric" in row else _text
     marks = row.get("marks", "").split()
     if wrong := [mark for mark in marks if not re.fullmatch("[a-z]+", mark)]:
-        raise ValueError(f"column marks: found {wrong[0]!r}; allowed: words, with blanks between")
+        raise ValueError(
+            f"column marks: found {show(wrong[0])}; allowed: words, with blanks between"
+        )
     return Run(
         case=Case(
             framework=text(row, "framework"),
@@ -231,7 +234,7 @@ def _mode(row: Mapping[str, str]) -> str:
         return _one_of(row, "mode", MODES)
     if not re.fullmatch("[a-z][a-z0-9_]{0,63}", row["mode"]):
         raise ValueError(
-            f"column mode: found {row['mode']!r}; allowed: {', '.join(MODES)}, or the name of "
+            f"column mode: found {show(row['mode'])}; allowed: {', '.join(MODES)}, or the name of "
             "another kind of measurement (a-z, 0-9, _)"
         )
     return row["mode"]
@@ -267,7 +270,7 @@ def _parameters(row: Mapping[str, str], mode: str) -> Parameters:
         or not all(isinstance(value, scalar) for value in found.values())
     ):
         raise ValueError(
-            f"column parameters: found {row['parameters']!r}; allowed: nothing for "
+            f"column parameters: found {show(row['parameters'])}; allowed: nothing for "
             f"{' and '.join(MODES)}, else a JSON object of texts and numbers"
         )
     return tuple(sorted(found.items()))
@@ -281,9 +284,9 @@ def _metric(row: Mapping[str, str], status: str) -> MetricValue:
     if row["mode"] in MODES:
         if (name, better) != (THROUGHPUT, "higher"):
             raise ValueError(
-                f"column metric: found {name!r}, of which {better} is better, for {row['mode']}; "
-                f"allowed: {THROUGHPUT}, of which higher is better; other figures have a mode of "
-                "their own"
+                f"column metric: found {show(name)}, of which {better} is better, for "
+                f"{row['mode']}; allowed: {THROUGHPUT}, of which higher is better; other figures "
+                "have a mode of their own"
             )
         return MetricValue(name, _throughput(row, status, "value"), _text(row, "unit"))
     return MetricValue(name, _value(row, status), row["unit"], better)
@@ -297,7 +300,7 @@ def _value(row: Mapping[str, str], status: str) -> float | None:
     value = _number(text)
     if not abs(value) <= LARGEST_RATE:
         raise ValueError(
-            f"column value: found {text!r} beside status ok; allowed: a number up to "
+            f"column value: found {show(text)} beside status ok; allowed: a number up to "
             f"{LARGEST_RATE:g} (a run without a result has another status)"
         )
     return value
@@ -319,7 +322,9 @@ def _text(row: Mapping[str, str], column: str) -> str:
 
 def _one_of(row: Mapping[str, str], column: str, allowed: Sequence[str]) -> str:
     if row[column] not in allowed:
-        raise ValueError(f"column {column}: found {row[column]!r}; allowed: {', '.join(allowed)}")
+        raise ValueError(
+            f"column {column}: found {show(row[column])}; allowed: {', '.join(allowed)}"
+        )
     return row[column]
 
 
@@ -327,7 +332,8 @@ def _count(row: Mapping[str, str], column: str) -> int:
     text = row[column]
     if not re.fullmatch("0*[1-9][0-9]{0,6}", text) or int(text) > LARGEST_COUNT:
         raise ValueError(
-            f"column {column}: found {text!r}; allowed: a whole number from 1 to {LARGEST_COUNT}"
+            f"column {column}: found {show(text)}; allowed: a whole number from 1 to "
+            f"{LARGEST_COUNT}"
         )
     return int(text)
 
@@ -350,13 +356,13 @@ def _throughput(row: Mapping[str, str], status: str, column: str = THROUGHPUT) -
     if status != "ok":
         if text:
             raise ValueError(
-                f"column {column}: found {text!r} beside status {status}; allowed: nothing"
+                f"column {column}: found {show(text)} beside status {status}; allowed: nothing"
             )
         return None
     value = _number(text)
     if not (math.isfinite(value) and 1 / LARGEST_RATE <= value <= LARGEST_RATE):
         raise ValueError(
-            f"column {column}: found {text!r} beside status ok; allowed: a number above 0, up to "
-            f"{LARGEST_RATE:g} (a run without a result has another status, in a column `status`)"
+            f"column {column}: found {show(text)} beside status ok; allowed: a number above 0, up "
+            f"to {LARGEST_RATE:g} (a run without a result has another status, in a column `status`)"
         )
     return value

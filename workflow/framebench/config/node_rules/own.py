@@ -11,20 +11,20 @@ from pydantic import Field
 
 from ...statistics.verdicts import FALSE_ALARMS, SIDES
 from ..fields import Keys, OneOf, ReadAs, Share, Text, Values, default
-from ..validation import ConfigError, NotAllowed, explain, show
+from ..validation import ConfigError, NotAllowed, compile_pattern, explain, show
 
 #: What a node may be worse where a rule does not say.
 WORSE_BY = 0.05
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def _checked_pattern(text: str) -> re.Pattern[str]:
     try:
-        return re.compile(text)
-    except re.error as error:
+        return compile_pattern(text)
+    except ValueError as error:
         raise NotAllowed(f"a regular expression ({error})", show(text)) from None
 
 
-_Pattern = Annotated[re.Pattern[str], ReadAs(Text, _pattern)]
+_Pattern = Annotated[re.Pattern[str], ReadAs(Text, _checked_pattern)]
 _Side = Annotated[Literal["others", "baseline"], OneOf()]
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from ..validation import ConfigError, did_you_mean, show
+from ..validation import ConfigError, compile_pattern, did_you_mean, show
 from . import criteria
 
 VALUE, VARIANCE, MULTI, FAILURES = "value", "variance", "multi_rules", "failure_check"
@@ -166,9 +166,9 @@ def _metrics(written: Any, place: str) -> tuple[Metrics, ...]:
     for text in map(str, texts):
         benchmark = benchmark_of(text) if "/" in text else ""
         try:
-            re.compile(benchmark)
-            found.append(Metrics(text, benchmark, re.compile(text)))
-        except re.error as error:
+            compile_pattern(benchmark)
+            found.append(Metrics(text, benchmark, compile_pattern(text)))
+        except ValueError as error:
             raise ConfigError(
                 f"{place}.metrics: found {show(text)}; allowed: a regular expression ({error})"
             ) from None
