@@ -1,4 +1,4 @@
-"""What a kind of measurement brings: one subclass of :class:`Kind`, or of :class:`Series`, in a
+"""What a kind of measurement brings: one subclass of :class:`Kind`, or of :class:`SearchKind`, in a
 module of its name.
 
 A kind says what is measured: its parameters, what it needs of a framework, what it times, its
@@ -252,7 +252,7 @@ class Kind(ABC):
         :class:`TargetMissed`."""
 
 
-class Series(Kind):
+class SearchKind(Kind):
     """A kind that is runs of another one: one after the other, each a harness of its own that
     leaves a record of its own. What comes next follows from how those before it ended."""
 

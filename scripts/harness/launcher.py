@@ -12,12 +12,12 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from harness import precisions, series, variables
+from harness import precisions, search, variables
 from harness.adapter import Mismatch, Unsupported
 from harness.devices import devices
 from harness.devices.lease import Lease, leased
 from harness.disk import reservation
-from harness.kind import Kind, Series, TargetMissed, Workload, combined
+from harness.kind import Kind, SearchKind, TargetMissed, Workload, combined
 from harness.machine import allocator, interfaces
 from harness.machine import cores as cores_of
 from harness.machine.processor import processor
@@ -151,11 +151,11 @@ def metrics_of(
     return values
 
 
-def run_series(setup: Setup, kind: Series, arguments: Sequence[str]) -> record.Measured:
+def run_search(setup: Setup, kind: SearchKind, arguments: Sequence[str]) -> record.Measured:
     """Start one run after the other, and judge them all."""
     task = setup.task
     try:
-        measured = series.measure(task, kind, arguments, setup.schema)
+        measured = search.measure(task, kind, arguments, setup.schema)
     except Unsupported as error:
         return record.Measured("unsupported", first_line(error), [])
     if measured.status != "ok":
@@ -167,7 +167,7 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     """How the run ended before it began; None where nothing speaks against it. ``installed``: the
     versions of what is."""
     task = setup.task
-    if isinstance(task.kind, Series):  # its runs say so
+    if isinstance(task.kind, SearchKind):  # its runs say so
         return None
     cannot = declaration.unsupported(task, len(setup.cores))
     if cannot is None and task.request.emulated == SKIP:
@@ -200,10 +200,10 @@ def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     """How the ranks, or the runs of a series, did."""
     kind = setup.task.kind
     try:
-        if isinstance(kind, Series):
-            return run_series(setup, kind, arguments)
+        if isinstance(kind, SearchKind):
+            return run_search(setup, kind, arguments)
         return run_ranks(setup, arguments)
-    except series.NoRecord:
+    except search.NoRecord:
         raise
     except (nodes.Missing, Mismatch) as error:
         return record.Measured("failed", first_line(error), [])
@@ -219,7 +219,7 @@ def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
 
 def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> Dict[str, Any]:
     """The record of this run, whatever happens to it except a signal that is not the scheduler's at
-    the end of its job's time. Raises :class:`series.NoRecord`."""
+    the end of its job's time. Raises :class:`search.NoRecord`."""
     task = setup.task
     request, framework = task.request, task.framework
     installed = packages.installed(packages.search_path(setup.common, setup.folder))
@@ -244,12 +244,14 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
 
 @contextlib.contextmanager
 def devices_for(
-    request: Request, is_series: bool, cores: List[int], common: Dict[str, str]
+    request: Request, is_search: bool, cores: List[int], common: Dict[str, str]
 ) -> Iterator[Optional[Lease]]:
-    """The devices that the run has for itself until the end of the context; None where none were
-    asked for, or by a series, whose runs take their own. ``cores``: that this process may use;
-    ``common``: variables of all ranks, which see these GPUs alone from now on."""
-    if request.lease is None or is_series:
+    """Yield the devices that the run has for itself until the context ends.
+
+    Yields None where none were requested, and for a search, whose runs take their own. ``cores``:
+    those this process may use. ``common``: variables of all ranks, which see only these GPUs from
+    now on."""
+    if request.lease is None or is_search:
         yield None
         return
     wanted = request.devices_per_node
@@ -281,7 +283,7 @@ def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
     size = record.bytes_to_reserve(task.case.devices, steps)
     cores = cores_of.allowed()
     common = node.common_environment(request)
-    with devices_for(request, isinstance(task.kind, Series), cores, common) as lease:
+    with devices_for(request, isinstance(task.kind, SearchKind), cores, common) as lease:
         started = record.Started.now()  # with its devices: to wait for them is not its own time
         partial = reservation.partial(request.output, identity)
         files = lease.files if lease else []
@@ -324,8 +326,8 @@ def main(arguments: Sequence[str]) -> int:
     except reservation.ReservationError as error:
         print(error, file=sys.stderr)
         return _CANNOT_WRITE
-    except series.NoRecord as error:
-        print(f"a run of the series left no record (exit status {error.status})", file=sys.stderr)
+    except search.NoRecord as error:
+        print(f"a run of the search left no record (exit status {error.status})", file=sys.stderr)
         return error.status
     except Interrupted as interrupted:
         print(f"interrupted by signal {interrupted.number}: no record", file=sys.stderr)

@@ -62,7 +62,7 @@ ORDER = [
     "nodes",
     "start_node",
     "start_nodes",
-    "series",
+    "search",
     "launcher",
     "__main__",
 ]

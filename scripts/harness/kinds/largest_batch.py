@@ -16,12 +16,12 @@ import math
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from harness.adapter import Unsupported
-from harness.kind import AXES, Metric, Parameter, Series, Workload, at_least, one_of
+from harness.kind import AXES, Metric, Parameter, SearchKind, Workload, at_least, one_of
 
 Attempts = Sequence[Mapping[str, Any]]
 
 
-class LargestBatch(Series):
+class LargestBatch(SearchKind):
     """Runs with few steps and growing batches."""
 
     parameters = (

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from harness.kind import AXES, Series
+from harness.kind import AXES, SearchKind
 from harness.measuring import steps
 from harness.messages.report import encodable, printable, shorten
 from harness.record.schema import errors
@@ -167,7 +167,7 @@ def assemble(
     if "own" in task.workload.facts:
         own = task.workload.facts["own"]
         record["own_model"] = {key: own[key] for key in ("framework", "source", "sha256")}
-    if isinstance(task.kind, Series):
+    if isinstance(task.kind, SearchKind):
         record["attempts"] = list(measured.attempts)
     return record
 

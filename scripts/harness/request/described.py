@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from harness import kinds
-from harness.kind import REQUIRED, Parameter, Series
+from harness.kind import REQUIRED, Parameter, SearchKind
 
 #: By parameter.
 Texts = Mapping[str, Sequence[str]]
@@ -41,7 +41,7 @@ def _described(name: str, texts: Texts, folder: Optional[str]) -> Dict[str, Any]
         "parameters": parameters,
         "faults": faults,
     }
-    if isinstance(kind, Series) and not faults:
+    if isinstance(kind, SearchKind) and not faults:
         first = {name: values[0] for name, values in parameters.items()}
         described["expect"] = kind.expected(first)
     return described
