@@ -98,11 +98,20 @@ def expected_runs(
 def _asked(
     kind: str, texts: Mapping[str, list[str]], root: Path, folder: Path | None
 ) -> dict[str, Any]:
-    command = [sys.executable, str(root / "scripts" / "harness" / "describe.py")]
-    command += [str(folder)] if folder else []
+    answer = _answer if folder else _answer_of_harness
     try:
-        told: dict[str, Any] = json.loads(children.ask(command, json.dumps({kind: texts})))[kind]
+        told: dict[str, Any] = json.loads(answer(json.dumps({kind: texts}), root, folder))[kind]
     except (children.NoAnswer, ValueError, RecursionError) as error:
         where = f" of {folder}" if folder else ""
         raise NotAllowed("a kind whose module can be read", f"{kind}{where}: {error}") from None
     return told
+
+
+def _answer(question: str, root: Path, folder: Path | None) -> str:
+    """Return what the harness answers, in JSON. Raises :class:`children.NoAnswer`."""
+    command = [sys.executable, str(root / "scripts" / "harness" / "describe.py")]
+    return children.ask([*command, str(folder)] if folder else command, question)
+
+
+#: The harness does not change while it is asked; a user's folder may.
+_answer_of_harness = cache(_answer)
