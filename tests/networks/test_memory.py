@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import tracemalloc
+from functools import cache
 
 import autograd
 import networks
@@ -52,6 +53,7 @@ def test_a_layer_leaves_little_for_the_backward_pass(monkeypatch: pytest.MonkeyP
     assert computed_again < 6 < 30 < all_kept, f"{computed_again:.1f} of {all_kept:.1f} arrays"
 
 
+@cache
 def extent(model: str, tokens: int | None) -> tuple[int, ...]:
     """What the peak of a reference grows with: its parameters and, of a convolutional network, the
     values that its layers put out; of others tokens, width and vocabulary."""
