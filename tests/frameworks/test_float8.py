@@ -81,7 +81,7 @@ adapter._float8.convert = lambda model, precision, dtype: None
 adapter.build(batch_of(small_bert()))
 answer(reason=raised(Mismatch, lambda: check_matmuls("fp8", adapter.matmul_dtypes())))
 """)
-    assert "products ran in bfloat16" in found["reason"]
+    assert "matmuls ran in bfloat16" in found["reason"]
 
 
 def test_what_cannot_multiply_in_float8_is_unsupported(run: ForkServer) -> None:

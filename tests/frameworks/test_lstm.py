@@ -24,7 +24,7 @@ FRAMEWORKS = sorted(
 COMPARE = """
 import json
 from harness.kinds.parity import Comparison, compare
-from harness.measuring.checks import check_matmuls, compiler_proof
+from harness.measuring.checks import check_matmuls, compiler_evidence
 with open("FOLDER/facts.json") as file:
     facts = json.load(file)
 reference = Comparison("FOLDER")
@@ -35,7 +35,7 @@ for mode in ("train", "inference"):
         adapter.build(dict(reference.arrays("batch-0")))
         check_matmuls("PRECISION", adapter.matmul_dtypes())
         errors[mode] = compare(adapter, reference, print)
-        compiler_proof(adapter)
+        compiler_evidence(adapter)
         adapter.stop()
     except Unsupported as reason:
         refused[mode] = str(reason)

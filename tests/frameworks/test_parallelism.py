@@ -98,7 +98,7 @@ COMPARED = """
 import numpy as np
 from harness.measuring.verification.accumulation import check_micro_steps
 from harness.measuring.verification.errors import compare_arrays
-from harness.measuring.verification.sharding import check_exchanges
+from harness.measuring.verification.sharding import check_collectives
 
 def one_batch(facts, replicas, steps=1):
     parts = [batch_of(facts, 2 * steps, rank=replica) for replica in range(replicas)]
@@ -165,7 +165,7 @@ def observed(way, facts, steps=1):
         rounding = 2.0 ** -23 * np.maximum(abs(after[name]), abs(before[name]))
         change = max(change, ((abs(found - rate * update) - rounding) / rate).max())
     held, total = adapter.held_parameters(), adapter.trainable_parameters()
-    exchanges = check_exchanges(way, layout, RANK, adapter.collective_counts())
+    exchanges = check_collectives(way, layout, RANK, adapter.collective_counts())
     if steps > 1:
         check_micro_steps(steps, adapter.step_matmuls(), adapter.micro_step_matmuls())
     return dict(error=error, change=change, loss=loss, held=held, total=total, exchanges=exchanges)

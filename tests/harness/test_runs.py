@@ -132,7 +132,7 @@ def test_the_slowest_rank_counts(toy: Bench) -> None:
             "fp32_amp",
             {"precision": "amp"},
             "failed",
-            "amp, but 161 of 161 products ran in float32",
+            "amp, but 161 of 161 matmuls ran in float32",
         ),
         ("", {"compiler": "fallback"}, "failed", "the compiler fell back"),
         ("unbounded,sleep=0.06", {}, "failed", "wait() returned before the work was complete"),
@@ -316,7 +316,7 @@ def test_the_rate_of_a_single_size_is_no_peak(toy: Bench) -> None:
 def test_the_peak_of_another_precision_than_asked_fails(toy: Bench) -> None:
     record = toy.run("fp32_amp", **PEAK, precision="amp").record
     assert record["status"] == "failed"
-    assert "amp, but 1 of 1 products ran in float32" in record["reason"]
+    assert "amp, but 1 of 1 matmuls ran in float32" in record["reason"]
     assert record["metrics"]["peak"]["value"] is None
 
 

@@ -42,7 +42,7 @@ class Collective(Kind):
         factor = collectives.factor(workload.parameters["operation"], workload.case.devices)
 
         def seconds(rank: Mapping[str, Any], size: int) -> float:
-            return blocks.seconds_of_one(rank, {"bytes": size})
+            return blocks.operation_seconds(rank, {"bytes": size})
 
         def average(rank: Mapping[str, Any]) -> float:
             return sum(1e-9 * factor * size / seconds(rank, size) for size in sizes) / len(sizes)
@@ -71,14 +71,14 @@ class Collective(Kind):
             context.workload.case, parameters["operation"], parameters["dtype"], sizes[-1],
             available_bytes(),
         )  # fmt: skip
-        with blocks.of_run(context) as found:
+        with blocks.recorded_blocks(context) as found:
             for size in sizes:
                 context.report.enter(f"{size} bytes")
                 found.append(_measured(context, size))
 
     def check(self, workload: Workload, ranks: Any) -> None:
         """All ranks were in the same blocks."""
-        blocks.check_alike(ranks, "operations")
+        blocks.check_same_counts(ranks, "operations")
 
 
 def _sizes(workload: Workload) -> List[int]:

@@ -37,7 +37,7 @@ from harness.learning.rates import schedule_of
 from harness.learning.targets import softening
 from harness.learning.training import Recipe, train
 from harness.measuring import libraries, model
-from harness.measuring.checks import check_cores, check_same_weights, compiler_proof
+from harness.measuring.checks import check_cores, check_same_weights, compiler_evidence
 from harness.measuring.steps import peak_host_memory
 from harness.samples.folder import REFUSE, SKIP
 
@@ -205,7 +205,7 @@ class Converge(Kind):
         if given["weights"] != NONE and context.rank_context.rank == 0 and is_number:
             fields["weights_file"] = material.leave(adapter, given["weights"], _name(context))
         check_evaluation(before, found[0]["held_out"])
-        fields["compiled"] = compiler_proof(adapter)
+        fields["compiled"] = compiler_evidence(adapter)
         fields["cores"] = check_cores(context.cores)
         fields["peak_device_memory_bytes"] = adapter.peak_device_memory()
         fields["peak_host_memory_bytes"] = peak_host_memory()

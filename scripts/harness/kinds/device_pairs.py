@@ -40,7 +40,7 @@ class DevicePairs(Kind):
         pairs = pairs_of(workload.case.devices_per_node)
 
         def bandwidth(rank: Mapping[str, Any], pair: Tuple[int, int]) -> float:
-            return float(1e-9 * size / blocks.seconds_of_one(rank, at(pair)))
+            return float(1e-9 * size / blocks.operation_seconds(rank, at(pair)))
 
         def slowest(rank: Mapping[str, Any]) -> float:
             return min(bandwidth(rank, pair) for pair in pairs)
@@ -70,7 +70,7 @@ class DevicePairs(Kind):
             raise Unsupported("the two devices of a pair are of one node: say nodes: 1")
         if case.devices_per_node == 1:
             raise Unsupported("one device has no other to copy to")
-        with blocks.of_run(context) as found:
+        with blocks.recorded_blocks(context) as found:
             if rank_context.rank == 0:
                 self._copy(context, found)
             context.barrier()

@@ -40,7 +40,7 @@ class Elementwise(Kind):
 
         adapter, parameters = context.adapter, context.workload.parameters
         random = np.random.RandomState(adapter.rank_context.seed)
-        with blocks.of_run(context) as found:
+        with blocks.recorded_blocks(context) as found:
             for name, reads in READ.items():
                 context.report.enter(name)
                 shape = (reads, parameters["elements"])
@@ -57,4 +57,4 @@ class Elementwise(Kind):
 def _bandwidth(rank: Mapping[str, Any], name: str) -> float:
     at = {"operation": name}
     moved = next(block["bytes"] for block in rank["blocks"] if block["at"] == at)
-    return float(1e-9 * moved / blocks.seconds_of_one(rank, at))
+    return float(1e-9 * moved / blocks.operation_seconds(rank, at))

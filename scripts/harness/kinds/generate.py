@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 from harness.adapter import Generation, Mismatch, Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
 from harness.measuring import libraries, model
-from harness.measuring.checks import check_cores, compiler_proof
+from harness.measuring.checks import check_cores, compiler_evidence
 from harness.measuring.steps import peak_host_memory
 from harness.measuring.window import all_ready
 
@@ -83,7 +83,7 @@ class Generate(Kind):
                 fields["generated"] = request.tokens()
 
         context.phase("warm-up", warm_up, "warmup")
-        fields["compiled"] = compiler_proof(adapter)
+        fields["compiled"] = compiler_evidence(adapter)
         fields["cores"] = check_cores(context.cores)
         context.report.enter("timed window")
         with all_ready(adapter, context.barrier):

@@ -42,7 +42,7 @@ class Launch(Kind):
         random = np.random.RandomState(adapter.rank_context.seed)
         arrays = [random.standard_normal(elements).astype(np.float32) for _ in range(2)]
         context.report.enter(f"additions of {elements} elements")
-        with blocks.of_run(context) as found:
+        with blocks.recorded_blocks(context) as found:
             added = adapter.operation(ADD, arrays)
             taken = blocks.measure(context, added)
             _check(np.asarray(added.result()), arrays[0] + arrays[1])

@@ -50,7 +50,7 @@ class Matmul(Kind):
         return {"highest_rate": best, **dict(map(at, asked))}
 
     def measure(self, context: Context) -> None:
-        with blocks.of_run(context) as found:
+        with blocks.recorded_blocks(context) as found:
             for shape in shapes_of(context.workload.parameters["shapes"]):
                 context.report.enter(f"product {shape}")
                 found.append(_measured(context, shape))
@@ -58,7 +58,7 @@ class Matmul(Kind):
 
 def rate(rank: Mapping[str, Any], shape: Shape) -> float:
     """TFLOP/s of the median block."""
-    return 1e-12 * shape.operations / blocks.seconds_of_one(rank, shape.at)
+    return 1e-12 * shape.operations / blocks.operation_seconds(rank, shape.at)
 
 
 def _measured(context: Context, shape: Shape) -> Dict[str, Any]:

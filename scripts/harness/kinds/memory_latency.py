@@ -54,14 +54,14 @@ class MemoryLatency(Kind):
         sizes = _sizes(context.workload)
         kernels = context.phase("compile", chase.kernels)
         room = stream.aligned(sizes[-1] // 8)
-        with blocks.of_run(context) as found:
+        with blocks.recorded_blocks(context) as found:
             for size in sizes:
                 context.report.enter(f"{size} bytes")
                 chain = chase.Chain(kernels, room, size, context.rank_context.seed)
                 steps = _steps(chain, parameters["block_seconds"])
                 context.barrier()
                 work = functools.partial(chain.run, steps)
-                taken = [blocks.seconds_of(work) for _ in range(parameters["blocks"])]
+                taken = [blocks.elapsed(work) for _ in range(parameters["blocks"])]
                 chain.check()
                 found.append({"at": {"bytes": size}, "operations": steps, "seconds": taken})
 
@@ -74,12 +74,12 @@ def _sizes(workload: Workload) -> List[int]:
 def _steps(chain: chase.Chain, seconds: float) -> int:
     """How many take so many seconds, by a pass that is not counted."""
     count = max(_FEWEST, min(chain.lines, _WARM))
-    taken = blocks.seconds_of(lambda: chain.run(count))
+    taken = blocks.elapsed(lambda: chain.run(count))
     if count == _FEWEST:  # a pass of so few lines tells little
-        taken = blocks.seconds_of(lambda: chain.run(count))
+        taken = blocks.elapsed(lambda: chain.run(count))
     return max(_FEWEST, math.ceil(count * seconds / max(taken, 1e-9)))
 
 
 def _nanoseconds(rank: Mapping[str, Any], size: int) -> float:
     """Of a step of the median block."""
-    return 1e9 * blocks.seconds_of_one(rank, {"bytes": size})
+    return 1e9 * blocks.operation_seconds(rank, {"bytes": size})

@@ -65,7 +65,7 @@ class Overlap(Kind):
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         def milliseconds(part: str) -> Callable[[Mapping[str, Any]], float]:
-            return lambda rank: 1e3 * blocks.seconds_of_one(rank, {"part": part})
+            return lambda rank: 1e3 * blocks.operation_seconds(rank, {"part": part})
 
         return {
             "hidden_share": Metric("%", "higher", hidden_percent, seconds_of_parts),
@@ -77,7 +77,7 @@ class Overlap(Kind):
             raise Unsupported("one device has nobody to exchange anything with")
         fields, parameters = context.fields, context.workload.parameters
         trial = _Trial(context)
-        with blocks.of_run(context) as found:
+        with blocks.recorded_blocks(context) as found:
             products = parameters["products"] or context.phase("matching", trial.matching_products)
             trial.set_up(products)
             dtypes = {trial.made.dtype: products}
@@ -94,7 +94,7 @@ class Overlap(Kind):
 
     def check(self, workload: Workload, ranks: Any) -> None:
         """Raise Mismatch where ranks timed different numbers of computations."""
-        blocks.check_alike(ranks, "operations", "products")
+        blocks.check_same_counts(ranks, "operations", "products")
 
 
 class _Trial:
@@ -151,7 +151,7 @@ class _Trial:
             for part, found in taken.items():
                 found.append(self._block(part, runs))
                 for result in results[part]:
-                    late = blocks.seconds_of(result)
+                    late = blocks.elapsed(result)
                     blocks.check_complete(late, found[-1], result)
         return runs, taken
 
@@ -187,7 +187,7 @@ def operands_of(operation: str, shape: Shape, random: Any) -> Sequence[Any]:
 
 def seconds_of_parts(rank: Mapping[str, Any]) -> Tuple[float, ...]:
     """Return a rank's seconds of each of PARTS."""
-    return tuple(blocks.seconds_of_one(rank, {"part": part}) for part in PARTS)
+    return tuple(blocks.operation_seconds(rank, {"part": part}) for part in PARTS)
 
 
 def hidden_percent(ranks: Sequence[Tuple[float, ...]]) -> float:

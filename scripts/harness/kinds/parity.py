@@ -13,7 +13,7 @@ from harness import bounded, precisions
 from harness.adapter import Case, MatmulTrace, Numerics
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
 from harness.measuring import model
-from harness.measuring.checks import check_same_weights, compiler_proof
+from harness.measuring.checks import check_same_weights, compiler_evidence
 from harness.measuring.verification import float64_run, masks, sharding
 from harness.measuring.verification.errors import compare_arrays, counted, measured, relative
 
@@ -53,7 +53,7 @@ class Parity(Kind):
             fields["parity"] = float64_run.compare(context)
         else:
             fields["parity"] = self._with_reference(context)
-        fields["compiled"] = compiler_proof(adapter)
+        fields["compiled"] = compiler_evidence(adapter)
         fields["weights_checksum"] = adapter.weights_checksum()
         sharding.observe(context)
 

@@ -73,14 +73,14 @@ class ShardedMatmul(Kind):
         asked = shapes_of(parameters["shapes"])
         for shape in asked:
             share_of(shape, parameters["sharded"], 0, context.rank_context.world_size)
-        with blocks.of_run(context) as found:
+        with blocks.recorded_blocks(context) as found:
             for shape in asked:
                 context.report.enter(f"product {shape}")
                 found.extend(_measured(context, shape))
 
     def check(self, workload: Workload, ranks: Any) -> None:
         """All ranks did as much."""
-        blocks.check_alike(ranks, "operations")
+        blocks.check_same_counts(ranks, "operations")
 
 
 def share_of(shape: Shape, sharded: str, rank: int, ranks: int) -> slice:
@@ -162,7 +162,7 @@ def _of(figure: Figure, shape: Shape, part: str) -> Callable[[Mapping[str, Any]]
 
 def milliseconds(rank: Mapping[str, Any], shape: Shape, part: str) -> float:
     """Of the median block. Raises KeyError where there is none."""
-    return 1e3 * blocks.seconds_of_one(rank, {**_at(shape), "part": part})
+    return 1e3 * blocks.operation_seconds(rank, {**_at(shape), "part": part})
 
 
 def rate(rank: Mapping[str, Any], shape: Shape, part: str) -> float:

@@ -80,7 +80,7 @@ class Sustained(Kind):
                 taken.append(blocks.time_together(adapter, product.run, count))
                 reading = meter.read()
                 readings.append({"seconds": time.perf_counter() - start, **reading})
-            late = blocks.seconds_of(product.result)
+            late = blocks.elapsed(product.result)
         fields["window_start"], fields["window_seconds"] = start, readings[-1]["seconds"]
         meter.close()
         blocks.check_complete(late, taken[-1], product.result)

@@ -35,7 +35,7 @@ class Train(Kind):
 
     def measure(self, context: Context) -> None:
         steps.run(context)
-        accumulation.check_exchanges(context)
+        accumulation.check_all_reduces(context)
         sharding.observe(context)
 
     def afterwards(self, context: Context, seconds: float) -> None:

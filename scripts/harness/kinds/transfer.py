@@ -78,7 +78,7 @@ class Transfer(Kind):
         random = np.random.RandomState(adapter.rank_context.seed)
         own = context.rank_context.local_rank
         told = links.find(os.environ, own + 1)
-        with blocks.of_run(context) as found, _host_memory(parameters["host_node"]):
+        with blocks.recorded_blocks(context) as found, _host_memory(parameters["host_node"]):
             fields["numa_nodes"] = cores.numa_nodes(os.sched_getaffinity(0))
             for size in sizes_to(parameters["largest_bytes"]):
                 array = random.standard_normal(size // _ITEM).astype(np.float32)
@@ -119,4 +119,4 @@ def check(arrived: Any, sent: Any, what: str) -> None:
 
 
 def _bandwidth(rank: Mapping[str, Any], direction: str, size: int) -> float:
-    return 1e-9 * size / blocks.seconds_of_one(rank, {"direction": direction, "bytes": size})
+    return 1e-9 * size / blocks.operation_seconds(rank, {"direction": direction, "bytes": size})

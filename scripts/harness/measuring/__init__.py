@@ -1,1 +1,1 @@
-"""What is timed and how, and the checks that it is what was asked."""
+"""Timed regions, and the checks that what ran is what was requested."""

@@ -1,4 +1,5 @@
-"""Whether what ran is what was asked. Each raises :class:`harness.adapter.Mismatch` where not."""
+"""Checks that what ran is what was requested. Each raises :class:`harness.adapter.Mismatch`
+if not."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from typing import Any, Dict, List, Mapping, Sequence
 from harness import precisions
 from harness.adapter import Adapter, Mismatch, OwnModels
 
-#: Below it a checksum of a batch: float32, which an all-reduce adds in, holds a sum of 256 of them.
+#: Upper limit of a batch's checksum: float32 holds the exact sum of 256 of them in an all-reduce.
 _CHECKSUMS = 2**16
 
 
 def check_processes(adapter: Adapter, world_size: int) -> int:
-    """How many ranks an all-reduce reaches: all of them."""
+    """Check that an all-reduce reaches all ranks; return their number."""
     reached = adapter.all_reduce(1.0)
     if reached != world_size:
         raise Mismatch(f"an all-reduce of 1 gives {reached:g} over {world_size} ranks")
@@ -23,15 +24,16 @@ def check_processes(adapter: Adapter, world_size: int) -> int:
 
 
 def check_parameters(built: int, expected: int) -> int:
-    """The model as built is the model of the facts."""
+    """Check the number of trainable parameters against the model config; return it."""
     if built != expected:
         raise Mismatch(f"the model has {built} trainable parameters, not {expected}")
     return built
 
 
 def check_other_batches(adapter: OwnModels) -> None:
-    """Ranks of one run have batches of their own: else weights that are the same in the end would
-    not show that the gradients were averaged."""
+    """Check that ranks have different batches.
+
+    With equal batches, equal weights in the end would not prove that gradients were averaged."""
     ranks = adapter.rank_context.world_size
     if ranks == 1:
         return
@@ -47,44 +49,46 @@ def check_other_batches(adapter: OwnModels) -> None:
 
 
 def check_matmuls(precision: str, products: Dict[str, int]) -> Dict[str, int]:
-    """As many of the observed matrix products as the precision wants have one of its dtypes."""
+    """Check that enough of the observed matmuls run in a dtype of the precision; return the counts.
+
+    ``products``: number of matmuls by dtype."""
     total = sum(products.values())
     if total < 1:
-        raise Mismatch("no matrix product was observed, so the precision is not proved")
-    asked = precisions.load(precision)
-    others = sorted(set(products) - set(asked.dtypes))
+        raise Mismatch("no matmul was observed, so the precision is not verified")
+    requested = precisions.load(precision)
+    others = sorted(set(products) - set(requested.dtypes))
     wrong = sum(products[dtype] for dtype in others)
-    if total - wrong < asked.share * total:
-        ran = f"{wrong} of {total} products ran in {', '.join(others)}"
+    if total - wrong < requested.share * total:
+        ran = f"{wrong} of {total} matmuls ran in {', '.join(others)}"
         raise Mismatch(f"{precision}, but {ran}")
     return products
 
 
-def compiler_proof(adapter: Adapter) -> Dict[str, Any]:
-    """What the adapter tells of the compiler's work, which did not fall back; nothing where none
-    was asked for."""
+def compiler_evidence(adapter: Adapter) -> Dict[str, Any]:
+    """Return the adapter's evidence that its compiler did not fall back; {} without a compiler."""
     return {} if adapter.case.compiler == "none" else adapter.compiled()
 
 
 def check_value(value: float, mode: str, step: int) -> float:
-    """Raises ArithmeticError where a loss or output is no finite number."""
+    """Return ``value``, a loss or output. Raises ArithmeticError where it is not finite."""
     if not math.isfinite(value):
         what = "loss" if mode == "train" else "output"
         raise ArithmeticError(f"{what} is {value} at step {step}")
     return value
 
 
-def check_cores(asked: List[int]) -> List[int]:
-    """The cores this thread may use now: no framework undid the pinning."""
+def check_cores(pinned: List[int]) -> List[int]:
+    """Return the cores that this thread may use. Raises Mismatch where the framework undid the
+    pinning."""
     used = sorted(os.sched_getaffinity(0))
-    if asked and not set(used) <= set(asked):
-        raise Mismatch(f"pinned to cores {asked}, but the framework moved to {used}")
+    if pinned and not set(used) <= set(pinned):
+        raise Mismatch(f"pinned to cores {pinned}, but the framework moved to {used}")
     return used
 
 
 def check_same_weights(ranks: Sequence[Mapping[str, Any]]) -> None:
-    """Ranks that train together have the same weights at the end; rounding of the sum is allowed
-    for (1e-12)."""
+    """Check that ranks that trained together have the same weights, up to rounding of the sum
+    (1e-12)."""
     if len(ranks) == 1:
         return
     first = ranks[0].get("weights_checksum")

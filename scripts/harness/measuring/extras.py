@@ -1,5 +1,5 @@
-"""What is measured behind everything that counts: whatever goes wrong with it says so in its own
-place, and a rank that hangs is ended by the kernel."""
+"""Optional measurements after everything that counts. Their errors are recorded in their own field,
+and the kernel ends a rank that hangs in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from harness.adapter import Adapter
 from harness.measuring.failure import describe
 from harness.messages.report import Report
 
-_LEAST_SECONDS = 60  # that it may take; else as long as the run took until then
+#: Least time limit; otherwise as long as the run took so far.
+_LEAST_SECONDS = 60
 
 
 def attempt(
@@ -21,9 +22,10 @@ def attempt(
     seconds: float,
     report: Report,
 ) -> None:
-    """Leave what ``work`` returns as the field ``name``, with the ``reason`` "", or else ``empty``
-    with one. ``seconds``: of the run so far."""
-    report.fields[name] = {"reason": "it was ended: it took too long", **empty}
+    """Store the result of ``work`` as the field ``name``, with an empty ``reason``.
+
+    On failure the field is ``empty`` with a reason. ``seconds``: duration of the run so far."""
+    report.fields[name] = {"reason": "it was stopped because it took too long", **empty}
     report.succeed()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(max(_LEAST_SECONDS, int(seconds)))

@@ -1,4 +1,4 @@
-"""What an error in a rank means for its run."""
+"""Map an error in a rank to the status of its run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.messages.report import first_line, shorten
 
 
 def describe(error: BaseException, adapter: Optional[Adapter]) -> Dict[str, str]:
-    """Status and reason for an exception that ended the rank."""
+    """Return status and reason for an exception that ended the rank."""
     if isinstance(error, Unsupported):
         return {"status": "unsupported", "reason": shorten(str(error))}
     memory = isinstance(error, MemoryError)

@@ -1,7 +1,7 @@
-"""How long the exchange of a step's gradients takes with nothing beside it.
+"""Time the gradient all-reduce of a step with nothing running alongside.
 
-Behind the window all ranks exchange messages of exactly the sizes in which the gradients of this
-run went, all enqueued before the last is waited for. In a step the exchange overlaps with the
+After the timed region all ranks all-reduce messages of exactly the sizes that the gradients of this
+run had. All are enqueued before the last is waited for. In a training step this overlaps with the
 backward pass.
 """
 
@@ -16,20 +16,22 @@ from harness.messages.report import Report
 from harness.parallelism import DATA
 
 ROUNDS = 5
-#: No further round where this part of what the run took until then is used up.
+#: Largest part of the run's time so far that the rounds may take.
 SHARE = 0.05
 
 
 def measure(adapter: Collectives, seconds: float) -> Dict[str, Any]:
-    """``{"bytes": of each message, "seconds": of each round}``, of at most ROUNDS rounds, at least
-    one, the same number in all ranks. ``seconds``: what the run took until now. Raises Unsupported
-    where the framework does not tell the sizes, or where gradients go otherwise."""
+    """Return ``{"bytes": of each message, "seconds": of each round}``.
+
+    There are one to ROUNDS rounds, the same number in all ranks. ``seconds``: duration of the run
+    so far. Raises Unsupported where the framework does not report the sizes, or where gradients are
+    not all-reduced."""
     parallelism = adapter.case.parallelism
     if parallelism != DATA:
-        raise Unsupported(f"with {parallelism} gradients do not go by an all-reduce of all of them")
+        raise Unsupported(f"with {parallelism} there is no all-reduce of all gradients")
     messages = adapter.gradient_messages()
     run = adapter.gradient_all_reduce(messages)
-    found = []
+    round_seconds = []
     begin = time.perf_counter()
     for number in range(1 + ROUNDS):
         adapter.all_reduce(0.0)  # a barrier: no rank waits for another that is not there yet
@@ -38,15 +40,16 @@ def measure(adapter: Collectives, seconds: float) -> Dict[str, Any]:
         run()
         adapter.synchronize()
         if number:  # the first compiles and connects
-            found.append(time.perf_counter() - start)
+            round_seconds.append(time.perf_counter() - start)
         over = time.perf_counter() - begin > SHARE * seconds
-        if adapter.all_reduce(float(over)) > 0 and found:
+        if adapter.all_reduce(float(over)) > 0 and round_seconds:
             break
-    return {"bytes": messages, "seconds": found}
+    return {"bytes": messages, "seconds": round_seconds}
 
 
 def time_all_reduce(adapter: Collectives, seconds: float, report: Report) -> None:
-    """Leave it behind everything that counts. ``seconds``: of the run so far."""
+    """Store the timing as the field ``gradient_exchange``. ``seconds``: duration of the run
+    so far."""
     empty: Dict[str, Any] = {"bytes": [], "seconds": []}
     extras.attempt(
         "gradient_exchange", lambda: measure(adapter, seconds), empty, adapter, seconds, report

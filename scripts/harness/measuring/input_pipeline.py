@@ -1,10 +1,9 @@
-"""Steps that are given a batch from the host before each: what of their time is loading.
+"""Time steps that get a new batch from the host each, and the share of data loading in them.
 
-The throughput of such a run is that of both together: samples over the window, as NVIDIA's
-"Total IPS" (global images of an iteration over its mean duration). Behind the window two short ones
-tell them apart: steps that compute with the batch that they have, and a loader with nothing behind
-it. The time until the loader's next batch was there, and until it was copied, is noted at each
-step.
+The throughput of such a run covers loading and computing together: samples over time, as NVIDIA's
+"Total IPS" (global images of an iteration over its mean duration). Two short measurements after the
+timed region tell them apart: steps that reuse their batch, and the loader without steps. Each step
+records the time until the next batch was ready, and until it was copied.
 """
 
 from __future__ import annotations
@@ -23,16 +22,17 @@ from harness.samples import folder, order, supply
 
 Batch = Dict[str, Any]
 Batches = Generator[Batch, None, None]
-#: Worker processes or threads of a loader beside a step: one for each core of the rank, at most.
+#: Most worker processes or threads of a loader alongside a step; at most one for each core.
 MOST_WORKERS = 8
-#: Batches that a loader gives before its rate is taken: it has some ready.
+#: Batches to discard before timing a loader, which has prepared some.
 _READY = 2
 
 
-class Feed:
-    """Steps of an adapter, each with the next of ``batches``. Seconds of each step: until its batch
-    was there, and until the call that copies it had returned; ``noted``: of each batch the array
-    of this ``name``."""
+class PipelineSteps:
+    """Steps of an adapter, each with the next of ``batches``.
+
+    ``wait_seconds``: of each step until its batch was ready. ``copy_seconds``: of each step until
+    the call that copies it returned. ``noted``: of each batch the array called ``name``."""
 
     def __init__(self, adapter: BatchInput, batches: Batches, name: str = "labels") -> None:
         self._adapter, self._batches, self._name = adapter, batches, name
@@ -41,18 +41,18 @@ class Feed:
         self.noted: List[Any] = []
 
     def stop(self) -> None:
-        """End the loader, which works ahead."""
+        """Stop the loader, which works ahead."""
         self._batches.close()
 
     def begin(self, batches: Batches) -> None:
-        """Go on with other batches, of which one is fed to a step that is not timed: a loader
-        takes its time to start."""
+        """Continue with other batches. The first goes to an untimed step, because a loader takes
+        time to start."""
         self._batches = batches
         self.step()
         self._adapter.synchronize()
 
     def step(self) -> Any:
-        """In the place of the adapter's own."""
+        """Run the adapter's step with the next batch."""
         clock = time.perf_counter
         start = clock()
         batch = next(self._batches)
@@ -64,44 +64,47 @@ class Feed:
         return self._adapter.step()
 
 
-class Source:
-    """What the steps of a rank are fed with; see :func:`source_of`."""
+class BatchSource:
+    """Batches for the steps of a rank; :func:`batch_source` makes it."""
 
     def __init__(self, first: Batch, batches: Callable[[], Batches], noted: str = "labels") -> None:
-        #: With which the model is built; the first of ``batches()``, which begins anew.
+        #: Batch that the model is built with; ``batches()`` starts over with it.
         self.first, self.batches = first, batches
-        #: The array of a batch whose checksum tells what was fed.
+        #: Name of the array whose checksum identifies what was loaded.
         self.noted = noted
 
 
-def source_of(context: Context) -> Optional[Source]:
-    """None where the batch lies on the device. Raises what reading the data raises."""
+def batch_source(context: Context) -> Optional[BatchSource]:
+    """Return the source of batches; None where the batch stays on the device. Raises errors of
+    reading data."""
     case = context.workload.case
     if case.input == SYNTHETIC:
         return None
     if case.input in READING:
         if folder.size_of(context.workload.facts["inputs"]) is None:
-            return Source(*token_pipeline.source(context))
-        return _of_files(context)
+            return BatchSource(*token_pipeline.source(context))
+        return _image_source(context)
     batch = model.batch_of_rank(context)
 
-    def same() -> Batches:
+    def repeated() -> Batches:
         while True:
             yield batch
 
-    return Source(batch, same)
+    return BatchSource(batch, repeated)
 
 
 def _workers(context: Context) -> int:
+    """Return the number of the loader's workers."""
     return min(MOST_WORKERS, max(1, len(context.cores) or context.rank_context.threads))
 
 
-def _of_files(context: Context) -> Source:
+def _image_source(context: Context) -> BatchSource:
+    """Return the source that reads the workload's folder of images."""
     workload, rank_context, fields = context.workload, context.rank_context, context.fields
     adapter, case, root = context.adapter, workload.case, workload.data
     size = folder.size_of(workload.facts["inputs"])
-    assert root is not None, "the declaration has seen to it"
-    assert size is not None, "the declaration has seen to it"
+    assert root is not None, "the declaration guarantees it"
+    assert size is not None, "the declaration guarantees it"
     split = folder.TRAIN if case.mode == "train" else folder.VALIDATION
     images = context.phase("scan", lambda: folder.scan(root, split, workload.bad_images))
     workers = _workers(context)
@@ -129,27 +132,30 @@ def _of_files(context: Context) -> Source:
         for loaded in supply.forever(adapter, epochs(), root):
             yield {"images": loaded.images, "labels": loaded.labels}
 
-    alone = order.beginning(next(epochs()), samples)._replace(workers=0)
-    fields["fed"] = context.phase("check", lambda: supply.checked(adapter, alone, root))
-    (first,) = supply.batches(adapter, alone, root)
-    return Source({"images": first.images, "labels": first.labels}, batches)
+    first_load = order.beginning(next(epochs()), samples)._replace(workers=0)
+    fields["fed"] = context.phase("check", lambda: supply.checked(adapter, first_load, root))
+    (first,) = supply.batches(adapter, first_load, root)
+    return BatchSource({"images": first.images, "labels": first.labels}, batches)
 
 
-def apart(context: Context, source: Source, feed: Feed, window: Window, read: float) -> None:
-    """Behind the window, whose steps ``feed`` has fed: the same steps without, and the loader
-    without steps. ``read``: seconds of reading a value. Left as the field ``feeding``."""
+def time_separately(
+    context: Context, source: BatchSource, feed: PipelineSteps, window: Window, read: float
+) -> None:
+    """Time the same steps without loading, and the loader without steps, as the field ``feeding``.
+
+    ``feed`` supplied the steps of the timed ``window``; ``read``: seconds of reading a value."""
     adapter, fields = context.adapter, context.fields
     steps = len(window.step_seconds)
     elapsed = sum(fields["phases"].values())
     count = count_synchronous_steps(adapter, window, elapsed)
     feed.stop()
-    context.report.enter("window without feeding")
-    alone = measure(adapter, count, fields["run_ahead"], read, context.barrier)
-    fields["phases"]["window_without_feeding_seconds"] = alone.seconds
+    context.report.enter("steps without loading")
+    without_loading = measure(adapter, count, fields["run_ahead"], read, context.barrier)
+    fields["phases"]["window_without_feeding_seconds"] = without_loading.seconds
     fields["feeding"] = {
         "wait_seconds": feed.wait_seconds[-steps:],
         "copy_seconds": feed.copy_seconds[-steps:],
-        "compute_step_seconds": alone.step_seconds,
+        "compute_step_seconds": without_loading.step_seconds,
     }
     if context.workload.case.input in READING:
         crc = 0
@@ -159,12 +165,12 @@ def apart(context: Context, source: Source, feed: Feed, window: Window, read: fl
         context.report.enter("loader without steps")
         fields["feeding"].update(_loader_alone(source, count))
         fields["phases"]["loader_seconds"] = fields["feeding"]["loader_seconds"]
-    if fields["run_ahead"]:  # a window of steps that are fed and waited for is to come
+    if fields["run_ahead"]:  # synchronous steps with loading follow
         feed.begin(source.batches())
 
 
-def _loader_alone(source: Source, count: int) -> Dict[str, Any]:
-    """So many batches behind the first ones, which had time to become ready."""
+def _loader_alone(source: BatchSource, count: int) -> Dict[str, Any]:
+    """Time ``count`` batches of the loader, after the first ones, which it had prepared."""
     batches = source.batches()
     for _ in range(_READY):
         next(batches)
@@ -176,7 +182,7 @@ def _loader_alone(source: Source, count: int) -> Dict[str, Any]:
 
 
 def capabilities(input_name: str) -> List[type]:
-    """What an adapter must have for an input."""
+    """Return the capabilities that an adapter needs for an input."""
     if input_name == SYNTHETIC:
         return []
     return [BatchInput, Loading] if input_name in READING else [BatchInput]

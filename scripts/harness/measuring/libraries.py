@@ -1,6 +1,6 @@
-"""The libraries of linear algebra and threads in this process, and which code they run here.
+"""Numeric and threading libraries of this process, and the code paths they selected.
 
-What a framework has linked into itself is not among them: that is for its adapter to say.
+Libraries linked into a framework itself are not included; its adapter reports them.
 """
 
 from __future__ import annotations
@@ -35,21 +35,20 @@ _ISA = {
 
 
 def _mapped(maps: str) -> Set[str]:
-    """Paths of the numeric libraries that a process has mapped."""
-    found = set()
+    """Return the paths of the numeric libraries that a process has mapped."""
+    paths = set()
     with contextlib.suppress(OSError), open(maps, errors="replace", encoding="utf-8") as file:
         for line in file:
             path = line.rstrip("\n").split(None, 5)[5:]
             if path and _NUMERIC.match(os.path.basename(path[0])):
-                found.add(path[0])
-    return found
+                paths.add(path[0])
+    return paths
 
 
 def _code_path(path: str) -> Optional[str]:
-    """The processor that a library of this process has chosen its code for, in its own words; None
-    where it does not tell."""
+    """Return the processor name that a loaded library selected its code for, or None if unknown."""
     try:
-        # NOLOAD: the one that is there, never another.
+        # NOLOAD: only the library that is already loaded.
         library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
     except OSError:
         return None
@@ -66,8 +65,8 @@ def _code_path(path: str) -> Optional[str]:
 
 
 def in_use(maps: str = "/proc/self/maps") -> Dict[str, Optional[str]]:
-    """By path, in ``site-packages`` where it lies there, which says whose it is: the code path of
-    each, None where it does not tell."""
+    """Return the code path of each library by path; None where unknown. Paths inside
+    ``site-packages`` are relative to it."""
     return {
         path.rpartition("/site-packages/")[2]: _code_path(path) for path in sorted(_mapped(maps))
     }

@@ -1,5 +1,8 @@
-"""Find the adapter in a framework's folder without putting the folders' parent on the path, where
-a folder ``mxnet`` would hide the framework of that name."""
+"""Load the adapter of a framework's folder.
+
+The folders' parent is not put on the path, where a folder ``mxnet`` would hide the framework of
+that name.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,15 @@ PACKAGE = "framework_under_test"
 
 
 def load_adapter(folder: str) -> Type[Adapter]:
-    """The one subclass of :class:`Adapter` that ``folder/adapter.py`` defines. The folder becomes
-    a package of its own name, so that an adapter can say ``from . import cnn``. Raises
-    what importing it raises, and TypeError unless it defines exactly one."""
+    """Return the one subclass of :class:`Adapter` that ``folder/adapter.py`` defines.
+
+    The folder becomes a package, so that an adapter can say ``from . import cnn``. Raises what
+    importing it raises, and TypeError unless it defines exactly one."""
     spec = importlib.machinery.ModuleSpec(PACKAGE, None, is_package=True)
     spec.submodule_search_locations = [folder]
     sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
     module = importlib.import_module(PACKAGE + ".adapter")
-    found = [
+    adapters = [
         value
         for value in vars(module).values()
         if inspect.isclass(value)
@@ -31,8 +35,8 @@ def load_adapter(folder: str) -> Type[Adapter]:
         and value.__module__.startswith(PACKAGE)
         and not inspect.isabstract(value)
     ]
-    if len(found) != 1:
+    if len(adapters) != 1:
         raise TypeError(
-            f"{folder}/adapter.py defines {len(found)} complete subclasses of Adapter, not 1"
+            f"{folder}/adapter.py defines {len(adapters)} complete subclasses of Adapter, not 1"
         )
-    return found[0]
+    return adapters[0]

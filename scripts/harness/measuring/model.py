@@ -1,4 +1,4 @@
-"""A model that is built, and is what was asked for."""
+"""Build a model and check that it is what was requested."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from harness.sharded import Sharded
 
 
 def batch_of_rank(context: Context) -> Dict[str, Any]:
-    """What this rank's steps compute with; of several micro-steps each has samples of its own.
-    Ranks of one replica of the model have the same."""
+    """Return this rank's batch, with the samples of all micro-steps. Ranks of one replica get the
+    same."""
     workload, rank_context = context.workload, context.rank_context
     if "own" in workload.facts:
         return seed_of_batch(rank_context.seed, rank_context.rank)
@@ -31,23 +31,24 @@ def batch_of_rank(context: Context) -> Dict[str, Any]:
 
 
 def check_classes(facts: Mapping[str, Any], classes: int) -> None:
-    """Raises :class:`Mismatch` where the model tells fewer ``classes`` apart than its data have."""
+    """Raise :class:`Mismatch` where the data have more ``classes`` than the model."""
     known = facts.get("hyperparameters", {}).get("classes")
     if known is not None and classes > known:
         raise Mismatch(f"the data have {classes} classes, {facts['name']} has {known}")
 
 
 def seed_of_batch(seed: int, rank: int) -> Dict[str, Any]:
-    """Of a model that the user brings, what its own batch is drawn by: another in each rank."""
+    """Return the seed that a user's model draws its batch from, different in each rank."""
     import numpy as np
 
     return {"seed": np.array(seed + 1 + rank)}
 
 
 def build(context: Context, batch: Dict[str, Any]) -> None:
-    """Build the model with ``batch``. Raises what the adapter raises, Mismatch where its size, the
-    precision of its products or the number of its micro-steps is another, Unsupported where that
-    cannot be told."""
+    """Build the model with ``batch``.
+
+    Raises what the adapter raises, Mismatch where size, precision or number of micro-steps differ
+    from the request, and Unsupported where they cannot be observed."""
     adapter, workload, fields = context.adapter, context.workload, context.fields
     own, accumulates = "own" in workload.facts, workload.case.accumulation > 1
     shares = workload.case.parallelism != DATA
@@ -68,6 +69,7 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
 
 
 def _observe_matmuls(adapter: MatmulTrace, fields: Dict[str, Any]) -> None:
+    """Store the dtypes and significant bits of the model's matmuls."""
     bits = rounding.observe(adapter)
     if bits:
         fields["significant_bits"] = bits

@@ -1,4 +1,4 @@
-"""The steps of a model: built, warmed up, timed in a window, then waited for one by one."""
+"""Build a model, warm up, and time its steps: first running ahead, then one by one."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from harness.adapter import Adapter, require
 from harness.device_memory import DeviceMemory
 from harness.kind import Context, Metric, Workload
 from harness.measuring import input_pipeline, libraries, model
-from harness.measuring.checks import check_cores, check_value, compiler_proof
+from harness.measuring.checks import check_cores, check_value, compiler_evidence
 from harness.measuring.synchronous_steps import count_synchronous_steps
 from harness.measuring.warm_up import is_settled, settled_after
 from harness.measuring.window import Window, measure, run_ahead
 
 
 def samples(workload: Workload) -> int:
-    """That all ranks together compute in the window."""
+    """Return the number of samples that all ranks together compute in the timed region."""
     return workload.case.samples_per_step * workload.timed_steps
 
 
 def throughput(workload: Workload) -> Metric:
-    """Global samples per second. The slowest rank's window counts, because the samples are done
-    when the last of them is."""
+    """Return the metric of global samples per second.
+
+    The slowest rank's time counts, because samples are done when the last rank is."""
     return Metric(
         unit=workload.facts["unit"],
         better="higher",
@@ -33,7 +34,7 @@ def throughput(workload: Workload) -> Metric:
 
 
 def peak_host_memory() -> int:
-    """Peak resident memory of this process in bytes."""
+    """Return the peak resident memory of this process in bytes."""
     try:
         with open("/proc/self/status", encoding="utf-8") as file:
             for line in file:
@@ -45,7 +46,8 @@ def peak_host_memory() -> int:
 
 
 def all_settled(adapter: Adapter, seconds: List[float]) -> bool:
-    """Whether the step time has settled in all ranks: they go on together or stop together."""
+    """Return whether the step time has settled in all ranks, which must stop warming up
+    together."""
     settled = is_settled(seconds)
     if adapter.rank_context.world_size == 1:
         return settled
@@ -53,7 +55,7 @@ def all_settled(adapter: Adapter, seconds: List[float]) -> bool:
 
 
 class WarmUp(NamedTuple):
-    """How many steps were run, and what reading the value of the first took."""
+    """Number of warm-up steps, and the seconds that reading the first value took."""
 
     steps: int
     read_seconds: float
@@ -67,9 +69,11 @@ def warm_up(
     fields: Dict[str, Any],
     step: Optional[Callable[[], Any]] = None,
 ) -> WarmUp:
-    """Run ``steps`` steps one at a time, then more until the step time has settled or ``limit`` is
-    reached (None: no more). Their seconds, the first value, and after how many steps it had settled
-    (None: not) go into ``fields``. ``step``: in the place of the adapter's own."""
+    """Run ``steps`` steps one at a time, then more until the step time settles.
+
+    ``limit``: most steps; None runs no more than ``steps``. ``step``: replaces the adapter's own.
+    ``fields`` gets the seconds of the steps, the first value, and the number of steps until the
+    step time had settled (None if it did not)."""
     seconds: List[float] = []
     read_seconds = 0.0
     fields["warmup_step_seconds"] = seconds
@@ -94,20 +98,21 @@ def warm_up(
 
 
 def run(context: Context) -> None:
-    """All phases of a run that times steps, in the order of the adapter's contract. Raises what the
-    adapter raises, Mismatch where what ran is not what was asked."""
+    """Run all phases of a run that times steps, in the order of the adapter's contract.
+
+    Raises what the adapter raises, and Mismatch where what ran is not what was requested."""
     adapter, workload, fields = context.adapter, context.workload, context.fields
     mode = workload.case.mode
     require(adapter, *input_pipeline.capabilities(workload.case.input))
-    source = input_pipeline.source_of(context)
+    source = input_pipeline.batch_source(context)
     model.build(context, source.first if source else model.batch_of_rank(context))
-    feed = input_pipeline.Feed(adapter, source.batches(), source.noted) if source else None
+    feed = input_pipeline.PipelineSteps(adapter, source.batches(), source.noted) if source else None
     step = feed.step if feed else None
     counts = (workload.warmup_steps, workload.warmup_limit)
     warmed = context.phase(
         "warm-up", lambda: warm_up(adapter, mode, *counts, fields, step), "warmup"
     )
-    fields["compiled"] = compiler_proof(adapter)
+    fields["compiled"] = compiler_evidence(adapter)
     fields["cores"] = check_cores(context.cores)
     context.report.enter("timed window")
     ahead = fields["run_ahead"] = run_ahead(adapter)
@@ -116,9 +121,9 @@ def run(context: Context) -> None:
     fields["phases"]["window_seconds"] = window.seconds
     note_window(adapter, window, warmed.steps + workload.timed_steps, fields)
     if source and feed:
-        input_pipeline.apart(context, source, feed, window, read_seconds)
+        input_pipeline.time_separately(context, source, feed, window, read_seconds)
     if ahead:
-        context.report.enter("waited window")
+        context.report.enter("synchronous steps")
         count = count_synchronous_steps(adapter, window, sum(fields["phases"].values()))
         waited = measure(adapter, count, 0, read_seconds, barrier, step)
         fields["waited_step_seconds"] = waited.step_seconds
@@ -128,7 +133,8 @@ def run(context: Context) -> None:
 
 
 def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, Any]) -> None:
-    """Put the results of the window, which ended with step number ``step``, into ``fields``."""
+    """Put the results of the timed region, which ended with step number ``step``, into
+    ``fields``."""
     fields["peak_device_memory_bytes"] = adapter.peak_device_memory()
     if isinstance(adapter, DeviceMemory):
         fields["allocated_memory_bytes"] = adapter.allocated_memory()

@@ -1,4 +1,4 @@
-"""Synthetic batches from a model's declared inputs: the same distribution for every framework."""
+"""Make synthetic batches from a model's declared inputs, distributed alike for every framework."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any, Dict, List, Optional, Union
 
 
 def predictions(sequence_length: int) -> int:
-    """Masked positions of a sequence: 20 of 128, as in BERT's pre-training, at least one."""
+    """Return the number of masked positions: 20 of 128 as in BERT's pre-training, at least one."""
     return max(1, round(20 * sequence_length / 128))
 
 
 def shape_of(
     declared: List[Union[str, int]], batch: int, sequence_length: Optional[int]
 ) -> List[int]:
-    """A declared shape with its words (batch, sequence, predictions) replaced by numbers.
-    Raises KeyError for an unknown word."""
-    words = {"batch": batch}
+    """Replace the names batch, sequence and predictions in a declared shape by numbers. Raises
+    KeyError for an unknown name."""
+    sizes = {"batch": batch}
     if sequence_length is not None:
-        words["sequence"] = sequence_length
-        words["predictions"] = predictions(sequence_length)
-    return [words[size] if isinstance(size, str) else size for size in declared]
+        sizes["sequence"] = sequence_length
+        sizes["predictions"] = predictions(sequence_length)
+    return [sizes[size] if isinstance(size, str) else size for size in declared]
 
 
 def make_batch(
@@ -38,25 +38,25 @@ def make_batch(
     arrays: Dict[str, Any] = {}
     for declared in inputs:
         shape = shape_of(declared["shape"], batch, sequence_length)
-        kind = declared["distribution"]
-        if kind == "normal":
+        distribution = declared["distribution"]
+        if distribution == "normal":
             array = random.standard_normal(shape).astype(np.float32)
-        elif kind == "integers":
+        elif distribution == "integers":
             (below,) = shape_of([declared["below"]], batch, sequence_length)
             array = random.randint(0, below, size=shape).astype(np.int64)
-        elif kind == "ones":
+        elif distribution == "ones":
             array = np.ones(shape, dtype=np.int64)
-        elif kind == "padded":
+        elif distribution == "padded":
             rows, longest = shape
             lengths = random.randint((longest + 1) // 2, longest + 1, size=(rows, 1))
             array = (np.arange(longest) < lengths).astype(np.int64)
-        elif kind == "positions":
+        elif distribution == "positions":
             rows, count = shape
             assert sequence_length is not None
             array = np.stack(
                 [np.sort(random.permutation(sequence_length)[:count]) for _ in range(rows)]
             ).astype(np.int64)
         else:
-            raise ValueError(f"input {declared['name']!r}: unknown distribution {kind!r}")
+            raise ValueError(f"input {declared['name']!r}: unknown distribution {distribution!r}")
         arrays[declared["name"]] = array
     return arrays

@@ -1,8 +1,8 @@
-"""The loader alone, of tokens: sequences a second, as a step takes them, with no step behind it.
+"""Time the token loader alone: sequences per second, without training steps.
 
-1. All sequences of an epoch are loaded once and compared with the files: each came, once, in the
-   order asked for, with its tokens. A checksum of what came is kept.
-2. Epochs are timed in which they are read, cut or hidden in part, and made batches.
+1. All sequences of an epoch are loaded once and compared with the files: each came once, in the
+   requested order, with its tokens. A checksum is kept.
+2. Epochs are timed in which sequences are read, cut or masked, and batched.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness.samples import folder
 
 
 def metrics(length: int) -> Dict[str, Metric]:
-    """Of sequences of so many tokens."""
+    """Return the metrics of sequences of ``length`` tokens."""
 
     def tokens(rank: Mapping[str, Any]) -> Optional[float]:
         return length * _rate(rank)
@@ -34,10 +34,10 @@ def _rate(rank: Mapping[str, Any]) -> float:
 
 
 def measure(context: Context) -> None:
-    """Leaves ``data_set``, ``loader``, ``fed`` and ``loaded`` in the record."""
+    """Time the loader. Stores ``data_set``, ``loader``, ``fed`` and ``loaded`` in the record."""
     workload, fields, parameters = context.workload, context.fields, context.workload.parameters
     root = workload.data
-    assert root is not None, "the declaration has seen to it"
+    assert root is not None, "the declaration guarantees it"
     split, workers, most = parameters["split"], parameters["workers"], parameters["images"]
     source = TokenSource(context, split, workers, most)
     fields["data_set"]["identity"] = folder.identity(root)
@@ -52,8 +52,8 @@ def measure(context: Context) -> None:
 
 
 def _timed(source: TokenSource, epochs: List[TokenLoads]) -> Dict[str, Any]:
-    """``{"sequences": loaded in all, "seconds": in all, "epoch_seconds": of each}``; the start of
-    the workers is a part of each."""
+    """Return ``{"sequences": loaded in all, "seconds": in all, "epoch_seconds": of each}``,
+    including the start of the workers."""
     count, each = 0, []
     for number, asked in enumerate(epochs):
         start = time.perf_counter()

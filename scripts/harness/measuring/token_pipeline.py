@@ -1,5 +1,5 @@
-"""Steps that are given sequences of tokens from files: those that models of running text are given
-with the tokens that come next, and those of BERT and ELECTRA, some of whose words are hidden."""
+"""Batches of token sequences from files, for language models and for the masked models BERT and
+ELECTRA."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from harness.samples import folder, masking, tokens
 
 Batch = Dict[str, Any]
 Batches = Generator[Batch, None, None]
-#: A sequence is a slice of a file in memory, or a small record: the one that asks takes it itself.
-#: Workers that are forked so soon behind each other have been seen to hang in PaddlePaddle and
-#: MXNet.
+#: Worker processes: none, because a sequence is a slice of a file in memory or a small record.
+#: Workers forked in quick succession have been seen to hang in PaddlePaddle and MXNet.
 WORKERS = 0
-#: What a loader says of itself that is no matter of images.
+#: Settings of a loader that do not concern images.
 _SETTINGS = ("loader", "workers_are", "pin_memory")
 
 
 class TokenSource:
-    """Of a rank, by what the case and its folder of data say. Leaves ``data_set`` and ``loader`` in
-    the record. Raises what reading the data raises, and :class:`Mismatch` where they are not for
-    the model."""
+    """Token sequences of a rank, from the case and its data folder.
+
+    Stores ``data_set`` and ``loader`` in the record. Raises errors of reading data, and
+    :class:`Mismatch` where the data do not fit the model."""
 
     def __init__(
         self,
@@ -36,55 +36,58 @@ class TokenSource:
         most: int = 0,
         seed: Optional[int] = None,
     ) -> None:
-        """``most``: sequences of an epoch, 0 for all; ``seed``: by which words are hidden, None for
-        that of the run."""
+        """Scan the data. ``most``: sequences of an epoch, 0 for all; ``seed``: of the masks, None
+        for that of the run."""
         workload, adapter, fields = context.workload, context.adapter, context.fields
         self._context, self._split, self._workers, self._most = context, split, workers, most
         self._seed = context.rank_context.seed if seed is None else seed
         self._rank = workload.case.layout.replica(context.rank_context.rank)
         root, length = workload.data, workload.case.sequence_length
-        assert root is not None, "the declaration has seen to it"
-        assert length is not None, "the declaration has seen to it"
+        assert root is not None, "the declaration guarantees it"
+        assert length is not None, "the declaration guarantees it"
         self._length, self._hyper = length, workload.facts["hyperparameters"]
         known = self._hyper["vocabulary"]
-        self.found = context.phase(
+        self.tokens_found = context.phase(
             "scan",
             lambda: tokens.scan(root, split, workload.bad_images, os.path.abspath("."), known),
         )
-        if self.found.vocabulary > known:
-            model, size = workload.facts["name"], self.found.vocabulary
+        if self.tokens_found.vocabulary > known:
+            model, size = workload.facts["name"], self.tokens_found.vocabulary
             raise Mismatch(f"the data have {size} tokens, {model} has {known}")
-        #: Behind the largest token that may come.
-        self._known = self.found.vocabulary or known
+        #: One more than the largest possible token.
+        self._known = self.tokens_found.vocabulary or known
         self.form = masking.form_of(workload.facts["inputs"])
-        if self.form == masking.RUNNING and self.found.records is not None:
+        if self.form == masking.RUNNING and self.tokens_found.records is not None:
             raise folder.BadData(
                 f"{root}: its records are sequences for BERT and ELECTRA; {workload.case.model} "
                 "reads texts or token files"
             )
-        self._wanted = self._masked()
-        fields["data_set"] = tokens.report(self.found)
-        said = adapter.loader_settings()
-        fields["loader"] = {"workers": workers, **{k: said[k] for k in _SETTINGS if k in said}}
+        self._masking = self._masked()
+        fields["data_set"] = tokens.report(self.tokens_found)
+        loader_settings = adapter.loader_settings()
+        fields["loader"] = {
+            "workers": workers,
+            **{k: loader_settings[k] for k in _SETTINGS if k in loader_settings},
+        }
 
     @property
     def noted(self) -> str:
-        """The array of a batch whose checksum tells what was fed."""
+        """Name of the array whose checksum identifies what was loaded."""
         return "labels" if self.form == masking.RUNNING else "token_ids"
 
     def _masked(self) -> masking.Wanted:
         count = predictions(self._length)
-        wanted = masking.Wanted(self.form, self._length, count)
+        masking_plan = masking.Wanted(self.form, self._length, count)
         if self.form != masking.RUNNING:
-            masking.check(self.found, wanted, self._hyper)
-        return wanted
+            masking.check(self.tokens_found, masking_plan, self._hyper)
+        return masking_plan
 
     def epoch(self, number: int, samples: Optional[int] = None) -> TokenLoads:
-        """What the loader is asked for, in batches of so many ``samples``, None for those of a
-        step. Raises :class:`harness.samples.folder.BadData` where it is too little."""
+        """Return the request to the loader, in batches of ``samples``, None for those of a step.
+        Raises :class:`harness.samples.folder.BadData` where there are too few."""
         context, case = self._context, self._context.workload.case
         marks = 0 if self.form == masking.RUNNING else masking.MARKS
-        order = (self.found, self._split, number, context.rank_context.seed)
+        order = (self.tokens_found, self._split, number, context.rank_context.seed)
         samples = samples or case.samples_of_replica
         beyond = 1 if self.form == masking.RUNNING else 0
         return tokens.loads(
@@ -98,14 +101,14 @@ class TokenSource:
             self._most,
         )
 
-    def fed(self, asked: TokenLoads) -> Dict[str, Any]:
-        """What the loader gives, compared with the files; see
+    def fed(self, request: TokenLoads) -> Dict[str, Any]:
+        """Compare what the loader gives with the files; see
         :func:`harness.samples.tokens.checked`."""
-        return tokens.checked(self._context.adapter, asked, self._known)
+        return tokens.checked(self._context.adapter, request, self._known)
 
-    def batches(self, asked: TokenLoads, number: int) -> Iterator[Batch]:
-        """All batches of an epoch as a step takes them; the last may have fewer samples."""
-        for loaded in tokens.batches(self._context.adapter, asked, self._known):
+    def batches(self, request: TokenLoads, number: int) -> Iterator[Batch]:
+        """Yield all batches of an epoch as a step takes them; the last may have fewer samples."""
+        for loaded in tokens.batches(self._context.adapter, request, self._known):
             yield self._batch(loaded, number)
 
     def _batch(self, loaded: LoadedTokens, number: int) -> Batch:
@@ -119,12 +122,12 @@ class TokenSource:
             }
         first = int(loaded.numbers[0])
         random = np.random.RandomState([self._seed, self._rank, number, first])
-        return masking.batch_of(np.asarray(loaded.tokens), self.found, self._wanted, random)
+        return masking.batch_of(np.asarray(loaded.tokens), self.tokens_found, self._masking, random)
 
 
 def source(context: Context) -> Tuple[Batch, Callable[[], Batches], str]:
-    """The first batch, what begins anew with it, and the name of the array that tells what was fed.
-    Raises what reading the data raises."""
+    """Return the first batch, a function that starts over with it, and the name of the array to
+    checksum. Raises errors of reading data."""
     case, fields = context.workload.case, context.fields
     split = folder.TRAIN if case.mode == "train" else folder.VALIDATION
     own = TokenSource(context, split, WORKERS)
@@ -133,7 +136,7 @@ def source(context: Context) -> Tuple[Batch, Callable[[], Batches], str]:
     def batches() -> Batches:
         for number in itertools.count():
             for batch in own.batches(own.epoch(number), number):
-                if len(batch["token_ids"]) == samples:  # what is left of an epoch is not fed
+                if len(batch["token_ids"]) == samples:  # the rest of an epoch is dropped
                     yield batch
 
     begin = own.epoch(0)

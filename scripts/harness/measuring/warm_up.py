@@ -1,27 +1,25 @@
-"""Whether the step time has settled, judged while a run warms up."""
+"""Judge whether the step time has settled during warm-up."""
 
 from __future__ import annotations
 
 from statistics import median
 from typing import List, Optional, Sequence
 
-#: With fewer steps nothing is said.
+#: Least number of steps for a judgement.
 FEWEST = 10
 
-#: A difference below this part of the step time is none.
+#: Largest difference, as part of the step time, that counts as none.
 TOLERANCE = 0.02
 
 
 def is_settled(seconds: Sequence[float]) -> bool:
-    """Whether the last quarter of the steps takes as long as the quarter before it (but at least
-    five steps each): their medians differ by less than TOLERANCE, or than the noise explains.
+    """Return whether the last quarter of the steps takes as long as the quarter before.
 
-    Noise: the standard error of a difference of medians, from the median absolute deviation (for
-    normal noise 0.67 standard deviations; a median's standard error is 1.25 s / sqrt(n)). Medians,
-    because a stall or a late compilation is over with its step; quarters, because what changes
-    slowly shows over a long stretch only. A slow drift within the noise passes: the timed window is
-    judged by itself, with more steps.
-    """
+    Each quarter has at least five steps. Their medians may differ by TOLERANCE, or by noise: the
+    standard error of a difference of medians, from the median absolute deviation (0.67 standard
+    deviations of normal noise; a median's standard error is 1.25 s / sqrt(n)). Medians ignore
+    single stalls and late compilations; quarters show slow changes. A slow drift within the noise
+    passes, but the timed region is judged by itself, with more steps."""
     if len(seconds) < FEWEST:
         return False
     count = max(FEWEST // 2, len(seconds) // 4)
@@ -33,6 +31,6 @@ def is_settled(seconds: Sequence[float]) -> bool:
 
 
 def settled_after(seconds: List[float]) -> Optional[int]:
-    """The number of steps after which the step time had first settled; None if it never had."""
+    """Return the number of steps after which the step time had first settled, or None."""
     counts = range(FEWEST, len(seconds) + 1)
     return next((count for count in counts if is_settled(seconds[:count])), None)

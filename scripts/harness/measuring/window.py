@@ -1,4 +1,4 @@
-"""The timed window: the only place where the clock that counts is read."""
+"""The timed region, the only place where the clock that counts is read."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from typing import Any, Callable, Iterator, List, Optional
 
 from harness.adapter import Adapter, Mismatch
 
-#: How many steps may be enqueued behind the one that is waited for, the same for every framework:
-#: with one the device has its next step when a step ends, and none has a longer queue than others.
+#: Steps that may be enqueued beyond the one that is waited for, the same for every framework: one
+#: keeps the device busy, and no framework has a longer queue than others.
 RUN_AHEAD = 1
 
-#: A last value that comes later after the end of the window than reading it takes, by more than
-#: this part of the window and by more than these seconds, was not complete when the clock was read.
-#: On two cores with many times their load honest reads of six frameworks took up to 0.043 s, which
-#: was up to 0.022 s longer than to read the same again.
+#: Delay of the last value beyond its reading time that proves incomplete work: more than this part
+#: of the timed region and more than these seconds. On two overloaded cores, reads of six frameworks
+#: took up to 0.043 s, up to 0.022 s longer than reading the same again.
 _LATE_PART = 0.05
 _LATE_SECONDS = 0.1
 _READ_AGAIN = 3
 
-#: Work that is left for this part of a window when all of its steps were waited for was not waited
-#: for. A framework that knows a step by its loss may leave the last backward pass.
+#: Part of the timed region that may be left after waiting for every step. A framework that waits
+#: for the loss may leave the last backward pass.
 _LEFT_PART = 0.5
 
 
 @dataclass(frozen=True)
 class Window:
-    """``seconds`` from before the first step to the completion of the last; ``step_seconds``
-    between the moments when one step and the next were seen complete, the first from the start;
-    ``start`` on a clock that all processes of a machine share (Linux: CLOCK_MONOTONIC)."""
+    """Results of a timed region.
+
+    ``seconds``: from before the first step to the completion of the last. ``step_seconds``: between
+    the completions of consecutive steps, the first from the start. ``start``: on a clock that all
+    processes of a machine share (Linux: CLOCK_MONOTONIC)."""
 
     start: float
     seconds: float
@@ -40,15 +41,16 @@ class Window:
 
 
 def run_ahead(adapter: Adapter) -> int:
-    """How many steps may be enqueued behind the one that is waited for."""
+    """Return how many steps may be enqueued beyond the one that is waited for."""
     return 0 if adapter.blocking() else RUN_AHEAD
 
 
 @contextlib.contextmanager
 def all_ready(adapter: Adapter, barrier: Optional[Callable[[], None]]) -> Iterator[None]:
-    """Within it no garbage is collected. It begins when the device has nothing left to do and all
-    ranks are there: no rank starts its clock while another warms up. ``barrier``: waits for the
-    ranks that exchange nothing with this one."""
+    """Enter when the device is idle and all ranks are ready; disable garbage collection inside.
+
+    No rank starts its clock while another warms up. ``barrier``: waits for ranks that do not
+    communicate with this one."""
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -72,12 +74,13 @@ def measure(
     barrier: Optional[Callable[[], None]] = None,
     step: Optional[Callable[[], Any]] = None,
 ) -> Window:
-    """Time ``steps`` steps. Before a step is enqueued, the one ``ahead`` of its predecessor is
-    waited for; with ``ahead`` 0 each is complete before the next. Nothing else happens in the
-    window: no collection of garbage, no allocation, no reading of values. Raises Mismatch where
-    work was still under way at its end. ``read_seconds``: what reading the value of a step took
-    that was complete. ``barrier``: see :func:`all_ready`. ``step``: in the place of the adapter's
-    own; what it does besides is in the window."""
+    """Time ``steps`` steps.
+
+    Before a step is enqueued, the one ``ahead`` of its predecessor is waited for; with ``ahead`` 0
+    each completes before the next. Nothing else happens in the timed region: no garbage collection,
+    no allocation, no reading of values. ``read_seconds``: time to read the value of a completed
+    step. ``barrier``: see :func:`all_ready`. ``step``: replaces the adapter's own; all it does is
+    timed. Raises Mismatch where work was still running at the end."""
     marks: List[Any] = [None] * steps
     moments = [0.0] * (steps + 1)
     handle: Any = None
@@ -106,8 +109,10 @@ def measure(
 
 
 def check_waited(left: float, seconds: float) -> None:
-    """Raises Mismatch where synchronizing took ``left`` of the ``seconds`` of a window all of whose
-    steps had been waited for: the waiting had no effect, and nothing bounded the queue."""
+    """Raise Mismatch where synchronization took ``left`` seconds though every step had been waited
+    for.
+
+    Then waiting had no effect, and nothing bounded the queue. ``seconds``: of the timed region."""
     if left > max(_LATE_SECONDS, _LEFT_PART * seconds):
         raise Mismatch(
             f"{left:.3g} s of a window of {seconds:.3g} s were left when every step had been "
@@ -118,13 +123,11 @@ def check_waited(left: float, seconds: float) -> None:
 def check_complete(
     adapter: Adapter, handle: Any, late: float, seconds: float, read_seconds: float
 ) -> None:
-    """Raises Mismatch where the value of ``handle``, read right behind a window of ``seconds``,
-    came ``late`` because of work and not because reading takes that long.
+    """Raise Mismatch where the value of ``handle`` came ``late`` because work was still running.
 
-    Reading copies and adds up all outputs, which may take longer than a short window. How long is
-    told by reading them again, when they are complete for certain, and by ``read_seconds``: some
-    frameworks keep what they copied, and are quick the second time.
-    """
+    ``seconds``: of the timed region just before. Reading copies and adds up all outputs, which may
+    take longer than a short region. Its duration is found by reading again, and from
+    ``read_seconds``, because some frameworks keep the copy and read faster the second time."""
     allowed = max(_LATE_SECONDS, _LATE_PART * seconds)
     if late <= read_seconds + allowed:
         return

@@ -58,7 +58,7 @@ def test_a_search_for_the_largest_batch_has_it_of_training_alone(toy: Bench) -> 
     ("mistake", "devices", "reason"),
     [
         ("one_micro_step", 1, "2 micro-steps, but a step has 161 products"),
-        ("exchange_each", 2, "messages of gradients, not the 1 of one exchange"),
+        ("exchange_each", 2, "gradient messages, not the 1 of one all-reduce"),
     ],
 )
 def test_what_is_not_so_is_no_measurement(

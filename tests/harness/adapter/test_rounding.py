@@ -83,11 +83,11 @@ def test_what_libraries_multiply_in_bfloat16_counts_as_that() -> None:
     ("precision", "matrix", "convolution", "reason"),
     [
         ("fp32", 24, 24, ""),
-        ("fp32", 11, 11, "fp32, but 2 of 2 products ran in tf32"),
-        ("fp32", 24, 11, "fp32, but 2 of 2 products ran in float32 or tf32"),
+        ("fp32", 11, 11, "fp32, but 2 of 2 matmuls ran in tf32"),
+        ("fp32", 24, 11, "fp32, but 2 of 2 matmuls ran in float32 or tf32"),
         ("tf32", 11, 11, ""),
-        ("tf32", 24, 24, "tf32, but 2 of 2 products ran in float32"),
-        ("tf32", 11, 24, "tf32, but 2 of 2 products ran in tf32 or float32"),
+        ("tf32", 24, 24, "tf32, but 2 of 2 matmuls ran in float32"),
+        ("tf32", 11, 24, "tf32, but 2 of 2 matmuls ran in tf32 or float32"),
     ],
 )
 def test_a_switch_without_effect_is_a_mismatch(

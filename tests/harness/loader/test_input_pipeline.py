@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from harness.measuring.input_pipeline import Feed
+from harness.measuring.input_pipeline import PipelineSteps
 
 from ...bench import Bench
 from ..validity import assert_valid
@@ -42,7 +42,7 @@ def test_each_step_has_the_next_batch_and_says_how_long_that_took() -> None:
             ended.append(number)
 
     adapter = Slow()
-    feed = Feed(adapter, batches())  # type: ignore[arg-type]
+    feed = PipelineSteps(adapter, batches())  # type: ignore[arg-type]
     assert [feed.step() for _ in range(3)] == [1, 2, 3]
     assert adapter.fed == feed.noted == [0, 1, 2]
     assert min(feed.copy_seconds) >= 0.02

@@ -138,7 +138,7 @@ def measure(context: Context, made: Collective, in_a_row: Optional[int] = None) 
     most = in_a_row or _MOST_IN_A_BLOCK
     runs = runs_of_block(adapter, made, most, parameters["block_seconds"])
     taken = [timed_block(adapter, made, runs) for _ in range(parameters["blocks"])]
-    late = blocks.seconds_of(made.result)
+    late = blocks.elapsed(made.result)
     blocks.check_complete(late, taken[-1], made.result)
     return {"operations": runs, "seconds": taken}
 

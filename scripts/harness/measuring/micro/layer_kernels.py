@@ -71,7 +71,7 @@ def _of_shape(shape: Shaped, direction: str) -> Dict[str, Metric]:
 
 def _seconds(rank: Mapping[str, Any], shape: Shaped, direction: str) -> float:
     """Of one pass in the median block."""
-    return blocks.seconds_of_one(rank, {**shape.at, "pass": direction})
+    return blocks.operation_seconds(rank, {**shape.at, "pass": direction})
 
 
 def _of_model(rank: Mapping[str, Any], shapes: Sequence[Shaped], direction: str) -> float:
@@ -87,7 +87,7 @@ def measure(
     """Leaves the blocks of all ``shapes``. ``make``: the passes of one, by its number; ``check``:
     of its result and gradients, for numpy, and the dtype of the result; raises Mismatch."""
     dtypes: Dict[str, int] = {}
-    with blocks.of_run(context) as found:
+    with blocks.recorded_blocks(context) as found:
         for number, shape in enumerate(shapes):
             context.report.enter(f"shape {number + 1} of {len(shapes)}")
             made = make(number)

@@ -1,1 +1,1 @@
-"""Whether what ran is what was asked, observed and not believed."""
+"""Verification by observation that what ran is what was requested."""

@@ -1,4 +1,4 @@
-"""Whether a training step has the micro-steps that were asked for, and exchanges gradients once."""
+"""Verify that a training step has the requested micro-steps and all-reduces gradients once."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from harness.parallelism import DATA
 
 
 def check_micro_steps(
-    asked: int, step: Sequence[ExecutedMatmul], micro_step: Sequence[ExecutedMatmul]
+    requested: int, step: Sequence[ExecutedMatmul], micro_step: Sequence[ExecutedMatmul]
 ) -> int:
-    """``asked``, where a ``step`` has as many times the products of a ``micro_step``, and their
-    multiply-adds. One large batch has the products of one micro-step, only larger."""
-    products, multiply_adds = _counted(step)
-    each, each_multiply_adds = _counted(micro_step)
+    """Return ``requested`` if a step has that many times the matmuls of a micro-step.
+
+    Multiply-adds are compared too: one large batch has the matmuls of one micro-step, only
+    larger."""
+    products, multiply_adds = _totals(step)
+    each, each_multiply_adds = _totals(micro_step)
     if not each:
-        raise Mismatch("no matrix product of a micro-step was observed: they cannot be counted")
-    if (products, multiply_adds) != (asked * each, asked * each_multiply_adds):
+        raise Mismatch("no matmul of a micro-step was observed: micro-steps cannot be counted")
+    if (products, multiply_adds) != (requested * each, requested * each_multiply_adds):
         raise Mismatch(
-            f"{asked} micro-steps, but a step has {products} products with {multiply_adds} "
+            f"{requested} micro-steps, but a step has {products} matmuls with {multiply_adds} "
             f"multiply-adds, and a micro-step {each} with {each_multiply_adds}"
         )
-    return asked
+    return requested
 
 
-def _counted(products: Sequence[ExecutedMatmul]) -> Tuple[int, int]:
-    """How many there are, and their multiply-adds."""
+def _totals(products: Sequence[ExecutedMatmul]) -> Tuple[int, int]:
+    """Return number and total multiply-adds of the matmuls."""
     return len(products), sum(product.multiply_adds for product in products)
 
 
-def check_exchanges(context: Context) -> None:
+def check_all_reduces(context: Context) -> None:
     """Check that a step all-reduces its gradients once, however many micro-steps it has.
 
     Raises Mismatch if not, Unsupported where the framework does not tell. Parallelism other than
@@ -40,9 +42,9 @@ def check_exchanges(context: Context) -> None:
     if case.accumulation == 1 or context.rank_context.world_size == 1 or case.parallelism != DATA:
         return
     once = len(adapter.gradient_messages())
-    found = context.fields["step_exchanges"] = adapter.step_all_reduces()
-    if found > once:
+    sent = context.fields["step_exchanges"] = adapter.step_all_reduces()
+    if sent > once:
         raise Mismatch(
-            f"a step of {case.accumulation} micro-steps sends {found} messages of gradients, not "
-            f"the {once} of one exchange"
+            f"a step of {case.accumulation} micro-steps sends {sent} gradient messages, not "
+            f"the {once} of one all-reduce"
         )

@@ -6,8 +6,8 @@ from typing import Any, Dict, List, Mapping
 
 
 def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
-    """Euclidean norm of the difference over that of ``expected``, or ``floor`` if that is more.
-    Raises ValueError where the shapes differ."""
+    """Return the Euclidean norm of the difference over that of ``expected``, or ``floor`` if
+    larger. Raises ValueError where the shapes differ."""
     import numpy as np
 
     if actual.shape != expected.shape:
@@ -18,24 +18,26 @@ def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
 
 
 def measured(quantity: str, error: float, where: str = "") -> Dict[str, Any]:
-    """As the record has it."""
+    """Return an error as an entry of the record."""
     return {"quantity": quantity, "error": error, "where": where}
 
 
 def counted(quantity: str, count: int, expected: int) -> Dict[str, Any]:
-    """The same of a number that must be exact."""
+    """Return the relative error of a number that must be exact, as an entry of the record."""
     return measured(quantity, abs(count - expected) / expected, str(count))
 
 
 def compare_arrays(
     quantity: str, actual: Mapping[str, Any], expected: Mapping[str, Any], floor: float
 ) -> List[Dict[str, Any]]:
-    """The largest relative error of one array, and that of all together (``QUANTITY, total``).
-    An array is measured against at least the part ``floor`` of its share, by number of elements, of
-    the norm of all: a gradient that is zero but for rounding (that of the keys' bias: softmax does
-    not see it) has no relative error. In a half precision, rounding alone is a hundredth of the
-    larger terms that a small gradient is the difference of.
-    Raises KeyError where the names differ."""
+    """Return the largest relative error of one array, and that of all together (``QUANTITY,
+    total``).
+
+    The error of an array is relative to at least ``floor`` times its share, by number of elements,
+    of the norm of all arrays. A gradient that is zero but for rounding has no relative error
+    otherwise, such as that of the keys' bias, which softmax ignores. In half precision, rounding
+    alone is a hundredth of the larger terms whose difference a small gradient is. Raises KeyError
+    where the names differ."""
     import numpy as np
 
     if set(actual) != set(expected):

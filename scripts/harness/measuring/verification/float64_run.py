@@ -1,11 +1,10 @@
-"""A model that the user brings, compared with itself: with its own run in float64, without a
-compiler, in the same framework, from the same weights and batch. Standard library and numpy.
+"""Compare a user's model with its own float64 run, without a compiler, in the same framework.
 
-Whatever the weights, some value is so near to where a derivative jumps (a ReLU) that rounding puts
-it on the other side, and with it a part of the gradients. How much rounding does to this model is
-seen in float64, too: by further runs whose weights are moved at random, by a unit in the last place
-of the precision, and then as far as it takes to move the outputs as far as they are off. What the
-first explains of an error of the outputs is taken off it, and what the second does off all others.
+Weights and batch are the same. Some values are always so near a jump of a derivative (a ReLU) that
+rounding moves them across, and part of the gradients with them. Float64 runs with randomly moved
+weights show how much rounding does to this model. Their moves are one unit in the last place of the
+precision, and then as far as moves the outputs by their observed error. The first explains part of
+the outputs' error, the second part of all other errors. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -19,32 +18,31 @@ from harness.kind import Context
 from harness.measuring import model
 from harness.measuring.verification.errors import compare_arrays, measured, relative
 
-#: Narrower results make something else of a run in float64. A float32 among them does not: that
-#: normalisations and losses are computed in it is common, and its rounding far below every bound.
+#: Dtypes allowed in a float64 run. Normalizations and losses are commonly computed in float32,
+#: whose rounding is far below every bound.
 _WIDE = ("float64", "float32")
-#: Two passes over the same batch that are further apart than this in float64 drew random numbers.
+#: Largest difference of two float64 passes over the same batch without random numbers.
 _SAME = 1e-9
-#: A gradient that is further from the exact one than by this part of it is rounding, for example
-#: that of a bias in front of a normalisation, which is zero. What an optimizer that divides by its
-#: gradients makes of it says nothing.
+#: Largest relative error of a gradient that is more than rounding. The gradient of a bias before a
+#: normalization is zero, for example, and an optimizer that divides by it gives a random update.
 _KNOWN = 0.1
-#: What keeping a weight in float32 may add to its change by a step, as part of the weight: half a
-#: unit in the last place before the step and behind it.
+#: Rounding that float32 storage may add to a weight's change, as part of the weight: half a unit
+#: in the last place before the step and after it.
 _KEPT = 2.0**-23
 
-#: One unit in the last place, as part of a number, by the dtype of products.
+#: One unit in the last place, as part of a number, by the dtype of matmuls.
 _UNIT = {"float32": 2.0**-23, "tf32": 2.0**-10, "bfloat16": 2.0**-7, "float16": 2.0**-10}
-#: How many times what the moved weights do is taken off an error, and at most how much of it: an
-#: update or a gradient that is missing, or twice what it should be, is an error of 1.
+#: Factor on the effect of moved weights that is subtracted from an error, and the most that is
+#: subtracted. A missing or doubled gradient or update is an error of 1.
 _TIMES, _MOST = 3.0, 0.5
-#: Whatever it takes to move the outputs, weights are moved by no more than so many units.
+#: Largest move of a weight, in units.
 _FARTHEST = 1000.0
 
 Arrays = Mapping[str, Any]
 
 
 class Step(NamedTuple):
-    """The first training step: its loss, the weights before it, and what it changed."""
+    """First training step: its loss, the weights before it, and the changes it made."""
 
     loss: float
     before: Arrays
@@ -53,8 +51,10 @@ class Step(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What an adapter has computed. ``again``: the outputs of a second pass. Inference has no
-    ``gradients`` (empty) and no ``step``; several ranks have no ``step``."""
+    """Results computed by an adapter.
+
+    ``again``: outputs of a second pass. Inference has no ``gradients`` (empty) and no ``step``;
+    several ranks have no ``step``."""
 
     outputs: Sequence[Any]
     again: Sequence[Any]
@@ -63,8 +63,8 @@ class Observed(NamedTuple):
 
 
 def compare(context: Context) -> List[Dict[str, Any]]:
-    """Build the model, without dropout, and compare all that can be. Raises Unsupported for one
-    that draws random numbers."""
+    """Build the model without dropout and return the errors of all its results. Raises Unsupported
+    for a model that draws random numbers."""
     adapter: OwnModels = context.adapter
     adapter.facts["own"]["dropout"] = False  # as the facts of other models have it in a comparison
     rank_context = adapter.rank_context
@@ -85,8 +85,8 @@ def compare(context: Context) -> List[Dict[str, Any]]:
             "dropout layer of its framework has, and cannot be compared"
         )
     context.report.enter("comparison")
-    found = _observed(adapter, train and ranks == 1)
-    outputs, *behind = _errors(adapter, found, expected)
+    actual = _observed(adapter, train and ranks == 1)
+    outputs, *behind = _errors(adapter, actual, expected)
     context.report.enter("moved float64 runs")
     unit, error = _unit(context), outputs["error"]
     with _moved(adapter, unit) as exact:
@@ -103,7 +103,7 @@ def compare(context: Context) -> List[Dict[str, Any]]:
 
 @contextlib.contextmanager
 def _moved(adapter: OwnModels, unit: float) -> Iterator[OwnModels]:
-    """The float64 run with each weight changed by up to ``unit`` of itself, at random."""
+    """Yield the float64 run with each weight changed at random by up to ``unit`` of itself."""
     with adapter.in_float64() as exact:
         exact.build(model.seed_of_batch(adapter.rank_context.seed, adapter.rank_context.rank))
         _move(exact, unit)
@@ -111,12 +111,13 @@ def _moved(adapter: OwnModels, unit: float) -> Iterator[OwnModels]:
 
 
 def _unit(context: Context) -> float:
-    """Of the widest dtype of the case's precision that its products were seen to run in."""
+    """Return the unit in the last place of the widest dtype that the case's matmuls ran in."""
     dtypes = precisions.load(context.workload.case.precision).dtypes
     return min(_UNIT[dtype] for dtype in dtypes if dtype in context.fields["products"])
 
 
 def _move(adapter: OwnModels, unit: float) -> None:
+    """Change each weight of the model at random by up to ``unit`` of itself."""
     import numpy as np
 
     random = np.random.RandomState(0)
@@ -128,17 +129,17 @@ def _move(adapter: OwnModels, unit: float) -> None:
 
 
 def _unexplained(error: Dict[str, Any], explained: Dict[str, Any]) -> Dict[str, Any]:
-    """What is left of an error when what rounding explains is taken off."""
+    """Return the error minus the part that rounding explains."""
     rounding = min(_TIMES * explained["error"], _MOST)
     left = max(error["error"] - rounding, 0.0)
-    words = f"{error['error']:.2g}, of which rounding explains {rounding:.2g}"
-    where = f"{error['where']}: {words}" if error["where"] else words
+    detail = f"{error['error']:.2g}, of which rounding explains {rounding:.2g}"
+    where = f"{error['where']}: {detail}" if error["where"] else detail
     return measured(error["quantity"], left, where)
 
 
 def _observed(adapter: OwnModels, with_step: bool) -> Observed:
-    """The same in the same order, whatever the precision: running statistics are those of all
-    passes before."""
+    """Compute outputs, gradients and a step, in the same order for every precision, because running
+    statistics depend on all passes before."""
     outputs, again = adapter.outputs(), adapter.outputs()
     if adapter.case.mode != "train":
         return Observed(outputs, again, {}, None)
@@ -153,11 +154,13 @@ def _observed(adapter: OwnModels, with_step: bool) -> Observed:
 
 
 def _change(after: Arrays, before: Arrays) -> Dict[str, Any]:
+    """Return ``after`` minus ``before``, in float64."""
     return {name: array.astype("float64") - before[name] for name, array in after.items()}
 
 
 def _averaged(adapter: OwnModels, own: Arrays) -> Dict[str, Any]:
-    """The gradients of all ranks' batches, each computed here: no collective is taken part in."""
+    """Return the gradients averaged over all ranks' batches, each computed here without
+    collectives."""
     rank_context = adapter.rank_context
     total = {name: array.astype("float64") for name, array in own.items()}
     for rank in set(range(rank_context.world_size)) - {rank_context.rank}:
@@ -170,53 +173,56 @@ def _averaged(adapter: OwnModels, own: Arrays) -> Dict[str, Any]:
 
 
 def _distance(actual: Sequence[Any], expected: Sequence[Any]) -> float:
-    errors = [relative(one, other) for one, other in zip(actual, expected)]
+    """Return the largest relative error among the arrays."""
+    errors = [relative(array, exact) for array, exact in zip(actual, expected)]
     return max(errors, key=lambda error: (error != error, error))
 
 
 def _narrow(dtypes: Mapping[str, int]) -> Dict[str, Any]:
-    """The share of the operations of the float64 run whose results are in a half precision."""
+    """Return the share of the float64 run's operations whose results are in half precision."""
     narrow = {dtype: count for dtype, count in dtypes.items() if dtype not in _WIDE}
-    words = [f"{count} in {dtype}" for dtype, count in sorted(dtypes.items())]
+    counts = [f"{count} in {dtype}" for dtype, count in sorted(dtypes.items())]
     share = sum(narrow.values()) / max(sum(dtypes.values()), 1)
-    return measured("float64 run", share, ", ".join(words))
+    return measured("float64 run", share, ", ".join(counts))
 
 
-def _errors(adapter: Adapter, found: Observed, expected: Observed) -> List[Dict[str, Any]]:
-    if len(found.outputs) != len(expected.outputs):
-        raise ValueError(f"{len(found.outputs)} outputs, not {len(expected.outputs)}")
-    errors = [measured("outputs", _distance(found.outputs, expected.outputs))]
+def _errors(adapter: Adapter, actual: Observed, expected: Observed) -> List[Dict[str, Any]]:
+    """Return the errors of ``actual`` against ``expected``, for the record."""
+    if len(actual.outputs) != len(expected.outputs):
+        raise ValueError(f"{len(actual.outputs)} outputs, not {len(expected.outputs)}")
+    errors = [measured("outputs", _distance(actual.outputs, expected.outputs))]
     if adapter.case.mode != "train":
         return errors
     precision = precisions.load(adapter.case.precision)
     floor = precision.gradient_floor
-    errors += compare_arrays("gradients", found.gradients, expected.gradients, floor)
-    if found.step is None or expected.step is None:
+    errors += compare_arrays("gradients", actual.gradients, expected.gradients, floor)
+    if actual.step is None or expected.step is None:
         return errors
-    step, exact = found.step, expected.step
+    step, exact = actual.step, expected.step
     errors.append(measured("loss", abs(step.loss - exact.loss) / max(abs(exact.loss), 1e-300)))
     if precision.updates:
-        update = _beyond_rounding(found, expected)
+        update = _beyond_rounding(actual, expected)
         errors += compare_arrays("first update", update, exact.update, floor)
     if exact.statistics:
-        # a mean behind a normalisation is zero but for rounding
+        # a mean after a normalization is zero but for rounding
         errors += compare_arrays("running statistics", step.statistics, exact.statistics, floor)
     return errors
 
 
-def _beyond_rounding(found: Observed, expected: Observed) -> Dict[str, Any]:
-    """The first update, without what rounding a weight to float32 makes of it, and as the exact one
-    where the gradient is rounding."""
+def _beyond_rounding(actual: Observed, expected: Observed) -> Dict[str, Any]:
+    """Return the first update without the rounding of weights to float32.
+
+    Where the gradient itself is rounding, the exact update is taken."""
     import numpy as np
 
-    assert found.step is not None, "compared only where there is one"
+    assert actual.step is not None, "compared only where there is one"
     assert expected.step is not None, "compared only where there is one"
-    nearest = dict(found.step.update)
+    nearest = dict(actual.step.update)
     for name, gradient in expected.gradients.items():
         exact = expected.step.update[name]
-        error = found.step.update[name] - exact
+        error = actual.step.update[name] - exact
         kept = _KEPT * np.abs(expected.step.before[name])
         beyond = np.sign(error) * np.maximum(np.abs(error) - kept, 0.0)
-        known = np.abs(found.gradients[name] - gradient) <= _KNOWN * np.abs(gradient)
+        known = np.abs(actual.gradients[name] - gradient) <= _KNOWN * np.abs(gradient)
         nearest[name] = np.where(known, exact + beyond, exact)
     return nearest

@@ -1,4 +1,4 @@
-"""How far dropout moves what a model computes. Standard library and numpy."""
+"""Measure how far dropout moves a model's outputs. Standard library and numpy."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, Callable, List, Sequence
 from harness.adapter import Mismatch
 from harness.measuring.verification.errors import relative
 
-#: Random masks that are averaged over: from the first number to the second, as many as make the
-#: standard error of the average, relative to it, as small as the third. A layer of few units needs
-#: many.
+#: Fewest and most random masks to average, and the relative standard error to reach. A layer of few
+#: units needs many.
 LEAST, MOST, SURE = 8, 256, 0.04
 
 
 def distance(masked: Callable[[], Any], plain: Any) -> float:
-    """Root mean square, over random masks, of the relative distance between outputs with dropout
-    and the ``plain`` ones without. ``masked``: outputs with the next mask. Raises
-    :class:`Mismatch` where that is always the same."""
+    """Return the root mean square, over random masks, of the relative distance that dropout causes.
+
+    ``masked``: returns outputs with the next mask; ``plain``: outputs without dropout. Raises
+    :class:`Mismatch` where the distance never changes."""
     squares: List[float] = []
     while len(squares) < LEAST or (len(squares) < MOST and _uncertainty(squares) > SURE):
         squares.append(relative(masked(), plain) ** 2)
@@ -28,6 +28,6 @@ def distance(masked: Callable[[], Any], plain: Any) -> float:
 
 
 def _uncertainty(squares: Sequence[float]) -> float:
-    """Standard error of the root of their mean, relative."""
+    """Return the relative standard error of the root of their mean."""
     mean = statistics.mean(squares)
     return 0.5 * statistics.stdev(squares) / (len(squares) ** 0.5 * mean) if mean else 0.0

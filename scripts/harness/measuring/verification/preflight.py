@@ -1,4 +1,4 @@
-"""Before anything is timed on several ranks: is their all-reduce right, and how fast is it?
+"""Verify and time the all-reduce of several ranks before anything else is timed.
 
 Standard library and numpy.
 """
@@ -10,23 +10,23 @@ from typing import Any, Dict, List
 
 from harness.adapter import Collectives, Mismatch
 
-#: Bytes of float32: small enough to be told by its latency, and about a bucket of gradients.
+#: Bytes of float32 arrays: one dominated by latency, and one like a bucket of gradients.
 SIZES = (2**12, 2**24)
 ROUNDS = 4
-#: Whole numbers below it: their sums over up to 500 ranks are exact in float32.
+#: Upper limit of the whole numbers to sum: exact in float32 over up to 500 ranks.
 _LARGEST = 127
 
 
 def check(adapter: Collectives) -> List[Dict[str, Any]]:
-    """``{"bytes": of an array, "seconds": of each all-reduce}`` for each size, as this rank sees
-    it. Raises Mismatch where a sum is wrong."""
+    """Return ``{"bytes": of an array, "seconds": of each all-reduce}`` for each size. Raises
+    Mismatch where a sum is wrong."""
     import numpy as np
 
     rank_context = adapter.rank_context
-    found = []
+    timings = []
     for size in SIZES:
         base = np.arange(size // 4) % _LARGEST
-        # Each rank another array, so that none can be left out or counted twice unseen.
+        # Arrays differ between ranks, so that omitted or repeated ranks are detected.
         all_reduce = adapter.prepare_all_reduce((base * (rank_context.rank + 1)).astype(np.float32))
         all_reduce.run()
         expected = base * (rank_context.world_size * (rank_context.world_size + 1) // 2)
@@ -43,5 +43,5 @@ def check(adapter: Collectives) -> List[Dict[str, Any]]:
             all_reduce.run()
             adapter.synchronize()
             seconds.append(time.perf_counter() - start)
-        found.append({"bytes": size, "seconds": seconds})
-    return found
+        timings.append({"bytes": size, "seconds": seconds})
+    return timings

@@ -1,7 +1,7 @@
-"""To how many significant bits a framework's products round their float32 operands, observed.
+"""Observe to how many significant bits a framework's matmuls round float32 operands.
 
-TF32, and the modes of libraries that multiply float32 in bfloat16 or float16, leave the dtypes of
-all arrays as they are: only results show them. Standard library and numpy.
+TF32, and library modes that multiply float32 in bfloat16 or float16, leave the dtypes of all arrays
+as they are. Only results show them. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from harness import precisions
 from harness.adapter import Adapter, Rounding
 
 FLOAT32, TF32 = "float32", "tf32"
-#: What is multiplied instead of it, by its significant bits.
+#: Formats that replace float32, by their significant bits.
 FORMATS = {11: TF32, 8: "bfloat16"}
-#: Of the 24 of float32, one or two may be lost in the sums of an algorithm.
+#: Bits of float32 (24) less one or two that an algorithm's sums may lose.
 _FLOAT32_BITS = 22
-#: Rows and columns of the matrices, channels of the images: so many that tensor cores take them.
+#: Rows and columns of the matrices, and channels of the images, large enough for tensor cores.
 _SIZE = 256
 _IMAGES = (8, 16, 16)  # images, rows, columns
-#: Too large for float16: what multiplies that instead gives no finite number.
+#: Scale beyond float16's range: a matmul in float16 gives no finite result.
 _SCALE = 2.0**20
 
 
 def observe(adapter: Adapter) -> Dict[str, int]:
-    """The significant bits that a product of two matrices and a convolution keep; {} where the
-    case's precision has no products of float32, or the framework does not show them."""
+    """Return the significant bits that a matmul and a convolution keep.
+
+    Returns {} where the case's precision has no float32 matmuls, or the framework does not support
+    the check."""
     if not isinstance(adapter, Rounding):
         return {}
     if {FLOAT32, TF32}.isdisjoint(precisions.load(adapter.case.precision).dtypes):
@@ -34,31 +36,32 @@ def observe(adapter: Adapter) -> Dict[str, int]:
 
     exponents = np.arange(_SIZE) % 23 + 1
     row = (_SCALE * (1 + 2.0**-exponents)).astype(np.float32)
-    one = np.eye(_SIZE, dtype=np.float32)
+    identity = np.eye(_SIZE, dtype=np.float32)
     matrix = np.tile(row, (_SIZE, 1))
     images = np.tile(row, (*_IMAGES, 1))
-    # A kernel of one pixel: no transform (Winograd, Fourier) is worth while, which would round too.
-    kernel = one[np.newaxis, np.newaxis]
+    # A kernel of one pixel excludes transforms (Winograd, Fourier), which would round too.
+    kernel = identity[np.newaxis, np.newaxis]
     return {
-        "matrix product": _bits(adapter.matmul_result(matrix, one), row, exponents),
+        "matrix product": _bits(adapter.matmul_result(matrix, identity), row, exponents),
         "convolution": _bits(adapter.matmul_result(images, kernel), row, exponents),
     }
 
 
 def named(products: Dict[str, int], bits: Dict[str, int]) -> Dict[str, int]:
-    """``products`` by dtype, those of float32 by what is multiplied in truth, as far as ``bits``
-    say it."""
+    """Return the counts by dtype, with float32 replaced by the format that ``bits`` show."""
     if FLOAT32 not in products or not bits:
         return products
     names = " or ".join(dict.fromkeys(map(_format, bits.values())))
-    found = {dtype: count for dtype, count in products.items() if dtype != FLOAT32}
-    found[names] = found.get(names, 0) + products[FLOAT32]
-    return found
+    counts = {dtype: count for dtype, count in products.items() if dtype != FLOAT32}
+    counts[names] = counts.get(names, 0) + products[FLOAT32]
+    return counts
 
 
 def _bits(result: Any, row: Any, exponents: Any) -> int:
-    """A number keeps its bit of weight 2^-n where the result is nearer to it than to the one
-    without. The least over all numbers that have that bit as their last."""
+    """Return the fewest significant bits that a result keeps.
+
+    A number keeps its bit of weight 2^-n where the result is nearer to it than to the number
+    without."""
     import numpy as np
 
     error = np.abs(np.asarray(result, np.float64).reshape(-1, len(row)) - row).max(0) / _SCALE
@@ -68,6 +71,7 @@ def _bits(result: Any, row: Any, exponents: Any) -> int:
 
 
 def _format(bits: int) -> str:
+    """Return the name of the format with these significant bits."""
     if bits >= _FLOAT32_BITS:
         return FLOAT32
     return FORMATS.get(bits, f"float32 with {bits} significant bits")

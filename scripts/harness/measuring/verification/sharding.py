@@ -1,4 +1,4 @@
-"""Whether the devices share a step as was asked: what each holds, and what it exchanges."""
+"""Verify that devices share a step as requested: what each holds, and what it communicates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND
 
 
 def observe(context: Context) -> None:
-    """Leave what this rank holds, and what a step of it exchanges, behind the window."""
+    """Store the parameters that this rank holds and its collectives per step, after the timed
+    region."""
     if context.workload.case.parallelism == DATA:
         return
     context.fields["held_parameters"] = context.adapter.held_parameters()
@@ -19,8 +20,8 @@ def observe(context: Context) -> None:
 
 
 def check(workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
-    """Raises Mismatch where a rank holds the whole model, where together they do not, or where a
-    step goes without the exchanges that it takes."""
+    """Raise Mismatch where a rank holds the whole model, all ranks together do not, or collectives
+    are missing."""
     case = workload.case
     if case.parallelism == DATA:
         return
@@ -28,14 +29,16 @@ def check(workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
     total = ranks[0]["trainable_parameters"]
     for rank, count in zip(ranks, held):
         check_held(case, rank["rank"], count, total)
-        check_exchanges(case.parallelism, case.layout, rank["rank"], rank["exchanges"])
+        check_collectives(case.parallelism, case.layout, rank["rank"], rank["exchanges"])
     if sum(held) < total * case.layout.data:
         raise Mismatch(f"all ranks together hold {sum(held)} of {total} parameters")
 
 
 def check_held(case: Case, rank: int, held: int, total: int) -> None:
-    """A rank holds part of the parameters. With ``fsdp`` alone it is its share of them, but for
-    what is left where an array's extent is no multiple of the ranks: at most twice that."""
+    """Check that a rank holds only part of the parameters.
+
+    With ``fsdp`` alone a rank holds at most twice its share, because extents may not divide
+    evenly."""
     if held >= total:
         raise Mismatch(f"{case.parallelism}, but rank {rank} holds all {total} parameters")
     layout = case.layout
@@ -46,19 +49,20 @@ def check_held(case: Case, rank: int, held: int, total: int) -> None:
         )
 
 
-def check_exchanges(
-    parallelism: str, layout: Layout, rank: int, found: Mapping[str, int]
+def check_collectives(
+    parallelism: str, layout: Layout, rank: int, counts: Mapping[str, int]
 ) -> Mapping[str, int]:
-    """Each of the groups that a rank is in has its collectives."""
-    gathers, sums = found.get(ALL_GATHER, 0), found.get(REDUCE_SCATTER, 0)
-    reduces, sends = found.get(ALL_REDUCE, 0), found.get(SEND, 0)
-    lacking = {
+    """Check that a rank takes part in the collectives of each of its groups; return their
+    counts."""
+    gathers, sums = counts.get(ALL_GATHER, 0), counts.get(REDUCE_SCATTER, 0)
+    reduces, sends = counts.get(ALL_REDUCE, 0), counts.get(SEND, 0)
+    missing = {
         "gathers of parameters": layout.fsdp > 1 and not gathers,
         "sums of gradients": (layout.fsdp > 1 or layout.data > 1) and not sums + reduces,
         "sums of a layer's parts": layout.tensor > 1 and not reduces + sums,
         "messages between stages": layout.stages > 1 and not sends,
     }
-    for name, is_lacking in lacking.items():
-        if is_lacking:
+    for name, is_missing in missing.items():
+        if is_missing:
             raise Mismatch(f"{parallelism}, but a step of rank {rank} has no {name}")
-    return found
+    return counts
