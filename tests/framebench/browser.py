@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from framebench.audit import published
 from framebench.records import record_sets
-from framebench.records.beside.calls import CallEntry
+from framebench.records.sidecars.calls import CallEntry
 from framebench.report import html_report
 from framebench.tables import frames
 from framebench.tables.grouping import group

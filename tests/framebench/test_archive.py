@@ -18,7 +18,7 @@ from framebench.archive import contents, crate
 from framebench.archive.redaction import Redaction
 from framebench.commands import reporting, sets
 from framebench.config.validation import ConfigError
-from framebench.records.beside import calls
+from framebench.records.sidecars import calls
 from rocrate_validator import models, services
 from rocrate_validator.utils.http import HttpRequester
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from framebench.archive import contents
 from framebench.archive.redaction import Redaction
-from framebench.records.beside import calls
+from framebench.records.sidecars import calls
 
 from .made_up_records import record_of
 from .planted import Planted, plant

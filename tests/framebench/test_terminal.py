@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from framebench.plan.forecast import Left
 from framebench.plan.tasks import Task, name_of
-from framebench.terminal import words
+from framebench.terminal import status_lines
 from framebench.terminal.outcome import RunOutcome, end_of_log, outcome_of
 from framebench.terminal.screen import Screen
 from framebench.terminal.view import ProgressView
@@ -40,7 +40,9 @@ def record_of(folder: Path, **more: Any) -> Path:
 
 def test_a_result_has_its_figure_or_its_reason(tmp_path: Path) -> None:
     def line(**more: Any) -> str:
-        return words.result("12/84", "pytorch fp32", outcome_of(record_of(tmp_path, **more)), 8.2)
+        return status_lines.result(
+            "12/84", "pytorch fp32", outcome_of(record_of(tmp_path, **more)), 8.2
+        )
 
     assert line() == "12/84 pytorch fp32 6.82 images/s 8 s"
     bad = {"metrics": {"throughput": {"value": None, "unit": "images/s"}}, "status": "oom"}
@@ -64,23 +66,23 @@ def test_a_broken_record_is_a_failure_and_stops_nothing(tmp_path: Path, text: st
     [(6.8199, "6.82"), (0.03711, "0.0371"), (1234.5, "1234"), (64.0, "64"), (99.96, "100.0")],
 )
 def test_figures_have_three_digits(value: float, shown: str) -> None:
-    assert words.figure(value) == shown
+    assert status_lines.figure(value) == shown
 
 
 def test_the_status_says_all_where_there_is_room_and_the_time_left_where_there_is_none() -> None:
     done, total = {"run": 12, "probe": 3}, {"run": 84, "probe": 21, "comparison": 49, "tables": 1}
     running = ["jax bert_base train fp32 1n1g r1", "another"]
-    assert words.status(done, total, 2, running, LEFT) == (
+    assert status_lines.status(done, total, 2, running, LEFT) == (
         "12/84 runs, 2 failed, 3/21 probes, 0/49 certificates; jax bert_base train fp32 1n1g r1 "
         "and 1 more; about 12 min (9 to 16) left"
     )
     for width in range(30, 200):
-        text = words.status(done, total, 2, running, LEFT, width)
+        text = status_lines.status(done, total, 2, running, LEFT, width)
         assert len(text) <= width
         if width > 60:
             assert text.startswith("12/84 runs, 2 failed")
             assert text.endswith("about 12 min (9 to 16) left")
-    assert words.status({"run": 84, "probe": 21}, {"run": 84, "probe": 21}, 0, [], LEFT) == (
+    assert status_lines.status({"run": 84, "probe": 21}, {"run": 84, "probe": 21}, 0, [], LEFT) == (
         "84/84 runs; about 12 min (9 to 16) left"
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from framebench.records import parity
+from framebench.records import verifications
 
 from .fork_server import ForkServer
 
@@ -115,5 +115,6 @@ def beyond(errors: Errors, bounds: Mapping[str, float] | None = None) -> dict[An
         (computation, one["quantity"], one["where"]): one["error"]
         for computation, (precision, measured) in errors.items()
         for one in measured
-        if not one["error"] <= own.get(one["quantity"], parity.bound(precision, one["quantity"]))
+        if not one["error"]
+        <= own.get(one["quantity"], verifications.bound(precision, one["quantity"]))
     }

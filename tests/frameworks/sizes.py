@@ -7,7 +7,7 @@ from typing import Any
 from framebench.cases.matrix import cases
 from framebench.config.catalog import load_catalog
 from framebench.config.suite import load_suite
-from framebench.runs import certify
+from framebench.runs import verify
 from reference import compute
 
 from ..conftest import ROOT
@@ -33,6 +33,6 @@ def compared_at() -> list[tuple[str, int | None]]:
 def facts_at(model: str) -> dict[str, Any]:
     """As large as its reference is."""
     facts = CATALOG.models[model]
-    if certify.scale_of(facts) == certify.FULL:
+    if verify.scale_of(facts) == verify.FULL:
         return facts
-    return compute.reduced(facts, certify.REDUCED)
+    return compute.reduced(facts, verify.REDUCED)

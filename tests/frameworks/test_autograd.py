@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.records import parity
+from framebench.records import verifications
 
 from ..bench import Bench
 from ..conftest import ROOT
@@ -76,6 +76,6 @@ def test_it_is_the_same_computation(bench: Bench, references: dict[str, Path], m
         kind="parity",
         parameters={"mode": "train", "reference": references[model]},
     )
-    (certificate,), problems = parity.load(bench.output.parent)
+    (certificate,), problems = verifications.load(bench.output.parent)
     assert not problems
     assert certificate.passed, (certificate.reason, certificate.errors)

@@ -20,7 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from framebench.records import parity, peaks
+from framebench.records import device_peaks, verifications
 from framebench.records.fields import step_parts
 from framebench.records.record_files import parse
 from harness.adapter import Capability, Numerics
@@ -407,7 +407,9 @@ class Runs:
                 self.errors[precision] = compared(run, folders, [precision])
         return self.errors[precision]
 
-    def certificate(self, model: str, mode: str = "train", **options: object) -> parity.Certificate:
+    def certificate(
+        self, model: str, mode: str = "train", **options: object
+    ) -> verifications.VerificationResult:
         """What a comparison with the reference of the small model finds."""
         reference, bench = self.references[model], self.bench()
         given: dict[str, object] = {
@@ -420,7 +422,7 @@ class Runs:
             **options,
         }
         self.finished(bench, given)
-        (found,), problems = parity.load(bench.output.parent)
+        (found,), problems = verifications.load(bench.output.parent)
         assert not problems
         skip_without_capability(found.reason)
         return found
@@ -737,16 +739,16 @@ def test_ranks_of_several_nodes_listen_where_the_documentation_says(runs: Runs) 
 def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
     options = {"batch_per_device": None, "compiler": None}
     record = runs(BERT, "peak", precision=precision, **options).record
-    assert record["kind"] == peaks.KIND
+    assert record["kind"] == device_peaks.KIND
     if precision == "amp" and is_refused(record):
         return
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
     assert set(rank["products"]) <= ({"float32"} if precision == "fp32" else HALVES)
-    found = {block["size"]: peaks.tflops_of(block) for block in rank["matmuls"]}
+    found = {block["size"]: device_peaks.tflops_of(block) for block in rank["matmuls"]}
     assert len(found) > 1, "a single size says nothing"
     assert max(found.values()) < CORE_TFLOPS[precision]
-    sustained = peaks.tflops_of(rank["sustained"])
+    sustained = device_peaks.tflops_of(rank["sustained"])
     assert max(found.values()) / 10 < sustained < CORE_TFLOPS[precision]
     taken = [min(block["seconds"]) / block["products"] for block in rank["matmuls"]]
     assert taken == sorted(taken), "larger products take less: some were not waited for"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from framebench.config import catalog
-from framebench.records import parity, proofs
+from framebench.records import verifications, verified
 from reference import compute, operations
 
 from ..conftest import ROOT
@@ -46,7 +46,7 @@ class Compare:
         dropout: bool = False,
         mode: str = "train",
         **case: object,
-    ) -> parity.Certificate:
+    ) -> verifications.VerificationResult:
         """``mistake``: (file, text, what stands there instead) in the adapter's folder."""
         adapter = self.folder / "pytorch"
         shutil.copytree(ROOT / "scripts/frameworks/pytorch", adapter)
@@ -71,7 +71,7 @@ class Compare:
         command = [self.python, str(ROOT / "scripts" / "harness"), *words]
         before = None if case.get("devices-per-node") else take_own_core
         subprocess.run(command, check=False, capture_output=True, preexec_fn=before)
-        (certificate,), problems = parity.load(self.folder / "parity")
+        (certificate,), problems = verifications.load(self.folder / "parity")
         assert not problems
         return certificate
 
@@ -81,11 +81,11 @@ def compare(tmp_path: Path, pytorch_python: str, references: dict[str, Path]) ->
     return Compare(tmp_path, pytorch_python, references)
 
 
-def failed(certificate: parity.Certificate) -> set[str]:
+def failed(certificate: verifications.VerificationResult) -> set[str]:
     return {
         name
         for name, error, _ in certificate.errors
-        if not error <= parity.bound(certificate.precision, name)
+        if not error <= verifications.bound(certificate.precision, name)
     }
 
 
@@ -257,7 +257,7 @@ def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
         cores_per_device=1,
         devices_per_node=2,
     )
-    marks = proofs.Marks([wrong], {RESNET: facts_of(RESNET)})
+    marks = verified.VerificationFlags([wrong], {RESNET: facts_of(RESNET)})
     assert marks.doubt(timed) == ("parity", "")
     assert marks.doubt(changed(timed, mode="inference")) == ("unproved", "")
     assert marks.doubt(changed(timed, source="dlperf-v1.0")) is None

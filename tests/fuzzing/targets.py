@@ -26,9 +26,9 @@ from framebench.environments.venvs import read_environment_file
 from framebench.files import children
 from framebench.formats import transfer
 from framebench.history import index, sources
-from framebench.records import parity, peaks, record_sets, searches
-from framebench.records.beside import assumptions, calls, interruptions, node_health
+from framebench.records import device_peaks, record_sets, searches, verifications
 from framebench.records.run import RecordsError
+from framebench.records.sidecars import assumptions, calls, interruptions, node_health
 from harness.request import declaration, own_model
 
 from ..conftest import ROOT
@@ -170,8 +170,8 @@ def _beside(folder: Path) -> Said:
         *interruptions.load(folder)[1],
         *assumptions.load(folder)[1],
         *node_health.load(folder)[1],
-        *parity.load(folder / "parity")[1],
-        *peaks.load(folder / "probes")[1],
+        *verifications.load(folder / "parity")[1],
+        *device_peaks.load(folder / "probes")[1],
         *searches.load(folder / searches.FOLDER)[1],
     ]
     return [f"{one.origin}: {one.message}" for one in problems]

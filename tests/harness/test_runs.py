@@ -15,8 +15,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from framebench.records import peaks
-from framebench.records.fields import doubts, step_parts
+from framebench.records import device_peaks
+from framebench.records.fields import flags, step_parts
 from harness import precisions
 from harness.kinds import peak
 from harness.machine.processor import processor
@@ -258,8 +258,8 @@ def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) ->
     spent = sum(sum(block["seconds"]) for block in rank["matmuls"])
     assert spent < 2 * peak.SECONDS, "the peak takes seconds, however slow the device"
     reached = done.record["metrics"]["peak"]
-    assert reached["value"] == peaks.tflops_of(rank["sustained"])
-    rates = {block["size"]: peaks.tflops_of(block) for block in rank["matmuls"]}
+    assert reached["value"] == device_peaks.tflops_of(rank["sustained"])
+    rates = {block["size"]: device_peaks.tflops_of(block) for block in rank["matmuls"]}
     assert rank["sustained"]["size"] == max(rates, key=rates.__getitem__)
     assert 0.2 <= rank["sustained"]["seconds"][0] < 2, "for as long as is asked, and not much more"
     assert (reached["unit"], reached["better"]) == ("TFLOP/s", "higher")
@@ -273,7 +273,7 @@ def test_of_several_devices_the_slowest_tells_the_peak(toy: Bench) -> None:
     assert_valid(done.record)
     assert done.record["status"] == "ok", done.record["reason"]
     ranks = done.record["ranks"]
-    rates = [peaks.tflops_of(rank["sustained"]) for rank in ranks]
+    rates = [device_peaks.tflops_of(rank["sustained"]) for rank in ranks]
     assert done.record["metrics"]["peak"]["value"] == min(rates)
     assert len(rates) == 2
 
@@ -359,7 +359,7 @@ def test_a_run_that_learns_its_batch_by_heart_is_marked(
 ) -> None:
     record = toy.run(does, warmup_steps=1, timed_steps=4).record
     assert_valid(record)
-    assert [one.mark for one in doubts.of(record) if one.mark == doubts.VANISHED] == marks
+    assert [one.mark for one in flags.flags_of(record) if one.mark == flags.VANISHED] == marks
 
 
 def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:

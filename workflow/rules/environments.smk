@@ -3,7 +3,7 @@
 # it: Snakemake makes room for an output, and the environment itself may be in use elsewhere.
 rule environment:
     output:
-        touch(driver.provisioning.seen_to),
+        touch(driver.provisioning.built_marker),
     log:
         driver.provisioning.log,
     wildcard_constraints:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.bisect import command, steps, versions, words
+from framebench.bisect import command, messages, steps, versions
 from framebench.bisect.search import (
     CHANGED,
     OPEN,
@@ -28,7 +28,7 @@ from framebench.tables.grouping import group
 
 from .test_gate import in_pairs
 
-ASKED = words.BisectRequest("torch", "0", "9", "pytorch x", 0.05)
+ASKED = messages.BisectRequest("torch", "0", "9", "pytorch x", 0.05)
 
 
 def looked(states: Sequence[str]) -> tuple[Any, list[str]]:
@@ -65,18 +65,18 @@ def test_a_figure_that_changed_and_changed_back_has_one_of_its_changes_named() -
 def test_without_a_change_at_the_end_nothing_is_looked_for() -> None:
     found, path = looked([UNCHANGED] * 6)
     assert (found.changed, path) == ("", ["5"])
-    assert words.status(found) == 1
+    assert messages.status(found) == 1
     found, path = looked([UNCHANGED, CHANGED, SKIPPED])
-    assert (found.changed, path, words.status(found)) == ("", ["2"], 3)
+    assert (found.changed, path, messages.status(found)) == ("", ["2"], 3)
 
 
 def test_what_is_skipped_is_gone_around_and_named_where_it_may_be_the_one() -> None:
     found, path = looked([UNCHANGED, SKIPPED, SKIPPED, UNCHANGED, CHANGED, CHANGED])
     assert (found.before, found.changed, found.skipped) == ("3", "4", ())
-    assert words.status(found) == 0
+    assert messages.status(found) == 0
     found, path = looked([UNCHANGED, UNCHANGED, SKIPPED, SKIPPED, CHANGED, CHANGED, CHANGED])
     assert (found.before, found.changed, found.skipped) == ("1", "4", ("2", "3"))
-    assert words.status(found) == 3, "one of three is no answer"
+    assert messages.status(found) == 3, "one of three is no answer"
     all_skipped, path = looked([UNCHANGED, *[SKIPPED] * 5, CHANGED])
     assert len(path) == 6
     assert len(all_skipped.skipped) == 5
@@ -87,7 +87,7 @@ def test_what_cannot_be_told_waits_for_more() -> None:
     assert search(names, {"8": OPEN}).open == "8"
     waiting = search(names, {"8": CHANGED, "4": OPEN, "6": UNCHANGED})
     assert (waiting.open, waiting.following) == ("4", "")
-    assert words.status(waiting) == 3
+    assert messages.status(waiting) == 3
     assert search(names, {"8": CHANGED, "4": CHANGED}).following == "2", "it does not go on"
 
 
@@ -127,15 +127,15 @@ def test_what_scatters_says_how_many_pairs_it_takes() -> None:
     assert step.needed is not None
     assert step.needed > 8
     found = search(["0", "2"], {"2": OPEN})
-    lines = words.ending(found, {"2": step}, replace_asked("2"))
+    lines = messages.ending(found, {"2": step}, replace_asked("2"))
     assert lines[0].startswith("cannot tell of 2: cannot tell: 0.9")
     assert lines[1] == f"The same command with --pairs {step.needed} goes on from here."
     limit = judged(0.95)
     assert limit.needed is None
-    assert "choose another margin" in words.ending(found, {"2": limit}, replace_asked("2"))[1]
+    assert "choose another margin" in messages.ending(found, {"2": limit}, replace_asked("2"))[1]
 
 
-def replace_asked(bad: str) -> words.BisectRequest:
+def replace_asked(bad: str) -> messages.BisectRequest:
     return replace(ASKED, bad=bad)
 
 

@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 import yaml
 from framebench.files import bounded
-from framebench.gate import command, decisions, measuring, sides, words
+from framebench.gate import command, decisions, measuring, sides, summary
 from framebench.gate.decisions import Decision
 from framebench.gate.measuring import Measuring
-from framebench.records.run import Doubt, Run
+from framebench.records.run import Flag, Run
 from framebench.tables.grouping import group
 
 from ..made_up_runs import changed, repeats
@@ -25,7 +25,7 @@ from .test_compare import SEVEN, write_set
 from .test_pairs import as_planned
 
 NOISE = (0.999, 1.002, 0.998, 1.001, 1.0005, 0.9995, 1.003, 0.997)
-ASKED = words.GateRequest("base", "candidate", 0.05, measured=True)
+ASKED = summary.GateRequest("base", "candidate", 0.05, measured=True)
 
 
 def in_pairs(factor: float, apart: float = 1.0, **changes: Any) -> tuple[list[Run], list[Run]]:
@@ -85,9 +85,9 @@ def test_what_the_candidate_lost_or_computes_otherwise_is_broken() -> None:
         assert found[0].verdict == "broken"
         assert why in found[0].reason
         assert decisions.status(found) == 4
-    other = [replace(run, doubts=(Doubt("parity", "off"),)) for run in candidate]
+    other = [replace(run, doubts=(Flag("parity", "off"),)) for run in candidate]
     assert [one.verdict for one in decided(base, other)] == ["broken"]
-    wrong_before = [replace(run, doubts=(Doubt("parity", "off"),)) for run in base]
+    wrong_before = [replace(run, doubts=(Flag("parity", "off"),)) for run in base]
     assert [one.verdict for one in decided(wrong_before, other)] == ["within the margin"]
     also = decided([*base, *in_pairs(1, model="b")[0]], in_pairs(0.8, model="b")[1])
     assert decisions.status(also) == 1, "a regression that is shown is told first"
@@ -134,19 +134,19 @@ def test_a_note_has_at_most_ten_lines_and_says_what_to_do() -> None:
     for number in range(12):
         base += in_pairs(1.0, model=f"lost {number}")[0]
     found = decided(base, candidate)
-    text = words.note(found, decisions.status(found), ASKED)
+    text = summary.note(found, decisions.status(found), ASKED)
     assert len(text.splitlines()) <= 10, text
     assert text.startswith("**Framebench gate: regression**: candidate against base, margin 5.0%")
     assert "ratio 0.70" in text.split("- ")[1], "the worst comes first"
     assert "- and 13 more, see `tables/gate.md`" in text
     assert "<b>" not in text
     open_cases = [one for one in found if one.verdict == "cannot tell"]
-    open_note = words.note(open_cases, 3, ASKED)
+    open_note = summary.note(open_cases, 3, ASKED)
     most = max(one.needed for one in open_cases if one.needed)
     assert f"the same command with `--pairs {most}`" in open_note
     assert "choose another margin" in open_note
-    assert len(words.broken_note("x\n" * 100, ASKED).splitlines()) <= 10
-    assert "nothing could be compared" in words.note([], 3, ASKED)
+    assert len(summary.broken_note("x\n" * 100, ASKED).splitlines()) <= 10
+    assert "nothing could be compared" in summary.note([], 3, ASKED)
 
 
 def test_junit_has_a_case_each_with_what_is_wrong() -> None:
@@ -154,7 +154,7 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
                 (("good", 1.0), ("slow", 0.9), ("open", 0.95), ("lost\x1b", 1.0))}  # fmt: skip
     base = [run for one, _ in pairs_of.values() for run in one]
     candidate = [run for name, (_, one) in pairs_of.items() if "lost" not in name for run in one]
-    root = ElementTree.fromstring(words.junit(decided(base, candidate), ASKED).encode())
+    root = ElementTree.fromstring(summary.junit(decided(base, candidate), ASKED).encode())
     suite = root[0]
     assert suite.attrib["tests"] == "4"
     counts = [suite.attrib[name] for name in ("failures", "errors", "skipped")]
@@ -162,16 +162,18 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
     inner = {case.attrib["name"].split()[1]: case[0].tag for case in suite}
     assert inner == {"good": "system-out", "slow": "failure", "open": "skipped",
                      "lost\\x1b": "error"}  # fmt: skip
-    assert ElementTree.fromstring(words.broken_junit("a\x00b").encode())[0].attrib["errors"] == "1"
+    assert (
+        ElementTree.fromstring(summary.broken_junit("a\x00b").encode())[0].attrib["errors"] == "1"
+    )
 
 
 def test_the_note_and_junit_name_flags() -> None:
     base, candidate = in_pairs(1.0)
-    noisy = replace(candidate[3], doubts=(Doubt("disturbed", "others used its cores"),))
+    noisy = replace(candidate[3], doubts=(Flag("disturbed", "others used its cores"),))
     found = decided(base, [*candidate[:3], noisy, *candidate[4:]])
-    text = words.note(found, decisions.status(found), ASKED)
+    text = summary.note(found, decisions.status(found), ASKED)
     assert "disturbed (1)" in text
-    case = ElementTree.fromstring(words.junit(found, ASKED).encode())[0][0]
+    case = ElementTree.fromstring(summary.junit(found, ASKED).encode())[0][0]
     assert "flags: disturbed" in (case.findtext("system-out") or "")
 
 

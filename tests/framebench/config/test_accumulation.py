@@ -17,12 +17,12 @@ from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
 from framebench.records import record_sets, searches
 from framebench.records.run import Run
-from framebench.runs import certify, commands
+from framebench.runs import commands, verify
 from framebench.tables import registry, view
 
-from ..certificates import CASE, certificate_in, doubt_of, run_in
 from ..made_up_records import record_of
 from ..made_up_runs import build, run
+from ..made_up_verifications import CASE, certificate_in, doubt_of, run_in
 from ..plan.test_largest_batch import result
 from ..settings import CATALOG, ROOT, SUITE, assert_clear, settings
 from ..table_rows import row
@@ -223,15 +223,15 @@ def test_it_takes_a_certificate_with_micro_steps(tmp_path: Path) -> None:
 def test_parity_compares_two_micro_steps(tmp_path: Path) -> None:
     catalog = load_catalog(ROOT)
     plan = plan_of(tmp_path, model=["resnet50_v1.5"], accumulation=[1, 4, 8])
-    named = certify.names(plan, catalog, certify.comparisons(plan, catalog))
+    named = verify.names(plan, catalog, verify.comparisons(plan, catalog))
     assert [one.accumulation for one in named.values()] == [1, 2]
     name, other = named
     assert "-a2-" in other
     assert "-a" not in name.rpartition("/")[2].rpartition("-")[0], "before its digest"
     assert "accumulation 2" in str(named[other])
-    arguments = certify.arguments(plan, named[other], "/reference")
+    arguments = verify.arguments(plan, named[other], "/reference")
     assert arguments[arguments.index("--accumulation") + 1] == "2"
-    assert "--accumulation" not in certify.arguments(plan, named[name], "/reference")
+    assert "--accumulation" not in verify.arguments(plan, named[name], "/reference")
 
 
 def test_more_micro_steps_are_expected_to_take_longer(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from framebench.config.cluster import Cluster
 from framebench.config.fields import Keys
 from framebench.config.settings import Configuration
 from framebench.config.suite import AxesKeys, SuiteFile
-from framebench.tables import words
+from framebench.tables import legend
 
 from ..settings import CONFIG, ROOT, SUITE
 
@@ -137,7 +137,7 @@ def test_every_suite_has_a_machine_that_it_is_for() -> None:
 
 def test_every_mark_has_something_to_do_about_it() -> None:
     page = (ROOT / "docs" / "reading-a-report.md").read_text()
-    assert [mark for mark in words.MARKS if f"| `{mark}` |" not in page] == []
+    assert [mark for mark in legend.FLAGS if f"| `{mark}` |" not in page] == []
 
 
 def test_the_table_of_keys_has_their_bounds() -> None:

@@ -18,13 +18,13 @@ from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import targets
 from framebench.plan.planning import Plan, make_plan
-from framebench.records.fields import doubts
-from framebench.runs import certify, commands, probes
+from framebench.records.fields import flags
+from framebench.runs import commands, peak_flops, verify
 from harness.request import own_model
 
 from ...conftest import ROOT
-from ..certificates import CASE, certificate_in, doubt_of, run_in
 from ..made_up_records import record_of
+from ..made_up_verifications import CASE, certificate_in, doubt_of, run_in
 from ..settings import CONFIG
 
 CATALOG = load_catalog(ROOT)
@@ -203,8 +203,8 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
     plan = planned(tmp_path, source)
     assert plan.settings.model
     catalog = plan.settings.model.among(CATALOG)
-    full = certify.names(plan, catalog, certify.comparisons(plan, catalog))
-    behind = certify.small(plan, catalog, full)
+    full = verify.names(plan, catalog, verify.comparisons(plan, catalog))
+    behind = verify.small(plan, catalog, full)
     assert behind == full, "they are made whenever something is measured"
     assert {(one.mode, one.devices, one.scale) for one in full.values()} == {
         ("train", 1, SCALE),
@@ -212,8 +212,8 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
         ("inference", 1, SCALE),
     }
     lines = [commands.arguments(plan, run) for run in plan.pending]
-    lines += [certify.arguments(plan, one, "") for one in full.values()]
-    lines += [probes.arguments(plan, one) for one in probes.wanted(plan)]
+    lines += [verify.arguments(plan, one, "") for one in full.values()]
+    lines += [peak_flops.arguments(plan, one) for one in peak_flops.wanted(plan)]
     for words in lines:
         assert words[words.index("--model") + 1] == source
         assert not any(word.startswith("reference=") for word in words)
@@ -250,7 +250,7 @@ def test_its_figures_are_marked_and_proved_by_their_own_certificates(tmp_path: P
     case = {**CASE, "model": "my_model@01234567", "sequence_length": None}
     own = {"framework": "pytorch", "source": "/my_model.py", "sha256": "0" * 64}
     record = {**record_of(random.Random(1), case, 1), "own_model": own}
-    assert [doubt.mark for doubt in doubts.of(record)].count("own") == 1
+    assert [doubt.mark for doubt in flags.flags_of(record)].count("own") == 1
     run = run_in(tmp_path, case, own_model=own)
     assert "own" in {doubt.mark for doubt in run.doubts}
     assert doubt_of(tmp_path, run) == ("unproved", "")

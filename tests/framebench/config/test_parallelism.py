@@ -14,10 +14,10 @@ from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
 from framebench.records import record_sets
 from framebench.report import again
-from framebench.runs import certify, commands
+from framebench.runs import commands, verify
 
-from ..certificates import CASE, certificate_in, doubt_of, run_in
 from ..made_up_runs import build, run
+from ..made_up_verifications import CASE, certificate_in, doubt_of, run_in
 from ..settings import CATALOG, ROOT, SUITE, assert_clear, settings
 from ..table_rows import row
 from .test_batch_total import BASE
@@ -186,11 +186,11 @@ def test_parity_compares_the_smallest_groups(tmp_path: Path) -> None:
     catalog = load_catalog(ROOT)
     ways = ["data", "tensor", "fsdp4xtensor2", "interleaved"]
     plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
-    named = certify.names(plan, catalog, certify.comparisons(plan, catalog))
+    named = verify.names(plan, catalog, verify.comparisons(plan, catalog))
     several = [(one.devices, one.parallelism) for one in named.values() if one.devices > 1]
     by = [(2, "data"), (2, "tensor"), (4, "fsdp2xtensor2"), (2, "interleaved")]
     assert several == by
     tensor = next(name for name, one in named.items() if one.parallelism == "tensor")
     assert "-2d-tensor-" in tensor
-    words = certify.arguments(plan, named[tensor], "/reference")
+    words = verify.arguments(plan, named[tensor], "/reference")
     assert words[words.index("--parallelism") + 1] == "tensor"

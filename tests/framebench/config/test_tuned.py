@@ -11,7 +11,7 @@ import yaml
 from framebench.config import tuned
 from framebench.config.validation import ConfigError
 from framebench.plan.planning import variables
-from framebench.runs import certify
+from framebench.runs import verify
 
 from ..settings import CATALOG, SUITE, plan
 
@@ -75,7 +75,7 @@ def test_a_tuned_run_is_another_than_the_usual_one_and_needs_a_proof_of_its_own(
 ) -> None:
     made = plan(tmp_path, {**SUITE, "variants": SIDES})
     assert len(set(made.folders.values())) == 2
-    asked = certify.comparisons(made, CATALOG)
+    asked = verify.comparisons(made, CATALOG)
     assert {one.variables for one in asked} == {(), (("EVERYWHERE", "3"), ("OWN", "2"))}
 
 

@@ -17,7 +17,7 @@ from framebench.formats.declared import latex, superbench
 from framebench.formats.format import ExportedFile, Results
 from framebench.records import record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError
-from framebench.records.run import Doubt, MetricValue, Run
+from framebench.records.run import Flag, MetricValue, Run
 from framebench.statistics.descriptive import median
 from framebench.statistics.intervals import median_interval
 from framebench.tables import grouping
@@ -50,7 +50,7 @@ def of_steps(one: Run, steps: int = 4) -> Run:
 def runs() -> list[Run]:
     """A case with an interval and no mark, one with few and doubted repeats, one out of memory, one
     unsupported, and two of other kinds."""
-    doubt = (Doubt("disturbed", "somebody compiled"),)
+    doubt = (Flag("disturbed", "somebody compiled"),)
     return [
         *map(of_steps, repeats(*CLEAN)),
         *(of_steps(one) for one in repeats(50.0, 52.0, precision="amp", doubts=doubt)),
@@ -335,7 +335,7 @@ def test_superbenchs_own_figures_come_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_mark_is_in_the_file_or_the_figure_is_not(name: str) -> None:
     """Two sets of the same figures, one of them doubted, are not the same file."""
-    doubt = (Doubt("disturbed", "somebody compiled"),)
+    doubt = (Flag("disturbed", "somebody compiled"),)
     clean = [*map(of_steps, repeats(*CLEAN))]
     if name == "github-action-benchmark-smaller":
         metric = MetricValue("latency", 2.5, "ms", "lower")

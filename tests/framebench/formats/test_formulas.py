@@ -12,7 +12,7 @@ from framebench.formats import registry, transfer
 from framebench.formats.format import Results
 from framebench.formats.names import names_of
 from framebench.records import record_sets
-from framebench.records.beside import noted
+from framebench.records.sidecars import noted
 from framebench.tables import frames, grouping
 
 from ..made_up_runs import run

@@ -12,8 +12,8 @@ from framebench.comparison import gate, node_health
 from framebench.config.node_rules import health
 from framebench.config.node_rules.health import NodeRuleFile
 from framebench.machine.identities import Identity
-from framebench.records.beside.node_health import SHIPPED
 from framebench.records.run import Run
+from framebench.records.sidecars.node_health import SHIPPED
 from framebench.tables import grouping
 from framebench.tables.nodes import figures, judging
 from framebench.tables.nodes.judging import JudgedNode

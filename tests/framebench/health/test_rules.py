@@ -12,7 +12,7 @@ from framebench.config.node_rules import criteria, health
 from framebench.config.node_rules.own import OwnRules
 from framebench.config.validation import ConfigError
 from framebench.records import record_sets
-from framebench.records.beside import node_health
+from framebench.records.sidecars import node_health
 from framebench.tables import grouping
 from framebench.tables.nodes import figures, judging
 

@@ -11,7 +11,7 @@ import yaml
 from framebench.config.node_rules import health
 from framebench.formats import transfer
 from framebench.records import record_sets
-from framebench.records.beside import node_health
+from framebench.records.sidecars import node_health
 from framebench.tables import grouping
 from framebench.tables.nodes import figures, judging
 

@@ -13,7 +13,7 @@ from framebench.config.validation import ConfigError
 from framebench.plan import targets
 from framebench.plan.planning import Plan
 from framebench.records import record_sets
-from framebench.runs import certify, commands
+from framebench.runs import commands, verify
 from framebench.tables import frames
 from framebench.tables.declared.scaling import WEAK
 from framebench.tables.grouping import group
@@ -104,13 +104,13 @@ def test_others_code_has_certificates_of_its_own_which_no_small_model_stands_for
     tmp_path: Path,
 ) -> None:
     made = with_arm(tmp_path, source="torchvision")
-    wanted = certify.comparisons(made, CATALOG)
+    wanted = verify.comparisons(made, CATALOG)
     assert {one.source for one in wanted} == {None, "torchvision"}
     assert {one.arm for one in wanted if one.source} == {"other"}
-    full = certify.names(made, CATALOG, wanted)
-    assert {one.source for one in certify.small(made, CATALOG, full).values()} == {None}
+    full = verify.names(made, CATALOG, wanted)
+    assert {one.source for one in verify.small(made, CATALOG, full).values()} == {None}
     for one in full.values():
-        words = certify.arguments(made, one, "reference")
+        words = verify.arguments(made, one, "reference")
         assert ("--source" in words) == bool(one.source)
 
 

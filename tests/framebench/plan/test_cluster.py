@@ -19,8 +19,8 @@ from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import limits, plan_text, side_by_side
 from framebench.plan.planning import Plan, PlannedRun, make_plan
-from framebench.records.beside import interruptions, noted
-from framebench.runs import allocations, certify, commands, probes, requests, slurm
+from framebench.records.sidecars import interruptions, noted
+from framebench.runs import allocations, commands, peak_flops, requests, slurm, verify
 from snakemake_executor_plugin_slurm import utils as plugin_utils
 from snakemake_executor_plugin_slurm import validation as plugin
 
@@ -198,11 +198,11 @@ def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path:
         plan = make_plan(
             settings(tmp_path, suite, cluster=described), CATALOG, Machine(64, 0), None
         )
-        compared = certify.names(plan, CATALOG, certify.comparisons(plan, CATALOG))
+        compared = verify.names(plan, CATALOG, verify.comparisons(plan, CATALOG))
         searches = [one.name for one in plan.unsearched]
         if kind:
             assert f", nodes of kind {kind['node_kind']}\n" in plan_text.describe(plan)
-        found = plan.folders.values(), compared, searches, probes.names(plan)
+        found = plan.folders.values(), compared, searches, peak_flops.names(plan)
         assert all(found)
         return {name for group in found for name in group}
 
@@ -261,13 +261,13 @@ def test_all_that_measures_is_told_what_memory_there_is(tmp_path: Path) -> None:
     suite = changed(batch_per_device=[2, "max"])
     asked = settings(tmp_path, suite, cluster={**GIVEN, "gpus_per_node": 0}, memory_limit="80%")
     plan = make_plan(asked, CATALOG, Machine(64, 0), None)
-    (compared, *_) = certify.comparisons(plan, CATALOG)
-    (probed, *_) = probes.wanted(plan)
+    (compared, *_) = verify.comparisons(plan, CATALOG)
+    (probed, *_) = peak_flops.wanted(plan)
     for words in (
         commands.arguments(plan, plan.pending[0]),
         commands.search_arguments(plan, plan.unsearched[0]),
-        certify.arguments(plan, compared, "reference"),
-        probes.arguments(plan, probed),
+        verify.arguments(plan, compared, "reference"),
+        peak_flops.arguments(plan, probed),
     ):
         found = dict(itertools.pairwise(words))
         assert found["--node-memory"] == "512000MiB", words
@@ -311,11 +311,11 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
     given: dict[str, Any], minutes: int, seconds: float, tmp_path: Path
 ) -> None:
     plan = planned(tmp_path, **given)
-    asked = requests.of_plan(plan, probes.names(plan), {})
+    asked = requests.of_plan(plan, peak_flops.names(plan), {})
     assert {one.minutes for _, one in asked} == {minutes}
     assert {what for what, _ in asked} == {"runs", "probes"}
-    (probed, *_) = probes.wanted(plan)
-    for words in (commands.arguments(plan, plan.pending[0]), probes.arguments(plan, probed)):
+    (probed, *_) = peak_flops.wanted(plan)
+    for words in (commands.arguments(plan, plan.pending[0]), peak_flops.arguments(plan, probed)):
         assert time_limit_of(words) == seconds < 60 * minutes
 
 
@@ -354,7 +354,7 @@ def test_what_was_measured_or_stopped_decides_what_is_asked_for(
 
 def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) -> None:
     plan = planned(tmp_path, most_node_hours=2)
-    asked = requests.of_plan(plan, probes.names(plan), {})
+    asked = requests.of_plan(plan, peak_flops.names(plan), {})
     text = "\n".join(requests.lines(plan, asked))
     assert re.search(r"2 +1 +1 +64 +0 +512000 MiB +35 min 00 s +runs", text), text
     hours = 3 * 35 / 60  # two runs and a probe

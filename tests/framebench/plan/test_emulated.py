@@ -11,7 +11,7 @@ from framebench.machine.local import Machine
 from framebench.plan import plan_text
 from framebench.plan.planning import Plan, make_plan
 from framebench.records import record_sets
-from framebench.runs import certify, commands, probes
+from framebench.runs import commands, peak_flops, verify
 
 from ..settings import CATALOG, changed, settings
 from ..watched import as_suite_asks, save
@@ -54,8 +54,8 @@ def test_a_gpu_emulates_nothing_for_want_of_instructions_of_the_cpu(tmp_path: Pa
 def test_neither_certificate_nor_peak_is_made_of_what_is_skipped(tmp_path: Path) -> None:
     for emulated, expected in (("skip", {"fp32"}), ("measure", {"fp32", "amp", "fp16", "fp8"})):
         plan = planned(tmp_path, emulated=emulated)
-        assert {one.precision for one in certify.comparisons(plan, CATALOG)} == expected
-        assert {one.precision for one in probes.wanted(plan)} == expected
+        assert {one.precision for one in verify.comparisons(plan, CATALOG)} == expected
+        assert {one.precision for one in peak_flops.wanted(plan)} == expected
 
 
 def test_the_plan_says_it_once_with_the_key_that_measures(tmp_path: Path) -> None:

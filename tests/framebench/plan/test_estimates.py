@@ -8,7 +8,7 @@ import pytest
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan.planning import Plan, make_plan
-from framebench.runs import certify, expected, probes
+from framebench.runs import expected, peak_flops, verify
 
 from ..settings import CATALOG, CONFIG
 
@@ -34,8 +34,8 @@ def test_quick_is_planned_within_twenty_minutes_on_two_cores(
     tmp_path: Path, sets: frozenset[str]
 ) -> None:
     plan = quick(tmp_path, sets)
-    comparisons = certify.small(
-        plan, CATALOG, certify.names(plan, CATALOG, certify.comparisons(plan, CATALOG))
+    comparisons = verify.small(
+        plan, CATALOG, verify.names(plan, CATALOG, verify.comparisons(plan, CATALOG))
     )
-    tasks = expected.of_all(plan, probes.names(plan), comparisons)
+    tasks = expected.of_all(plan, peak_flops.names(plan), comparisons)
     assert sum(task.seconds for task in tasks if task.kind != "environment") < 1200

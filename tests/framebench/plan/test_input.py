@@ -22,10 +22,10 @@ from framebench.runs import commands
 from framebench.tables.declared.input_pipeline import limit
 from harness import inputs as of_harness
 
-from ..certificates import CASE
 from ..config.test_batch_total import BASE
 from ..made_up_records import record_of
 from ..made_up_runs import build, run
+from ..made_up_verifications import CASE
 from ..settings import CATALOG, SUITE, assert_clear, settings
 from ..table_rows import only
 

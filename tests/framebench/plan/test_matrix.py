@@ -12,7 +12,7 @@ import pytest
 from framebench.cases.fitting import capacity
 from framebench.cases.matrix import Case, rounds
 from framebench.machine.local import Machine
-from framebench.records.fields import doubts
+from framebench.records.fields import flags
 
 from ..made_up_records import record_of
 
@@ -97,4 +97,4 @@ def test_threads_that_share_physical_cores_mark_the_figure(
     record["settings"]["cores_per_device"] = per_device
     if physical is not None:
         record["environment"]["hardware"]["physical_cores"] = physical
-    assert doubts.of(record) == (() if why is None else (("shared", why),))
+    assert flags.flags_of(record) == (() if why is None else (("shared", why),))

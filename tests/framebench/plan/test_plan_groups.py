@@ -12,7 +12,7 @@ from framebench.machine.local import Machine
 from framebench.plan import estimates, labels
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, duration, make_plan
-from framebench.runs import certify, expected, probes, total
+from framebench.runs import expected, peak_flops, total, verify
 
 from ..settings import CATALOG, changed, settings
 
@@ -27,13 +27,13 @@ def plan_of(
     return make_plan(settings(tmp_path, suite, **(others or {})), CATALOG, HERE, None)
 
 
-def small_of(plan: Plan) -> dict[str, certify.Verification]:
-    full = certify.names(plan, CATALOG, certify.comparisons(plan, CATALOG))
-    return certify.small(plan, CATALOG, full)
+def small_of(plan: Plan) -> dict[str, verify.Verification]:
+    full = verify.names(plan, CATALOG, verify.comparisons(plan, CATALOG))
+    return verify.small(plan, CATALOG, full)
 
 
 def left_of(plan: Plan) -> total.Left:
-    return total.left(plan, probes.names(plan), small_of(plan))
+    return total.left(plan, peak_flops.names(plan), small_of(plan))
 
 
 def test_a_line_for_each_framework_and_workload_and_a_reason_once(tmp_path: Path) -> None:
@@ -70,10 +70,10 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
 def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
     runs = sum(run.seconds for run in plan.pending)
-    (probe,), certificates = probes.names(plan).values(), small_of(plan).values()
-    rest = probes.seconds_of(plan, probe)
-    rest += sum(certify.seconds_of(plan, one) for one in certificates)
-    rest += certify.reference_seconds(plan) + expected.TABLES_SECONDS
+    (probe,), certificates = peak_flops.names(plan).values(), small_of(plan).values()
+    rest = peak_flops.seconds_of(plan, probe)
+    rest += sum(verify.seconds_of(plan, one) for one in certificates)
+    rest += verify.reference_seconds(plan) + expected.TABLES_SECONDS
     found = left_of(plan)
     # Its environment is still to be built.
     assert found.seconds == pytest.approx(runs + rest + estimates.ENVIRONMENT_SECONDS)

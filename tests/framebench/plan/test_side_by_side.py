@@ -22,7 +22,7 @@ from framebench.plan.planning import Plan, make_plan, remaining, request
 from framebench.plan.side_by_side import Job, Room, duration, of_first_round
 from framebench.records import record_sets, searches
 from framebench.records.fields.disturbance import disturbed
-from framebench.runs import certify, commands, probes, total
+from framebench.runs import commands, peak_flops, total, verify
 from harness.devices import devices, lease
 
 from ..made_up_runs import build, in_markdown, repeats
@@ -189,12 +189,12 @@ def test_all_that_measures_leases_its_devices(tmp_path: Path) -> None:
     folder = f"{tempfile.gettempdir()}/framebench-devices-{os.geteuid()}"
     for beside in (True, False):
         plan = made(tmp_path, beside, batch_per_device=[2, "max"])
-        (one, *_) = certify.comparisons(plan, CATALOG)
+        (one, *_) = verify.comparisons(plan, CATALOG)
         asked = [
             commands.arguments(plan, plan.pending[0]),
             commands.search_arguments(plan, plan.unsearched[0]),
-            certify.arguments(plan, one, "reference"),
-            probes.arguments(plan, probes.wanted(plan)[0]),
+            verify.arguments(plan, one, "reference"),
+            peak_flops.arguments(plan, peak_flops.wanted(plan)[0]),
         ]
         for words in asked:
             found = dict(itertools.pairwise(words)).get("--lease")

@@ -18,9 +18,9 @@ from framebench.plan.planning import make_plan
 from framebench.records import record_sets
 from framebench.records.fields import disturbance
 from framebench.records.fields.disturbance import disturbed
-from framebench.records.run import Doubt
+from framebench.records.run import Flag
 from framebench.runs import attempts
-from framebench.tables import words
+from framebench.tables import legend
 
 from ...processes import wait_for
 from ..made_up_runs import build, in_markdown, repeats
@@ -125,12 +125,12 @@ def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:
 
 def test_a_disturbed_repeat_marks_the_figure() -> None:
     runs = repeats(*[100.0] * 7)
-    runs[3] = replace(runs[3], doubts=(Doubt(disturbance.MARK, "others were there"),))
+    runs[3] = replace(runs[3], doubts=(Flag(disturbance.MARK, "others were there"),))
     summary = build(runs)["summary"]
     assert row(summary)["marks"] == "disturbed"
     text = in_markdown("summary", summary)
     assert "100.00 *disturbed*" in text
-    assert f"*disturbed*: {words.MARKS['disturbed']}" in text
+    assert f"*disturbed*: {legend.FLAGS['disturbed']}" in text
 
 
 def plans(tmp_path: Path, most: int) -> list[tuple[str, str]]:

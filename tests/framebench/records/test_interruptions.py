@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from framebench.records.beside import interruptions
-from framebench.records.beside.interruptions import Interruption
+from framebench.records.sidecars import interruptions
+from framebench.records.sidecars.interruptions import Interruption
 from framebench.runs import slurm
 
 RUN = "toy/toy/train-fp32-none-2n1g-b1-3b53b0ff/r2"

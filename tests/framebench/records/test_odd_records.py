@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from framebench import cli
 from framebench.files import json_files
-from framebench.records import parity, peaks, record_sets, searches
+from framebench.records import device_peaks, record_sets, searches, verifications
 from framebench.records.run import Problem
 
 from ..made_up_records import record_of
@@ -176,7 +176,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def certificate() -> dict[str, Any]:
     record = test_probes.record(case={"batch_per_device": 4, "compiler": "none"}, metrics={})
-    record |= {"kind": parity.KIND, "parameters": {"mode": "train", "reference": "/reference"}}
+    record |= {
+        "kind": verifications.KIND,
+        "parameters": {"mode": "train", "reference": "/reference"},
+    }
     (rank,) = record["ranks"]
     del rank["matmuls"]
     rank["parity"] = [{"quantity": "loss", "error": 1e-9, "where": ""}]
@@ -210,7 +213,7 @@ def test_every_odd_record_is_a_run_or_a_problem(results: Path) -> None:
 
 
 def test_every_odd_file_beside_the_records_is_read_or_named(results: Path) -> None:
-    for folder, load in (("parity", parity.load), ("probes", peaks.load)):
+    for folder, load in (("parity", verifications.load), ("probes", device_peaks.load)):
         read, problems = load(results / folder)
         assert read, folder
         assert problems, folder

@@ -13,9 +13,9 @@ from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
-from framebench.records import peaks, record_files
+from framebench.records import device_peaks, record_files
 from framebench.records.run import Problem
-from framebench.runs import probes
+from framebench.runs import peak_flops
 from harness.kinds.peak import orthogonal
 from harness.request import declaration
 from harness.request.command_line import parse
@@ -29,7 +29,7 @@ def record(**changes: Any) -> dict[str, Any]:
     made: dict[str, Any] = {
         "format": record_files.FORMAT,
         "source": "framebench",
-        "kind": peaks.KIND,
+        "kind": device_peaks.KIND,
         "case": {
             "framework": "pytorch",
             "model": "bert_base",
@@ -95,11 +95,13 @@ def faster(**changes: Any) -> dict[str, Any]:
     return made
 
 
-def peaks_of(folder: Path, *records: dict[str, Any]) -> tuple[peaks.PeakFlopsLookup, list[Problem]]:
+def peaks_of(
+    folder: Path, *records: dict[str, Any]
+) -> tuple[device_peaks.PeakFlopsLookup, list[Problem]]:
     for number, content in enumerate(records):
         (folder / f"{number}.json").write_text(json.dumps(content))
-    found, problems = peaks.load(folder)
-    return peaks.PeakFlopsLookup(found), problems
+    found, problems = device_peaks.load(folder)
+    return device_peaks.PeakFlopsLookup(found), problems
 
 
 HERE = {"hardware": "Example CPU", "cores_per_device": 2, "sequence_length": 128}
@@ -191,7 +193,7 @@ def test_each_number_of_devices_of_a_suite_is_probed(tmp_path: Path) -> None:
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
     config |= {"results": str(tmp_path), "accelerator": "cpu", "frameworks": "jax"}
     plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
-    named = probes.names(plan)
+    named = peak_flops.names(plan)
     asked = {(one.precision, one.devices) for one in named.values()}
     assert asked == {("fp32", 1), ("fp32", 2), ("amp", 1)}
     assert len(named) == 3
@@ -240,7 +242,7 @@ def test_the_harness_takes_a_probe_of_a_suite_with_any_one_model(
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
     config |= {"results": str(tmp_path), "models": model, "accelerator": "cpu"}
     plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
-    for one in probes.wanted(plan):
+    for one in peak_flops.wanted(plan):
         where = ["--way", "hand", "--output", "record.json", "--log", "run.log"]
-        request = parse([*probes.arguments(plan, one), *where])
+        request = parse([*peak_flops.arguments(plan, one), *where])
         declaration.task_of(request)

@@ -19,13 +19,13 @@ from framebench.files import bounded
 from framebench.machine.identities import Identity
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
-from framebench.records import parity
-from framebench.runs import certify
+from framebench.records import verifications
+from framebench.runs import verify
 
 from ...conftest import ROOT
-from ..certificates import CASE, certificate_in, changed, compared, doubt_of, run_in
 from ..made_up_records import record_of
 from ..made_up_runs import changed as changed_run
+from ..made_up_verifications import CASE, certificate_in, changed, compared, doubt_of, run_in
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, None])
@@ -35,7 +35,7 @@ def test_a_record_tells_whether_it_had_dropout(tmp_path: Path, rate: float | Non
     settings = {**record["settings"], **({} if rate is None else {"dropout": rate})}
     record["settings"] = settings
     (tmp_path / "1.json").write_text(json.dumps(record))
-    (certificate,), _ = parity.load(tmp_path)
+    (certificate,), _ = verifications.load(tmp_path)
     assert certificate.dropout is bool(rate)
 
 
@@ -86,18 +86,18 @@ def test_small_models_are_compared_where_the_models_themselves_were_not(
     settings = load_settings({"frameworks": "pytorch", "results": str(tmp_path)}, known)
     monkeypatch.chdir(ROOT)
     plan = make_plan(settings, known, Machine(2, 0), None)
-    full = certify.names(plan, known, certify.comparisons(plan, known))
-    small = certify.small(plan, known, full)
+    full = verify.names(plan, known, verify.comparisons(plan, known))
+    small = verify.small(plan, known, full)
     assert [one._replace(scale="full") for one in small.values()] == list(full.values())
     assert not set(small) & set(full)
-    said = certify.describe(plan, small)
+    said = verify.describe(plan, small)
     assert re.search(rf"to make, roughly \d+ s: {len(full)}, with 2 references$", said), said
     made = next(iter(full))
     (tmp_path / "parity" / f"{made}.json").parent.mkdir(parents=True)
     (tmp_path / "parity" / f"{made}.json").write_text("{}")
-    left = certify.small(plan, known, full)
+    left = verify.small(plan, known, full)
     assert [one._replace(scale="full") for one in left.values()] == list(full.values())[1:]
-    words = certify.arguments(plan, next(iter(left.values())), "reference")
+    words = verify.arguments(plan, next(iter(left.values())), "reference")
     assert "scale=small" in words
 
 
@@ -108,14 +108,14 @@ def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
     given = {"suite": "transformers", "frameworks": "pytorch", "results": str(tmp_path)}
     monkeypatch.chdir(ROOT)
     plan = make_plan(load_settings(given, known), known, Machine(2, 0), None)
-    compared = certify.names(plan, known, certify.comparisons(plan, known))
+    compared = verify.names(plan, known, verify.comparisons(plan, known))
     scales = {one.model: one.scale for one in compared.values()}
     assert scales["gpt2_small"] == "full"
     assert scales["gpt2_medium"] == "layers=4"
     name, one = next(item for item in compared.items() if item[1].model == "gpt2_medium")
-    assert "scale=layers=4" in certify.arguments(plan, one, "reference")
-    assert name not in certify.small(plan, known, compared)
-    assert {one.scale for one in certify.small(plan, known, compared).values()} == {"small"}
+    assert "scale=layers=4" in verify.arguments(plan, one, "reference")
+    assert name not in verify.small(plan, known, compared)
+    assert {one.scale for one in verify.small(plan, known, compared).values()} == {"small"}
 
 
 def test_a_certificate_with_fewer_layers_proves_what_it_can(tmp_path: Path) -> None:
@@ -254,15 +254,15 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     config |= {"suite": str(tmp_path / "suite.yaml"), "results": str(tmp_path)}
     monkeypatch.chdir(ROOT)
     plan = make_plan(load_settings(config, known), known, Machine(4, 0), None)
-    wanted = certify.comparisons(plan, known)
+    wanted = verify.comparisons(plan, known)
     assert [(one.arm, one.software, dict(one.variables)) for one in wanted] == [
         ("", "pytorch", {}),
         ("own", "pytorch", OWN),
         ("mine", "pytorch@mine", {}),
     ]
-    names = list(certify.names(plan, known, wanted))
+    names = list(verify.names(plan, known, wanted))
     assert len(names) == 3
-    words = certify.arguments(plan, wanted[1], "reference")
+    words = verify.arguments(plan, wanted[1], "reference")
     assert words[-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"]
     assert words[words.index("--variant") + 1] == "own"
     # A certificate of another machine is left alone: its figures need it.
@@ -271,8 +271,8 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({**elsewhere, **compared(CASE)}))
     here = replace(plan, here=Identity(host="here"))
-    assert [*certify.names(here, known, wanted)] == [f"{names[0]}-retry1", *names[1:]]
-    assert [*certify.names(plan, known, wanted)] == names
+    assert [*verify.names(here, known, wanted)] == [f"{names[0]}-retry1", *names[1:]]
+    assert [*verify.names(plan, known, wanted)] == names
 
 
 def test_code_is_read_once_for_all_comparisons_that_it_decides(
@@ -282,7 +282,7 @@ def test_code_is_read_once_for_all_comparisons_that_it_decides(
     settings = load_settings({"frameworks": "jax", "results": str(tmp_path)}, known)
     monkeypatch.chdir(ROOT)
     plan = make_plan(settings, known, Machine(4, 0), None)
-    wanted = [one for one in certify.comparisons(plan, known) if one.model == "bert_base"]
+    wanted = [one for one in verify.comparisons(plan, known) if one.model == "bert_base"]
     read: list[Path] = []
     read_bytes = bounded.read_bytes
 
@@ -291,7 +291,7 @@ def test_code_is_read_once_for_all_comparisons_that_it_decides(
         return read_bytes(path)
 
     monkeypatch.setattr(bounded, "read_bytes", counted)
-    certify.names(plan, known, wanted[:1])
+    verify.names(plan, known, wanted[:1])
     of_one = len(read)
-    assert len(certify.names(plan, known, wanted)) == len(wanted) > 1
+    assert len(verify.names(plan, known, wanted)) == len(wanted) > 1
     assert len(read) == 2 * of_one > 0

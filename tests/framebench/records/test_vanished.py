@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from framebench.records import record_sets
-from framebench.records.fields import doubts
-from framebench.tables import words
+from framebench.records.fields import flags
+from framebench.tables import legend
 
-from ..certificates import CASE
 from ..made_up_records import record_of
 from ..made_up_runs import build, in_markdown
+from ..made_up_verifications import CASE
 from ..table_rows import row
 
 #: Of a cross-entropy over 1,000 classes before anything is learned.
@@ -51,13 +51,13 @@ def record_with(first: float | None, *last: float | None, mode: str = "train") -
 def test_a_loss_that_has_vanished_is_a_doubt(
     first: float | None, last: list[float | None], why: str | None
 ) -> None:
-    found = doubts.of(record_with(first, *last))
-    assert found == (() if why is None else ((doubts.VANISHED, why),))
+    found = flags.flags_of(record_with(first, *last))
+    assert found == (() if why is None else ((flags.VANISHED, why),))
 
 
 def test_outputs_may_vanish_and_older_records_do_not_tell() -> None:
-    assert doubts.of(record_with(1.0, 0.0, mode="inference")) == ()
-    assert doubts.of(record_of(random.Random(1), {**CASE, "mode": "train"}, 1)) == ()
+    assert flags.flags_of(record_with(1.0, 0.0, mode="inference")) == ()
+    assert flags.flags_of(record_of(random.Random(1), {**CASE, "mode": "train"}, 1)) == ()
 
 
 def test_the_mark_stands_in_the_cell_and_is_explained(tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_the_mark_stands_in_the_cell_and_is_explained(tmp_path: Path) -> None:
         record = {**record_with(FIRST, 0.0 if repeat == 3 else 5.0), "repeat": repeat}
         (tmp_path / f"r{repeat}.json").write_text(json.dumps(record))
     summary = build(record_sets.load(tmp_path).runs)["summary"]
-    assert doubts.VANISHED in row(summary)["marks"].split()
+    assert flags.VANISHED in row(summary)["marks"].split()
     assert "vanished: in repeat 3 the loss fell from 6.91 to 0" in row(summary)["remarks"]
     text = in_markdown("summary", summary)
     assert "*vanished*" in text
-    assert f"*vanished*: {words.MARKS[doubts.VANISHED]}" in text
+    assert f"*vanished*: {legend.FLAGS[flags.VANISHED]}" in text

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from framebench import cli
-from framebench.records.peaks import PeakFlopsLookup
+from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.record_sets import RecordSet
 from framebench.report import html_report, plots, stacked_bars
 from framebench.report.charts import learning_curves, roofline_panels

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import selenium_axe_python
 from framebench.cases import matrix
-from framebench.records.beside.calls import CallEntry
+from framebench.records.sidecars.calls import CallEntry
 from framebench.report import again, colours, html_tables
 from framebench.tables import registry
 from framebench.tables.arrangement import MOST, UNFOLDED

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 from framebench import cli
 from framebench.machine.identities import Identity
-from framebench.records.beside import calls
 from framebench.records.run import MetricValue, Run
+from framebench.records.sidecars import calls
 from framebench.statistics import intervals
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
 from framebench.tables import answers, frames, grouping, origin, registry, view

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from framebench.config import statuses
 from framebench.config.validation import ConfigError
-from framebench.records.beside import assumptions
-from framebench.records.beside.assumptions import Assumptions
 from framebench.records.run import Run
+from framebench.records.sidecars import assumptions
+from framebench.records.sidecars.assumptions import Assumptions
 from framebench.report.charts import learning_curves
 from framebench.report.plots import Look
 from framebench.statistics import equivalence

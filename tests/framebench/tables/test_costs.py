@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from framebench.commands import reporting, sets
 from framebench.config.validation import ConfigError
-from framebench.records.beside import assumptions
-from framebench.records.beside.assumptions import Assumptions
+from framebench.records.sidecars import assumptions
+from framebench.records.sidecars.assumptions import Assumptions
 from framebench.statistics.intervals import median_interval
 from framebench.tables import frames
 from framebench.tables.declared.costs import COSTS

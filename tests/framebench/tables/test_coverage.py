@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from framebench import cli
 from framebench.records import record_sets
-from framebench.records.beside import expected
-from framebench.records.beside.expected import ExpectedCase
+from framebench.records.sidecars import expected
+from framebench.records.sidecars.expected import ExpectedCase
 from framebench.tables.declared.coverage import COVERAGE, sentences
 from framebench.tables.declared.fastest import FASTEST
 from framebench.tables.grouping import group

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.config import catalog
+from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.fields import energy
-from framebench.records.peaks import PeakFlops, PeakFlopsLookup
 from framebench.tables import datasheets, frames
 from framebench.tables.declared import efficiency
 from framebench.tables.grouping import group

@@ -15,7 +15,7 @@ from framebench.cases import matrix
 from framebench.config import catalog, precisions
 from framebench.config.settings import load_settings
 from framebench.records import record_files
-from framebench.records.peaks import PeakFlops, PeakFlopsLookup
+from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.run import MetricValue, Run
 from framebench.report import drawings
 from framebench.report.charts import roofline_panels

@@ -16,7 +16,7 @@ import pytest
 from framebench.config import precisions
 from framebench.files import whole_files
 from framebench.records.fields.phases import RunPhases
-from framebench.records.run import Doubt, Run
+from framebench.records.run import Flag, Run
 from framebench.tables import frames, registry, view
 from framebench.tables.grouping import group
 
@@ -73,7 +73,7 @@ def test_what_is_odd_about_repeats_is_said() -> None:
         "summary", build(repeats(*steady, *(value - 4 for value in steady)))["summary"]
     )
     doubted = [
-        replace(one, doubts=(Doubt("unsteady", "the steps took longer"),) * (one.repeat > 4))
+        replace(one, doubts=(Flag("unsteady", "the steps took longer"),) * (one.repeat > 4))
         for one in repeats(*steady)
     ]
     found = only(build(doubted)["summary"])

@@ -20,7 +20,7 @@ from ..files import archives, bounded, json_files
 from ..files.problem import Problem, cause
 from ..files.whole_files import write_whole_bytes
 from ..records import searches
-from ..records.beside import assumptions, calls, expected, interruptions, node_health
+from ..records.sidecars import assumptions, calls, expected, interruptions, node_health
 from .redaction import Redaction
 
 #: Folders of records and what is read with them; files that rows are noted in.

@@ -27,7 +27,7 @@ from ..gate.measuring import MeasuringFailed, without_traces
 from ..machine import local
 from ..records.run import RecordsError
 from ..tables import frames
-from . import versions, words
+from . import messages, versions
 from .search import CHANGED, BisectStep, most_steps, search
 from .steps import BisectSetup
 
@@ -94,7 +94,7 @@ def _bisect(given: argparse.Namespace) -> int:
     package = own.pin(given.package).partition("==")[0]
     case = _case(given.case, given.framework, settings, known)
     names = _versions(given, package, case, own)
-    asked = words.BisectRequest(package, given.good, given.bad, case, given.margin)
+    asked = messages.BisectRequest(package, given.good, given.bad, case, given.margin)
     bench = BisectSetup(
         given.framework, package, case, given.good, own, settings, suite, given.margin,
         given.pairs, given.config, given.words, given.results,
@@ -107,7 +107,7 @@ def _bisect(given: argparse.Namespace) -> int:
     return go(bench, names, asked)
 
 
-def go(bench: BisectSetup, names: Sequence[str], asked: words.BisectRequest) -> int:
+def go(bench: BisectSetup, names: Sequence[str], asked: messages.BisectRequest) -> int:
     """Look at versions until the search is at its end. Returns the exit status."""
     steps: dict[str, BisectStep] = {}
     slower: bool | None = None
@@ -116,21 +116,21 @@ def go(bench: BisectSetup, names: Sequence[str], asked: words.BisectRequest) -> 
         steps[step.version] = step
         if slower is None and step.state == CHANGED:
             slower = step.slower
-        print(f"\n{words.line(step)}\n", flush=True)
+        print(f"\n{messages.line(step)}\n", flush=True)
         _write(bench.folder, steps, [f"looked at {len(steps)}"], asked)
-    lines = words.ending(now, steps, asked)
+    lines = messages.ending(now, steps, asked)
     _write(bench.folder, steps, lines, asked)
     print("\n".join(lines))
     print(f"note:  {bench.folder / NOTE}\ntable: {bench.folder}/tables/bisect.csv")
-    return words.status(now)
+    return messages.status(now)
 
 
 def _write(
-    folder: Path, steps: dict[str, BisectStep], lines: Sequence[str], asked: words.BisectRequest
+    folder: Path, steps: dict[str, BisectStep], lines: Sequence[str], asked: messages.BisectRequest
 ) -> None:
     looked = [*steps.values()]
-    files = frames.files({words.TABLE: words.frame(looked)}, folder / "tables")
-    write_together({**files, folder / NOTE: words.note(lines, looked, asked)})
+    files = frames.files({messages.TABLE: messages.frame(looked)}, folder / "tables")
+    write_together({**files, folder / NOTE: messages.note(lines, looked, asked)})
 
 
 def _environment(name: str, settings: Settings, known: catalog.Catalog) -> EnvironmentFile:

@@ -13,17 +13,17 @@ from .. import PROJECT
 from ..config import catalog
 from ..files import bounded, json_files, marked_block
 from ..files.whole_files import write_together, write_whole
-from ..records import parity, record_sets, searches
-from ..records.beside import assumptions, calls, expected, interruptions
-from ..records.beside import node_health as kept_health
-from ..records.beside.assumptions import Assumptions
-from ..records.beside.expected import ExpectedCase
+from ..records import record_sets, searches, verifications
 from ..records.run import Run, cause
+from ..records.sidecars import assumptions, calls, expected, interruptions
+from ..records.sidecars import node_health as kept_health
+from ..records.sidecars.assumptions import Assumptions
+from ..records.sidecars.expected import ExpectedCase
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..records import peaks
+    from ..records import device_peaks
     from ..tables.origin import Origin
     from ..tables.printed_cells import Printed
     from ..tables.table import Inputs, Table
@@ -43,15 +43,15 @@ def make_report(source: Path, results: Path) -> None:
     # pandas and Matplotlib take their time; other commands need neither.
     from ..audit import published
     from ..comparison import node_health
-    from ..records import peaks
+    from ..records import device_peaks
     from ..report import html_report, record_links
     from ..tables import answers, frames, origin
 
     own = record_sets.load_results(results) if source == results / "runs" else None
     found = own or record_sets.load(source)
-    certificates, of_parity = parity.load(parity.beside(source))
+    certificates, of_parity = verifications.load(verifications.beside(source))
     searched, of_searches = searches.load(source.parent / searches.FOLDER)
-    reached, of_probes = peaks.load(probes_of(source))
+    reached, of_probes = device_peaks.load(probes_of(source))
     interrupted, of_interrupted = interruptions.load(source.parent)
     called, of_calls = calls.load(source.parent)
     assumed, of_assumptions = assumptions.load(results)
@@ -100,7 +100,7 @@ def write_overview(source: Path, into: Path | None) -> None:
     found = record_sets.load(source)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    certificates, _ = parity.load(parity.beside(source))
+    certificates, _ = verifications.load(verifications.beside(source))
     asked, _ = expected.load(source.parent)
     _, tables, _ = tabulated(found, certificates, (), (), assumptions.NONE, source.parent, asked)
     table = registry.known()["overview"]
@@ -131,9 +131,9 @@ def _last(
 
 def tabulated(
     record_set: record_sets.RecordSet,
-    certificates: Sequence[parity.Certificate],
+    certificates: Sequence[verifications.VerificationResult],
     searched: Sequence[searches.Result],
-    reached: Sequence[peaks.PeakFlops],
+    reached: Sequence[device_peaks.PeakFlops],
     assumed: Assumptions,
     results: Path,
     asked: Sequence[ExpectedCase] = (),
@@ -142,17 +142,17 @@ def tabulated(
     baseline of the nodes, "" without any. ``results``: where the rules of nodes are kept;
     ``asked``: the cases of the suites that were measured."""
     from ..comparison import node_health
-    from ..records import peaks, proofs
+    from ..records import device_peaks, verified
     from ..tables import datasheets, frames, grouping
     from ..tables.table import Inputs
 
     models = catalog.load_catalog(PROJECT).models
-    cases = grouping.group(record_set.runs, proofs.Marks(certificates, models))
+    cases = grouping.group(record_set.runs, verified.VerificationFlags(certificates, models))
     nodes, baseline = node_health.judged(cases, results)
     inputs = Inputs(
         cases={key: result for key, result in cases.items() if key.case.is_step},
         certificates=certificates,
-        peaks=peaks.PeakFlopsLookup(reached),
+        peaks=device_peaks.PeakFlopsLookup(reached),
         searches=searched,
         models=models,
         datasheets=datasheets.load_datasheets(),
@@ -182,11 +182,11 @@ def printed_beside(record_set: record_sets.RecordSet) -> list[Printed]:
 
 def unproved_text(summary: pd.DataFrame) -> str:
     """How many figures have no proof and how to get it; empty where all have one."""
-    from ..records import proofs
+    from ..records import verified
 
     marks = [str(row).split() for row in summary.loc[summary["status"] == "ok", "marks"]]
-    count = sum(proofs.UNPROVED in own for own in marks)
-    return f"{count} of {len(marks)} figures are unproved: {proofs.HOW}" if count else ""
+    count = sum(verified.UNVERIFIED in own for own in marks)
+    return f"{count} of {len(marks)} figures are unproved: {verified.HOW}" if count else ""
 
 
 def probes_of(source: Path) -> Path:
@@ -196,7 +196,7 @@ def probes_of(source: Path) -> Path:
 
 def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> str:
     """Of all that tables and report below ``results`` depend on."""
-    beside = [parity.beside(source), probes_of(source)]
+    beside = [verifications.beside(source), probes_of(source)]
     files = [path for folder in beside for path in sorted(json_files.below(folder)[0])]
     digest = hashlib.sha256(record_sets.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
@@ -215,11 +215,11 @@ def make_parity(source: Path, results: Path) -> None:
     """Write and print the certificates; tables and report too, where something was measured.
     Raises :class:`Disagreement` behind all that, where a certificate failed."""
     from ..tables import frames
-    from ..tables.declared.parity import PARITY, summary_text
+    from ..tables.declared.verification import PARITY, summary_text
     from ..tables.table import Inputs
 
-    found, problems = parity.load(parity.beside(source))
-    certificates = parity.latest(found)
+    found, problems = verifications.load(verifications.beside(source))
+    certificates = verifications.latest(found)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if source.is_dir() and record_sets.load(source).runs:

@@ -17,7 +17,7 @@ from ..config.values import RecordSource
 from ..files import bounded, temporary
 from ..files.whole_files import write_together, write_whole
 from ..records import record_sets, searches
-from ..records.beside import assumptions, calls
+from ..records.sidecars import assumptions, calls
 from ..statistics import verdicts
 from ..tables.judged import grouped
 from .reporting import FINGERPRINT, fingerprint, make_report, probes_of, tabulated
@@ -125,12 +125,12 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     """The records at ``source``, and the tables beside them or, where ``report`` was told to write
     there, below ``results``."""
     from ..audit import lint_results
-    from ..records import parity, peaks
+    from ..records import device_peaks, verifications
 
     read = found = record_sets.load(source)
     if not found.runs and not found.problems:
         raise record_sets.RecordsError(f"{source}: holds no record of a run and no published table")
-    certificates, problems = parity.load(parity.beside(source))
+    certificates, problems = verifications.load(verifications.beside(source))
     folders = (source.parent / "tables", results / "tables")
     stated = {folder: folder / FINGERPRINT for folder in folders}
     found = replace(found, problems=(*found.problems, *problems))
@@ -144,7 +144,7 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     if not current and not stale:
         return lint_results.check_results(found, {}, str(source), None)
     searched, _ = searches.load(source.parent / searches.FOLDER)
-    reached, _ = peaks.load(probes_of(source))
+    reached, _ = device_peaks.load(probes_of(source))
     folder = folders[0] if stale else current[0]
     assumed, _ = assumptions.load(folder.parent)
     _, tables, _ = tabulated(found, certificates, searched, reached, assumed, folder.parent)

@@ -96,12 +96,12 @@ def print_formats() -> None:
 def print_columns() -> None:
     """Print the page docs/columns.md."""
     from ..audit import findings, published
-    from ..bisect import words
+    from ..bisect import messages
     from ..comparison import compare
     from ..gate import decisions
     from ..history import trends
     from ..tables import columns_page, registry
 
-    made = (compare.TABLE, decisions.TABLE, words.TABLE, trends.POINTS, trends.CHANGES)
+    made = (compare.TABLE, decisions.TABLE, messages.TABLE, trends.POINTS, trends.CHANGES)
     others = (*made, published.TABLE, findings.TABLE)
     print(columns_page.text([*registry.known().values(), *others]), end="")

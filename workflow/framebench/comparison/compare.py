@@ -29,7 +29,7 @@ from ..cases.conditions import MODES, Key
 from ..cases.names import columns_with_size, topology_of
 from ..statistics import descriptive, intervals, signed_rank, verdicts
 from ..statistics.verdicts import CANNOT_TELL, FASTER, SLOWER
-from ..tables import condition_words, frames, measured
+from ..tables import condition_text, frames, measured
 from ..tables.columns import (
     CASE_COLUMNS,
     NUMBER,
@@ -165,7 +165,7 @@ def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
 def summary_text(frame: pd.DataFrame) -> str:
     """A line for each case, how many have each verdict, and what must be known of all."""
     lines = []
-    conditions = condition_words.telling(frame.to_dict("records"))
+    conditions = condition_text.telling(frame.to_dict("records"))
     row: Any
     for row in frame.itertuples():
         ratio = "-" if pd.isna(row.ratio) else f"{row.ratio:.3f}"

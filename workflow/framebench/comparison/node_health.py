@@ -9,7 +9,7 @@ from pathlib import Path
 from ..config.node_rules.superbench import TheirRules
 from ..files.whole_files import write_together
 from ..records import record_sets
-from ..records.beside import node_health
+from ..records.sidecars import node_health
 from ..statistics.verdicts import BASELINE as BASELINE_SIDE
 from ..statistics.verdicts import CANNOT_TELL, OTHERS, SLOWER
 from ..tables import frames, grouping

@@ -18,13 +18,13 @@ from . import call
 from .call import Invocation, refuse, warn
 from .handlers import Handlers
 from .internals import Snakemake
-from .proofs import Comparisons, PeakFlopsJobs
 from .provisioning import Provisioning
 from .resources import Resources
 from .runs import RunJobs
 from .signals import StopSignals
 from .tables import Tables
 from .transfers import TransferCommands
+from .verification import PeakFlopsJobs, VerificationJobs
 from .work import Work
 
 
@@ -56,7 +56,7 @@ class Driver:
         self.resources = Resources(self.work, self.snakemake)
         self.runs = RunJobs(self.work, self.provisioning, checkpoints)
         self.peaks = PeakFlopsJobs(self.work, self.provisioning)
-        self.comparisons = Comparisons(self.work, self.provisioning)
+        self.comparisons = VerificationJobs(self.work, self.provisioning)
         self.tables = Tables(self.work, asked)
         self.transfers = TransferCommands(self.work)
         self.handlers = Handlers(

@@ -18,8 +18,8 @@ from ..files import bounded
 from ..files.text import printable
 from ..plan import labels, limits, noting, plan_text, side_by_side
 from ..plan.planning import Plan
-from ..records.beside import calls, interruptions
 from ..records.record_sets import RecordsError
+from ..records.sidecars import calls, interruptions
 from ..runs import partial, private_variables, requests, slurm, slurm_nodes
 from ..terminal import closing
 from ..terminal.closing import Failed
@@ -27,7 +27,7 @@ from ..terminal.outcome import outcome_of
 from ..terminal.waiting import NOUNS
 from .call import checked, refuse, warn
 from .internals import Snakemake, SnakemakeJob, one_by_one
-from .outlook import Outlook
+from .progress import Progress
 from .provisioning import Provisioning
 from .resources import Resources
 from .signals import StopSignals
@@ -49,7 +49,7 @@ class Handlers:
     ) -> None:
         self._work, self._resources, self._tables = work, resources, tables
         self._provisioning, self._snakemake = provisioning, snakemake
-        self._outlook = Outlook(work, snakemake, tables.report)
+        self._outlook = Progress(work, snakemake, tables.report)
         self._started = time.time()
         self._signals = signals
         #: Whether runs, certificates or peaks are measured, and no last line was said yet.

@@ -20,11 +20,14 @@ from .work import Work
 
 
 class Provisioning:
-    """``framebench`` starts a command of ours beside a run, ``driver`` one that makes tables: with
-    ``--sdm conda`` that has its needs from ``workflow/envs/driver.yaml``. ``seen_to``, ``log``:
-    files of the job that builds an environment, with its wildcards; ``hashing``, ``trying``: its
-    arguments. ``container``, ``conda``: what a job runs in; None where there can be none, because
-    Snakemake asks for them job by job."""
+    """The environments of jobs, and the commands that run in them.
+
+    ``framebench``: starts a command of ours next to a run. ``driver``: starts one that makes
+    tables; with ``--sdm conda`` its packages come from ``workflow/envs/driver.yaml``.
+    ``built_marker``, ``log``: files of the job that builds an environment, with its wildcards.
+    ``hashing``, ``trying``: arguments of that job. ``container``, ``conda``: what a job runs in;
+    None where there can be none, because Snakemake asks for them job by job.
+    """
 
     def __init__(self, work: Work, call: Invocation, snakemake: Snakemake) -> None:
         self._work, self._call, self._snakemake = work, call, snakemake
@@ -33,8 +36,8 @@ class Provisioning:
         self.framebench = [sys.executable, "-I", entry]
         self.python = "python" if work.plan.settings.deployment == "conda" else sys.executable
         self.driver = [self.python, "-I", entry]
-        self.seen_to = f"{work.results}/logs/environments/{{name}}-{{digest}}"
-        self.log = f"{self.seen_to}.log"
+        self.built_marker = f"{work.results}/logs/environments/{{name}}-{{digest}}"
+        self.log = f"{self.built_marker}.log"
         own = work.plan.settings.model
         self.trying = ["--model", own.source] if own else []
         self.hashing = commands.hashing(work.plan)

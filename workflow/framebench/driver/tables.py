@@ -18,9 +18,9 @@ from ..files import bounded
 from ..plan import plan_text, targets
 from ..plan.forecast import DAY
 from ..records import searches
-from ..records.beside import assumptions, interruptions, node_health
-from ..records.beside.assumptions import Assumptions
-from ..runs import allocations, certify, partial, probes, requests, slurm
+from ..records.sidecars import assumptions, interruptions, node_health
+from ..records.sidecars.assumptions import Assumptions
+from ..runs import allocations, partial, peak_flops, requests, slurm, verify
 from ..runs.total import lines
 from ..tables import registry
 from ..terminal import closing
@@ -169,8 +169,8 @@ class Tables:
         checked(targets.check_data, plan, self._work.catalog)
         checked(targets.check_own_model, plan)
         refused = "".join(f"\n{line}" for line in allocations.refused(plan, slurm.refusal))
-        further = probes.describe(plan, self._work.probes)
-        further += certify.describe(plan, self._work.small_comparisons)
+        further = peak_flops.describe(plan, self._work.probes)
+        further += verify.describe(plan, self._work.small_comparisons)
         asked = requests.of_plan(plan, self._work.probes, self._work.small_comparisons)
         further += "".join(f"\n{line}" for line in requests.lines(plan, asked))
         total = self._work.total

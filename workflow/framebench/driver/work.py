@@ -20,10 +20,10 @@ from ..plan.forecast import Left
 from ..plan.planning import Plan, PlannedRun
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
-from ..runs import certify, probes, requests, slurm, slurm_nodes, total
-from ..runs.certify import Verification
-from ..runs.probes import Probe
+from ..runs import peak_flops, requests, slurm, slurm_nodes, total, verify
+from ..runs.peak_flops import PeakFlopsBenchmark
 from ..runs.requests import JobRequest
+from ..runs.verify import Verification
 from .call import Invocation, refuse, warn
 from .internals import Snakemake, Wildcards
 
@@ -67,12 +67,10 @@ class Work:
         self._runs = {run.name: run for run in [*self.plan.pending, *self.plan.reserve]}
         self.searches = {search.name: search for search in self.plan.unsearched}
         #: Of the models themselves, and of small ones where those were not made.
-        self.comparisons = certify.names(
-            self.plan, catalog, certify.comparisons(self.plan, catalog)
-        )
-        self.small_comparisons = certify.small(self.plan, catalog, self.comparisons)
+        self.comparisons = verify.names(self.plan, catalog, verify.comparisons(self.plan, catalog))
+        self.small_comparisons = verify.small(self.plan, catalog, self.comparisons)
         self._comparisons = {**self.comparisons, **self.small_comparisons}
-        self.probes = probes.names(self.plan)
+        self.probes = peak_flops.names(self.plan)
         self._grown: list[Callable[[list[PlannedRun]], None]] = []
         #: Of the records and of what is to be done, before anything is.
         self.state = self._state()
@@ -94,7 +92,7 @@ class Work:
         name = f"{wildcards.framework}/{wildcards.reference}/{wildcards.comparison}"
         return name, self._comparisons[name]
 
-    def probe(self, wildcards: Wildcards) -> tuple[str, Probe]:
+    def probe(self, wildcards: Wildcards) -> tuple[str, PeakFlopsBenchmark]:
         """With its name."""
         name = f"{wildcards.framework}/{wildcards.probe}"
         return name, self.probes[name]

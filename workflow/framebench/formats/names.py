@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ..cases.conditions import CONDITIONS, NATIVE, Conditions, Key
 from ..cases.names import topology_of
-from ..tables import condition_words
+from ..tables import condition_text
 
 #: Conditions that belong to what was asked for. The others follow from the machine or from the
 #: suite: with them a name would be another one after each small change.
@@ -55,7 +55,7 @@ def _rest(key: Key) -> str:
 def _words(conditions: Conditions, names: Iterable[str]) -> list[str]:
     found = [(name, getattr(conditions, name)) for name in names]
     return [
-        condition_words.short(name, value)
+        condition_text.short(name, value)
         for name, value in found
         if value not in ("", None, False, NATIVE)
     ]

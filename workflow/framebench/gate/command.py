@@ -23,7 +23,7 @@ from ..records.run import RecordsError
 from ..tables import frames
 from ..tables.judged import grouped
 from ..tables.results import CaseResults
-from . import decisions, measuring, sides, words
+from . import decisions, measuring, sides, summary
 from .measuring import BASE, CANDIDATE, AnotherGate, Measuring, MeasuringFailed
 from .sides import ModelSide, RecordsSide, Side, VariantSide
 
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
         given = parser().parse_args(arguments)
     except SystemExit as ended:
         return int(ended.code or 0)
-    asked = words.GateRequest(given.base, given.candidate, given.fail_on, measured=True)
+    asked = summary.GateRequest(given.base, given.candidate, given.fail_on, measured=True)
     try:
         with measuring.without_traces():
             return _gate(given, asked)
@@ -85,8 +85,8 @@ def main(arguments: Sequence[str]) -> int:
         message = f"{type(error).__name__}: {error} (an error of Framebench's own, see {log})"
         keep(log, traceback.format_exc())
     print(f"framebench: broken: {message}", file=sys.stderr)
-    keep(given.results / NOTE, words.broken_note(message, asked))
-    keep(given.results / JUNIT, words.broken_junit(message))
+    keep(given.results / NOTE, summary.broken_note(message, asked))
+    keep(given.results / JUNIT, summary.broken_junit(message))
     return decisions.FAULTY
 
 
@@ -98,7 +98,7 @@ def keep(path: Path, text: str) -> None:
         print(f"framebench: cannot write: {path}: {error.strerror}", file=sys.stderr)
 
 
-def _gate(given: argparse.Namespace, asked: words.GateRequest) -> int:
+def _gate(given: argparse.Namespace, asked: summary.GateRequest) -> int:
     known = catalog.load_catalog(PROJECT)
     settings, suite = settings_of(given.config, known, RESERVED)
     base, candidate = sides.both(
@@ -111,8 +111,8 @@ def _gate(given: argparse.Namespace, asked: words.GateRequest) -> int:
     status = decisions.status(decided)
     frame = decisions.frame(decided, given.fail_on)
     files = frames.files({decisions.TABLE: frame}, given.results / "tables")
-    files[given.results / JUNIT] = words.junit(decided, asked)
-    files[given.results / NOTE] = note = words.note(decided, status, asked)
+    files[given.results / JUNIT] = summary.junit(decided, asked)
+    files[given.results / NOTE] = note = summary.note(decided, status, asked)
     write_together(files)
     print(f"\n{note}\nnote:  {given.results / NOTE}\ntable: {given.results}/tables/gate.csv")
     return status

@@ -20,7 +20,7 @@ import pandas as pd
 
 from ..comparison import compare, pairs
 from ..comparison.compare import Estimate, Matched
-from ..records.proofs import FAILED
+from ..records.verified import FAILED
 from ..statistics import intervals, margins, signed_rank
 from ..statistics.verdicts import CANNOT_TELL
 from ..tables import frames, measured

@@ -18,8 +18,8 @@ from ..report.plots import Look, Plot
 from ..report.record_links import RowLinks
 from ..report.selection import axes_of, left_out
 from ..statistics.change_points import DRIFT
-from ..tables import condition_words, measured
-from ..tables.words import words_of
+from ..tables import condition_text, measured
+from ..tables.legend import explanations
 from .trends import POINTS, CaseHistory, changes_table, nothing_changed
 
 #: A page stays readable whatever the number of series: those that changed come first.
@@ -50,7 +50,7 @@ def render(
         plots=[(plot, ()) for plot in plots(every)],
         tables=shown,
         data=page_data.of(shown, RowLinks.none(), (), html_report.series_of(look)),
-        marks=words_of([points]),
+        marks=explanations([points]),
         problems=problems[:MAX_PROBLEMS],
         problems_left_out=max(0, len(problems) - MAX_PROBLEMS),
     )
@@ -61,7 +61,7 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
     drawn = [one for one in every if len(one.places) > 1]
     look = Look(sorted({one.key.case.framework for one in drawn} - {""}))
     chosen = sorted(drawn, key=lambda one: not one.changes)[:MAX_PLOTS]
-    apart = condition_words.telling([one.key.row for one in drawn])
+    apart = condition_text.telling([one.key.row for one in drawn])
     return [
         Plot(
             title=", ".join(filter(None, (_name(one), apart(one.key.row)))),

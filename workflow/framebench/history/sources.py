@@ -19,7 +19,7 @@ from ..comparison import circumstances
 from ..config import catalog
 from ..files import archives, json_files, temporary
 from ..files.problem import Problem
-from ..records import parity, proofs, record_sets
+from ..records import record_sets, verifications, verified
 from ..records.run import RecordsError
 from ..tables import grouping
 from ..tables.results import CaseResult, marks_of
@@ -122,8 +122,8 @@ def read(path: Path) -> tuple[list[HistoryPoint], list[Problem]]:
     with _unpacked(path) as folder:
         records = folder / "runs" if (folder / "runs").is_dir() else folder
         found = record_sets.load(records)
-        certificates, problems = parity.load(records.parent / "parity")
-        cases = grouping.group(found.runs, proofs.Marks(certificates, _models()))
+        certificates, problems = verifications.load(records.parent / "parity")
+        cases = grouping.group(found.runs, verified.VerificationFlags(certificates, _models()))
         points, ambiguous = _points(cases)
         return points, [*found.problems, *problems, *ambiguous]
 

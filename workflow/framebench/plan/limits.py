@@ -13,8 +13,8 @@ from ..cases.matrix import Case
 from ..config.settings import Settings
 from ..files import json_files
 from ..files.whole_files import write_whole
-from ..records.beside import interruptions
 from ..records.run import Run
+from ..records.sidecars import interruptions
 from . import estimates
 
 #: A run may take so many times what those of its case took.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..cases import conditions
-from ..records.beside import expected
-from ..records.beside.expected import ExpectedCase
+from ..records.sidecars import expected
+from ..records.sidecars.expected import ExpectedCase
 from . import planning
 from .planning import Plan
 

@@ -22,7 +22,7 @@ from ..config.parallelism import DATA
 from ..files import bounded, json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
-from .fields import doubts, energy
+from .fields import energy, flags
 from .fields.communication import all_reduce_of, gradient_exchange_of
 from .fields.curves import curve_of
 from .fields.fed import fed_of
@@ -225,7 +225,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         hardware=hardware,
         environment=environment_digest(environment),
         record=file,
-        doubts=doubts.of(record) if is_ok else (),
+        doubts=flags.flags_of(record) if is_ok else (),
         peak_device_memory=_most(record["ranks"], "peak_device_memory_bytes") if is_ok else None,
         allocated_memory=_most(record["ranks"], "allocated_memory_bytes") if is_ok else None,
         peak_reserved_memory=_most(record["ranks"], "peak_reserved_memory_bytes")

@@ -42,7 +42,7 @@ WAITED_APART, WAITED_IN_WINDOW = "window of their own", "window of the throughpu
 WAITED_NOWHERE = "nowhere"
 
 
-class Doubt(NamedTuple):
+class Flag(NamedTuple):
     """Why the figure of a run should not be believed: the mark for it, and what was found."""
 
     mark: str
@@ -91,7 +91,7 @@ class Run:
     hardware: str
     environment: str
     record: Path | None
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[Flag, ...] = ()
     peak_device_memory: int | None = None
     peak_reserved_memory: int | None = None
     allocated_memory: int | None = None

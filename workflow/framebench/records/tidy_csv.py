@@ -20,7 +20,7 @@ from ..cases.conditions import MODES, NATIVE, THROUGHPUT, Case, Conditions, Key,
 from ..config.validation import show
 from ..files import bounded
 from ..files.text import from_cell, no_formula, printable
-from .run import NO_REASON, STATUSES, Doubt, MetricValue, Problem, RecordsError, Run, cause, order
+from .run import NO_REASON, STATUSES, Flag, MetricValue, Problem, RecordsError, Run, cause, order
 
 COLUMNS = (
     "framework",
@@ -169,7 +169,7 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
         hardware="",
         environment="",
         record=None,
-        doubts=tuple(Doubt(mark, "") for mark in marks) if status == "ok" else (),
+        doubts=tuple(Flag(mark, "") for mark in marks) if status == "ok" else (),
     )
 
 

@@ -15,8 +15,8 @@ from datetime import datetime
 from ..cases import matrix
 from ..config import inputs
 from ..config.settings import Configuration
-from ..records.beside.calls import CallEntry
 from ..records.run import Run
+from ..records.sidecars.calls import CallEntry
 
 #: What a call that measures one case again has its own way, or must not have.
 _OWN = ("results", "cases", "records", "base", "candidate", "fail_on")

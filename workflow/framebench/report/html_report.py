@@ -23,16 +23,16 @@ from ..config.catalog import load_catalog
 from ..files import bounded
 from ..files.whole_files import write_whole
 from ..machine.identities import UNKNOWN
-from ..records.beside.calls import CallEntry
-from ..records.beside.interruptions import Interruption
 from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
+from ..records.sidecars.calls import CallEntry
+from ..records.sidecars.interruptions import Interruption
 from ..tables import answers, frames, measured, origin, registry, view
 from ..tables.columns import VERDICT
 from ..tables.declared.fastest import FASTEST
+from ..tables.legend import explanations
 from ..tables.origin import Origin
 from ..tables.table import Inputs, Table
-from ..tables.words import words_of
 from . import colours, drawings, failures, html_tables, page_data, panels, setups
 from .html_tables import Section
 from .plots import Look, Plot
@@ -86,7 +86,7 @@ def render_comparison(
         plots=[(plot, ()) for plot in panels.comparison(frame[frame["framework"] != ""], look)],
         table=shown,
         data=page_data.of([shown], RowLinks.none(), (), series_of(look)),
-        marks=words_of([frame]),
+        marks=explanations([frame]),
         notes=compare.notes(frame),
         report=_beside(folder, REPORT_PAGE),
     )
@@ -149,7 +149,7 @@ def render(
         has_charts=any(some for name, some in plots.items() if name != STEPS),
         sections=sections,
         data=page_data.of(on_page, links, calls, series_of(look)),
-        marks=words_of(tables.values()),
+        marks=explanations(tables.values()),
         failures=failed,
         failures_left_out=failed_left_out,
         interrupted=[

@@ -16,8 +16,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ..records.beside.calls import CallEntry
 from ..records.run import Run
+from ..records.sidecars.calls import CallEntry
 from ..tables.cells import Cell
 from ..tables.columns import Row
 from ..tables.declared import overview

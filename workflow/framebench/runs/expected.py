@@ -9,9 +9,9 @@ from ..plan import estimates
 from ..plan.batch_searches import BatchSearch
 from ..plan.planning import Plan, PlannedRun
 from ..plan.tasks import Task, name_of
-from . import certify, probes
-from .certify import Verification
-from .probes import Probe
+from . import peak_flops, verify
+from .peak_flops import PeakFlopsBenchmark
+from .verify import Verification
 
 #: Rough seconds of tables and report.
 TABLES_SECONDS = 3.0
@@ -32,17 +32,17 @@ def of_search(plan: Plan, search: BatchSearch) -> Task:
 def of_comparison(plan: Plan, name: str, one: Verification) -> Task:
     """Return the task of a comparison with a reference; ``name``: of its file."""
     task = _name(name, "framework", "reference", "comparison")
-    return Task(task, "comparison", name, certify.seconds_of(plan, one))
+    return Task(task, "comparison", name, verify.seconds_of(plan, one))
 
 
-def of_probe(plan: Plan, name: str, one: Probe) -> Task:
+def of_probe(plan: Plan, name: str, one: PeakFlopsBenchmark) -> Task:
     """Return the task of a probe of the peak; ``name``: of its file."""
-    return Task(_name(name, "framework", "probe"), "probe", name, probes.seconds_of(plan, one))
+    return Task(_name(name, "framework", "probe"), "probe", name, peak_flops.seconds_of(plan, one))
 
 
 def of_reference(plan: Plan, name: str) -> Task:
     """Return the task of a reference."""
-    return Task(f"reference/{name}", "reference", name, certify.reference_seconds(plan))
+    return Task(f"reference/{name}", "reference", name, verify.reference_seconds(plan))
 
 
 def of_environment(name: str) -> Task:
@@ -56,7 +56,7 @@ def of_tables() -> Task:
 
 
 def of_all(
-    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Verification]
+    plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
 ) -> list[Task]:
     """Return the tasks of a call for the plan, without runs that a search will add."""
     tasks = [*_measuring(plan, probes_of, comparisons)]
@@ -64,7 +64,7 @@ def of_all(
 
 
 def _measuring(
-    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Verification]
+    plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
 ) -> Iterator[Task]:
     results = plan.settings.results
     for one in plan.needed.values():
@@ -75,12 +75,12 @@ def _measuring(
     measured = plan.measured
     for run in plan.pending:
         yield of_run(run, run.case in measured)
-    for name in probes.missing(results, probes_of):
+    for name in peak_flops.missing(results, probes_of):
         yield of_probe(plan, name, probes_of[name])
-    to_make = certify.missing(results, comparisons)
+    to_make = verify.missing(results, comparisons)
     for name, comparison in to_make.items():
         yield of_comparison(plan, name, comparison)
-    for reference in certify.references(results, to_make.values()):
+    for reference in verify.references(results, to_make.values()):
         yield of_reference(plan, reference)
 
 

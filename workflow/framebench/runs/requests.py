@@ -9,9 +9,9 @@ from typing import NamedTuple
 from ..config.validation import ConfigError
 from ..plan import groups, limits
 from ..plan.planning import Plan, PlannedRun, duration
-from . import certify, probes
-from .certify import Verification
-from .probes import Probe
+from . import peak_flops, verify
+from .peak_flops import PeakFlopsBenchmark
+from .verify import Verification
 
 _HEADER = ["jobs", "nodes", "tasks", "cpus/task", "gpus/node", "mem/node", "time", "node", "for"]
 
@@ -41,23 +41,23 @@ def usual(plan: Plan, nodes: int = 1, devices: int = 1, node: str = "") -> JobRe
 
 
 def of_plan(
-    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Verification]
+    plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
 ) -> list[tuple[str, JobRequest]]:
     """Return what each job to be done is for, and its request; [] without a cluster."""
     if plan.settings.cluster is None:
         return []
     results = plan.settings.results
-    to_make = certify.missing(results, comparisons)
+    to_make = verify.missing(results, comparisons)
     cases = [search.case for search in plan.unsearched]
     return [
         *(("runs", of_run(plan, run)) for run in [*plan.pending, *plan.reserve]),
         *(("searches", usual(plan, c.nodes, c.devices_per_node, c.node)) for c in cases),
         *(
             ("probes", usual(plan, 1, probes_of[name].devices))
-            for name in probes.missing(results, probes_of)
+            for name in peak_flops.missing(results, probes_of)
         ),
         *(("comparisons", usual(plan, 1, one.devices)) for one in to_make.values()),
-        *(("references", usual(plan)) for _ in certify.references(results, to_make.values())),
+        *(("references", usual(plan)) for _ in verify.references(results, to_make.values())),
     ]
 
 

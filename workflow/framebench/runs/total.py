@@ -15,9 +15,9 @@ from ..plan import planning, targets
 from ..plan.forecast import DAY, Forecast, Left, time_left
 from ..plan.planning import Plan
 from ..records.record_sets import RecordSet
-from . import certify, expected, probes
-from .certify import Verification
-from .probes import Probe
+from . import expected, peak_flops, verify
+from .peak_flops import PeakFlopsBenchmark
+from .verify import Verification
 
 #: As many of what takes most of the time are named, where they take so much of it.
 _MOST, _LARGE = 3, 0.3
@@ -52,7 +52,7 @@ def at_once(plan: Plan) -> float:
 
 
 def left(
-    plan: Plan, probes_of: Mapping[str, Probe], comparisons: Mapping[str, Verification]
+    plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
 ) -> Left:
     """Seconds until all that the plan asks for is done, see :func:`expected.of_all`."""
     tasks = expected.of_all(plan, probes_of, comparisons)
@@ -155,10 +155,10 @@ def _suites(
             continue
         if not wanted & _workloads(planned) or file.stem == plan.settings.suite.name:
             continue
-        comparisons = certify.small(
-            planned, catalog, certify.names(planned, catalog, certify.comparisons(planned, catalog))
+        comparisons = verify.small(
+            planned, catalog, verify.names(planned, catalog, verify.comparisons(planned, catalog))
         )
-        seconds = left(planned, probes.names(planned), comparisons).seconds
+        seconds = left(planned, peak_flops.names(planned), comparisons).seconds
         yield Less(f"suite={file.stem}", seconds)
 
 

@@ -13,9 +13,9 @@ from ..config import inputs as inputs_
 from ..config import precisions
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
-from ..records.beside.expected import unmeasured
 from ..records.record_sets import machine_label
-from . import condition_words
+from ..records.sidecars.expected import unmeasured
+from . import condition_text
 from .columns import TEXT, Column, Row
 from .results import CaseResult, CaseResults
 from .table import Inputs
@@ -154,4 +154,4 @@ def _speed(result: CaseResult) -> float:
 
 def named(rows: Sequence[Row], name: Callable[[Row], str]) -> Callable[[Row], str]:
     """The ``name`` of a row, and what else tells its setting from others of that name."""
-    return condition_words.named(rows, name, (*OWN, "machine"), (ON_MACHINE.name,))
+    return condition_text.named(rows, name, (*OWN, "machine"), (ON_MACHINE.name,))

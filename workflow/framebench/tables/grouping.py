@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from ..cases.conditions import Key
 from ..config.statuses import FAILURES
-from ..records.proofs import Marks
-from ..records.run import Doubt, Run, order
+from ..records.run import Flag, Run, order
+from ..records.verified import VerificationFlags
 from ..statistics import descriptive, intervals, shape, steady
 from .results import CaseResult, CaseResults
 
@@ -20,7 +20,7 @@ NOISY = 0.05
 _TELLING = (*FAILURES,)
 
 
-def group(runs: Sequence[Run], marks: Marks | None) -> CaseResults:
+def group(runs: Sequence[Run], marks: VerificationFlags | None) -> CaseResults:
     """The cases of any runs in any order, in the order of their runs. ``marks``: of what has no
     proof, None where that is not asked."""
     groups: dict[Key, list[Run]] = defaultdict(list)
@@ -30,7 +30,7 @@ def group(runs: Sequence[Run], marks: Marks | None) -> CaseResults:
     return {key: _judged(key, tuple(some), marks) for key, some in groups.items()}
 
 
-def _judged(key: Key, runs: tuple[Run, ...], marks: Marks | None) -> CaseResult:
+def _judged(key: Key, runs: tuple[Run, ...], marks: VerificationFlags | None) -> CaseResult:
     ok = [run for run in runs if run.status == "ok"]
     values = tuple(value for run in ok if (value := run.value(key.metric, key.point)) is not None)
     failures = [run for run in runs if run.status != "ok"]
@@ -71,14 +71,14 @@ def _found(runs: Sequence[Run]) -> Iterator[str]:
         yield f"{runs[0].case.batch_per_device} (max): the largest batch per device that fits"
 
 
-def doubts_of(run: Run) -> tuple[Doubt, ...]:
+def doubts_of(run: Run) -> tuple[Flag, ...]:
     """What its record tells against its figure, and what its step times tell. The latter are judged
     here, where tables are made, and not whenever records are read: a plan does not need it."""
     why = steady.unsteady(run.step_seconds)
-    return (*run.doubts, Doubt("unsteady", why)) if why else run.doubts
+    return (*run.doubts, Flag("unsteady", why)) if why else run.doubts
 
 
-def _doubted(doubts: Sequence[tuple[int, Doubt]]) -> Iterator[str]:
+def _doubted(doubts: Sequence[tuple[int, Flag]]) -> Iterator[str]:
     """The first doubt of each kind that has words, and of how many repeats there is one;
     ``doubts``: with the numbers of their repeats."""
     kinds: dict[str, list[tuple[int, str]]] = defaultdict(list)

@@ -7,7 +7,7 @@ import sys
 from .. import PROJECT
 from ..config import catalog
 from ..config.values import RecordSource
-from ..records import parity, proofs, record_sets
+from ..records import record_sets, verifications, verified
 from . import grouping
 from .results import CaseResults
 
@@ -15,10 +15,12 @@ from .results import CaseResults
 def grouped(source: RecordSource) -> CaseResults:
     """The cases of a set of records, judged; prints what is ignored."""
     found = record_sets.load(source.path)
-    certificates, problems = parity.load(parity.beside(source.path))
+    certificates, problems = verifications.load(verifications.beside(source.path))
     for problem in (*found.problems, *problems):
         print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     runs = record_sets.of_arm(found, source.variant) if source.variant else found.runs
-    return grouping.group(runs, proofs.Marks(certificates, catalog.load_catalog(PROJECT).models))
+    return grouping.group(
+        runs, verified.VerificationFlags(certificates, catalog.load_catalog(PROJECT).models)
+    )

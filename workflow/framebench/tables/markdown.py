@@ -11,10 +11,10 @@ import pandas as pd
 from . import markdown_pivots, view
 from .cells import Cell
 from .columns import STATUS
+from .legend import explanations
 from .markdown_cells import MISSING, Footnotes, escape, grid
 from .table import Crosstab, PublishedLayout, Table
 from .view import Field, TableView
-from .words import words_of
 
 #: What the heading of a section says.
 _HEADING = ("model", "mode", "unit")
@@ -46,7 +46,9 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
         lines += [*_rows(seen), ""]
     for text in [*seen.about, *notes.lines()]:
         lines += [text, ""]
-    lines += [line for word, meaning in words_of([frame]) for line in (f"*{word}*: {meaning}", "")]
+    lines += [
+        line for word, meaning in explanations([frame]) for line in (f"*{word}*: {meaning}", "")
+    ]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from . import condition_words
+from . import condition_text
 from .columns import Row
 from .markdown_cells import MISSING, Footnotes, escape, grid
 from .table import Pivot
@@ -15,7 +15,7 @@ from .table import Pivot
 def render(pivot: Pivot, rows: Sequence[Row], notes: Footnotes) -> Iterator[str]:
     """The tables under their headings."""
     sources = {row["source"] for row in rows}
-    conditions = condition_words.telling(rows)
+    conditions = condition_text.telling(rows)
 
     def title(row: Row) -> str:
         batch = f"{pivot.heading}={row[pivot.batch]}"

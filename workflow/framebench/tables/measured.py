@@ -10,7 +10,7 @@ from typing import Any
 
 from ..cases.conditions import CONDITIONS, Case, Parameters
 from ..cases.names import topology_of
-from . import condition_words
+from . import condition_text
 from .columns import (
     COLUMNS,
     COUNT,
@@ -107,7 +107,7 @@ def _words(result: CaseResult) -> dict[str, str]:
     axes["compiler"] = "" if case.compiler == "none" else case.compiler
     axes["batch"] = f"batch {case.batch_per_device}" if case.batch_per_device else ""
     own = {f"parameter {name}": f"{name} {_text(value)}" for name, value in case.parameters}
-    others = {name: condition_words.short(name, getattr(conditions, name)) for name in CONDITIONS}
+    others = {name: condition_text.short(name, getattr(conditions, name)) for name in CONDITIONS}
     return {**axes, **own, **others}
 
 

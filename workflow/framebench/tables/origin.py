@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from ..machine.identities import UNKNOWN
 from ..plan.planning import duration
-from ..records.beside.calls import CallEntry
 from ..records.run import Run
+from ..records.sidecars.calls import CallEntry
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import Any
 
 from ..cases.conditions import KEYS
-from ..records.beside.assumptions import NONE, Assumptions
-from ..records.beside.expected import ExpectedCase
-from ..records.parity import Certificate
-from ..records.peaks import PeakFlopsLookup
+from ..records.device_peaks import PeakFlopsLookup
 from ..records.run import Run
 from ..records.searches import Result
+from ..records.sidecars.assumptions import NONE, Assumptions
+from ..records.sidecars.expected import ExpectedCase
+from ..records.verifications import VerificationResult
 from .cells import Cell
 from .columns import Column, Row
 from .datasheets import Datasheet
@@ -35,7 +35,7 @@ class Inputs:
     with those that have no record yet."""
 
     cases: CaseResults
-    certificates: Sequence[Certificate] = ()
+    certificates: Sequence[VerificationResult] = ()
     peaks: PeakFlopsLookup = field(default_factory=PeakFlopsLookup)
     searches: Sequence[Result] = ()
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

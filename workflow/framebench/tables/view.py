@@ -19,7 +19,7 @@ import pandas as pd
 from ..cases.conditions import CASE, CONDITIONS
 from ..cases.names import topology
 from ..config.fields import COUNTS
-from . import condition_words, parameters
+from . import condition_text, parameters
 from .cells import Cell
 from .columns import (
     CONTRADICTED,
@@ -220,7 +220,7 @@ def _text(value: Any) -> str:
 def _words(column: Column, row: Row) -> str:
     """What a cell of text says, with its detail in brackets."""
     value = row[column.name]
-    text = condition_words.text(column.name, value) if column.name in CONDITIONS else _text(value)
+    text = condition_text.text(column.name, value) if column.name in CONDITIONS else _text(value)
     detail = row.get(column.detail)
     return f"{text} ({detail})" if detail else text
 

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 from ..config.precisions import EMULATED
 from ..plan.forecast import Forecast, Left
 from ..plan.tasks import name_of
-from . import words
+from . import status_lines
 from .outcome import RunOutcome, end_of_log, outcome_of
 from .screen import Screen
 from .waiting import NOUNS, Awaited, count_of
@@ -75,7 +75,9 @@ class ProgressView:
         """The status line of so many columns."""
         with self._lock:
             running = [awaited.label for awaited, _ in self._running.values()]
-            return words.status(self._done, self._total, self._failed, running, self.left, width)
+            return status_lines.status(
+                self._done, self._total, self._failed, running, self.left, width
+            )
 
     # The plugin's side: all of it is called by the one thread that prints.
 
@@ -170,7 +172,7 @@ class ProgressView:
             position = f"{self._done[awaited.kind]}/{self._total[awaited.kind]}"
             position += "+" * (self._may_grow and awaited.kind == "run")
         if self._screen and (is_bad or awaited.kind in _WITH_LINE):
-            lines = [words.result(position, awaited.label, outcome, seconds)]
+            lines = [status_lines.result(position, awaited.label, outcome, seconds)]
             lines += [f"    {outcome.note}"] if outcome.note else []
             lines += end_of_log(awaited.log) if is_bad else []
             self._screen.say("\n".join(lines), "red" if is_bad else "")

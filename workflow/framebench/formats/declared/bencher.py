@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 
+from ..case_notes import not_measured
 from ..format import ExportedFile, Format, Results
-from ..words import not_measured
 
 #: Bencher takes it off the name of a benchmark and raises no alert for it.
 IGNORED = "-bencher-ignore"

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable
 from functools import partial
 
+from ..case_notes import not_measured, notes
 from ..format import ExportedFile, Format, Results
-from ..words import not_measured, notes
 
 #: The tool's name for files of each direction.
 TOOLS = {"higher": "customBiggerIsBetter", "lower": "customSmallerIsBetter"}

@@ -11,9 +11,9 @@ from typing import Any
 from ...records.run import Run
 from ...tables.results import CaseResult
 from .. import carried, rows
+from ..case_notes import SECONDS, marks, seconds_of_step
 from ..format import ExportedFile, Format, Results
 from ..source import ImportedFile
-from ..words import SECONDS, marks, seconds_of_step
 
 #: Of the file that is written: compare.py prints no decimals.
 UNIT = "us"

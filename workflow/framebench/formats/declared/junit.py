@@ -6,8 +6,8 @@ from xml.etree import ElementTree as Xml
 
 from ...config.statuses import FAILURES
 from ...tables.results import CaseResult
+from ..case_notes import marks, notes
 from ..format import ExportedFile, Format, Results
-from ..words import marks, notes
 
 #: The element for each status that is not ok.
 ELEMENTS = {name: one.in_junit for name, one in FAILURES.items()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...cases.names import topology_of
 from ...tables import latex
 from ...tables.results import CaseResult
+from ..case_notes import marks
 from ..format import ExportedFile, Format, Results
-from ..words import marks
 
 HEADER = ("case", "devices", "metric", "median", "95 % interval", "unit", "repeats", "marks")
 

@@ -13,9 +13,9 @@ from typing import Any
 from ...records.run import Run
 from ...tables.results import CaseResult
 from .. import carried, rows
+from ..case_notes import marks
 from ..format import ExportedFile, Format, Results
 from ..source import ImportedFile
-from ..words import marks
 
 TOKEN = ":::MLLOG "
 START, END, POINT = "INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"

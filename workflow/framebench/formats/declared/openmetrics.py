@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from ...tables.results import CaseResult
+from ..case_notes import not_measured
 from ..format import ExportedFile, Format, Results
-from ..words import not_measured
 
 #: In the words that the specification asks for: base units, in the plural.
 _UNITS = {"s": "seconds", "TFLOP/s": "teraflops_per_second"}

@@ -12,10 +12,10 @@ from ...records.run import Run
 from ...statistics import descriptive
 from ...tables.results import CaseResult
 from .. import carried, rows
+from ..case_notes import marks, seconds_of_step
 from ..format import ExportedFile, Format, Results
 from ..json_places import Keys
 from ..source import ImportedFile
-from ..words import marks, seconds_of_step
 
 #: What pyperf calls the units that it has, and what they are here.
 UNITS = {"second": "s", "byte": "byte", "integer": ""}

@@ -9,8 +9,8 @@ from markupsafe import escape
 
 from ...cases.names import topology_of
 from ...tables.results import CaseResult
+from ..case_notes import marks
 from ..format import ExportedFile, Format, Results
-from ..words import marks
 
 #: Colours of the report's page, which a file has to bring along.
 _STYLE = (

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ...cases.names import topology
 from ...records.searches import DECIDING, SUBJECT
-from ...tables import condition_words
+from ...tables import condition_text
 from ..parts import Parts
 from ..plots import DASHES, ROW, WIDTH, Look, Plot, number
 from ..selection import axes_of
@@ -89,7 +89,7 @@ def _curve(rows: Sequence[dict[str, Any]], column: str) -> MemoryCurve:
     words += [topology(first["nodes"], first["devices_per_node"])]
     # The panel says which accelerator; the cores of a device do not change what it holds.
     others = [name for name in DECIDING if name not in ("accelerator", "cores_per_device")]
-    words += filter(None, (condition_words.short(name, first[name]) for name in others))
+    words += filter(None, (condition_text.short(name, first[name]) for name in others))
     points = [
         BatchPoint(
             int(row["batch_per_device"]),

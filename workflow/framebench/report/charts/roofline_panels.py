@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ...cases.names import topology_of
-from ...tables import condition_words
+from ...tables import condition_text
 from ..parts import Parts
 from ..plots import NARROW, WIDTH, Look, Plot, number
 from ..selection import axes_of, is_known, left_out, panels_left_out, rows_of, spread
@@ -90,8 +90,8 @@ def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
     for row in rows_of(table):
         if is_known(row.reached):
             roofs = RoofLines(row.compute_roof_tflops, row.memory_roof_gbytes_per_second)
-            where = condition_words.short("machine", row.machine)
-            cores = condition_words.short("cores_per_device", _whole(row.cores_per_device))
+            where = condition_text.short("machine", row.machine)
+            cores = condition_text.short("cores_per_device", _whole(row.cores_per_device))
             words = (row.precision, topology_of(row), cores, where)
             found[(*filter(None, words), roofs)].append(row)
     drawn = []
@@ -131,7 +131,7 @@ def _settings(rows: Sequence[Any]) -> list[RooflineSetting]:
     for row in rows:
         words = [row.model, row.mode, f"batch {row.batch_per_device}"]
         for name in ("sequence_length", "accumulation"):
-            words.append(condition_words.short(name, _whole(getattr(row, name))))
+            words.append(condition_text.short(name, _whole(getattr(row, name))))
         point = RooflinePoint(
             row.framework, row.compiler, row.intensity, row.tflops_per_device, row.mode == "train",
             row.reached, axes_of(row._asdict()),

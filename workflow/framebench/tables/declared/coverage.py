@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ...records.beside.expected import ExpectedCase
+from ...records.sidecars.expected import ExpectedCase
 from ..columns import TEXT, WHOLE, Column, Row, shared
 from ..measured import NO_FRAMEWORK
 from ..results import CaseResult

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...config.catalog import forward_multiply_adds
-from ...records.peaks import PeakFlopsLookup
+from ...records.device_peaks import PeakFlopsLookup
 from ...records.run import Run
 from ...statistics import descriptive
 from ..columns import (

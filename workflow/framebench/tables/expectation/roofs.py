@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from ...cases.conditions import OURS
 from ...machine.identities import same
-from ...records.peaks import KIND as PEAK
-from ...records.peaks import PeakFlopsLookup
+from ...records.device_peaks import KIND as PEAK
+from ...records.device_peaks import PeakFlopsLookup
 from ...records.run import Run
 from ..results import CaseResult, CaseResults
 

@@ -14,7 +14,7 @@ from ...config.kinds import MODES
 from ...machine.identities import Identity, completed
 from ...records.record_sets import machine_label
 from ...records.run import Run
-from .. import condition_words
+from .. import condition_text
 from ..results import CaseResult, CaseResults, marks_of
 
 #: The name that the importer gives as the source of a tool's figures.
@@ -89,7 +89,7 @@ def name_of(key: Key) -> str:
     parts += [f"b{case.batch_per_device}" if case.batch_per_device else ""]
     parts += [f"{name}={_text(value)}" for name, value in (*case.parameters, *key.point)]
     others = (name for name in CONDITIONS if name not in _OF_NODES)
-    parts += [condition_words.short(name, getattr(key.conditions, name)) for name in others]
+    parts += [condition_text.short(name, getattr(key.conditions, name)) for name in others]
     return "/".join(filter(None, parts)).replace("\n", " ")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...cases.conditions import Key
 from ...statistics import descriptive, equivalence
-from .. import condition_words
+from .. import condition_text
 from .. import training as trainings
 from ..columns import Row
 from ..declared import converge, inference_step_time
@@ -256,7 +256,7 @@ def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
     """What a row is of; ``full``: the case in full precision beside it; ``more``: details."""
     case, where = result.case, result.conditions
     named = ("accelerator", "input", "machine", "environment")
-    words = [condition_words.short(name, getattr(where, name)) for name in named]
+    words = [condition_text.short(name, getattr(where, name)) for name in named]
     row = {
         "source": case.source,
         "framework": case.framework,
@@ -266,7 +266,7 @@ def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
         "nodes": str(case.nodes),
         "devices_per_node": str(case.devices_per_node),
         "batch": str(case.batch_per_device),
-        "tokens": condition_words.text("sequence_length", where.sequence_length),
+        "tokens": condition_text.text("sequence_length", where.sequence_length),
         "marks": marks_of(result, full),
         "reason": _reasons(filter(None, (result, full))),
     }

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from ..cases.conditions import OURS
 from ..config.parallelism import DATA, smallest
 from ..machine.identities import same
-from .fields.doubts import OWN
-from .parity import Certificate
-from .run import Doubt, Run
+from .fields.flags import OWN
+from .run import Flag, Run
+from .verifications import VerificationResult
 
-FAILED, UNPROVED = "parity", "unproved"
+FAILED, UNVERIFIED = "parity", "unproved"
 
 
 class VerificationKind(NamedTuple):
@@ -41,19 +41,19 @@ HOW = "snakemake --cores all parity"
 _OWN_FACTS: Mapping[str, Any] = {"parity": {}, "hyperparameters": {}}
 
 
-class Marks:
+class VerificationFlags:
     """Which figures have no proof. ``models``: the facts of those that are known, by name."""
 
     def __init__(
-        self, certificates: Iterable[Certificate], models: Mapping[str, Mapping[str, Any]]
+        self, certificates: Iterable[VerificationResult], models: Mapping[str, Mapping[str, Any]]
     ) -> None:
         self._models = models
-        self._of: dict[Any, list[Certificate]] = defaultdict(list)
+        self._of: dict[Any, list[VerificationResult]] = defaultdict(list)
         for certificate in sorted(certificates, key=lambda one: one.started):
             self._of[certificate.subject].append(certificate)
-        self._known: dict[Any, Doubt | None] = {}
+        self._known: dict[Any, Flag | None] = {}
 
-    def doubt(self, run: Run) -> Doubt | None:
+    def doubt(self, run: Run) -> Flag | None:
         """``parity`` where a comparison of what ``run`` computed failed, else ``unproved`` unless
         all that it takes has passed, with the model itself or with the model made small: on one
         device; in training also on several, where it had several, with micro-steps, where its
@@ -84,7 +84,7 @@ class Marks:
             return _OWN_FACTS
         return self._models.get(run.case.model, {})
 
-    def _judged(self, run: Run, needed: Sequence[VerificationKind]) -> Doubt | None:
+    def _judged(self, run: Run, needed: Sequence[VerificationKind]) -> Flag | None:
         found = self._of.get(_subject(run), [])
         # The last of each comparison: it may have been made again. A small model that passes does
         # not make up for the model itself that fails.
@@ -93,21 +93,21 @@ class Marks:
         for one in [*own.values(), *unknown]:
             # One of several devices says nothing of a single one.
             if one.passed is False and (_kind(one) in needed or one.dropout):
-                return Doubt(FAILED, "")
+                return Flag(FAILED, "")
         if "parity" not in self._facts(run):
-            return Doubt(UNPROVED, f"there is no reference of {run.case.model} to compare it with")
+            return Flag(UNVERIFIED, f"there is no reference of {run.case.model} to compare it with")
         if not run.computation:
-            return Doubt(UNPROVED, "the record does not say which code computed it")
+            return Flag(UNVERIFIED, "the record does not say which code computed it")
         for kind in needed:
             made = [one for (of, _), one in own.items() if of == kind]
             if not made:
-                return Doubt(UNPROVED, _why_not(run, found, kind))
+                return Flag(UNVERIFIED, _why_not(run, found, kind))
             if not any(one.passed for one in made):
-                return Doubt(UNPROVED, f"it cannot be compared: {made[0].reason}")
+                return Flag(UNVERIFIED, f"it cannot be compared: {made[0].reason}")
         return None
 
 
-def _kind(one: Certificate) -> VerificationKind:
+def _kind(one: VerificationResult) -> VerificationKind:
     by = smallest(one.parallelism) if one.devices > 1 else ""
     return VerificationKind(by, one.accumulation > 1, one.dropout)
 
@@ -127,7 +127,7 @@ def _subject(run: Run) -> tuple[Any, ...]:
     )
 
 
-def _others(one: Certificate, run: Run) -> list[str]:
+def _others(one: VerificationResult, run: Run) -> list[str]:
     """In what else the two differ. Any machine with the same hardware is as good as another."""
     alike = [machine._replace(memory="", host="") for machine in (one.machine, run.machine)]
     differing = {
@@ -139,7 +139,7 @@ def _others(one: Certificate, run: Run) -> list[str]:
     return [name for name, differs in differing.items() if differs]
 
 
-def _why_not(run: Run, found: Iterable[Certificate], kind: VerificationKind) -> str:
+def _why_not(run: Run, found: Iterable[VerificationResult], kind: VerificationKind) -> str:
     """What is wrong with the certificate that comes nearest, or missing; empty without any."""
     like = [one for one in found if _kind(one) == kind]
     if not like:

@@ -41,7 +41,7 @@ EVERYWHERE = {
 
 
 @dataclass(frozen=True)
-class Certificate:
+class VerificationResult:
     """What one comparison found. ``dropout``: whether it was the one with dropout. ``errors``:
     (quantity, error, where), () unless it is ok. ``arm``: of an A/B test, "" where it is of the
     usual software. ``environment``, ``variables``, ``computation`` and ``machine`` are those of
@@ -114,7 +114,7 @@ def beside(source: Path) -> Path:
     return source.parent / KIND
 
 
-def load(folder: Path) -> tuple[list[Certificate], list[Problem]]:
+def load(folder: Path) -> tuple[list[VerificationResult], list[Problem]]:
     """The certificates below ``folder``, and files that are none."""
     found = []
     files, problems = json_files.below(folder)
@@ -128,9 +128,9 @@ def load(folder: Path) -> tuple[list[Certificate], list[Problem]]:
     return found, [Problem(f"{folder.name}/{one.origin}", one.message) for one in problems]
 
 
-def latest(certificates: Iterable[Certificate]) -> list[Certificate]:
+def latest(certificates: Iterable[VerificationResult]) -> list[VerificationResult]:
     """The last of each comparison, whatever code and environment it was of, sorted."""
-    found: dict[tuple[Any, ...], Certificate] = {}
+    found: dict[tuple[Any, ...], VerificationResult] = {}
     for one in sorted(certificates, key=lambda one: one.started):
         how = (one.devices, one.dropout, one.scale, one.accumulation, one.parallelism)
         found[(*one.subject, one.arm, one.variables, *how)] = one
@@ -138,10 +138,10 @@ def latest(certificates: Iterable[Certificate]) -> list[Certificate]:
     return [found[k] for k in sorted(found, key=lambda k: [(one is not None, one) for one in k])]
 
 
-def _certificate(record: Mapping[str, Any]) -> Certificate:
+def _certificate(record: Mapping[str, Any]) -> VerificationResult:
     """Raises ValueError for an ok record from which nothing follows."""
     case = record["case"]
-    return Certificate(
+    return VerificationResult(
         framework=case["framework"],
         framework_version=record["framework_version"],
         accelerator=record["settings"]["accelerator"],

@@ -20,9 +20,9 @@ from ..machine.identities import is_here
 from ..plan import estimates
 from ..plan.planning import Plan, arm_settings, duration, request, software, variables
 from ..plan.side_by_side import lease_name
-from ..records import parity
-from ..records.parity import FULL, SMALL
+from ..records import verifications
 from ..records.record_files import machine_of, read
+from ..records.verifications import FULL, SMALL
 from .commands import common, given, model_of, of_kind, words
 
 #: Rough wall time of one of a model as large as its runs have it, and of a small reference.
@@ -36,7 +36,7 @@ class Verification(NamedTuple):
     or 2, devices of a product of parallelisms 2 for each: more prove nothing else. ``dropout``:
     with the model's dropout, only whether that acts. ``software``: the name of what it runs in;
     ``variables``: what the ranks are given; ``arm``: of the A/B test that has either for itself,
-    else "". ``scale``: of the model, see :class:`framebench.records.parity.Certificate`.
+    else "". ``scale``: of the model, see :class:`framebench.records.verifications.Certificate`.
     ``source``: whose code the model is, None for ours."""
 
     framework: str
@@ -215,7 +215,7 @@ def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
 
 
 def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[str, Verification]:
-    """The record of each comparison, below ``results/parity``, without ``.json``.
+    """The record of each comparison, below ``results/verifications``, without ``.json``.
 
     Its name ends in a digest of all that decides the result (environment, code of the harness and
     of the adapter, reference), so that no certificate outlives what it certified. Where that name
@@ -245,7 +245,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
         code = harness + adapter(one.framework)
         digest = _digest([about, reference(one.model)], code)
         name = f"{one.framework}/{one.reference}/{kind}-{digest}"
-        found[free_name(plan, "parity", name, parity.KIND)] = one
+        found[free_name(plan, "parity", name, verifications.KIND)] = one
     return found
 
 
@@ -259,7 +259,7 @@ def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
         facts = model_facts(Path(plan.scripts, "models", f"{one.model}.json"))
         model = f"{reference}/{'facts-dropout' if one.dropout else 'facts'}.json"
     named: dict[str, Any] = {
-        "kind": parity.KIND,
+        "kind": verifications.KIND,
         "framework": f"{plan.scripts}/frameworks/{one.framework}",
         "model": model,
         "devices-per-node": one.devices,

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 from ..plan import estimates
 from ..plan.planning import Plan, duration, request
-from ..records.peaks import KIND
-from .certify import free_name
+from ..records.device_peaks import KIND
 from .commands import common, model_of, words
+from .verify import free_name
 
 #: What one takes besides the start of its framework, which builds no model here.
 _MEASURING = 3.0
 
 
-class Probe(NamedTuple):
+class PeakFlopsBenchmark(NamedTuple):
     """One framework multiplying matrices in one precision, on so many ``devices`` of a node at
     once. ``model`` is any that the framework runs in the suite: what it says of itself may depend
     on the products it has."""
@@ -34,16 +34,16 @@ class Probe(NamedTuple):
         return f"{self.framework} {self.precision}{together}"
 
 
-def wanted(plan: Plan) -> list[Probe]:
+def wanted(plan: Plan) -> list[PeakFlopsBenchmark]:
     """One for each framework, precision and number of devices on a node of the plan."""
-    found: dict[tuple[str, str, int], Probe] = {}
+    found: dict[tuple[str, str, int], PeakFlopsBenchmark] = {}
     for case in filter(lambda case: case.is_step, plan.computed):
         what = (case.framework, case.precision, case.devices_per_node)
-        found.setdefault(what, Probe(*what, case.model, case.sequence_length))
+        found.setdefault(what, PeakFlopsBenchmark(*what, case.model, case.sequence_length))
     return list(found.values())
 
 
-def names(plan: Plan) -> dict[str, Probe]:
+def names(plan: Plan) -> dict[str, PeakFlopsBenchmark]:
     """The record of each probe, below ``results/probes``, without ``.json``. Its name ends in a
     digest of what decides the result: accelerator, cores and environment."""
     found = {}
@@ -57,12 +57,12 @@ def names(plan: Plan) -> dict[str, Probe]:
     return found
 
 
-def missing(results: Path, named: Mapping[str, Probe]) -> list[str]:
+def missing(results: Path, named: Mapping[str, PeakFlopsBenchmark]) -> list[str]:
     """The names of those that were not made."""
     return [name for name in named if not (results / "probes" / f"{name}.json").exists()]
 
 
-def describe(plan: Plan, probes: Mapping[str, Probe]) -> str:
+def describe(plan: Plan, probes: Mapping[str, PeakFlopsBenchmark]) -> str:
     """How many are still to do, and their time; empty where none is."""
     to_do = [probes[name] for name in missing(plan.settings.results, probes)]
     if not to_do:
@@ -71,12 +71,12 @@ def describe(plan: Plan, probes: Mapping[str, Probe]) -> str:
     return f"\nProbes of the peak to run, roughly {seconds}: {len(to_do)}"
 
 
-def seconds_of(plan: Plan, one: Probe) -> float:
+def seconds_of(plan: Plan, one: PeakFlopsBenchmark) -> float:
     """Return the seconds that a probe is expected to take."""
     return estimates.start_of(one.framework, "", "", plan.place) + _MEASURING
 
 
-def arguments(plan: Plan, one: Probe) -> list[str]:
+def arguments(plan: Plan, one: PeakFlopsBenchmark) -> list[str]:
     """What to probe, as arguments of the harness."""
     named: dict[str, Any] = {
         "kind": KIND,

@@ -12,7 +12,7 @@ from ..cases.names import topology_of
 from ..comparison import pairs
 from ..files.text import printable
 from ..statistics.verdicts import CANNOT_TELL
-from ..tables import condition_words, measured
+from ..tables import condition_text, measured
 from ..tables.markdown_cells import escape
 from ..tables.results import CaseResult, marks_of
 from .decisions import (
@@ -212,7 +212,7 @@ def _name(case: CaseResult) -> str:
 def _names(decisions: Sequence[Decision]) -> list[str]:
     """With the conditions in which they differ: JUnit's names are to be distinct."""
     cases = [_case(one) for one in decisions]
-    apart = condition_words.telling([case.key.row for case in cases])
+    apart = condition_text.telling([case.key.row for case in cases])
     return [printable(" ".join(filter(None, (_name(case), apart(case.key.row))))) for case in cases]
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import pandas as pd
 
 from ..plan import side_by_side
-from ..records import proofs
-from ..records.fields import doubts
+from ..records import verified
+from ..records.fields import flags
 from ..statistics import steady
 from .columns import COLUMNS, CONTRADICTED, LINT
 
-MARKS = {
+FLAGS = {
     "few": "fewer repeats than an interval of the median needs",
     "noisy": "the interval is wider than 5 % of the median, or the repeats have two modes; with "
     "fewer than six repeats, which have no interval, nothing is said",
@@ -20,7 +20,7 @@ MARKS = {
     "settled before it, or one step of it stalled",
     "untested": f"fewer than {steady.FEWEST_STEPS} timed steps in a repeat: too few to see whether "
     "they change or drift",
-    doubts.VANISHED: "the loss had come to nothing when the window ended: the batch was learned by "
+    flags.VANISHED: "the loss had come to nothing when the window ended: the batch was learned by "
     "heart, and with what is left of its gradients a CPU may compute many times slower",
     "disturbed": "while a repeat was timed, others used its cores, its GPU or the machine, or "
     "these were throttled",
@@ -30,21 +30,21 @@ MARKS = {
     "measured too low, and the utilization is too high",
     "roof": "of a roofline: the memory is the lower roof, but need not be a bound: all that a step "
     "has to move fits into the last cache, or the figure lies above it",
-    doubts.OWN: "the model is a user's own, for one framework (docs/own-model.md): there is no "
+    flags.OWN: "the model is a user's own, for one framework (docs/own-model.md): there is no "
     "other framework to compare the figure with, and its certificates are against its own run in "
     "float64",
     "parity": "the framework computed something else than the reference (see the parity table): "
     "do not compare this figure",
     "unproved": "nothing shows that this code, in this environment and with these variables, "
-    f"computed the same as the reference: {proofs.HOW}",
+    f"computed the same as the reference: {verified.HOW}",
     LINT: "a printed figure that those beside it contradict, or whose baseline is another than it "
     "says or printed nowhere; the row says which",
 }
 _BESIDE = COLUMNS["side_by_side"].header
-WORDS = {**MARKS, _BESIDE: side_by_side.MEANING}
+EXPLANATIONS = {**FLAGS, _BESIDE: side_by_side.MEANING}
 
 
-def words_of(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
+def explanations(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
     """The marks and other words in the tables that need an explanation, and it."""
     words = set()
     for table in tables:
@@ -54,4 +54,4 @@ def words_of(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
             words.add(LINT)
         if "side_by_side" in table and any(table["side_by_side"]):
             words.add(_BESIDE)
-    return [(word, meaning) for word, meaning in WORDS.items() if word in words]
+    return [(word, meaning) for word, meaning in EXPLANATIONS.items() if word in words]

@@ -18,7 +18,7 @@ from .internals import Snakemake, SnakemakeJob
 from .work import Work, kind
 
 
-class Outlook:
+class Progress:
     """Makes the view of a call. ``tables``: a file that the rule of the tables makes."""
 
     def __init__(self, work: Work, snakemake: Snakemake, tables: str) -> None:

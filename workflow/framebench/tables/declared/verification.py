@@ -8,7 +8,7 @@ from typing import Any
 
 from ...cases.names import columns
 from ...config.parallelism import DATA
-from ...records.parity import FULL, Certificate, bound, latest
+from ...records.verifications import FULL, VerificationResult, bound, latest
 from ..columns import (
     COLUMNS,
     NUMBER,
@@ -33,7 +33,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
         yield from _rows(certificate)
 
 
-def _rows(certificate: Certificate) -> Iterator[Row]:
+def _rows(certificate: VerificationResult) -> Iterator[Row]:
     subject = {
         "framework": certificate.framework,
         "model": certificate.model,
@@ -105,7 +105,7 @@ def _why(row: Row) -> str:
     return f"{row['quantity']} {error}, at most {row['bound']:.2g} {row['where']}".rstrip()
 
 
-def summary_text(certificates: Sequence[Certificate]) -> str:
+def summary_text(certificates: Sequence[VerificationResult]) -> str:
     """A line for each certificate, worst quantity first, and how many passed."""
     lines = []
     for certificate in certificates:
@@ -131,7 +131,7 @@ def summary_text(certificates: Sequence[Certificate]) -> str:
     return "\n".join(lines)
 
 
-def _verdict(certificate: Certificate) -> str:
+def _verdict(certificate: VerificationResult) -> str:
     if certificate.status != "ok":
         return f"{certificate.status}: {certificate.reason}"
     failed = [

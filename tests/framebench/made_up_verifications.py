@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from framebench.config import catalog
-from framebench.records import parity, proofs, record_sets
+from framebench.records import record_sets, verifications, verified
 from framebench.records.run import Run
 
 from ..conftest import ROOT
@@ -42,11 +42,11 @@ def changed(record: dict[str, Any], **other: Any) -> dict[str, Any]:
     return {**record, "environment": where, "settings": settings, **own}
 
 
-def compared(case: dict[str, Any], scale: str = parity.FULL) -> dict[str, Any]:
+def compared(case: dict[str, Any], scale: str = verifications.FULL) -> dict[str, Any]:
     """What makes the record of a run one of a comparison."""
     parameters = {"mode": case["mode"], "reference": "/reference", "scale": scale}
     nothing = {"metrics": {}, "samples": None, "window_seconds": None}
-    return {"kind": parity.KIND, "parameters": parameters, **nothing}
+    return {"kind": verifications.KIND, "parameters": parameters, **nothing}
 
 
 def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
@@ -71,7 +71,7 @@ def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **ot
         }
         for rank in record["ranks"]
     ]
-    record |= {**compared(case, other.get("scale", parity.FULL)), "ranks": ranks}
+    record |= {**compared(case, other.get("scale", verifications.FULL)), "ranks": ranks}
     record |= {"started": other.get("started", "2030-01-01T00:00:00.000Z")}
     if "refused" in other:
         record |= {"status": "unsupported", "reason": other["refused"], "ranks": []}
@@ -81,6 +81,6 @@ def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **ot
 
 
 def doubt_of(folder: Path, run: Run) -> tuple[str, str] | None:
-    certificates, problems = parity.load(folder / "parity")
+    certificates, problems = verifications.load(folder / "parity")
     assert not problems
-    return proofs.Marks(certificates, MODELS).doubt(run)
+    return verified.VerificationFlags(certificates, MODELS).doubt(run)

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..config import own_model
 from ..plan import targets
-from ..records.parity import FULL, SMALL
-from ..runs import certify, probes
+from ..records.verifications import FULL, SMALL
+from ..runs import peak_flops, verify
 from .call import checked
 from .internals import Wildcards, for_rules
 from .provisioning import Provisioning
@@ -30,7 +30,7 @@ class PeakFlopsJobs:
 
     @for_rules
     def command(self, wildcards: Wildcards) -> str:
-        arguments = probes.arguments(self._work.plan, self._work.probe(wildcards)[1])
+        arguments = peak_flops.arguments(self._work.plan, self._work.probe(wildcards)[1])
         before = self._provisioning.preparation(wildcards)
         return self._provisioning.harness(wildcards, arguments, before)
 
@@ -39,7 +39,7 @@ class PeakFlopsJobs:
         return f"peak of the device: {self._work.probe(wildcards)[1]}"
 
 
-class Comparisons:
+class VerificationJobs:
     """``reference_folder``, ``reference_log``, ``certificate``, ``log``: files of a job, with its
     wildcards. ``script``: what computes a reference."""
 
@@ -62,7 +62,7 @@ class Comparisons:
         words = ["--model", f"{plan.scripts}/models/{one.model}.json"]
         words += ["--seed", str(plan.settings.seed)]
         if one.scale != FULL:
-            words += ["--reduced", SMALL if one.scale == SMALL else certify.REDUCED]
+            words += ["--reduced", SMALL if one.scale == SMALL else verify.REDUCED]
         length = one.sequence_length
         return [*words, "--sequence-length", str(length)] if length else words
 
@@ -73,13 +73,13 @@ class Comparisons:
         if one.scale == own_model.SCALE:
             return []
         seed = self._work.plan.settings.seed
-        digest = certify.reference_digest(self._work.catalog, one.model, seed)
+        digest = verify.reference_digest(self._work.catalog, one.model, seed)
         return f"{self._work.results}/reference/{one.reference}-{digest}"
 
     @for_rules
     def command(self, wildcards: Wildcards, input: Any) -> str:
         _, one = self._work.comparison(wildcards)
-        arguments = certify.arguments(self._work.plan, one, str(input.get("reference") or ""))
+        arguments = verify.arguments(self._work.plan, one, str(input.get("reference") or ""))
         before = self._provisioning.preparation(wildcards)
         return self._provisioning.harness(wildcards, arguments, before)
 
@@ -104,6 +104,6 @@ class Comparisons:
         """Those of small models that are missing."""
         return self._missing(self._work.small_comparisons)
 
-    def _missing(self, named: Mapping[str, certify.Verification]) -> list[str]:
+    def _missing(self, named: Mapping[str, verify.Verification]) -> list[str]:
         results = self._work.plan.settings.results
-        return [str(certify.file_of(results, name)) for name in certify.missing(results, named)]
+        return [str(verify.file_of(results, name)) for name in verify.missing(results, named)]
