@@ -19,7 +19,7 @@ from framebench.machine import local
 from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan, remaining, request
-from framebench.plan.side_by_side import Job, Room, duration, of_first_round
+from framebench.plan.side_by_side import Room, of_first_round
 from framebench.records import record_sets, searches
 from framebench.records.fields.disturbance import disturbed
 from framebench.runs import commands, peak_flops, total, verify
@@ -116,40 +116,7 @@ def test_the_threads_of_a_core_are_counted(tmp_path: Path) -> None:
     assert local._threads(range(8), tmp_path / "nothing") == [1] * 8
 
 
-# ---- in which order, and how long ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("jobs", "seconds"),
-    [
-        ([], 0),
-        ([Job(1, 2, 5), Job(1, 2, 7)], 12),
-        ([Job(1, 1, 5), Job(1, 1, 7)], 7),
-        ([Job(1, 1, 10), Job(1, 2, 10), Job(1, 1, 10)], 20),  # the small ones together
-        # The second round begins where the last of the first has begun.
-        ([Job(1, 1, 10), Job(1, 1, 4), Job(2, 1, 5)], 10),
-        # It does not overtake what waits for room.
-        ([Job(1, 1, 4), Job(1, 1, 6), Job(1, 2, 5), Job(2, 1, 100)], 111),
-    ],
-)
-def test_the_time_of_runs_side_by_side(jobs: list[Job], seconds: float) -> None:
-    assert duration(jobs, 2) == seconds
-
-
-def test_the_time_lies_between_its_bounds() -> None:
-    draw = random.Random(1)
-    for _ in range(100):
-        jobs = [Job(n // 6, draw.randint(1, 4), draw.uniform(1, 9)) for n in range(30)]
-        found = duration(jobs, 4)
-        assert (
-            max(sum(j.taken * j.seconds for j in jobs) / 4, max(j.seconds for j in jobs)) <= found
-        )
-        assert found <= sum(job.seconds for job in jobs)
-
-
-def test_ten_thousand_runs_are_estimated_in_no_time() -> None:
-    jobs = [Job(n // 1000, 1 + n % 3, 10.0) for n in range(10_000)]
-    assert math.isfinite(duration(jobs, 8))
+# ---- in which order ----------------------------------------------------------------
 
 
 def test_no_run_starts_before_those_of_earlier_rounds() -> None:

@@ -27,7 +27,7 @@ from ..records.fields import disturbance
 from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
-from . import batch_searches, estimates, limits, repeats, side_by_side
+from . import batch_searches, estimates, limits, repeats
 from .batch_searches import BatchSearch
 from .side_by_side import Room
 
@@ -342,14 +342,12 @@ def remaining(plan: Plan) -> float:
 
 
 def seconds_for(plan: Plan, runs: Iterable[PlannedRun]) -> float:
-    """Expected seconds until so many ``runs`` of the plan are done."""
-    if plan.room is None:
+    """Return the expected seconds until ``runs`` of the plan are done; side by side the least."""
+    runs, room = list(runs), plan.room
+    if room is None:
         return sum(run.seconds for run in runs)
-    jobs = [
-        side_by_side.Job(run.repeat, plan.room.taken(run.case.devices_per_node), run.seconds)
-        for run in sorted(runs, key=lambda run: run.place)
-    ]
-    return side_by_side.duration(jobs, plan.room.whole)
+    taken = sum(run.seconds * room.taken(run.case.devices_per_node) for run in runs)
+    return max([taken / room.whole, *(run.seconds for run in runs)])
 
 
 def duration(seconds: float) -> str:

@@ -8,14 +8,12 @@ Snakemake hands out numbers of devices, not devices, and knows nothing of other 
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..machine.local import Machine
 
@@ -77,34 +75,6 @@ class Room:
         part = self.taken(devices)
         scaled = -(-cores * part // self.whole)
         return min(cores, max(part, scaled)) if self.in_cores else scaled
-
-
-class Job(NamedTuple):
-    """A run to be: all of a ``round`` start before any of the next. ``taken``: of the room."""
-
-    round: int
-    taken: int
-    seconds: float
-
-
-def duration(jobs: Iterable[Job], whole: int) -> float:
-    """Seconds until all have ended, if whatever comes first and fits is started whenever there is
-    room, round by round. ``jobs``: in the order of their rounds."""
-    now, free = 0.0, whole
-    running: list[tuple[float, int]] = []
-    for _, one_round in itertools.groupby(jobs, key=lambda job: job.round):
-        waiting = list(one_round)
-        while waiting:
-            candidates = enumerate(waiting) if free else ()
-            fits = next((n for n, job in candidates if job.taken <= free), None)
-            if fits is None:
-                now, taken = heapq.heappop(running)
-                free += taken
-            else:
-                job = waiting.pop(fits)
-                free -= job.taken
-                heapq.heappush(running, (now + job.seconds, job.taken))
-    return max((end for end, _ in running), default=now)
 
 
 def of_first_round(

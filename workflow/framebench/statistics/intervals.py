@@ -128,14 +128,7 @@ def repeats_for_comparison(confidence: float = CONFIDENCE) -> int:
 def rank_test(base: Sequence[float], candidate: Sequence[float]) -> float:
     """Two-sided p-value of the rank sum test (Wilcoxon; Mann and Whitney): that values of one
     distribution fall into the two sets with ranks as uneven as these. Exact without ties."""
-    if len({*base, *candidate}) == len(base) + len(candidate):
-        counts = _rank_sums(len(base), len(candidate))
-        above = int(np.greater.outer(np.asarray(candidate), np.asarray(base)).sum())
-        extreme = min(above, len(counts) - 1 - above)
-        return min(1.0, 2 * sum(counts[: extreme + 1]) / sum(counts))
-    from scipy import stats  # here: it takes seconds to import, and ties of timings are rare
-
-    return float(stats.mannwhitneyu(base, candidate, method="asymptotic").pvalue)
+    return min(1.0, 2 * min(one_sided_rank_test(base, candidate)))
 
 
 def one_sided_rank_test(base: Sequence[float], candidate: Sequence[float]) -> tuple[float, float]:
@@ -146,7 +139,7 @@ def one_sided_rank_test(base: Sequence[float], candidate: Sequence[float]) -> tu
         above = int(np.greater.outer(np.asarray(candidate), np.asarray(base)).sum())
         below = len(counts) - 1 - above
         return sum(counts[: above + 1]) / sum(counts), sum(counts[: below + 1]) / sum(counts)
-    from scipy import stats  # see rank_test
+    from scipy import stats  # here: it takes seconds to import, and ties of timings are rare
 
     less, greater = (
         float(stats.mannwhitneyu(candidate, base, alternative=side, method="asymptotic").pvalue)
