@@ -114,7 +114,7 @@ note("exp", lambda: (adapter.operation(of_one.EXP, [first]), np.exp(first), 1))
 note("scale", lambda: (adapter.operation(of_one.SCALE, [first]), 3 * first, 1))
 note("triad", lambda: (adapter.operation(of_one.TRIAD, [first, second]), first + 3 * second, 1))
 def exchanged(operation):
-    arrays = [collectives.array_of(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
+    arrays = [collectives.rank_input(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
     made = adapter.collective(operation, arrays[RANK], "float32")
     made.run()
     made.reset()
@@ -138,7 +138,7 @@ note("grouped convolution", lambda: layered(convolutions, strided._replace(group
 note("attention", lambda: layered(attentions, shared))
 note("encoder attention", lambda: layered(attentions, shared._replace(causal=False)))
 def beside(name, operands):
-    arrays = [collectives.array_of(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
+    arrays = [collectives.rank_input(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
     made = adapter.overlapped(name, operands, 3, arrays[RANK])
     def run():
         made.reset()

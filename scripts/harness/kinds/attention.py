@@ -1,7 +1,8 @@
-"""The attention of a transformer alone, forward and backward, in the fused operator that the
-framework's models here call, or written out where they write it out: heads and their size are the
-model's, batch and sequence length the case's. Without dropout. One head's results are held against
-float64. Standard library and numpy.
+"""Attention of a transformer alone, forward and backward.
+
+The framework's fused operator is used, or separate operations, as in its models here. Heads and
+their size come from the model, batch and sequence length from the case; without dropout. One head's
+results are checked against float64. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from harness.operations import Attention as Shape
 
 
 class Attention(layer_kernels.ModelKernels):
-    """TFLOP/s and microseconds of each; of all layers together."""
+    """TFLOP/s and microseconds of each shape, and of all layers together."""
 
     axes = (
         "framework", "model", "nodes", "devices_per_node", "batch_per_device", "precision",
@@ -25,4 +26,4 @@ class Attention(layer_kernels.ModelKernels):
 
     def shapes(self, workload: Workload) -> Dict[Shape, int]:
         case = workload.case
-        return attentions.of_model(workload.facts, case.batch_per_device, case.sequence_length)
+        return attentions.layer_counts(workload.facts, case.batch_per_device, case.sequence_length)

@@ -1,10 +1,9 @@
-"""Collectives between all ranks, one sort of them a run, in sizes from 8 bytes on, each twice the
-one before: time, algorithm and bus bandwidth as nccl-tests defines them.
+"""A collective between all ranks, in sizes from 8 bytes on, each twice the one before: time,
+algorithm and bus bandwidth as nccl-tests defines them.
 
-At each size the result of a run is compared with what the ranks brought, before anything is timed
-and again behind it. Then blocks are timed: all ranks begin one together, and it ends when the last
-of its runs is complete. Arrays that grow with each run are set back between blocks, so that nothing
-overflows. Standard library and numpy.
+At each size the result is checked before and after the timed blocks. All ranks start a block
+together, and it ends when the last of its runs is complete. Arrays that grow with each run are
+reset between blocks, so that nothing overflows. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from harness.measuring import blocks
 from harness.measuring.micro import collectives
 from harness.processes.memory import available_bytes
 
-#: Of an array, that a rank holds besides those of all ranks: its own, what is received, the result
-#: on the host and what it is compared with, and as much again of a runtime that copies.
+#: Copies of an array that a rank holds besides the arrays of all ranks: its own, the received one,
+#: the result on the host, the expected result, and as many again for a runtime that copies.
 COPIES = 6
 
 
 class Collective(Kind):
-    """Microseconds and GB/s of a collective at each size. The slowest rank's count."""
+    """Microseconds and GB/s of a collective at each size; the slowest rank's count."""
 
     needs = Communication
     axes = ("framework", "nodes", "devices_per_node")
@@ -71,13 +70,13 @@ class Collective(Kind):
             context.workload.case, parameters["operation"], parameters["dtype"], sizes[-1],
             available_bytes(),
         )  # fmt: skip
-        with blocks.recorded_blocks(context) as found:
+        with blocks.recorded_blocks(context) as timed:
             for size in sizes:
                 context.report.enter(f"{size} bytes")
-                found.append(_measured(context, size))
+                timed.append(_measured(context, size))
 
     def check(self, workload: Workload, ranks: Any) -> None:
-        """All ranks were in the same blocks."""
+        """Check that all ranks ran the same blocks."""
         blocks.check_same_counts(ranks, "operations")
 
 
@@ -96,28 +95,29 @@ def _measured(context: Context, size: int) -> Dict[str, Any]:
     )
     count = collectives.elements(operation, dtype, rank_context.world_size, size)
     arrays = [
-        collectives.array_of(rank, count, dtype, rank_context.world_size, rank_context.seed)
+        collectives.rank_input(rank, count, dtype, rank_context.world_size, rank_context.seed)
         for rank in range(rank_context.world_size)
     ]
-    wanted = collectives.expected(operation, arrays, rank_context.rank)
+    expected = collectives.expected(operation, arrays, rank_context.rank)
     what = f"it was timed: {operation} of {size} bytes"
     try:
-        made = adapter.collective(operation, arrays[rank_context.rank], dtype)
-        check_once(made, wanted, f"before {what}")
+        collective = adapter.collective(operation, arrays[rank_context.rank], dtype)
+        check_once(collective, expected, f"before {what}")
     except NotImplementedError as error:
         words = " ".join(str(error).split())
         raise adapter.no_collective(operation, f"{dtype}: {words}") from error
     del arrays
     in_a_row = collectives.most_in_a_row(operation, dtype, rank_context.world_size)
-    taken = collectives.measure(context, made, in_a_row)
-    check_once(made, wanted, f"after {what}")
+    taken = collectives.measure(context, collective, in_a_row)
+    check_once(collective, expected, f"after {what}")
     return {"at": {"bytes": size}, **taken}
 
 
 def check_room(case: Case, operation: str, dtype: str, size: int, available: Optional[int]) -> None:
-    """Raises Unsupported where the ranks of a node have no room for what each holds of a ``size``
-    in bytes: the arrays of all ranks, by which it is checked, and copies of its own.
-    ``available``: bytes of memory, None where the kernel does not tell."""
+    """Raise Unsupported where a node's ranks lack memory for a size of ``size`` bytes.
+
+    Each rank holds the arrays of all ranks, for the check, and copies of its own. ``available``:
+    bytes of memory, None where the kernel does not tell."""
     arrays = case.devices * 4 * collectives.elements(operation, dtype, case.devices, size)
     copies = COPIES * size * 4 // collectives.ITEM[dtype]
     needed = case.devices_per_node * (arrays + copies)
@@ -129,8 +129,8 @@ def check_room(case: Case, operation: str, dtype: str, size: int, available: Opt
         )
 
 
-def check_once(made: Operation, wanted: Optional[Any], what: str) -> None:
-    """Run it once, on what the rank brought. Raises Mismatch where its result is wrong."""
-    made.reset()
-    made.run()
-    collectives.check_result(made.result(), wanted, what)
+def check_once(operation: Operation, expected: Optional[Any], what: str) -> None:
+    """Run the collective once. Raises Mismatch where its result is wrong."""
+    operation.reset()
+    operation.run()
+    collectives.check_result(operation.result(), expected, what)

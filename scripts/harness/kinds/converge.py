@@ -1,10 +1,9 @@
 """Training until something is learned: a target on held-out data, or a number of epochs.
 
-What is learned is the task that the model's facts name, a module of ``scripts/tasks``, or images in
-a folder (``input: data``), which the framework's own loader reads. Batches are fed from the host,
-in an order that is the same in every framework; each repeat has a seed of its own. Behind each
-epoch a second model in inference mode is scored with the weights and running statistics of the
-first, on data that are held out.
+The model config names the task, a module of ``scripts/tasks``, or the images come from a folder
+(``input: data``) through the framework's own loader. All frameworks get batches from the host in
+the same order; each repeat has a seed of its own. After each epoch, a second model in inference
+mode is scored on held-out data with the weights and running statistics of the first.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from harness.measuring.checks import check_cores, check_same_weights, compiler_e
 from harness.measuring.steps import peak_host_memory
 from harness.samples.folder import REFUSE, SKIP
 
-#: In the place of a number: what the model's facts have.
+#: Value of a parameter that takes what the model config has.
 OF_MODEL = "model"
 
 
@@ -58,7 +57,7 @@ def _rate(text: str) -> Any:
 
 
 def _share(text: str) -> float:
-    """Below 1."""
+    """Return a number from 0 to below 1."""
     return _from_zero(text, 1, "from 0 to below 1")
 
 
@@ -66,7 +65,7 @@ def _alpha(text: str) -> float:
     return _from_zero(text, math.inf, "from 0")
 
 
-def _of_optimizer(text: str) -> Any:
+def _optimizer_value(text: str) -> Any:
     return text if text == OF_MODEL else _share(text)
 
 
@@ -91,7 +90,7 @@ def _number(text: str, above: float, up_to: float, allowed: str) -> float:
 
 
 class Converge(Kind):
-    """Time and samples to a target, and what is reached."""
+    """Time and samples to a target, and the score reached."""
 
     parameters = (
         Parameter("target", _target, "", f"score that ends the training, or {NONE}", NONE),
@@ -110,9 +109,9 @@ class Converge(Kind):
         ),
         Parameter("warmup", _share, "", "share of all steps in which the rate rises", 0.3),
         Parameter(
-            "weight_decay", _of_optimizer, "", f"of the optimizer, or {OF_MODEL}", OF_MODEL
+            "weight_decay", _optimizer_value, "", f"of the optimizer, or {OF_MODEL}", OF_MODEL
         ),
-        Parameter("momentum", _of_optimizer, "", f"of the optimizer, or {OF_MODEL}", OF_MODEL),
+        Parameter("momentum", _optimizer_value, "", f"of the optimizer, or {OF_MODEL}", OF_MODEL),
         Parameter(
             "label_smoothing", _share, "", "part of each answer spread over all classes", 0.0
         ),
@@ -185,7 +184,8 @@ class Converge(Kind):
         model.build(context, source.first)
         if given["start"] != NONE:
             fields["started_from"] = context.phase(
-                "start", lambda: material.start_from(adapter, given["start"], _of_alike(context))
+                "start",
+                lambda: material.start_from(adapter, given["start"], _common_prefix(context)),
             )
         checkpoint = None
         if folder != NONE:
@@ -203,7 +203,9 @@ class Converge(Kind):
             checkpoint.remove()
         is_number = math.isfinite(found[-1]["loss"])
         if given["weights"] != NONE and context.rank_context.rank == 0 and is_number:
-            fields["weights_file"] = material.leave(adapter, given["weights"], _name(context))
+            fields["weights_file"] = material.leave(
+                adapter, given["weights"], _weights_name(context)
+            )
         check_evaluation(before, found[0]["held_out"])
         fields["compiled"] = compiler_evidence(adapter)
         fields["cores"] = check_cores(context.cores)
@@ -224,8 +226,10 @@ class Converge(Kind):
 
 
 def check_evaluation(before: Mapping[str, float], behind: Mapping[str, float]) -> None:
-    """What is scored is what was trained: its loss is another one behind the first epoch. Raises
-    :class:`harness.adapter.Mismatch`."""
+    """Raise :class:`harness.adapter.Mismatch` where the first epoch leaves the evaluated loss
+    unchanged.
+
+    Then what is evaluated is not what was trained."""
     if before["loss"] == behind["loss"]:
         raise Mismatch(
             "held-out data have the same loss before and behind the first epoch: what is scored is "
@@ -234,7 +238,7 @@ def check_evaluation(before: Mapping[str, float], behind: Mapping[str, float]) -
 
 
 def _identity(context: Context) -> Dict[str, Any]:
-    """What decides a training, step by step."""
+    """Return everything that decides a training, step by step."""
     workload, fields = context.workload, context.fields
     others = ("checkpoints", "weights", "target")  # which decide where it ends
     return {
@@ -250,21 +254,21 @@ def _identity(context: Context) -> Dict[str, Any]:
     }
 
 
-def _of_alike(context: Context) -> str:
-    """What the names of such files begin with, of all trainings of a model in a framework and
-    precision with a seed."""
+def _common_prefix(context: Context) -> str:
+    """Return the common beginning of file names of trainings with the same model, framework,
+    precision and seed."""
     case = context.workload.case
     return "-".join(
         [case.model, case.framework, case.precision, f"seed{context.rank_context.seed}", ""]
     )
 
 
-def _name(context: Context) -> str:
-    """Of the file with what a training has learned."""
+def _weights_name(context: Context) -> str:
+    """Return the name of the file with a training's result."""
     given = context.workload.parameters
     text = json.dumps([_identity(context), given["target"]], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return _of_alike(context) + digest
+    return _common_prefix(context) + digest
 
 
 def _target_of(workload: Workload) -> Optional[float]:
@@ -273,8 +277,8 @@ def _target_of(workload: Workload) -> Optional[float]:
 
 
 def _with_recipe(workload: Workload) -> Dict[str, Any]:
-    """The facts with the optimizer's numbers that were given. Raises :class:`Unsupported` where it
-    has no such number."""
+    """Return the model config with the optimizer's values of the parameters. Raises
+    :class:`Unsupported` where the optimizer has no such value."""
     hyper = dict(workload.facts.get("hyperparameters", {}))
     for name in ("weight_decay", "momentum"):
         value = workload.parameters[name]

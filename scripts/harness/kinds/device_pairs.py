@@ -1,7 +1,7 @@
-"""Copies from each GPU of a node to each other, one pair at a time, and what lies between the two.
+"""Copies from each GPU of a node to each other, one pair at a time, and the links between them.
 
-One process copies, with its own device and those of the others, which wait: what a pair reaches is
-not shared with another. What arrived is compared with what was sent. Standard library and numpy.
+One process copies, between its own device and those of the others, which wait. So pairs do not
+share bandwidth. Received data are compared with what was sent. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ITEM = 4  # bytes of a float32
 
 
 class DevicePairs(Kind):
-    """GB/s from each device to each other, and how many links of NVLink lead there."""
+    """GB/s from each device to each other, and the number of NVLink links between them."""
 
     needs = PairTransfers
     unsupported_on_host = (
@@ -52,7 +52,7 @@ class DevicePairs(Kind):
             count: Optional[float] = found[links.NVLINKS]
             return count
 
-        def of(name: str, unit: str, figure: Callable[..., Any]) -> Dict[str, Metric]:
+        def named(name: str, unit: str, figure: Callable[..., Any]) -> Dict[str, Metric]:
             return dict(
                 point(name, at(pair), Metric(unit, "higher", "first", partial(figure, pair=pair)))
                 for pair in pairs
@@ -60,8 +60,8 @@ class DevicePairs(Kind):
 
         return {
             "slowest_bandwidth": Metric("GB/s", "higher", "first", slowest),
-            **of("bandwidth", "GB/s", bandwidth),
-            **of(links.NVLINKS, links.UNITS[links.NVLINKS], linked),
+            **named("bandwidth", "GB/s", bandwidth),
+            **named(links.NVLINKS, links.UNITS[links.NVLINKS], linked),
         }
 
     def measure(self, context: Context) -> None:
@@ -70,12 +70,12 @@ class DevicePairs(Kind):
             raise Unsupported("the two devices of a pair are of one node: say nodes: 1")
         if case.devices_per_node == 1:
             raise Unsupported("one device has no other to copy to")
-        with blocks.recorded_blocks(context) as found:
+        with blocks.recorded_blocks(context) as timed:
             if rank_context.rank == 0:
-                self._copy(context, found)
+                self._copy(context, timed)
             context.barrier()
 
-    def _copy(self, context: Context, found: List[Dict[str, Any]]) -> None:
+    def _copy(self, context: Context, timed: List[Dict[str, Any]]) -> None:
         import numpy as np
 
         adapter, fields = context.adapter, context.fields
@@ -92,14 +92,14 @@ class DevicePairs(Kind):
             copied = adapter.transfer_between(*pair, array)
             taken = blocks.measure(context, copied, together=False)
             check(copied.result(), array, what)
-            found.append({"at": at(pair), **taken})
+            timed.append({"at": at(pair), **taken})
 
 
 def pairs_of(devices: int) -> List[Tuple[int, int]]:
-    """Sender and receiver, in both directions."""
+    """Return sender and receiver of all pairs, in both directions."""
     return [(one, other) for one in range(devices) for other in range(devices) if one != other]
 
 
 def at(pair: Tuple[int, int]) -> Dict[str, str]:
-    """The point of a run that it is: words, for a number of a device is no size."""
+    """Return the point of a run. Values are text, because a device's number is no size."""
     return {"from": f"gpu-{pair[0]}", "to": f"gpu-{pair[1]}"}

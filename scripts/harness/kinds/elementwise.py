@@ -1,8 +1,8 @@
-"""Operations on each element of large arrays: what they are limited by is memory. Three of the four
-of STREAM are among them; the fourth, a copy, is one to the device in the kind `transfer`.
+"""Operations on each element of large arrays, which are limited by memory bandwidth.
 
-Bandwidth counts as STREAM does, whatever a framework does for it: each operand is read once, and
-the result written once. Standard library and numpy.
+Three of STREAM's four kernels are among them; the fourth, a copy, is the direction device_to_device
+of the kind `transfer`. Bandwidth counts as STREAM does: each operand is read once, and the result
+written once. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from harness.measuring import blocks
 from harness.measuring.micro.elementwise import check_elements, exact
 from harness.operations import ADD, EXP, SCALE, TRIAD, SingleOperations
 
-#: Arrays that each of them reads.
+#: Number of arrays that each operation reads.
 READ = {ADD: 2, EXP: 1, SCALE: 1, TRIAD: 2}
 
 
@@ -40,7 +40,7 @@ class Elementwise(Kind):
 
         adapter, parameters = context.adapter, context.workload.parameters
         random = np.random.RandomState(adapter.rank_context.seed)
-        with blocks.recorded_blocks(context) as found:
+        with blocks.recorded_blocks(context) as timed:
             for name, reads in READ.items():
                 context.report.enter(name)
                 shape = (reads, parameters["elements"])
@@ -51,7 +51,7 @@ class Elementwise(Kind):
                 check_elements(name, result, exact(name, *arrays), ran.dtype)
                 size = np.dtype(np.float32).itemsize if ran.dtype == "float32" else 2
                 moved = (reads + 1) * size * parameters["elements"]
-                found.append({"at": {"operation": name}, **taken, "bytes": moved})
+                timed.append({"at": {"operation": name}, **taken, "bytes": moved})
 
 
 def _bandwidth(rank: Mapping[str, Any], name: str) -> float:

@@ -1,8 +1,8 @@
-"""Generation of text: the prompt in one pass, then token by token, with a cache of keys and values.
+"""Text generation: the prompt in one pass, then token by token, with a key-value cache.
 
-A request is a batch of prompts as long as the case's sequence length, of which each is continued by
-``new_tokens``, the likeliest one each time. Requests follow each other with nothing in between.
-Every token is waited for, as it is where somebody reads it.
+A request is a batch of prompts as long as the case's sequence length. Each is continued by
+``new_tokens``, the likeliest one each time. Requests follow each other without a pause. Every token
+is synchronized, as for an interactive reader.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from harness.measuring.checks import check_cores, compiler_evidence
 from harness.measuring.steps import peak_host_memory
 from harness.measuring.window import all_ready
 
-#: What a percentile takes, so that two or more of as many tokens lie above it with 99 %: see
+#: Tokens that a percentile needs, so that two or more lie above it with 99 % probability; see
 #: docs/measuring.md.
 ENOUGH = {50: 11, 90: 64, 99: 662}
 
-#: How far logits may be from those computed without a cache, in float32 and where products are in a
-#: half precision: what rounding alone makes is a tenth of it.
+#: Largest relative error of logits against those without a cache, in float32 and in half precision.
+#: Rounding alone is a tenth of it.
 ROUNDING, HALF_ROUNDING = 1e-4, 1e-1
 
 
 class Generate(Kind):
-    """Time to the first token, time of each that follows, tokens per second."""
+    """Time to the first token, time of each further token, and tokens per second."""
 
     parameters = (Parameter("new_tokens", at_least(2), "tokens", "that continue each prompt", 32),)
     needs = Generation
@@ -38,7 +38,7 @@ class Generate(Kind):
         tokens = workload.case.batch_per_device * workload.parameters["new_tokens"]
         behind_first = workload.timed_steps * (workload.parameters["new_tokens"] - 1)
         return {
-            # of all that was asked for, prompts included in the time and not in the tokens
+            # of whole requests: the time includes prompts, the tokens do not
             "throughput": Metric(
                 "tokens/s",
                 "higher",
@@ -47,7 +47,7 @@ class Generate(Kind):
             ),
             # of a median request
             "time_to_first_token": Metric("s", "lower", "max", _first),
-            # the tokens behind the first, of a median request
+            # the tokens after the first, of a median request
             "time_per_output_token": Metric("s", "lower", "max", _each),
             **{
                 f"inter_token_p{percent}": Metric("s", "lower", "max", _percentile(percent))
@@ -107,8 +107,9 @@ class Generate(Kind):
 
 
 def cache_error(adapter: Generation, generated: Sequence[Sequence[int]]) -> float:
-    """How far the logits behind the last pass are from those of one pass over all ``generated``
-    tokens before it, with nothing in the cache: the norm of the difference over the norm."""
+    """Return the relative error of the last pass's logits against a single pass without a cache.
+
+    ``generated``: all tokens before it. The error is the norm of the difference over the norm."""
     import numpy as np
 
     kept = adapter.to_numpy(adapter.following_logits()).astype(np.float64)
@@ -118,7 +119,7 @@ def cache_error(adapter: Generation, generated: Sequence[Sequence[int]]) -> floa
 
 
 def check_cache(error: float, products: Mapping[str, int]) -> float:
-    """Raises Mismatch where ``error`` is more than rounding makes of it."""
+    """Return ``error``. Raises Mismatch where it exceeds rounding."""
     bound = ROUNDING if set(products) == {"float32"} else HALF_ROUNDING
     if not error <= bound:
         raise Mismatch(
@@ -129,13 +130,15 @@ def check_cache(error: float, products: Mapping[str, int]) -> float:
 
 
 class _Request:
+    """Generation of ``count`` tokens for a batch of prompts."""
+
     def __init__(self, adapter: Generation, count: int) -> None:
         self._adapter, self._count = adapter, count
         self._handles: List[Any] = [None] * count
         self.seconds = [0.0] * count
 
     def run(self) -> None:
-        """Each token of all sequences, waited for; ``seconds`` since the one before it."""
+        """Generate each token of all sequences and synchronize it; ``seconds``: of each token."""
         adapter, handles, clock = self._adapter, self._handles, time.perf_counter
         before = clock()
         for index in range(self._count):
@@ -145,7 +148,7 @@ class _Request:
             self.seconds[index], before = now - before, now
 
     def tokens(self) -> List[List[int]]:
-        """Of each sequence."""
+        """Return the generated tokens of each sequence."""
         rows = [self._adapter.to_numpy(handle).tolist() for handle in self._handles]
         return [[int(token) for token in sequence] for sequence in zip(*rows)]
 
@@ -160,7 +163,8 @@ def _each(rank: Mapping[str, Any]) -> float:
 
 
 def _percentile(percent: int) -> Callable[[Mapping[str, Any]], float]:
-    """By nearest rank, over the tokens behind the first of all requests."""
+    """Return a function for the percentile, by nearest rank, over all tokens after the first of all
+    requests."""
 
     def of_rank(rank: Mapping[str, Any]) -> float:
         every = sorted(second for request in rank["token_seconds"] for second in request[1:])

@@ -1,10 +1,9 @@
-"""Training on several devices that exchange nothing: the control of a scaling series.
+"""Training on several devices that do not communicate: the control of a scaling series.
 
-Each rank trains by itself, as a run of one device does, on the device and the cores that it would
-have in a run of ``train`` on as many devices, and all of a node are in their windows together. What
-they lose against one device alone, they lose to hardware that they share: memory bandwidth, caches,
-clocks. What a run of ``train`` loses beyond that it loses to the exchange of gradients, and to
-waiting for the slowest rank in each step.
+Each rank trains by itself as in a run of one device, on the device and cores that it would have in
+a run of ``train``. All timed regions of a node overlap. Losses against one device alone come from
+shared hardware: memory bandwidth, caches, clocks. Further losses of a run of ``train`` come from
+the gradient all-reduce and from waiting for the slowest rank in each step.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from harness.measuring import steps
 
 
 class Independent(Kind):
-    """Samples per second of training steps without an exchange."""
+    """Samples per second of training steps without communication."""
 
     needs = MatmulTrace
     counts_steps = True
@@ -34,7 +33,8 @@ class Independent(Kind):
         context.fields["weights_checksum"] = context.adapter.weights_checksum()
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
-        """Ranks start with the same weights and have other data: equal ones were exchanged."""
+        """Check that ranks have different weights. They start alike and have different data, so
+        equal weights mean that they communicated."""
         checksums = [fields["weights_checksum"] for fields in ranks]
         if len(set(checksums)) < len(checksums):
             raise Mismatch("independent ranks have the same weights after training on other data")

@@ -1,4 +1,4 @@
-"""Inference: forward steps, over a batch that is on the device already unless the case says so."""
+"""Inference: forward steps, over a batch on the device unless the case asks for another input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.measuring import steps
 
 
 class Inference(Kind):
-    """Samples per second of a forward step."""
+    """Samples per second of forward steps."""
 
     needs = MatmulTrace
     counts_steps = True

@@ -1,12 +1,12 @@
-"""The loader alone: images or sequences of tokens a second, with nothing that computes behind it.
+"""The data loader alone: images or token sequences per second, without computation.
 
-1. All images of an epoch are loaded once and looked at: each came, once, in the order asked for,
-   with its label, as a whole batch. A checksum of what came is kept.
+1. All images of an epoch are loaded once and checked: each came once, in the requested order, with
+   its label, as a whole batch. A checksum is kept.
 2. Epochs are timed in which files are read and decoded, and nothing else.
-3. Epochs are timed in which images are also cropped, resized, flipped, normalised and made batches.
+3. Epochs are timed in which images are also cropped, resized, flipped, normalized and batched.
 
-The files lie in the page cache by then: this is the cost of the processor, not that of a disk
-(:mod:`harness.kinds.storage`). Of tokens: :mod:`harness.measuring.token_loader`.
+Files lie in the page cache by then, so this is the cost of the processor, not of a disk
+(:mod:`harness.kinds.storage`). Tokens: :mod:`harness.measuring.token_loader`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from harness.measuring.checks import check_cores
 from harness.measuring.steps import peak_host_memory
 from harness.samples import folder, masking, order, supply
 
-#: Images whose decoded levels are kept, to compare decoders by.
+#: Images whose decoded values are kept, to compare decoders.
 _COMPARED = 2
 
 
 class Input(Kind):
-    """Images or sequences per second that come out of the framework's own loader."""
+    """Images or sequences per second of the framework's own loader."""
 
     needs = Loading
     independent_ranks = True
@@ -57,7 +57,7 @@ class Input(Kind):
         return {
             # read, decoded, cropped, resized, flipped, normalised, in batches
             "throughput": Metric("images/s", "higher", "sum", _rate("loaded")),
-            # read and decoded alone
+            # read and decoded only
             "decode_throughput": Metric("images/s", "higher", "sum", _rate("decoded_alone")),
         }
 
@@ -122,8 +122,8 @@ class Input(Kind):
 
 
 def _timed(adapter: Loading, epochs: List[Loads], root: str) -> Dict[str, Any]:
-    """``{"images": loaded in all, "seconds": in all, "epoch_seconds": of each}``; the start of the
-    workers is a part of each."""
+    """Return ``{"images": loaded in all, "seconds": in all, "epoch_seconds": of each}``, including
+    the start of the workers."""
     count, each = 0, []
     for asked in epochs:
         start = time.perf_counter()

@@ -1,8 +1,8 @@
-"""What the network carries between two nodes, below any framework: how long a TCP connection takes
-to begin, how long a byte takes there and back, and how much iperf3 gets through, each way.
+"""Network between two nodes, below any framework: TCP connection time, round-trip time of a byte,
+and iperf3's bandwidth in both directions.
 
-Rank 0 measures, rank 1 answers; each listens and connects at its own address alone. iperf3 is a
-program of its own (Debian: apt-get install iperf3). Standard library.
+Rank 0 measures and rank 1 answers; each listens and connects only at its own address. iperf3 must
+be installed (Debian: apt-get install iperf3). Standard library.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness.measuring.micro import wire_tests
 
 
 class Network(Kind):
-    """GB/s each way, and microseconds of a connection and of a round trip: medians."""
+    """GB/s in each direction, and medians of connection and round-trip time in microseconds."""
 
     needs = None
     parameters = (
@@ -53,16 +53,16 @@ class Network(Kind):
         context.report.enter("timed window")
         start = time.perf_counter()
         if rank_context.rank == 0:
-            found = wire_tests.ask(rank_context.addresses, context.workload.parameters)
+            found = wire_tests.measure_network(rank_context.addresses, context.workload.parameters)
         else:
-            found = wire_tests.answer(rank_context.addresses)
+            found = wire_tests.serve_measurements(rank_context.addresses)
         fields["network"] = found
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
         fields["cores"] = check_cores(context.cores)
 
 
 def check_ranks(nodes: int, devices_per_node: int, loopback: str) -> None:
-    """Raises Unsupported where there are no two ranks that a network lies between."""
+    """Raise Unsupported unless there are two ranks on different nodes."""
     if nodes * devices_per_node != 2:
         raise Unsupported("it is measured between two ranks: say nodes: 2, devices_per_node: 1")
     if nodes == 1 and loopback == "no":

@@ -115,7 +115,7 @@ class _Trial:
         self._ranks = rank_context.world_size
         count = parameters["message_bytes"] // collectives.ITEM[_DTYPE]
         arrays = [
-            collectives.array_of(rank, count, _DTYPE, self._ranks, rank_context.seed)
+            collectives.rank_input(rank, count, _DTYPE, self._ranks, rank_context.seed)
             for rank in range(self._ranks)
         ]
         self._message = arrays[rank_context.rank]

@@ -143,8 +143,8 @@ def test_what_is_no_rounding_is_found(wrong: Any) -> None:
 
 def test_resnet_50_has_the_convolutions_that_its_multiply_adds_count() -> None:
     facts = facts_of("resnet50_v1.5")
-    found = convolutions.of_model(facts, 2)
-    assert found == convolutions.of_model(facts_of("resnet50"), 2)
+    found = convolutions.layer_counts(facts, 2)
+    assert found == convolutions.layer_counts(facts_of("resnet50"), 2)
     assert sum(found.values()) == 53
     counted = sum(times * convolutions.operations(one) for one, times in found.items())
     linear = 2048 * 1000
@@ -157,7 +157,7 @@ def test_every_network_s_convolutions_are_counted_as_its_facts_count_them() -> N
         if path.stem == "superbench_lstm":
             continue
         facts = facts_of(path.stem)
-        found = convolutions.of_model(facts, 1)
+        found = convolutions.layer_counts(facts, 1)
         is_network = "images" in json.dumps(facts["inputs"])
         assert bool(found) == is_network, path.stem
         if is_network:
@@ -167,18 +167,18 @@ def test_every_network_s_convolutions_are_counted_as_its_facts_count_them() -> N
 
 
 def test_attention_is_that_of_the_models() -> None:
-    assert attentions.of_model(facts_of("bert_base"), 8, 128) == {
+    assert attentions.layer_counts(facts_of("bert_base"), 8, 128) == {
         Attention(8, 12, 12, 128, 64, causal=False): 12
     }
-    assert attentions.of_model(facts_of("llama_1b"), 1, 512) == {
+    assert attentions.layer_counts(facts_of("llama_1b"), 1, 512) == {
         Attention(1, 32, 8, 512, 64, causal=True): 16
     }
-    assert list(attentions.of_model(facts_of("electra_base"), 1, 128)) == [
+    assert list(attentions.layer_counts(facts_of("electra_base"), 1, 128)) == [
         Attention(1, 12, 12, 128, 64, causal=False),
         Attention(1, 4, 4, 128, 64, causal=False),
     ]
     pairs = facts_of("gpt2_small")["forward_multiply_adds"]["per_token_pair"]
-    (shape,) = attentions.of_model(facts_of("gpt2_small"), 1, 64)
+    (shape,) = attentions.layer_counts(facts_of("gpt2_small"), 1, 64)
     whole = shape._replace(causal=False)
     assert 12 * attentions.operations(whole) == 2 * pairs * 64 * 64, "two for a multiply-add"
     assert attentions.operations(shape) / attentions.operations(whole) == 65 / 128

@@ -65,9 +65,9 @@ def test_devices_multiply_together_and_the_slowest_counts(toy: Bench) -> None:
     ("behaviour", "reason"),
     [
         ("unsynchronised,operation=0.0001", LATE),
-        ("one_more", "entries of a product of the shape (1, 1) are"),
-        ("empty", "entries of a product of the shape (1, 1) are 1 off"),
-        ("overflow", "entries of a product of the shape (1, 1) are inf off"),
+        ("one_more", "elements of a matmul of the shape (1, 1) are"),
+        ("empty", "elements of a matmul of the shape (1, 1) are 1 off"),
+        ("overflow", "elements of a matmul of the shape (1, 1) are inf off"),
     ],
 )
 def test_a_wrong_product_is_found(toy: Bench, behaviour: str, reason: str) -> None:
@@ -84,7 +84,7 @@ def test_operands_that_lie_transposed_give_the_same_product(toy: Bench, transpos
 
 def test_a_framework_that_ignores_a_transposed_operand_is_found(toy: Bench) -> None:
     record = matmul(toy, "untransposed", shapes="8x8x8", transposed="second").record
-    assert "entries of a product of the shape (8, 8) are" in record["reason"]
+    assert "elements of a matmul of the shape (8, 8) are" in record["reason"]
 
 
 def test_a_product_of_another_shape_is_none() -> None:

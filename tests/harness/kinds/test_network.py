@@ -94,15 +94,15 @@ def test_what_carried_nothing_is_no_result() -> None:
         "intervals": [{"sum": {"bits_per_second": 80.0}}],
         "end": {"sum_sent": {"retransmits": 2}, "sum_received": {"bits_per_second": 160.0}},
     }
-    assert wire_tests.figures(json.dumps(said)) == {
+    assert wire_tests.parse_iperf3(json.dumps(said)) == {
         "version": "iperf 3.12",
         "bytes_per_second": 20.0,
         "interval_bytes_per_second": [10.0],
         "retransmits": 2,
     }
     said["end"]["sum_received"]["bits_per_second"] = 0.0
-    with pytest.raises(Mismatch, match="iperf3 has carried nothing at all"):
-        wire_tests.figures(json.dumps(said))
+    with pytest.raises(Mismatch, match="iperf3 has transferred nothing"):
+        wire_tests.parse_iperf3(json.dumps(said))
 
 
 def test_one_node_has_no_network_unless_its_loopback_is_asked_for() -> None:

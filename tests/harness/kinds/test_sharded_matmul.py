@@ -78,10 +78,10 @@ def test_one_wrong_part_of_many_is_found() -> None:
         wrong = whole.copy()
         own = sharded_matmul.share_of(shape, "columns", rank, ranks)
         wrong[:, own] = whole[:, own][:, ::-1]
-        with pytest.raises(Mismatch, match="entries of a product"):
+        with pytest.raises(Mismatch, match="elements of a matmul"):
             sharded_matmul.check_whole(wrong, *given)
     partial = sum(left[:, k : k + 4] @ right[k : k + 4] for k in (0, 4, 12))
-    with pytest.raises(Mismatch, match="entries of a product"):
+    with pytest.raises(Mismatch, match="elements of a matmul"):
         sharded_matmul.check_whole(partial, left, right, "inner", 4, "float32", random)
 
 

@@ -1,1 +1,1 @@
-"""What the micro-benchmarks compute, and how it is checked."""
+"""Operations of the micro-benchmarks, and checks of their results."""

@@ -1,4 +1,4 @@
-"""The attention of a model, and whether what a framework made of it is right.
+"""Attention layers of a model, and the check of a framework's results.
 
 Standard library and numpy.
 """
@@ -15,42 +15,48 @@ from harness.operations import Attention
 _ROWS = 512
 
 
-def of_model(facts: Mapping[str, Any], batch: int, sequence: Optional[int]) -> Dict[Attention, int]:
-    """The distinct ones, and in how many layers each is; none where the model has no attention.
-    What names heads of keys is a decoder, whose attention is causal; an encoder's is not."""
+def layer_counts(
+    facts: Mapping[str, Any], batch: int, sequence: Optional[int]
+) -> Dict[Attention, int]:
+    """Return the distinct attention shapes of a model and the number of layers of each; {} without
+    attention.
+
+    Models with key-value heads are decoders, whose attention is causal; an encoder's is not."""
     hyper = facts.get("hyperparameters", {})
     if "heads" not in hyper or sequence is None:
         return {}
-    found: Dict[Attention, int] = Counter()
-    for own in [hyper, *([{**hyper, **hyper["generator"]}] if "generator" in hyper else [])]:
-        heads = own["heads"]
+    counts: Dict[Attention, int] = Counter()
+    for config in [hyper, *([{**hyper, **hyper["generator"]}] if "generator" in hyper else [])]:
+        heads = config["heads"]
         shape = Attention(
-            batch, heads, own.get("key_value_heads", heads), sequence, own["hidden"] // heads,
-            causal="key_value_heads" in own,
+            batch, heads, config.get("key_value_heads", heads), sequence, config["hidden"] // heads,
+            causal="key_value_heads" in config,
         )  # fmt: skip
-        found[shape] += own["layers"]
-    return dict(found)
+        counts[shape] += config["layers"]
+    return dict(counts)
 
 
 def operations(shape: Attention) -> int:
-    """Floating-point operations of the forward pass: two products, of which a causal one needs what
-    lies on and below the diagonal. Backward there are twice as many; what is computed a second time
-    does not count."""
+    """Return the floating-point operations of the forward pass.
+
+    There are two matmuls; causal attention needs only the elements on and below the diagonal. The
+    backward pass has twice as many; recomputation does not count."""
     pairs = shape.sequence * (shape.sequence + 1) // 2 if shape.causal else shape.sequence**2
     return 4 * shape.batch * shape.heads * pairs * shape.size
 
 
 def operands(shape: Attention, random: Any) -> List[Any]:
-    """Query, key, value and gradient of the result, float32: random numbers around 0."""
+    """Return float32 query, key, value and gradient of the result, random numbers around 0."""
     import numpy as np
 
     shapes = (shape.query_shape, shape.key_shape, shape.key_shape, shape.query_shape)
-    return [random.standard_normal(one).astype(np.float32) for one in shapes]
+    return [random.standard_normal(extents).astype(np.float32) for extents in shapes]
 
 
 def exact(shape: Attention, arrays: Sequence[Any], n: int, group: int) -> List[Any]:
-    """In float64, of sample ``n``: the result and the gradient of the queries of all heads that
-    share the keys and values of head ``group``, and the gradients of these."""
+    """Return float64 results of sample ``n`` for the heads that share key-value head ``group``.
+
+    They are the result (heads, sequence, size), and the gradients of query, key and value."""
     import numpy as np
 
     sharing = shape.heads // shape.key_value_heads
@@ -80,28 +86,29 @@ def exact(shape: Attention, arrays: Sequence[Any], n: int, group: int) -> List[A
 
 
 def check(
-    shape: Attention, arrays: Sequence[Any], found: Sequence[Any], dtype: str, random: Any
+    shape: Attention, arrays: Sequence[Any], results: Sequence[Any], dtype: str, random: Any
 ) -> float:
-    """How far what was ``found``, the result and the gradients of query, key and value, is from
-    float64 in one of the heads of keys, at most. Raises Mismatch where that is more than
-    rounding."""
+    """Return the largest error against float64 of one key-value head. Raises Mismatch where it
+    exceeds rounding.
+
+    ``results``: result and gradients of query, key and value."""
     n, group = random.randint(shape.batch), random.randint(shape.key_value_heads)
     sharing = shape.heads // shape.key_value_heads
     heads = slice(group * sharing, (group + 1) * sharing)
     names = ("the result", "the query's gradient", "the key's gradient", "the value's gradient")
     extents = (shape.query_shape, shape.query_shape, shape.key_shape, shape.key_shape)
-    own = (heads, heads, group, group)
+    selections = (heads, heads, group, group)
     errors = []
-    for name, array, extent, part, wanted in zip(
-        names, found, extents, own, exact(shape, arrays, n, group)
+    for name, array, extent, part, expected in zip(
+        names, results, extents, selections, exact(shape, arrays, n, group)
     ):
         what = f"{name} of an attention"
         samples.check_shape(array, extent, what)
-        errors.append(samples.check(array[n, part], wanted, dtype, what))
+        errors.append(samples.check(array[n, part], expected, dtype, what))
     return max(errors)
 
 
 def at(shape: Attention, times: int) -> Dict[str, Any]:
-    """The point of a run that it is."""
+    """Return the point of a run that the shape is."""
     named = dict(shape._asdict(), causal="yes" if shape.causal else "no")
     return {**named, "times": times}

@@ -1,7 +1,9 @@
-"""Latency of memory by a chain of pointers (`chase.c` beside this file): each cache line of a
-working set holds the address of another, in a random cycle through all of them, so that neither
-order nor prefetching tells which comes next (as lat_mem_rd of lmbench; McVoy and Staelin, "lmbench:
-Portable Tools for Performance Analysis", 1996)."""
+"""Latency of memory by a chain of pointers (`chase.c` next to this file).
+
+Each cache line of a working set holds the address of another, in a random cycle through all of
+them, so that neither order nor prefetching predicts the next (as lat_mem_rd of lmbench; McVoy and
+Staelin, "lmbench: Portable Tools for Performance Analysis", 1996).
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,16 @@ _SOURCE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "chase.c")
 
 
 def kernels() -> ctypes.CDLL:
-    """Raises Unsupported where they cannot be compiled."""
-    found = compiled.library(_SOURCE, "the latency of memory")
-    found.chase.argtypes = [ctypes.c_void_p, ctypes.c_long]
-    found.chase.restype = ctypes.c_void_p
-    return found
+    """Return the compiled kernels. Raises Unsupported where they cannot be compiled."""
+    loaded = compiled.library(_SOURCE, "the latency of memory")
+    loaded.chase.argtypes = [ctypes.c_void_p, ctypes.c_long]
+    loaded.chase.restype = ctypes.c_void_p
+    return loaded
 
 
 def sizes(largest: int) -> List[int]:
-    """Bytes of the working sets, whole lines: each twice the one before, and ``largest``."""
+    """Return the bytes of the working sets in whole lines: each twice the one before, and
+    ``largest``."""
     doubled = [SMALLEST]
     while 2 * doubled[-1] <= largest:
         doubled.append(2 * doubled[-1])
@@ -35,8 +38,10 @@ def sizes(largest: int) -> List[int]:
 
 
 class Chain:
-    """A cycle through the first ``size`` bytes of ``room``, float64 as :func:`stream.aligned` makes
-    it. ``lines``: how many lines it has."""
+    """Cycle through the first ``size`` bytes of ``room``, a float64 array of
+    :func:`stream.aligned`.
+
+    ``lines``: number of its cache lines."""
 
     def __init__(self, kernels: Any, room: Any, size: int, seed: int) -> None:
         import numpy as np
@@ -54,12 +59,12 @@ class Chain:
         return int(self._base + _LINE * self._order[step % self.lines])
 
     def run(self, steps: int) -> None:
-        """Follow so many pointers, from where the last run ended."""
+        """Follow ``steps`` pointers, from where the last run ended."""
         self._place = self._chase(self._place, steps)
         self._steps += steps
 
     def check(self) -> None:
-        """Raises Mismatch where it is not where so many steps lead."""
+        """Raise Mismatch where the chain is not at the expected line."""
         expected = self._address(self._steps)
         if self._place != expected:
             raise Mismatch(

@@ -1,9 +1,9 @@
-"""Sizes, rates and results of collectives, as nccl-tests defines them (doc/PERFORMANCE.md there).
+"""Sizes, rates and results of collectives, as nccl-tests defines them (its doc/PERFORMANCE.md).
 
-A size S counts bytes: of an all-reduce, a broadcast, a reduce and a send-receive those of a rank's
-array; of an all-gather, a reduce-scatter and an all-to-all those of all parts together. Algorithm
-bandwidth is S / time; bus bandwidth is that times a factor, so that it can be compared with what a
-link carries, whatever the number of ranks n. A GB is 10^9 bytes.
+A size S counts bytes. For an all-reduce, a broadcast, a reduce and a send-receive it is a rank's
+array; for an all-gather, a reduce-scatter and an all-to-all it is all parts together. Algorithm
+bandwidth is S / time. Bus bandwidth is that times a factor that makes it comparable to the speed of
+a link, for any number of ranks n. A GB is 10^9 bytes.
 """
 
 from __future__ import annotations
@@ -28,52 +28,53 @@ from harness.measuring import blocks
 
 #: Bytes of an element.
 ITEM = {"float32": 4, "float16": 2, "bfloat16": 2}
-#: Whole numbers up to here are exact in it, and so are their sums.
+#: Largest whole number up to which all sums are exact, by dtype.
 _EXACT = {"float32": 2**24, "float16": 2**11, "bfloat16": 2**8}
-#: The largest number that it holds, rounded down.
+#: Largest number of each dtype, rounded down.
 _LARGEST = {"float32": 3e38, "float16": 65504.0, "bfloat16": 3e38}
-#: Run again, they add up what is a sum already.
+#: Collectives whose result grows when they are repeated in place.
 GROWING = (ALL_REDUCE, REDUCE)
-#: They cut an array into a part for each rank, or put one together.
+#: Collectives that split an array into a part for each rank, or join the parts.
 IN_PARTS = (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL)
-#: A prime, so that no part of an array begins as another does.
+#: A prime period, so that no two parts of an array start alike.
 _PERIOD = 65521
 _MOST = 100
 _MOST_IN_A_BLOCK = 10000
 
 
 def factor(operation: str, ranks: int) -> float:
-    """Bus bandwidth over algorithm bandwidth."""
+    """Return bus bandwidth over algorithm bandwidth."""
     if operation == ALL_REDUCE:
         return 2 * (ranks - 1) / ranks
     return (ranks - 1) / ranks if operation in IN_PARTS else 1.0
 
 
 def sizes(operation: str, dtype: str, ranks: int, largest: int) -> List[int]:
-    """Bytes of each, from 8 to ``largest``, each twice the one before; whole elements of each part,
-    where there are such, and at least one."""
+    """Return the sizes in bytes, from 8 to ``largest``, each twice the one before.
+
+    Sizes are whole elements of each part, at least one."""
     unit = ITEM[dtype] * (ranks if operation in IN_PARTS else 1)
     nominal = (8 << power for power in range(max(1, (largest // 8).bit_length())))
     return sorted({max(unit, size // unit * unit) for size in nominal})
 
 
 def elements(operation: str, dtype: str, ranks: int, size: int) -> int:
-    """Of the array that each rank brings."""
+    """Return the number of elements in the array that each rank contributes."""
     count = size // ITEM[dtype]
     return count // ranks if operation == ALL_GATHER else count
 
 
 def highest_value(dtype: str, ranks: int) -> int:
-    """Of whole numbers whose sums over the ranks are exact. Raises Unsupported where there are
-    none: what cannot be checked is not measured."""
+    """Return the largest whole number whose sums over the ranks are exact. Raises Unsupported where
+    there is none."""
     value = min(_MOST, _EXACT[dtype] // ranks)
     if value < 1:
         raise Unsupported(f"sums over {ranks} ranks are not exact in {dtype}: no check of them")
     return value
 
 
-def array_of(rank: int, count: int, dtype: str, ranks: int, seed: int) -> Any:
-    """What a rank brings: random whole numbers, as float32."""
+def rank_input(rank: int, count: int, dtype: str, ranks: int, seed: int) -> Any:
+    """Return a rank's input, random whole numbers as float32 (count,)."""
     import numpy as np
 
     most = highest_value(dtype, ranks)
@@ -83,8 +84,9 @@ def array_of(rank: int, count: int, dtype: str, ranks: int, seed: int) -> Any:
 
 
 def most_in_a_row(operation: str, dtype: str, ranks: int) -> Optional[int]:
-    """How often it can run on what it left before the largest number could overflow; None where it
-    leaves the same each time. Each all-reduce multiplies by the number of ranks."""
+    """Return how often the collective can run on its own result before it could overflow.
+
+    Each all-reduce multiplies by the number of ranks. None where the result stays the same."""
     if operation not in GROWING:
         return None
     room = _LARGEST[dtype] / highest_value(dtype, ranks)
@@ -92,8 +94,8 @@ def most_in_a_row(operation: str, dtype: str, ranks: int) -> Optional[int]:
 
 
 def expected(operation: str, arrays: List[Any], rank: int) -> Any:
-    """What ``rank`` has after one run, by what all ranks brought; None where nothing is said of it,
-    as of a reduce anywhere but at its root."""
+    """Return the result of ``rank`` after one run, from the ``arrays`` of all ranks; None where it
+    is undefined, as of a reduce at other ranks than its root."""
     import numpy as np
 
     ranks = len(arrays)
@@ -112,49 +114,53 @@ def expected(operation: str, arrays: List[Any], rank: int) -> Any:
     return arrays[sender[operation]]
 
 
-def timed_block(adapter: Communication, made: Collective, runs: int) -> float:
-    """Seconds of so many runs, one behind the other, that all ranks begin together."""
-    made.reset()
+def timed_block(adapter: Communication, collective: Collective, runs: int) -> float:
+    """Return the seconds of consecutive ``runs`` that all ranks start together."""
+    collective.reset()
     adapter.synchronize()
     adapter.all_reduce(0.0)
-    return blocks.time_together(adapter, made.run, runs)
+    return blocks.time_together(adapter, collective.run, runs)
 
 
-def runs_of_block(adapter: Communication, made: Collective, most: int, seconds: float) -> int:
-    """How many take so many seconds, at ``most`` as many; all ranks come to the same number."""
+def runs_of_block(adapter: Communication, collective: Collective, most: int, seconds: float) -> int:
+    """Return how many runs take ``seconds``, at most ``most``, the same in all ranks."""
     ranks, count = adapter.rank_context.world_size, 1
     while True:
-        taken = adapter.all_reduce(timed_block(adapter, made, count)) / ranks
-        wanted = math.ceil(count * seconds / max(taken, 1e-9))
+        taken = adapter.all_reduce(timed_block(adapter, collective, count)) / ranks
+        needed = math.ceil(count * seconds / max(taken, 1e-9))
         if taken >= 0.5 * seconds or count >= most:
-            return max(1, min(wanted, most))
-        count = min(wanted, 10 * count, most)
+            return max(1, min(needed, most))
+        count = min(needed, 10 * count, most)
 
 
-def measure(context: Context, made: Collective, in_a_row: Optional[int] = None) -> Dict[str, Any]:
-    """As :func:`harness.measuring.blocks.measure`, of blocks that all ranks begin together.
-    ``in_a_row``: how often it can run before it is set back; None: without end."""
+def measure(
+    context: Context, collective: Collective, in_a_row: Optional[int] = None
+) -> Dict[str, Any]:
+    """Time blocks that all ranks start together, as :func:`harness.measuring.blocks.measure`.
+
+    ``in_a_row``: how often the collective may run before it is reset; None for no limit."""
     adapter, parameters = context.adapter, context.workload.parameters
     most = in_a_row or _MOST_IN_A_BLOCK
-    runs = runs_of_block(adapter, made, most, parameters["block_seconds"])
-    taken = [timed_block(adapter, made, runs) for _ in range(parameters["blocks"])]
-    late = blocks.elapsed(made.result)
-    blocks.check_complete(late, taken[-1], made.result)
+    runs = runs_of_block(adapter, collective, most, parameters["block_seconds"])
+    taken = [timed_block(adapter, collective, runs) for _ in range(parameters["blocks"])]
+    late = blocks.elapsed(collective.result)
+    blocks.check_complete(late, taken[-1], collective.result)
     return {"operations": runs, "seconds": taken}
 
 
-def check_result(found: Any, wanted: Optional[Any], what: str) -> None:
-    """Raises Mismatch where a result differs anywhere from what is ``wanted``; None: anything."""
+def check_result(actual: Any, expected: Optional[Any], what: str) -> None:
+    """Raise Mismatch where a result differs from ``expected`` in any element; None accepts
+    anything."""
     import numpy as np
 
-    if wanted is None:
+    if expected is None:
         return
-    found = np.array(found).reshape(-1)  # a copy: it may be of what is still being written
-    if found.shape != wanted.shape:
-        raise Mismatch(f"{what} gave {found.size} elements, not {wanted.size}")
-    wrong = np.flatnonzero(found != wanted)
+    actual = np.array(actual).reshape(-1)  # a copy: it may be of what is still being written
+    if actual.shape != expected.shape:
+        raise Mismatch(f"{what} gave {actual.size} elements, not {expected.size}")
+    wrong = np.flatnonzero(actual != expected)
     if wrong.size:
         raise Mismatch(
-            f"{what} is wrong in {wrong.size} of {wanted.size} elements, first in number "
-            f"{wrong[0]}: {found[wrong[0]]:g}, not {wanted[wrong[0]]:g}"
+            f"{what} is wrong in {wrong.size} of {expected.size} elements, first in number "
+            f"{wrong[0]}: {actual[wrong[0]]:g}, not {expected[wrong[0]]:g}"
         )

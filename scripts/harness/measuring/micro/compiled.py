@@ -1,5 +1,5 @@
-"""C of the project's own, compiled by the machine's compiler when it is needed: Python has neither
-loops over memory that are as fast, nor ones that wait for each load."""
+"""Compile the project's C kernels when they are needed. Python has no loops over memory that are as
+fast, or that wait for each load."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ OPTIONS = ("-O3", "-march=native", "-fPIC", "-shared")
 
 
 def library(source: str, name: str) -> ctypes.CDLL:
-    """The kernels of ``name`` in the file ``source``. Raises Unsupported where there is no C
-    compiler, or where it fails."""
+    """Return the compiled kernels of the file ``source``. Raises Unsupported where there is no C
+    compiler, or where it fails.
+
+    ``name``: what messages call the kernels."""
     compiler = os.environ.get("CC") or "cc"
     if shutil.which(compiler) is None:
         raise Unsupported(
@@ -24,16 +26,18 @@ def library(source: str, name: str) -> ctypes.CDLL:
             "install gcc libc6-dev), or name one in CC"
         )
     with tempfile.TemporaryDirectory(prefix="framebench-kernels-") as folder:
-        made = os.path.join(folder, "kernels.so")
-        done = subprocess.run(
-            [compiler, *OPTIONS, "-o", made, source],
+        target = os.path.join(folder, "kernels.so")
+        finished = subprocess.run(
+            [compiler, *OPTIONS, "-o", target, source],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             universal_newlines=True,
             encoding="utf-8",
             errors="replace",
         )
-        if done.returncode:
-            why = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[0]
-            raise Unsupported(f"the C compiler {compiler!r} does not compile {name}: {why}")
-        return ctypes.CDLL(made)
+        if finished.returncode:
+            reason = (
+                finished.stderr.strip().splitlines() or [f"exit status {finished.returncode}"]
+            )[0]
+            raise Unsupported(f"the C compiler {compiler!r} does not compile {name}: {reason}")
+        return ctypes.CDLL(target)

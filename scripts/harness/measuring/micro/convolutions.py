@@ -1,4 +1,4 @@
-"""The convolutions of a model, and whether what a framework made of one is right.
+"""Convolutions of a model, and the check of a framework's results.
 
 Standard library and numpy.
 """
@@ -14,49 +14,60 @@ from harness.measuring.micro import samples
 from harness.operations import Convolution
 
 
-def of_model(facts: Mapping[str, Any], batch: int) -> Dict[Convolution, int]:
-    """The distinct ones of a training step, in their order, and how often each occurs; none where
-    the model has no description as a network."""
-    found: Dict[Convolution, int] = Counter()
+def layer_counts(facts: Mapping[str, Any], batch: int) -> Dict[Convolution, int]:
+    """Return the distinct convolutions of a training step in order, and how often each occurs; {}
+    for a model that is no network description."""
+    counts: Dict[Convolution, int] = Counter()
     for layer in _layers(facts):
         if layer.op == "convolution":
-            given = layer.attributes
+            attributes = layer.attributes
             shape = Convolution(
-                batch, *layer.in_shape, given["channels"], tuple(given["kernel"]), given["stride"],
-                tuple(given["padding"]), given["groups"],
-            )  # fmt: skip
-            found[shape] += 1
-    return dict(found)
+                batch,
+                *layer.in_shape,
+                attributes["channels"],
+                tuple(attributes["kernel"]),
+                attributes["stride"],
+                tuple(attributes["padding"]),
+                attributes["groups"],
+            )
+            counts[shape] += 1
+    return dict(counts)
 
 
 def _layers(facts: Mapping[str, Any]) -> Sequence[networks.Layer]:
+    """Return the layers of the model's network description, if any."""
     if "family" not in facts.get("hyperparameters", {}):
         return ()
     return networks.describe(facts).layers
 
 
 def operations(shape: Convolution) -> int:
-    """Floating-point operations of the forward pass: a multiplication and an addition for each
-    product, those with the padding too. Backward there are twice as many."""
+    """Return the floating-point operations of the forward pass.
+
+    Each product counts as a multiplication and an addition, including those with padding. The
+    backward pass has twice as many."""
     rows, columns, channels, filters = shape.kernel_shape
     batch, height, width, _ = shape.result_shape
     return 2 * batch * height * width * filters * rows * columns * channels
 
 
 def operands(shape: Convolution, random: Any) -> List[Any]:
-    """Images, kernel and gradient of the result, float32: random numbers around 0, small enough for
-    sums to fit float16."""
+    """Return float32 images, kernel and gradient of the result.
+
+    Values are random numbers around 0, small enough that sums fit float16."""
     import numpy as np
 
     rows, columns, channels, _ = shape.kernel_shape
     scale = (rows * columns * channels) ** -0.5
     shapes = (shape.images_shape, shape.kernel_shape, shape.result_shape)
-    images, kernel, gradient = (random.standard_normal(one).astype(np.float32) for one in shapes)
+    images, kernel, gradient = (
+        random.standard_normal(extents).astype(np.float32) for extents in shapes
+    )
     return [images, np.float32(scale) * kernel, np.float32(scale) * gradient]
 
 
 class Exact:
-    """What ``arrays``, as :func:`operands` makes them, come to in float64."""
+    """Results in float64 of the ``arrays`` that :func:`operands` makes."""
 
     def __init__(self, shape: Convolution, arrays: Sequence[Any]) -> None:
         import numpy as np
@@ -69,14 +80,14 @@ class Exact:
         self._out = shape.filters // shape.groups
 
     def result(self, n: int, y: int, x: int, filter_: int) -> float:
-        """An element of the result."""
+        """Return an element of the result."""
         shape, (rows, columns) = self._shape, self._shape.kernel
         top, left, first = y * shape.stride, x * shape.stride, filter_ // self._out * self._in
         seen = self._padded[n, top : top + rows, left : left + columns, first : first + self._in]
         return _dot(seen, self._kernel[..., filter_])
 
     def images_gradient(self, n: int, y: int, x: int, channel: int) -> float:
-        """An element of the gradient of the images."""
+        """Return an element of the gradient of the images."""
         shape, total = self._shape, 0.0
         group, own = divmod(channel, self._in)
         filters = slice(group * self._out, (group + 1) * self._out)
@@ -91,7 +102,7 @@ class Exact:
         return total
 
     def kernel_gradient(self, row: int, column: int, own: int, filter_: int) -> float:
-        """An element of the gradient of the kernel."""
+        """Return an element of the gradient of the kernel."""
         stride, (_, height, width, _) = self._shape.stride, self._shape.result_shape
         channel = filter_ // self._out * self._in + own
         down = slice(row, row + stride * height, stride)
@@ -101,35 +112,38 @@ class Exact:
 
 
 def _dot(first: Any, second: Any) -> float:
+    """Return the sum of elementwise products in float64."""
     import numpy as np
 
     return float(np.sum(first.astype(np.float64) * second.astype(np.float64)))
 
 
 def check(
-    shape: Convolution, arrays: Sequence[Any], found: Sequence[Any], dtype: str, random: Any
+    shape: Convolution, arrays: Sequence[Any], results: Sequence[Any], dtype: str, random: Any
 ) -> float:
-    """How far a sample of what was ``found``, the result and the gradients of images and kernel, is
-    from float64, at most. Raises Mismatch where that is more than rounding."""
+    """Return the largest error of a sample against float64. Raises Mismatch where it exceeds
+    rounding.
+
+    ``results``: result and gradients of images and kernel."""
     import numpy as np
 
     exact = Exact(shape, arrays)
     errors = []
-    for what, array, extents, one in (
-        ("the result", found[0], shape.result_shape, exact.result),
-        ("the images' gradient", found[1], shape.images_shape, exact.images_gradient),
-        ("the kernel's gradient", found[2], shape.kernel_shape, exact.kernel_gradient),
+    for part, array, extents, exact_element in (
+        ("the result", results[0], shape.result_shape, exact.result),
+        ("the images' gradient", results[1], shape.images_shape, exact.images_gradient),
+        ("the kernel's gradient", results[2], shape.kernel_shape, exact.kernel_gradient),
     ):
-        samples.check_shape(array, extents, f"{what} of a convolution")
+        samples.check_shape(array, extents, f"{part} of a convolution")
         places = [random.randint(0, extent, samples.SAMPLE) for extent in extents]
-        wanted = np.array([one(*map(int, place)) for place in zip(*places)])
-        of = f"{what} of a convolution of {_text(shape.images_shape)}"
-        errors.append(samples.check(array[tuple(places)], wanted, dtype, of))
+        expected = np.array([exact_element(*map(int, place)) for place in zip(*places)])
+        name = f"{part} of a convolution of {_text(shape.images_shape)}"
+        errors.append(samples.check(array[tuple(places)], expected, dtype, name))
     return max(errors)
 
 
 def at(shape: Convolution, times: int) -> Dict[str, Any]:
-    """The point of a run that it is."""
+    """Return the point of a run that the shape is."""
     return {
         "images": _text(shape.images_shape),
         "kernel": _text((*shape.kernel, shape.filters)),

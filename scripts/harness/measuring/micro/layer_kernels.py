@@ -1,4 +1,4 @@
-"""Forward and backward passes of a model's operations, timed shape by shape.
+"""Time the forward and backward kernels of a model's layers, shape by shape.
 
 Standard library and numpy.
 """
@@ -15,31 +15,33 @@ from harness.measuring.checks import check_matmuls
 from harness.operations import ForwardBackward, LayerOperations
 
 FORWARD, BACKWARD = "forward", "backward"
-#: Operations of a pass, over those of the forward pass.
+#: Operations of a pass relative to the forward pass.
 COST = {FORWARD: 1, BACKWARD: 2}
 
 
-class Shaped(NamedTuple):
-    """One shape of an operation. ``at``: the point of a run that it is; ``times``: how often the
-    model has it; ``operations``: floating-point operations of a forward pass."""
+class LayerShape(NamedTuple):
+    """One shape of a layer.
+
+    ``at``: its point of a run. ``times``: how often the model has it. ``operations``:
+    floating-point operations of a forward pass."""
 
     at: Mapping[str, Any]
     times: int
     operations: int
 
 
-def metrics(shapes: Sequence[Shaped]) -> Dict[str, Metric]:
-    """Of all shapes, each as often as the model has it, and of each alone. Of several devices the
-    slowest counts."""
+def metrics(shapes: Sequence[LayerShape]) -> Dict[str, Metric]:
+    """Return the metrics of all shapes together, weighted by their number in the model, and of each
+    alone. The slowest device counts."""
 
     def milliseconds(direction: str) -> Callable[[Mapping[str, Any]], float]:
-        return lambda rank: 1e3 * _of_model(rank, shapes, direction)
+        return lambda rank: 1e3 * _model_seconds(rank, shapes, direction)
 
     total = sum(3 * one.times * one.operations for one in shapes)
-    found = {
+    named = {
         "model_rate": Metric(
             "TFLOP/s", "higher", "min",
-            lambda rank: 1e-12 * total / sum(_of_model(rank, shapes, one) for one in COST),
+            lambda rank: 1e-12 * total / sum(_model_seconds(rank, shapes, one) for one in COST),
         ),
         **{
             f"model_{direction}_time": Metric("ms", "lower", "max", milliseconds(direction))
@@ -48,11 +50,11 @@ def metrics(shapes: Sequence[Shaped]) -> Dict[str, Metric]:
     }  # fmt: skip
     for shape in shapes:
         for direction in COST:
-            found.update(_of_shape(shape, direction))
-    return found
+            named.update(_shape_metrics(shape, direction))
+    return named
 
 
-def _of_shape(shape: Shaped, direction: str) -> Dict[str, Metric]:
+def _shape_metrics(shape: LayerShape, direction: str) -> Dict[str, Metric]:
     work = COST[direction] * shape.operations
 
     def rate(rank: Mapping[str, Any]) -> float:
@@ -69,56 +71,59 @@ def _of_shape(shape: Shaped, direction: str) -> Dict[str, Metric]:
     )
 
 
-def _seconds(rank: Mapping[str, Any], shape: Shaped, direction: str) -> float:
-    """Of one pass in the median block."""
+def _seconds(rank: Mapping[str, Any], shape: LayerShape, direction: str) -> float:
+    """Return the seconds of one pass in the median block."""
     return blocks.operation_seconds(rank, {**shape.at, "pass": direction})
 
 
-def _of_model(rank: Mapping[str, Any], shapes: Sequence[Shaped], direction: str) -> float:
-    return sum(one.times * _seconds(rank, one, direction) for one in shapes)
+def _model_seconds(rank: Mapping[str, Any], shapes: Sequence[LayerShape], direction: str) -> float:
+    return sum(shape.times * _seconds(rank, shape, direction) for shape in shapes)
 
 
 def measure(
     context: Context,
-    shapes: Sequence[Shaped],
+    shapes: Sequence[LayerShape],
     make: Callable[[int], ForwardBackward],
     check: Callable[[int, List[Any], str], float],
 ) -> None:
-    """Leaves the blocks of all ``shapes``. ``make``: the passes of one, by its number; ``check``:
-    of its result and gradients, for numpy, and the dtype of the result; raises Mismatch."""
+    """Time all ``shapes`` and store their blocks.
+
+    ``make``: returns the kernels of a shape by its number. ``check``: returns the error of results
+    and gradients in numpy, given the dtype; raises Mismatch."""
     dtypes: Dict[str, int] = {}
-    with blocks.recorded_blocks(context) as found:
+    with blocks.recorded_blocks(context) as timed:
         for number, shape in enumerate(shapes):
             context.report.enter(f"shape {number + 1} of {len(shapes)}")
-            made = make(number)
-            dtypes[made.forward.dtype] = dtypes.get(made.forward.dtype, 0) + 1
-            for direction, ran in zip(COST, made):
-                taken = blocks.measure(context, ran)
-                found.append({"at": {**shape.at, "pass": direction}, **taken})
-            results = [made.forward.result(), *made.backward.result()]
-            error = check(number, results, made.forward.dtype)
-            for block in found[-len(COST) :]:
+            kernels = make(number)
+            dtypes[kernels.forward.dtype] = dtypes.get(kernels.forward.dtype, 0) + 1
+            for direction, kernel in zip(COST, kernels):
+                taken = blocks.measure(context, kernel)
+                timed.append({"at": {**shape.at, "pass": direction}, **taken})
+            results = [kernels.forward.result(), *kernels.backward.result()]
+            error = check(number, results, kernels.forward.dtype)
+            for block in timed[-len(COST) :]:
                 block["error"] = error
         context.fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
 
 
 class ModelKernels(Kind):
-    """ForwardBackward of one sort of a model's layers, each distinct one alone."""
+    """Benchmark of the forward and backward kernels of one type of layer, each distinct shape
+    alone."""
 
     needs = LayerOperations
     independent_ranks = True
     parameters = blocks.parameters("a pass of a shape")
-    #: The module beside this one with ``operands``, ``check``, ``at`` and ``operations`` of them.
+    #: Module of this package with ``operands``, ``check``, ``at`` and ``operations`` of the layer.
     layers: Any
-    #: What is said of a model that has none.
+    #: Reason for models without such layers.
     lacking: str
 
     @abstractmethod
     def shapes(self, workload: Workload) -> Mapping[Any, int]:
-        """The distinct ones of a model, and how often it has each."""
+        """Return the distinct shapes of a model, and how often it has each."""
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        return metrics(self._shaped(workload))
+        return metrics(self._layer_shapes(workload))
 
     def measure(self, context: Context) -> None:
         import numpy as np
@@ -139,11 +144,11 @@ class ModelKernels(Kind):
             error: float = layers.check(shapes[number], arrays, results, dtype, random)
             return error
 
-        measure(context, self._shaped(workload), make, check)
+        measure(context, self._layer_shapes(workload), make, check)
 
-    def _shaped(self, workload: Workload) -> List[Shaped]:
+    def _layer_shapes(self, workload: Workload) -> List[LayerShape]:
         layers = self.layers
         return [
-            Shaped(layers.at(shape, times), times, layers.operations(shape))
+            LayerShape(layers.at(shape, times), times, layers.operations(shape))
             for shape, times in self.shapes(workload).items()
         ]

@@ -1,4 +1,4 @@
-"""A result against float64, in a sample of its elements. Standard library and numpy."""
+"""Check a sample of a result against float64. Standard library and numpy."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from typing import Any
 
 from harness.adapter import Mismatch
 
-#: Elements of a result that are computed again.
+#: Elements of a result that are recomputed.
 SAMPLE = 64
-#: How far they may be from that: the norm of the difference over the norm. In float32 a fast
-#: algorithm for convolutions (Winograd's) takes most of it; where operands have a half's eight
-#: bits, their rounding and that of the probabilities of attention make a tenth.
+#: Largest relative error, by norm. In float32 a fast convolution (Winograd's) takes most of it. In
+#: half precision, rounding of operands and of attention's probabilities is a tenth of it.
 ROUNDING, HALF_ROUNDING = 1e-3, 5e-2
 
 
-def check_shape(found: Any, shape: Any, what: str) -> None:
-    """Raises Mismatch."""
-    if tuple(found.shape) != tuple(shape):
-        raise Mismatch(f"{what} has the shape {tuple(found.shape)}, not {tuple(shape)}")
+def check_shape(actual: Any, shape: Any, what: str) -> None:
+    """Raise Mismatch where the shape differs."""
+    if tuple(actual.shape) != tuple(shape):
+        raise Mismatch(f"{what} has the shape {tuple(actual.shape)}, not {tuple(shape)}")
 
 
-def check(found: Any, exact: Any, dtype: str, what: str) -> float:
-    """How far ``found`` is from ``exact``. Raises Mismatch where that is more than rounding."""
+def check(actual: Any, exact: Any, dtype: str, what: str) -> float:
+    """Return the relative error of ``actual`` against ``exact``. Raises Mismatch where it exceeds
+    rounding."""
     import numpy as np
 
     with np.errstate(invalid="ignore", over="ignore"):
-        difference = np.asarray(found, np.float64) - exact
+        difference = np.asarray(actual, np.float64) - exact
         error = float(np.linalg.norm(difference) / max(float(np.linalg.norm(exact)), 1e-30))
     bound = ROUNDING if dtype == "float32" else HALF_ROUNDING
     if not error <= bound:

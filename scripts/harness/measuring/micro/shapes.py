@@ -1,5 +1,7 @@
-"""Shapes of matrix products, as a suite writes them: ``1024x512x256`` is (m, k, n) = (1024, 512,
-256), ``8x1024x512x256`` is eight of them in a batch; several stand between blanks."""
+"""Shapes of matmuls as suites write them, separated by blanks.
+
+``1024x512x256`` is (m, k, n) = (1024, 512, 256); ``8x1024x512x256`` is a batch of eight.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Dict, List, NamedTuple
 
 
 class Shape(NamedTuple):
-    """(m, k) by (k, n), ``batch`` times."""
+    """Matmul of (m, k) by (k, n), ``batch`` times."""
 
     batch: int
     m: int
@@ -16,7 +18,7 @@ class Shape(NamedTuple):
 
     @property
     def at(self) -> Dict[str, int]:
-        """The point of a run that it is."""
+        """Point of a run that the shape is."""
         return dict(self._asdict())
 
     @property
@@ -29,7 +31,7 @@ class Shape(NamedTuple):
 
 
 def shape(text: str) -> Shape:
-    """Raises ValueError."""
+    """Return the shape that ``text`` says. Raises ValueError."""
     try:
         extents = [int(word) for word in text.split("x")]
     except ValueError:
@@ -43,17 +45,17 @@ def shape(text: str) -> Shape:
 
 
 def shapes_of(text: str) -> List[Shape]:
-    """Each once, in their order. Raises ValueError where there is none."""
+    """Return each distinct shape in order. Raises ValueError where there is none."""
     return [shape(word) for word in dict.fromkeys(text.split())] or [shape("")]
 
 
 def shapes(text: str) -> str:
-    """The type of a parameter: the same text for the same shapes."""
-    return " ".join(dict.fromkeys(str(one) for one in shapes_of(text)))
+    """Return the canonical text of shapes, as the type of a parameter."""
+    return " ".join(dict.fromkeys(str(shape) for shape in shapes_of(text)))
 
 
 def plain_shapes(text: str) -> str:
-    """The same, of products of two matrices alone."""
-    if any(one.batch > 1 for one in shapes_of(text)):
+    """Return the canonical text of shapes without a batch, as the type of a parameter."""
+    if any(shape.batch > 1 for shape in shapes_of(text)):
         raise ValueError("must be shapes like 640x1024x1880 (m, k, n), without a batch")
     return shapes(text)

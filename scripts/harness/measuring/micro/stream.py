@@ -1,9 +1,9 @@
 """The four kernels of STREAM (McCalpin, "Memory Bandwidth and Machine Balance in Current High
-Performance Computers", 1995), counted as STREAM counts: each array that a kernel names is moved
-once. `stream.c` beside this file is compiled when it is needed: NumPy has no triad in one pass.
+Performance Computers", 1995), counted as STREAM does: each array that a kernel names is moved once.
 
-The arrays come from the C library's allocator, as those of STREAM do. NumPy's own would lie in huge
-pages wherever the kernel has some.
+`stream.c` next to this file is compiled when it is needed, because NumPy has no triad in one pass.
+The arrays come from the C library's allocator, as STREAM's do. NumPy's own would lie in huge pages
+wherever the kernel has some.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from harness.measuring.micro.compiled import library
 
 #: Arrays that each kernel moves.
 MOVED = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
-#: With it the kernels, one after the other, leave the arrays as they were: with STREAM's own 3 they
-#: grow by 15 each time, until they overflow.
+#: Scalar with which the four kernels leave the arrays as they were. STREAM's own 3 multiplies them
+#: by 15 each time, until they overflow.
 SCALAR = 2**0.5 - 1
 _SOURCE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "stream.c")
 _CACHES = "/sys/devices/system/cpu/cpu*/cache/index*"
@@ -28,7 +28,7 @@ _ITEM = 8  # bytes of a double
 
 
 def compiled() -> ctypes.CDLL:
-    """The kernels, as a library. Raises Unsupported where there is no C compiler, or where it
+    """Return the kernels as a library. Raises Unsupported where there is no C compiler, or where it
     fails."""
     kernels = library(_SOURCE, "STREAM")
     for name in MOVED:
@@ -39,8 +39,9 @@ def compiled() -> ctypes.CDLL:
 
 
 class Stream:
-    """Arrays a, b and c of float64 with ``elements`` each, shared out among as many threads. ``a``
-    is random, b and c follow from it as if the kernels had run. Raises MemoryError."""
+    """Float64 arrays a, b and c with ``elements`` each, split among ``threads``.
+
+    ``a`` is random; b and c follow from it as if the kernels had run. Raises MemoryError."""
 
     def __init__(self, kernels: ctypes.CDLL, elements: int, threads: int, seed: int) -> None:
         import numpy as np
@@ -55,7 +56,8 @@ class Stream:
         self._each(self._fill)
 
     def _fill(self, start: int, end: int) -> None:
-        """By the thread that uses it: memory of several nodes lies where it is written first."""
+        """Fill a part by the thread that uses it, because memory is placed on the node that first
+        writes it."""
         import numpy as np
 
         self.a[start:end] = np.resize(self._random, end - start)
@@ -63,7 +65,7 @@ class Stream:
         self.c[start:end] = 0
 
     def run(self, kernel: str) -> None:
-        """``kernel`` in all threads."""
+        """Run ``kernel`` in all threads."""
         function = getattr(self._kernels, kernel)
         bases = [array.ctypes.data for array in (self.a, self.b, self.c)]
 
@@ -73,6 +75,7 @@ class Stream:
         self._each(work)
 
     def _each(self, work: Any) -> None:
+        """Call ``work`` for each part, in a thread of its own."""
         others = [threading.Thread(target=work, args=part) for part in self._parts[1:]]
         for other in others:
             other.start()
@@ -82,22 +85,22 @@ class Stream:
 
 
 def aligned(elements: int) -> Any:
-    """Uninitialised, at the beginning of a cache line, for as long as the process lives. Raises
-    MemoryError."""
+    """Return an uninitialized array that starts at a cache line and lives as long as the process.
+    Raises MemoryError."""
     import numpy as np
 
     allocate = ctypes.CDLL(None).malloc
     allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-    place = allocate(_ITEM * elements + LINE)
-    if not place:
+    address = allocate(_ITEM * elements + LINE)
+    if not address:
         raise MemoryError(f"no {_ITEM * elements} bytes for an array")
-    content: Any = (ctypes.c_double * elements).from_address(-(-place // LINE) * LINE)
+    content: Any = (ctypes.c_double * elements).from_address(-(-address // LINE) * LINE)
     return np.frombuffer(content)
 
 
 def largest_cache() -> int:
-    """Bytes of all caches of the last level; 0 where the kernel does not tell."""
-    found: Dict[str, List[int]] = {}
+    """Return the bytes of all last-level caches; 0 where the kernel does not tell."""
+    caches: Dict[str, List[int]] = {}
     for folder in glob.glob(_CACHES):
         try:
             level, size, shared = (
@@ -105,9 +108,9 @@ def largest_cache() -> int:
             )
         except OSError:
             continue
-        found[f"{level} {shared}"] = [int(level), _bytes(size)]
-    last = max((level for level, _ in found.values()), default=0)
-    return sum(size for level, size in found.values() if level == last)
+        caches[f"{level} {shared}"] = [int(level), _bytes(size)]
+    last = max((level for level, _ in caches.values()), default=0)
+    return sum(size for level, size in caches.values() if level == last)
 
 
 def _read(path: str) -> str:

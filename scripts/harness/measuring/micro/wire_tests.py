@@ -1,5 +1,5 @@
-"""Two ranks that try the network between them. A connection of theirs, apart from what is measured,
-says what comes next: a line of JSON each time.
+"""Measure the network between two ranks. A control connection announces each measurement as a line
+of JSON.
 
 Standard library only.
 """
@@ -18,98 +18,99 @@ from harness.adapter import Mismatch, Unsupported
 
 PROGRAM = "iperf3"
 DIRECTIONS = {"forward": (), "reverse": ("--reverse",)}
-#: Seconds that one waits for the other, beyond what it has to do.
+#: Seconds to wait for the other rank, beyond the duration of its work.
 PATIENCE = 60.0
 _LISTENING = "Server listening"
 
 
 def check_program() -> None:
-    """Raises Unsupported where there is no iperf3."""
+    """Raise Unsupported where iperf3 is not installed."""
     if shutil.which(PROGRAM) is None:
         raise Unsupported("there is no iperf3 here: install it (Debian: apt-get install iperf3)")
 
 
-def ask(addresses: Sequence[str], parameters: Mapping[str, Any]) -> Dict[str, Any]:
-    """All that is measured, by the rank of the first of two ``addresses``: the seconds of each
-    connection and of each round trip, and what iperf3 says of each direction. Raises Mismatch where
-    iperf3 fails."""
+def measure_network(addresses: Sequence[str], parameters: Mapping[str, Any]) -> Dict[str, Any]:
+    """Measure as the rank of the first of two ``addresses``.
+
+    Returns the seconds of each connection and of each round trip, and iperf3's results of each
+    direction. Raises Mismatch where iperf3 fails."""
     own, other = map(_split, addresses)
-    with _Talk(_connected(own[0], other)) as talk:
-        found: Dict[str, Any] = {}
-        talk.say({"connections": parameters["connections"]})
-        host, port = other[0], talk.hear()["port"]
-        found["connect_seconds"] = [
+    with _ControlConnection(_connected(own[0], other)) as control:
+        results: Dict[str, Any] = {}
+        control.say({"connections": parameters["connections"]})
+        host, port = other[0], control.hear()["port"]
+        results["connect_seconds"] = [
             _connect_seconds(own[0], (host, port)) for _ in range(parameters["connections"])
         ]
-        talk.say({"round_trips": parameters["round_trips"]})
-        with _connected(own[0], (host, talk.hear()["port"])) as connection:
-            found["round_trip_seconds"] = _round_trips(connection, parameters["round_trips"])
+        control.say({"round_trips": parameters["round_trips"]})
+        with _connected(own[0], (host, control.hear()["port"])) as connection:
+            results["round_trip_seconds"] = _round_trips(connection, parameters["round_trips"])
         for direction, options in DIRECTIONS.items():
-            talk.say({"iperf3": direction})
+            control.say({"iperf3": direction})
             command = [
-                PROGRAM, "--client", host, "--port", str(talk.hear()["port"]), "--bind", own[0],
+                PROGRAM, "--client", host, "--port", str(control.hear()["port"]), "--bind", own[0],
                 "--json", "--time", f"{max(1, round(parameters['seconds']))}",
                 "--parallel", str(parameters["streams"]), *options,
             ]  # fmt: skip
-            found[direction] = figures(_finished(command, parameters["seconds"] + PATIENCE))
-            talk.hear()
-        talk.say({"found": found})
-    return found
+            results[direction] = parse_iperf3(_finished(command, parameters["seconds"] + PATIENCE))
+            control.hear()
+        control.say({"found": results})
+    return results
 
 
-def answer(addresses: Sequence[str]) -> Dict[str, Any]:
-    """What the other rank measures, who says so at its end."""
+def serve_measurements(addresses: Sequence[str]) -> Dict[str, Any]:
+    """Serve the measurements of the other rank, and return the results that it sends at the end."""
     own = _split(addresses[1])
     with _listening(own[0], own[1]) as server:
-        talk = _Talk(server.accept()[0])
-    with talk:
+        control = _ControlConnection(server.accept()[0])
+    with control:
         while True:
-            asked = talk.hear()
-            if "found" in asked:
-                return dict(asked["found"])
-            if "iperf3" in asked:
+            request = control.hear()
+            if "found" in request:
+                return dict(request["found"])
+            if "iperf3" in request:
                 with _iperf3_server(own[0]) as (process, port):
-                    talk.say({"port": port})
+                    control.say({"port": port})
                     process.wait(PATIENCE + 3600)
-                talk.say({"done": asked["iperf3"]})
+                control.say({"done": request["iperf3"]})
                 continue
             with _listening(own[0], 0) as server:
-                talk.say({"port": server.getsockname()[1]})
-                for _ in range(asked.get("connections", 1)):
+                control.say({"port": server.getsockname()[1]})
+                for _ in range(request.get("connections", 1)):
                     with server.accept()[0] as connection:
-                        _echo(connection, asked.get("round_trips", 0))
+                        _echo(connection, request.get("round_trips", 0))
 
 
-def figures(text: str) -> Dict[str, Any]:
-    """Of iperf3's JSON: bytes that arrived each second, over all and in each interval, and how many
-    segments were sent a second time. Raises Mismatch where it failed, or nothing arrived."""
+def parse_iperf3(text: str) -> Dict[str, Any]:
+    """Parse iperf3's JSON: received bytes per second, over all and by interval, and retransmitted
+    segments. Raises Mismatch where it failed or nothing arrived."""
     try:
-        said = json.loads(text)
-        if "error" in said:
-            raise Mismatch(f"iperf3 failed: {said['error']}")
-        found = {
-            "version": said["start"]["version"],
-            "bytes_per_second": said["end"]["sum_received"]["bits_per_second"] / 8,
+        output = json.loads(text)
+        if "error" in output:
+            raise Mismatch(f"iperf3 failed: {output['error']}")
+        results = {
+            "version": output["start"]["version"],
+            "bytes_per_second": output["end"]["sum_received"]["bits_per_second"] / 8,
             "interval_bytes_per_second": [
-                interval["sum"]["bits_per_second"] / 8 for interval in said["intervals"]
+                interval["sum"]["bits_per_second"] / 8 for interval in output["intervals"]
             ],
-            "retransmits": said["end"]["sum_sent"].get("retransmits"),
+            "retransmits": output["end"]["sum_sent"].get("retransmits"),
         }
     except (ValueError, KeyError, TypeError) as error:
         raise Mismatch(f"iperf3's answer is no result: {error!r}") from None
-    if not found["bytes_per_second"] > 0:
-        raise Mismatch("iperf3 has carried nothing at all")
-    return found
+    if not results["bytes_per_second"] > 0:
+        raise Mismatch("iperf3 has transferred nothing")
+    return results
 
 
-class _Talk:
+class _ControlConnection:
     """Lines of JSON over a connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._lines = connection.makefile("r", encoding="utf-8")
 
-    def __enter__(self) -> _Talk:
+    def __enter__(self) -> _ControlConnection:
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -120,7 +121,7 @@ class _Talk:
         self._connection.sendall((json.dumps(what) + "\n").encode())
 
     def hear(self) -> Dict[str, Any]:
-        """Raises Mismatch where the other has gone."""
+        """Return the next message. Raises Mismatch where the other rank has gone."""
         line = self._lines.readline()
         if not line:
             raise Mismatch("the other rank has gone while the network was measured")
@@ -142,7 +143,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _connected(own: str, other: Tuple[str, int]) -> socket.socket:
-    """Tried until the other listens. Raises Mismatch where it never does."""
+    """Connect, retrying until the other listens. Raises Mismatch where it never does."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -167,7 +168,8 @@ def _connect_seconds(own: str, other: Tuple[str, int]) -> float:
 
 
 def _round_trips(connection: socket.socket, count: int) -> Any:
-    """Seconds of each; the byte is another one each time. Raises Mismatch where another comes."""
+    """Return the seconds of each round trip of a byte, which changes each time. Raises Mismatch
+    where another byte comes back."""
     seconds = []
     for number in range(count):
         sent = bytes([number % 256])
@@ -188,8 +190,8 @@ def _echo(connection: socket.socket, count: int) -> None:
 
 @contextlib.contextmanager
 def _iperf3_server(host: str) -> Iterator[Tuple[Any, int]]:
-    """One that ends behind a single test, when it listens, and its port. Raises Mismatch where it
-    does not start."""
+    """Yield an iperf3 server for a single test, and its port. Raises Mismatch where it does not
+    start."""
     with _listening(host, 0) as free:
         port = free.getsockname()[1]
     command = [
@@ -204,13 +206,13 @@ def _iperf3_server(host: str) -> Iterator[Tuple[Any, int]]:
         errors="replace",
     )
     try:
-        said = ""
+        output = ""
         for line in process.stdout or ():
-            said += line
+            output += line
             if _LISTENING in line:
                 break
         else:
-            raise Mismatch(f"iperf3 does not listen: {' '.join(said.split())}")
+            raise Mismatch(f"iperf3 does not listen: {' '.join(output.split())}")
         yield process, port
     finally:
         process.kill()
@@ -221,10 +223,10 @@ def _iperf3_server(host: str) -> Iterator[Tuple[Any, int]]:
 
 def _finished(command: Sequence[str], seconds: float) -> str:
     try:
-        done = subprocess.run(
+        finished = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
             timeout=seconds,
         encoding="utf-8", errors="replace")  # fmt: skip
     except subprocess.TimeoutExpired:
         raise Mismatch(f"iperf3 took more than {seconds:g} s") from None
-    return done.stdout
+    return finished.stdout
