@@ -84,14 +84,17 @@ class Project:
     def statuses(self) -> list[str]:
         return sorted(record["status"] for record in self.parsed())
 
-    def processes(self) -> dict[int, str]:
-        """Processes that this project's runs have left: their command or environment names it."""
+    def processes(self, *words: str) -> dict[int, str]:
+        """Return the command lines of this project's processes by number: all, or those that have
+        all these words. A command, a folder or an environment that names it tells them."""
         found = {}
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
                 continue
             try:
                 command = (entry / "cmdline").read_bytes()
+                if any(word.encode() not in command for word in words):
+                    continue
                 variables = (entry / "environ").read_bytes()
                 folder = os.readlink(entry / "cwd")
             except OSError:
@@ -106,8 +109,8 @@ class Project:
         return found
 
     def pids(self, *words: str) -> list[int]:
-        """Processes of this project whose command line has all these words."""
-        return [pid for pid, text in self.processes().items() if all(w in text for w in words)]
+        """Return the numbers of this project's processes whose command line has these words."""
+        return [*self.processes(*words)]
 
     def kill_all(self) -> None:
         for process in self.started:

@@ -62,9 +62,11 @@ def conda(project: Project) -> Path:
     return base
 
 
-def run(project: Project, conda: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(
+    project: Project, conda: Path, *words: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     path = f"{conda / 'bin'}:{os.environ['PATH']}"
-    return project.run("--cores", "all", "--sdm", "conda", PATH=path, **variables)
+    return project.run("--cores", "all", "--sdm", "conda", *words, PATH=path, **variables)
 
 
 def test_the_environment_of_the_file_measures(project: Project, conda: Path) -> None:
@@ -83,7 +85,7 @@ def test_the_environment_of_the_file_measures(project: Project, conda: Path) -> 
 def test_an_activation_without_effect_is_no_measurement(project: Project, conda: Path) -> None:
     (conda / "bin" / "activate").write_text("")
     (conda / "bin" / "python").symlink_to(Path(sys.executable).resolve())
-    run(project, conda, CONDA_PREFIX=str(conda))
+    run(project, conda, "--until", "benchmark", CONDA_PREFIX=str(conda))
     found = [json.loads(text) for text in project.records().values()]
     assert [record["status"] for record in found] == ["failed"] * RUNS
     assert f"not {conda}" in found[0]["reason"]

@@ -75,13 +75,14 @@ def test_the_snakefile_of_another_folder(project: Project, elsewhere: Project) -
 
 
 def test_a_module_of_another_workflow(project: Project, elsewhere: Project) -> None:
-    """Its rules may have other names, and its results a prefix."""
+    """Its rules may have other names, its results a prefix, and both workflows their handlers."""
     text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix='    prefix: "below"')
-    (elsewhere.folder / "Snakefile").write_text(text)
+    (elsewhere.folder / "Snakefile").write_text(f"onsuccess:\n    print('ours')\n{text}")
     results = elsewhere.folder / "below" / "results"
     profile = ("--workflow-profile", str(project.folder / "profiles" / "default"))
     ran = elsewhere.run(*profile)
     assert_whole(results, ran)
+    assert "\nours\n" in ran.stdout, "the handler of the workflow around it was not called"
     assert not (elsewhere.folder / "results").exists()
     again = elsewhere.run(*profile)
     assert "Nothing to be done" in again.stdout, again.stdout
@@ -146,16 +147,6 @@ def test_a_folder_that_snakedeploy_makes(
     assert not (elsewhere.folder / "mine").exists(), "a dry run has measured"
     assert_whole(elsewhere.folder / "mine", elsewhere.run())
     assert not (project.folder / "results").exists()
-
-
-def test_handlers_of_the_workflow_around_it_are_called_too(
-    project: Project, elsewhere: Project
-) -> None:
-    text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix="")
-    (elsewhere.folder / "Snakefile").write_text(f"onsuccess:\n    print('ours')\n{text}")
-    ran = elsewhere.run("--cores", "all", "--scheduler", "greedy")
-    assert_whole(elsewhere.folder / "results", ran)
-    assert "\nours\n" in ran.stdout
 
 
 def test_files_fetched_one_by_one_say_what_to_do(project: Project, elsewhere: Project) -> None:
