@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from dataclasses import replace
 from typing import Any, ClassVar, Dict, Mapping, Tuple
 
 from harness.adapter import Capability, Unsupported
@@ -74,7 +73,7 @@ class LearningRateSchedule(BatchInput):
         seeds random numbers anew. Raises :class:`harness.adapter.Unsupported` where two models
         cannot be beside each other."""
         other = copy.copy(self)
-        other.case = replace(self.case, mode="inference", accumulation=1)
+        other.case = self.case._replace(mode="inference", accumulation=1)
         return other
 
 

@@ -18,28 +18,19 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
+from core import axes
+
 from harness.adapter import Adapter, Case, RankContext
 from harness.messages.report import Report
 from harness.samples.folder import REFUSE
 
-#: All that a case may say. What a kind does not have is null in its records.
-AXES = (
-    "framework",
-    "model",
-    "nodes",
-    "devices_per_node",
-    "batch_per_device",
-    "precision",
-    "compiler",
-    "sequence_length",
-    "accumulation",
-    "parallelism",
-    "input",
-)
-#: Those of a kind that trains as a case says, with a batch of its own.
+#: Axes of a benchmark that has all of them. An axis that a benchmark does not have is null in its
+#: records.
+AXES = tuple(axis.name for axis in axes.BUILT_IN)
+#: Axes of a benchmark that has a framework and a model, but does not train as a case says.
+USUAL_AXES = tuple(axis.name for axis in axes.BUILT_IN if axis.default is None)
+#: Axes of a benchmark that trains as a case says, with a batch of its own.
 TRAINING_AXES = tuple(axis for axis in AXES if axis != "input")
-#: Those of a kind that has a framework and a model, but does not train as a case says.
-USUAL_AXES = tuple(axis for axis in TRAINING_AXES if axis not in ("accumulation", "parallelism"))
 #: Of any kind: how many processes measure, and where.
 TOPOLOGY = ("nodes", "devices_per_node")
 
@@ -227,6 +218,13 @@ class Kind(ABC):
     def axes(self) -> Sequence[str]:
         """What of a case it has."""
         return TOPOLOGY if self.needs is None else USUAL_AXES
+
+    @property
+    def all_axes(self) -> Sequence[str]:
+        """Its axes and those of a user that apply to it; a search has those of its runs."""
+        is_search = isinstance(self, SearchKind)
+        further = [one for one in axes.further() if is_search or self.name in one.applies_to]
+        return (*self.axes, *(axis.name for axis in further))
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         """In which a framework builds its model: train or inference."""

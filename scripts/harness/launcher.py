@@ -12,7 +12,9 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from harness import precisions, search, variables
+from core import precisions
+
+from harness import search, variables
 from harness.adapter import Mismatch, Unsupported
 from harness.devices import devices
 from harness.devices.lease import Lease, leased
@@ -171,7 +173,7 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
         return None
     cannot = declaration.unsupported(task, len(setup.cores))
     if cannot is None and task.request.emulated == SKIP:
-        cannot = emulated(task.request)
+        cannot = emulated(task)
     if cannot is None and task.request.huge_pages:
         cannot = allocator.no_huge_pages()
     if cannot:
@@ -180,8 +182,8 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     wrong = wrong or software.missing(task.request, setup.common)
     wrong = wrong or allocator.missing(task.request.preload)
     wrong = wrong or node.elsewhere(task.request.node)
-    if task.request.precision:
-        wrong = wrong or variables.refused(task.request.precision, setup.common)
+    if task.case.precision:
+        wrong = wrong or variables.refused(task.case.precision, setup.common)
     if wrong:
         return record.Measured("failed", wrong, [])
     if setup.lease and setup.lease.refused:
@@ -189,11 +191,12 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     return None
 
 
-def emulated(request: Request) -> Optional[str]:
+def emulated(task: declaration.Task) -> Optional[str]:
     """Why this CPU emulates the precision of the run; None where it does not."""
-    if request.accelerator != "cpu" or not request.precision:
+    precision = task.case.precision
+    if task.request.accelerator != "cpu" or not precision:
         return None
-    return precisions.emulated(request.precision, processor().get("instruction_sets", ())) or None
+    return precisions.emulated(precision, processor().get("instruction_sets", ())) or None
 
 
 def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
@@ -254,7 +257,7 @@ def devices_for(
     if request.lease is None or is_search:
         yield None
         return
-    wanted = request.devices_per_node
+    wanted = request.axes["devices_per_node"]
     try:
         available = devices.available(
             request.accelerator, request.cores_per_device, cores, common, wanted

@@ -13,6 +13,8 @@ import time
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional
 
+from core import axes
+
 from harness import bounded, kinds
 from harness.adapter import Adapter, Case, Collectives, RankContext, Unsupported, require
 from harness.kind import Context, Kind, Workload
@@ -139,8 +141,9 @@ def main(spec_path: str) -> int:
         if spec["preload"]:
             report.fields["preloaded"] = allocator.check_preloaded(spec["preload"])
         report.enter("start")
+        axes.load(spec["kinds"])
         kind = kinds.load(spec["kind"], spec["kinds"])
-        workload = Workload(**dict(spec["workload"], case=Case(**spec["workload"]["case"])))
+        workload = Workload(**dict(spec["workload"], case=Case.from_json(spec["workload"]["case"])))
         if kind.independent_ranks:
             barrier = Barrier(spec["folder"], rank_context.rank, workload.case.devices_per_node)
             adapter = load_framework(kind, spec["framework_folder"], workload, alone(rank_context))

@@ -12,7 +12,7 @@ import fnmatch
 import re
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from harness import precisions
+from core import precisions
 
 #: What the numeric libraries underneath the frameworks read to size their thread pools.
 THREAD_VARIABLES = (

@@ -15,11 +15,10 @@ BEFORE = {
     # operation by operation, each would be compiled by itself for each shape; amp as on a device
     # whose products it reaches: XLA for CPUs widens what was rounded to bfloat16
     "jax": """
-import dataclasses
 start = started
 def started(facts, mode, precision):
     adapter = start(facts, mode=mode, compiler="jit")
-    adapter.case = dataclasses.replace(adapter.case, precision=precision)
+    adapter.case = adapter.case._replace(precision=precision)
     adapter._devices.probe = lambda dtype: {}
     adapter._dtype = adapter._devices.compute_dtype(precision, adapter._device)
     return adapter

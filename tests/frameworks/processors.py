@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness import precisions
+from core import precisions
 from harness.machine.processor import processor
 
 #: MXNet's own words where its matmuls have no bfloat16.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from framebench.config import precisions
+from core import precisions
 
 from .comparing import BEFORE, beyond, compared
 from .fork_server import ForkServer, served

@@ -67,7 +67,7 @@ def test_products_have_the_precision_asked_for(
     """Mixed precision as on a device whose products it reaches."""
     (found,) = run(f"""
 adapter = started({facts})
-adapter.case = __import__("dataclasses").replace(adapter.case, precision="{precision}")
+adapter.case = adapter.case._replace(precision="{precision}")
 adapter._devices.probe = lambda dtype: {{}}
 adapter._dtype = adapter._devices.compute_dtype("{precision}", adapter._device)
 adapter.build(batch_of(adapter.facts))
@@ -122,7 +122,7 @@ answer(**adapter.compiled(), compilations=compilations,
 def test_compiled_raises_where_xla_compiled_nothing(run: ForkServer) -> None:
     (found,) = run("""
 adapter = built(tiny_bert())
-adapter.case = __import__("dataclasses").replace(adapter.case, compiler="jit")
+adapter.case = adapter.case._replace(compiler="jit")
 answer(reason=raised(Mismatch, adapter.compiled))
 """)
     assert "operation by operation" in str(found["reason"])

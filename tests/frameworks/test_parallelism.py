@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from harness.parallelism import layout_of
+from core.parallelism import layout_of
 
 from ..conftest import build_environment
 from .comparing import BEFORE

@@ -43,8 +43,9 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(PYTORCH, tmp_path / "pytorch")
-    shutil.copytree(ROOT / "scripts" / "harness", tmp_path / "harness")
-    monkeypatch.setattr(computation, "_HARNESS", str(tmp_path / "harness"))
+    for name in ("core", "harness"):
+        shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
+    monkeypatch.setattr(computation, "_SCRIPTS", str(tmp_path))
     facts = facts_of(BERT)
     found = [computation.digest(str(tmp_path / "pytorch"), facts, "fp32")]
     for name in ("pytorch/steps.py", "pytorch/inner/new.py", "harness/measuring/window.py"):
@@ -65,9 +66,9 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
 def test_another_description_is_another_computation_of_what_is_described(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("harness", "networks"):
+    for name in ("core", "harness", "networks"):
         shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
-    monkeypatch.setattr(computation, "_HARNESS", str(tmp_path / "harness"))
+    monkeypatch.setattr(computation, "_SCRIPTS", str(tmp_path))
     models = [facts_of("resnet18"), facts_of(BERT)]
     before = [computation.digest(str(PYTORCH), facts, "fp32") for facts in models]
     (tmp_path / "networks" / "resnet.py").write_text("# another\n")

@@ -18,8 +18,6 @@ ORDER = [
     # what a framework's adapter sees
     "bounded",
     "step_breakdown",
-    "parallelism",
-    "inputs",
     "adapter",
     "optimizers",
     "operations",
@@ -32,7 +30,6 @@ ORDER = [
     "batch_input",
     "common_capabilities",
     "layerwise",
-    "precisions",
     "variables",
     "hooks",
     # the machine, and what the processes of a run need
@@ -83,7 +80,6 @@ OF_ADAPTERS = {
         "batch_input",
         "common_capabilities",
         "layerwise",
-        "parallelism",
         "step_breakdown",
         "device_memory",
     ),

@@ -15,9 +15,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from core import precisions
 from framebench.records import device_peaks
 from framebench.records.fields import flags, step_parts
-from harness import precisions
 from harness.kinds import peak
 from harness.machine.processor import processor
 from harness.measuring import step_timing

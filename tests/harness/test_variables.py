@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from harness import precisions, variables
+from core import precisions
+from harness import variables
 from harness.processes.launch import common_environment
 from harness.provenance import environment
 
@@ -56,7 +57,7 @@ def test_what_matters_is_passed_on_and_recorded(kind: str) -> None:
 def test_what_makes_another_precision_of_it_is_refused(name: str) -> None:
     assert variables.action(name, ["venv"]) == variables.REFUSED
     wrong = {name: "surely not allowed"}
-    assert any(variables.refused(precision, wrong) for precision in precisions.names())
+    assert any(variables.refused(precision, wrong) for precision in precisions.known())
 
 
 def test_software_and_models_of_the_users_keep_what_they_are_made_of() -> None:

@@ -9,6 +9,7 @@ import copy
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
+from core.parallelism import DATA
 from harness.adapter import (
     FLOAT64,
     Accumulation,
@@ -28,7 +29,6 @@ from harness.communication import Collective, MatmulCollective
 from harness.loader import Loading
 from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
 from harness.overlapping import Overlapped
-from harness.parallelism import DATA
 from harness.sharded import Sharded
 from harness.step_breakdown import StepPart, program_parts
 
@@ -298,7 +298,7 @@ class JaxAdapter(
     def in_float64(self) -> Iterator[JaxAdapter]:
         with self._jax.enable_x64(True):
             alone = copy.copy(self)
-            alone.case = replace(self.case, precision=FLOAT64, compiler="none")
+            alone.case = self.case._replace(precision=FLOAT64, compiler="none")
             alone.rank_context = replace(
                 self.rank_context, rank=0, addresses=self.rank_context.addresses[:1]
             )

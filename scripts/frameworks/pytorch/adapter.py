@@ -9,6 +9,7 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
 
+from core.parallelism import DATA
 from harness.adapter import (
     FLOAT64,
     Accumulation,
@@ -24,7 +25,6 @@ from harness.adapter import (
 )
 from harness.device_memory import DeviceMemory
 from harness.loader import Loading
-from harness.parallelism import DATA
 from harness.sharded import Sharded
 from harness.step_breakdown import StepPart, eager_parts
 
@@ -334,7 +334,7 @@ class PyTorchAdapter(
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[PyTorchAdapter]:
         alone = copy.copy(self)
-        alone.case = replace(self.case, precision=FLOAT64, compiler="none")
+        alone.case = self.case._replace(precision=FLOAT64, compiler="none")
         alone.rank_context = replace(
             self.rank_context, rank=0, addresses=self.rank_context.addresses[:1]
         )

@@ -279,7 +279,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[TensorFlowAdapter]:
         alone = copy.copy(self)
-        alone.case = replace(self.case, precision=FLOAT64, compiler="none")
+        alone.case = self.case._replace(precision=FLOAT64, compiler="none")
         alone.rank_context = replace(
             self.rank_context, rank=0, addresses=self.rank_context.addresses[:1]
         )

@@ -12,13 +12,12 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import asdict
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from harness.adapter import Mismatch, Numerics, Unsupported, require
 from harness.batch_input import Checkpointing, LearningRateSchedule
 from harness.kind import (
-    USUAL_AXES,
+    AXES,
     Context,
     Kind,
     Metric,
@@ -159,7 +158,7 @@ class Converge(Kind):
     )  # fmt: skip
     needs = LearningRateSchedule
     seed_of_each_repeat = True
-    axes = (*USUAL_AXES, "accumulation", "input")
+    axes = tuple(axis for axis in AXES if axis != "parallelism")
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return "train"
@@ -242,7 +241,7 @@ def _identity(context: Context) -> Dict[str, Any]:
     workload, fields = context.workload, context.fields
     others = ("checkpoints", "weights", "target")  # which decide where it ends
     return {
-        "case": asdict(workload.case),
+        "case": workload.case._asdict(),
         "facts": workload.facts,
         "parameters": {n: v for n, v in workload.parameters.items() if n not in others},
         "seed": context.rank_context.seed,

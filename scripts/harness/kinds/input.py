@@ -14,8 +14,9 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, List, Mapping, Optional
 
+from core.inputs import READING, SYNTHETIC_HOST
+
 from harness.adapter import Unsupported
-from harness.inputs import READING, SYNTHETIC_HOST
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of
 from harness.loader import Loading, Loads
 from harness.measuring import libraries, token_loader

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from harness import bounded, precisions
+from core import precisions
+
+from harness import bounded
 from harness.adapter import Case, MatmulTrace, Numerics
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
 from harness.measuring import model
@@ -130,7 +132,7 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
     """Losses over the optimizer's steps, and what the first of them changed: of a precision whose
     updates say nothing the first loss, and the running statistics."""
     weights = reference.arrays("weights")
-    precision = precisions.load(adapter.case.precision)
+    precision = precisions.known()[adapter.case.precision]
     if adapter.statistics():  # what was compared before has moved them
         adapter.load_weights(dict(weights))
     exact = reference.expected["losses"]
@@ -189,7 +191,7 @@ def compare(
     if case.mode == "train":
         enter("gradients")
         gradients = reference.arrays(f"gradients-{batches}")
-        floor = precisions.load(case.precision).gradient_floor
+        floor = precisions.known()[case.precision].gradient_floor
         found += compare_arrays("gradients", adapter.gradients(), gradients, floor)
     if case.mode == "train" and batches == 1:
         enter("training")

@@ -6,8 +6,8 @@ import os
 from typing import Any, Mapping, NamedTuple, Optional
 
 import tasks
+from core.inputs import READING
 
-from harness.inputs import READING
 from harness.learning import pretraining
 from harness.samples import folder
 
@@ -26,7 +26,7 @@ def amounts(
     facts: Mapping[str, Any], source: str, length: Optional[int], root: Optional[str]
 ) -> Optional[Amounts]:
     """Of a model with these facts. ``source``: where its samples come from, as
-    :mod:`harness.inputs` has it; ``length``: tokens of a sequence; ``root``: the folder of the
+    :mod:`core.inputs` has it; ``length``: tokens of a sequence; ``root``: the folder of the
     files, None where there is none. Questions and images are counted, sequences are guessed from
     the bytes of their files. None for a model that learns nothing so, and without its folder.
     Raises :class:`tasks.BadData` and :class:`folder.BadData` for a folder that lacks what it must

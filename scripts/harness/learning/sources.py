@@ -7,10 +7,10 @@ import itertools
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence
 
 import tasks
+from core.inputs import DATA, READING, SYNTHETIC
 from tasks.scoring import replaced
 
 from harness.adapter import Mismatch, Unsupported
-from harness.inputs import DATA, READING, SYNTHETIC
 from harness.kind import Context, Workload
 from harness.learning import batches, images, material, pretraining
 from harness.learning.evaluation import Evaluator

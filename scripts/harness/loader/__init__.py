@@ -12,8 +12,9 @@ import multiprocessing
 import os
 from typing import Any, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple
 
+from core.inputs import DALI
+
 from harness.adapter import Capability, Unsupported
-from harness.inputs import DALI
 from harness.loader import features, ofrecords, records
 from harness.loader.workers import watched
 

@@ -8,7 +8,8 @@ import os
 import zlib
 from typing import Any, Dict, List, Mapping, Sequence
 
-from harness import precisions
+from core import precisions
+
 from harness.adapter import Adapter, Mismatch, OwnModels
 
 #: Upper limit of a batch's checksum: float32 holds the exact sum of 256 of them in an all-reduce.
@@ -55,7 +56,7 @@ def check_matmuls(precision: str, products: Dict[str, int]) -> Dict[str, int]:
     total = sum(products.values())
     if total < 1:
         raise Mismatch("no matmul was observed, so the precision is not verified")
-    requested = precisions.load(precision)
+    requested = precisions.known()[precision]
     others = sorted(set(products) - set(requested.dtypes))
     wrong = sum(products[dtype] for dtype in others)
     if total - wrong < requested.share * total:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 from typing import Any, Dict
 
+from core.parallelism import DATA
+
 from harness.adapter import Collectives, Unsupported
 from harness.measuring import extras
 from harness.messages.report import Report
-from harness.parallelism import DATA
 
 ROUNDS = 5
 #: Largest part of the run's time so far that the rounds may take.

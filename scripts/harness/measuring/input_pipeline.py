@@ -11,8 +11,9 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional
 
+from core.inputs import READING, SYNTHETIC
+
 from harness.batch_input import BatchInput
-from harness.inputs import READING, SYNTHETIC
 from harness.kind import Context
 from harness.loader import Loading
 from harness.measuring import model, token_pipeline

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
+from core.parallelism import DATA
+
 from harness.adapter import Accumulation, MatmulTrace, Mismatch, OwnModels, require
 from harness.kind import Context
 from harness.measuring import synthetic
 from harness.measuring.checks import check_matmuls, check_other_batches, check_parameters
 from harness.measuring.verification import rounding
 from harness.measuring.verification.accumulation import check_micro_steps
-from harness.parallelism import DATA
 from harness.sharded import Sharded
 
 

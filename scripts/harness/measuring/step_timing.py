@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, List
 
+from core.parallelism import DATA
+
 from harness.adapter import StepBreakdown, Unsupported, require
 from harness.measuring import extras
 from harness.messages.report import Report
-from harness.parallelism import DATA
 
 #: Largest part of the run's time so far that these steps may take.
 SHARE = 0.1

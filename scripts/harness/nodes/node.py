@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import asdict
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from harness import variables
@@ -118,7 +117,7 @@ def run_ranks(
         "kind": request.kind,
         "kinds": request.kinds,
         "framework_folder": request.framework,
-        "workload": asdict(task.workload),
+        "workload": dict(vars(task.workload), case=case._asdict()),
         "accelerator": request.accelerator,
         "threads": per_device or fewest,
         "seed": request.seed,

@@ -6,11 +6,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import Any, Dict, Iterator, Mapping
+from typing import Any, Dict, Iterator, List, Mapping
 
-from harness import precisions
+from core import precisions
 
-_HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+_SCRIPTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 #: Of the harness: all that a rank imports for what is compared and for the comparison, what
 #: frameworks' loaders import, and what gives it its variables.
@@ -30,7 +30,6 @@ MODULES = (
     "bounded",
     "common_capabilities",
     "device_memory",
-    "inputs",
     "kind",
     "kinds/__init__",
     "kinds/inference",
@@ -83,8 +82,6 @@ MODULES = (
     "messages/barrier",
     "messages/report",
     "optimizers",
-    "parallelism",
-    "precisions",
     "processes/__init__",
     "processes/guard",
     "processes/launch",
@@ -108,19 +105,32 @@ MODULES = (
 
 def digest(framework: str, facts: Mapping[str, Any], precision: str) -> str:
     """SHA-256 (hex) over the folder of the adapter, the model's facts, what a rank knows of the
-    precision, MODULES, and what makes layers of descriptions where several models share their
-    definition. ``facts``: as they are timed or as they are compared, which gives the
+    precision, ``scripts/core``, MODULES, and what makes layers of descriptions where several models
+    share their definition. ``facts``: as they are timed or as they are compared, which gives the
     same."""
-    declared = precisions.load(precision) if precision in precisions.names() else precision
+    known = precisions.known().get(precision)
+    declared = _of_rank(known) if known else precision
     found = hashlib.sha256(json.dumps([_compared(facts), declared], sort_keys=True).encode())
-    shared = os.path.join(os.path.dirname(_HARNESS), "networks")
+    shared = os.path.join(_SCRIPTS, "networks")
+    core = os.path.join(_SCRIPTS, "core")
     described = _files(shared) if str(facts.get("definition")).endswith("cnn") else ()
     modules = ((name, _module(name)) for name in MODULES)
-    for name, path in [*_files(framework), *described, *modules]:
+    for name, path in [*_files(framework), *_files(core), *described, *modules]:
         with open(path, "rb") as file:
             content = file.read()
         found.update(f"{name}\0{len(content)}\0".encode() + content)
     return found.hexdigest()
+
+
+def _of_rank(precision: precisions.Precision) -> List[Any]:
+    """Return what a rank knows of a precision."""
+    return [
+        precision.name,
+        precision.dtypes,
+        precision.share,
+        precision.gradient_floor,
+        precision.updates,
+    ]
 
 
 def _compared(facts: Mapping[str, Any]) -> Dict[str, Any]:
@@ -140,7 +150,7 @@ def _compared(facts: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _module(name: str) -> str:
-    return os.path.join(_HARNESS, f"{name}.py")
+    return os.path.join(_SCRIPTS, "harness", f"{name}.py")
 
 
 def _files(framework: str) -> Iterator[Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from harness.kind import AXES, SearchKind
+from harness.kind import SearchKind
 from harness.measuring import steps
 from harness.messages.report import encodable, printable, shorten
 from harness.record.schema import errors
@@ -96,8 +96,7 @@ def _data(task: Task) -> Dict[str, Any]:
 
 def _case(task: Task) -> Dict[str, Any]:
     """What was measured; null for what the kind does not have."""
-    case, kind = asdict(task.case), task.kind
-    return {axis: case[axis] if axis in kind.axes else None for axis in AXES}
+    return task.case.to_record(task.kind.all_axes)
 
 
 def _window(task: Task, measured: Measured) -> Dict[str, Any]:

@@ -8,8 +8,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
-from harness import inputs, kinds, parallelism, precisions
-from harness.kind import AXES, REQUIRED, TOPOLOGY, Kind, Parameter
+from core import axes, inputs, precisions
+
+from harness import kinds
+from harness.kind import REQUIRED, TOPOLOGY, Kind, Parameter
 from harness.machine import allocator
 from harness.measuring.warm_up import FEWEST
 from harness.processes.memory import DEFAULT, Limit, parse_limit
@@ -32,8 +34,8 @@ PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$"
 @dataclass(frozen=True)
 class Request:
     """One run as asked for. Paths are absolute; ``time_limit`` is in seconds. What the kind does
-    not have is None; ``kinds``: a folder of more kinds; ``parameters``: of the kind, all that it
-    declares."""
+    not have is None; ``axes``: by name; ``kinds``: a folder of more kinds; ``parameters``: all
+    that the kind declares."""
 
     kind: str
     kinds: Optional[str]
@@ -41,15 +43,7 @@ class Request:
     framework: Optional[str]
     model: Optional[str]
     source: Optional[str]
-    nodes: int
-    devices_per_node: int
-    batch_per_device: Optional[int]
-    precision: Optional[str]
-    compiler: Optional[str]
-    sequence_length: Optional[int]
-    accumulation: Optional[int]
-    parallelism: Optional[str]
-    input: Optional[str]
+    axes: Dict[str, Any]
     data: Optional[str]
     bad_images: str
     emulated: str
@@ -86,9 +80,8 @@ class Request:
 _USUAL: Dict[str, Any] = {
     "precision": precisions.default(),
     "compiler": "none",
-    "accumulation": 1,
-    "parallelism": parallelism.DATA,
-    "input": inputs.SYNTHETIC,
+    "nodes": 1,
+    "devices_per_node": 1,
 }
 #: What a case need not have, though its kind has it.
 _OPTIONAL = ("sequence_length",)
@@ -160,12 +153,20 @@ def _variable(text: str) -> Tuple[str, str]:
     return name, value
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of ``arguments``, which name the folder with the axes of a user."""
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    early.add_argument("--kinds", type=os.path.abspath)
+    folder_of_kinds = early.parse_known_args(list(arguments))[0].kinds
     parser = argparse.ArgumentParser(
         prog="scripts/harness",
         description="Measure one run of one case in a process group of its own; leave one record.",
         allow_abbrev=False,
     )
+    try:
+        axes.load(folder_of_kinds)
+    except ValueError as error:
+        parser.error(f"--kinds {folder_of_kinds}: {error}")
     kind = parser.add_argument_group("kind of measurement")
     kind.add_argument("--kind", required=True, metavar="NAME", help=", ".join(kinds.names()))
     kind.add_argument(
@@ -191,31 +192,13 @@ def _parser() -> argparse.ArgumentParser:
     case.add_argument(
         "--source", metavar="NAME", type=_source, help="whose code the model is (default: ours)"
     )
-    case.add_argument("--nodes", type=_count, default=1)
-    case.add_argument("--devices-per-node", type=_count, default=1)
-    case.add_argument(
-        "--batch-per-device", type=_count, help="samples; of a step of several micro-steps, of each"
-    )
-    case.add_argument(
-        "--precision", help=f"{', '.join(precisions.names())} (default: {precisions.default()})"
-    )
-    case.add_argument("--compiler", help="none (if not said), native or a name")
-    case.add_argument("--sequence-length", type=_count, help="tokens, for models with sequences")
-    case.add_argument(
-        "--accumulation", type=_count, help="micro-steps of a training step (1 if not said)"
-    )
-    case.add_argument(
-        "--parallelism",
-        type=_saying_why(parallelism.checked),
-        metavar="NAME",
-        help=f"how devices share a training step ({parallelism.DATA} if not said): "
-        f"{parallelism.ALLOWED}",
-    )
-    case.add_argument(
-        "--input",
-        choices=inputs.NAMES,
-        help=f"where the samples of a step come from ({inputs.SYNTHETIC} if not said)",
-    )
+    for axis in axes.asked():
+        if axis.name not in ("framework", "model"):
+            metavar = "N" if axis.form == axes.COUNT else "NAME"
+            usual = _USUAL.get(axis.name, axis.default)
+            default = "" if usual is None else f" (default: {usual})"
+            read = _saying_why(axis.type)
+            case.add_argument(axis.option, type=read, metavar=metavar, help=axis.help + default)
     case.add_argument(
         "--data",
         metavar="FOLDER",
@@ -362,12 +345,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def parse(arguments: Sequence[str]) -> Request:
     """The request behind ``arguments``. Exits with status 2 and a message if they are wrong."""
-    parser = _parser()
+    parser = _parser(arguments)
     _refuse_credentials(parser, arguments)
     parsed = vars(parser.parse_args(list(arguments)))
     try:
         kind = kinds.load(parsed["kind"], parsed["kinds"])
-        parsed.update(_case(kind, parsed))
+        framework, model = parsed["framework"], parsed["model"]
+        parsed.update(axes=_case(kind, parsed), framework=framework, model=model)
         parsed["parameters"] = _parameters(kind, parsed["parameters"])
         if kind.seed_of_each_repeat:
             parsed["seed"] += parsed["repeat"] - 1
@@ -398,11 +382,12 @@ def parse(arguments: Sequence[str]) -> Request:
         parser.error(f"--warmup-limit must be {fewest} or more, not {limit}")
     if parsed["accelerator"] == "cpu" and parsed["cores_per_device"] is None:
         parsed["cores_per_device"] = 1
-    if parsed["nodes"] > 1 and parsed["start_nodes"] is None:
+    nodes = parsed["axes"]["nodes"]
+    if nodes > 1 and parsed["start_nodes"] is None:
         parser.error(f"--nodes {parsed['nodes']} needs --start-nodes")
-    if parsed["nodes"] > 1 and parsed["node"] is not None:
+    if nodes > 1 and parsed["node"] is not None:
         parser.error("--node is of runs on one node")
-    if parsed["nodes"] > 1 and parsed["lease"] is not None:
+    if nodes > 1 and parsed["lease"] is not None:
         parser.error("--lease is for runs on one node; the devices of several are the scheduler's")
     parsed["output"] = parsed["output"] or _new_output(parsed)
     parsed["log"] = parsed["log"] or os.path.splitext(parsed["output"])[0] + ".log"
@@ -427,15 +412,16 @@ def _refuse_credentials(parser: argparse.ArgumentParser, arguments: Sequence[str
 def _case(kind: Kind, parsed: Dict[str, Any]) -> Dict[str, Any]:
     """The case with what is usual where nothing was said. Raises ValueError for what the kind does
     not have, and for what it has and was not said."""
-    case = {axis: parsed[axis] for axis in AXES}
-    for axis, value in case.items():
-        option = f"--{axis.replace('_', '-')}"
-        if axis in kind.axes and value is None and axis not in _OPTIONAL:
-            if axis not in _USUAL:
-                raise ValueError(f"--kind {kind.name} needs {option}")
-            case[axis] = _USUAL[axis]
-        elif axis not in (*kind.axes, *TOPOLOGY) and value is not None:
-            raise ValueError(f"--kind {kind.name} has no {option}")
+    case, own = {}, (*kind.all_axes, *TOPOLOGY)
+    for axis in axes.asked():
+        value, usual = parsed.pop(axis.name), _USUAL.get(axis.name, axis.default)
+        if axis.name not in own and value is not None:
+            raise ValueError(f"--kind {kind.name} has no {axis.option}")
+        if axis.name in own and value is None and axis.name not in _OPTIONAL:
+            if usual is None:
+                raise ValueError(f"--kind {kind.name} needs {axis.option}")
+            value = usual
+        case[axis.name] = value
     return case
 
 

@@ -6,11 +6,13 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from harness import bounded, kinds, optimizers, precisions
+from core import axes, precisions
+from core.inputs import READING, SYNTHETIC
+from core.parallelism import DATA, form_of, mismatch
+
+from harness import bounded, kinds, optimizers
 from harness.adapter import Case
-from harness.inputs import READING, SYNTHETIC
 from harness.kind import REQUIRED, Kind, Workload
-from harness.parallelism import DATA, form_of, layout_of
 from harness.request import own_model
 from harness.request.command_line import Request
 from harness.samples import masking
@@ -178,7 +180,7 @@ def task_of(request: Request) -> Task:
     kind = kinds.load(request.kind, request.kinds)
     framework = None if request.framework is None else read_framework(request.framework)
     facts = {} if request.model is None else read_model(request.model, request.source)
-    facts = of_length(facts, request.sequence_length)
+    facts = of_length(facts, request.axes["sequence_length"])
     workload = Workload(
         case=_case_of(request, kind, framework, facts),
         facts=facts,
@@ -200,43 +202,41 @@ def _case_of(
     is missing or out of place, micro-steps or a parallelism are asked of inference, or the latter
     is of another number of devices."""
     lengths = facts.get("sequence_lengths")
-    if lengths and request.sequence_length is None:
+    if lengths and request.axes["sequence_length"] is None:
         raise DeclarationError(f"{facts['name']} needs --sequence-length")
-    if facts and not lengths and request.sequence_length is not None:
+    if facts and not lengths and request.axes["sequence_length"] is not None:
         raise DeclarationError(f"{facts['name']} has no --sequence-length")
-    mode, accumulation = kind.mode(request.parameters), request.accumulation or 1
-    if mode != "train" and accumulation > 1:
-        raise DeclarationError(f"{mode} has no --accumulation: its steps update nothing")
-    parallelism = request.parallelism or DATA
-    if mode != "train" and parallelism != DATA:
-        raise DeclarationError(f"{mode} has no --parallelism: its devices exchange nothing")
-    try:
-        layout_of(parallelism, request.nodes * request.devices_per_node)
-    except ValueError as error:
-        raise DeclarationError(f"--parallelism: {error}") from None
-    reads = request.input in READING or kind.reads_images
+    mode, values = kind.mode(request.parameters), request.axes
+    for axis in axes.BUILT_IN:
+        if mode not in axis.applies_to and values[axis.name] not in (None, axis.default):
+            allowed = ", ".join(axis.applies_to)
+            raise DeclarationError(f"{mode} has no {axis.option}; allowed in: {allowed}")
+    reason = mismatch(values["parallelism"] or DATA, values["nodes"] * values["devices_per_node"])
+    if reason:
+        raise DeclarationError(f"--parallelism: {reason}")
+    reads = request.axes["input"] in READING or kind.reads_images
     if reads and request.data is None:
-        what = f"--kind {kind.name}" if kind.reads_images else f"--input {request.input}"
+        what = f"--kind {kind.name}" if kind.reads_images else f"--input {request.axes['input']}"
         raise DeclarationError(f"{what} needs --data FOLDER")
     if request.data is not None and not reads:
         raise DeclarationError(
             f"--data is of --input {' or '.join(READING)}, and of kinds that read images"
         )
-    native = framework.native_compiler if framework and request.compiler == "native" else None
-    return Case(
+    compiler = values["compiler"]
+    native = framework.native_compiler if framework and compiler == "native" else None
+    case = Case(
         framework=framework.name if framework else "",
         model=facts.get("name", ""),
         mode=mode,
-        nodes=request.nodes,
-        devices_per_node=request.devices_per_node,
-        batch_per_device=request.batch_per_device or 1,
-        precision=request.precision or (precisions.default() if framework else ""),
-        compiler=native or request.compiler or "none",
-        sequence_length=request.sequence_length,
-        accumulation=accumulation,
-        parallelism=parallelism,
-        input=request.input or SYNTHETIC,
+        nodes=values["nodes"],
+        devices_per_node=values["devices_per_node"],
+        batch_per_device=values["batch_per_device"] or 1,
+        precision=values["precision"] or (precisions.default() if framework else ""),
+        compiler=native or compiler or "none",
+        sequence_length=values["sequence_length"],
     )
+    optional = {axis.name: values[axis.name] for axis in axes.optional()}
+    return case.having({name: one for name, one in optional.items() if one is not None})
 
 
 def _has_module(folder: str, name: str) -> bool:
@@ -291,8 +291,8 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
     if case.compiler not in framework.compilers:
         known = ", ".join(framework.compilers)
         return f"{framework.name} has no compiler {case.compiler!r} (it has: {known})"
-    if case.precision not in precisions.names():
-        known = ", ".join(precisions.names())
+    if case.precision not in precisions.known():
+        known = ", ".join(sorted(precisions.known()))
         return f"precision {case.precision!r} cannot be measured yet (known: {known})"
     if case.precision not in framework.precisions:
         known = ", ".join(framework.precisions)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional, Sequence
 
+from core import axes
+
 from harness import kinds
 from harness.kind import REQUIRED, Parameter, SearchKind
 
@@ -17,6 +19,7 @@ def describe(asked: Mapping[str, Texts], folder: Optional[str] = None) -> Dict[s
     parameter, "found": text, "allowed": words}``. Of a series without faults also ``"expect"``: the
     runs to expect with the first value of each parameter. For one that is none, ``{"known": [names
     of those there are]}``."""
+    axes.load(folder)
     return {name: _described(name, texts, folder) for name, texts in asked.items()}
 
 
@@ -26,7 +29,7 @@ def _described(name: str, texts: Texts, folder: Optional[str]) -> Dict[str, Any]
     except kinds.UnknownKind:
         return {"known": kinds.names(folder)}
     declared = {parameter.name: parameter for parameter in kind.parameters}
-    allowed = ", ".join([*kind.axes, *declared])
+    allowed = ", ".join([*kind.all_axes, *declared])
     faults = [
         {"key": unknown, "found": "an unknown key", "allowed": allowed}
         for unknown in texts
@@ -36,7 +39,7 @@ def _described(name: str, texts: Texts, folder: Optional[str]) -> Dict[str, Any]
         name: _values(parameter, texts.get(name), faults) for name, parameter in declared.items()
     }
     described = {
-        "axes": [*kind.axes],
+        "axes": [*kind.all_axes],
         "counts_steps": kind.counts_steps,
         "parameters": parameters,
         "faults": faults,

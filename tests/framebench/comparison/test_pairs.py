@@ -6,7 +6,8 @@ import random
 from dataclasses import replace
 
 import pytest
-from framebench.cases.matrix import Case, rounds
+from core.case import Case
+from framebench.cases.matrix import rounds
 from framebench.comparison import pairs
 from framebench.records.run import Run
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from core.case import Case
 from framebench.cases import matrix
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
@@ -41,7 +42,7 @@ def project(root: Path, facts: Any = FACTS, adapter: bool = True) -> Path:
     return root
 
 
-def cases(root: Path, **axes: Any) -> list[matrix.Case]:
+def cases(root: Path, **axes: Any) -> list[Case]:
     catalog = load_catalog(root)
     suite = root / "suite.yaml"
     suite.write_text(yaml.safe_dump({"axes": {**SUITE["axes"], **axes}}))

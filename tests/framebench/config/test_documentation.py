@@ -9,7 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from framebench.config import documentation, precisions
+from core import precisions
+from framebench.config import documentation
 from framebench.config.cluster import Cluster
 from framebench.config.fields import Keys
 from framebench.config.settings import Configuration

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from framebench.config.precisions import known as precisions
+from core.precisions import known as precisions
 from framebench.config.settings import Configuration
 from framebench.config.suite import AxesKeys, SuiteFile
 from framebench.tables import registry

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from core.case import Case
 from framebench.cases.fitting import Capacity, fit
-from framebench.cases.matrix import Case, cases
+from framebench.cases.matrix import cases
 from framebench.cases.memory import least_bytes
 from framebench.config import values
 from framebench.config.suite import load_suite

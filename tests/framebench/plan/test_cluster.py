@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from framebench.cases.matrix import Case
+from core.case import Case
 from framebench.config import cluster
 from framebench.config.cluster import Cluster
 from framebench.config.validation import ConfigError

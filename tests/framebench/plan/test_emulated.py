@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.config import precisions
+from core import precisions
 from framebench.machine.local import Machine
 from framebench.plan import plan_text
 from framebench.plan.planning import Plan, make_plan

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.cases.matrix import Case, case_folder
-from framebench.config import inputs
+from core import inputs
+from core.case import Case
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import targets
@@ -20,7 +20,6 @@ from framebench.records.run import Run
 from framebench.report import again
 from framebench.runs import commands
 from framebench.tables.declared.input_pipeline import limit
-from harness import inputs as of_harness
 
 from ..config.test_batch_total import BASE
 from ..made_up_records import record_of
@@ -39,10 +38,6 @@ def plan_of(tmp_path: Path, cached: Any = None, given: Any = None, **axes: Any) 
     return make_plan(settings(tmp_path, suite, **(given or {})), CATALOG, HERE, cached)
 
 
-def test_both_worlds_have_the_same_names() -> None:
-    assert inputs.NAMES == of_harness.NAMES
-
-
 def test_both_modes_have_all_inputs(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, mode=["train", "inference"], **ALL)
     found = sorted((case.mode, case.input) for case in plan.folders)
@@ -58,7 +53,7 @@ def test_another_input_is_refused(tmp_path: Path) -> None:
 
 def test_a_path_names_it_and_others_are_what_they_were() -> None:
     case = Case("pytorch", "bert_base", "train", 1, 2, 8, "fp32", "none", 128)
-    usual, fed = (case_folder(one, {"seed": 1}) for one in (case, case._replace(input="data")))
+    usual, fed = (one.folder({"seed": 1}) for one in (case, case._replace(input="data")))
     assert usual == "pytorch/bert_base/train-fp32-none-1n2g-b8-s128-2ac72712"
     assert fed.startswith("pytorch/bert_base/train-fp32-none-1n2g-b8-s128-data-")
 

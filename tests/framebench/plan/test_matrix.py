@@ -9,8 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from core.case import Case
 from framebench.cases.fitting import capacity
-from framebench.cases.matrix import Case, rounds
+from framebench.cases.matrix import rounds
 from framebench.machine.local import Machine
 from framebench.records.fields import flags
 

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from core.case import Case
 from framebench.cases import matrix
-from framebench.cases.matrix import Case
 from framebench.comparison import compare
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import Settings, load_settings
@@ -87,7 +87,7 @@ def test_fewer_frameworks_leave_what_needs_none(tmp_path: Path) -> None:
 
 def test_each_parameter_decides_the_folder(tmp_path: Path) -> None:
     found = cases_of(tmp_path, {"measurements": COPY})
-    folders = {matrix.case_folder(one, {}) for one in found}
+    folders = {one.folder({}) for one in found}
     assert len(folders) == len(found)
     assert all(folder.startswith("none/none/memory_copy-1n1g-") for folder in folders)
 

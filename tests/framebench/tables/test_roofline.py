@@ -10,9 +10,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from core import precisions
 from framebench import cli
 from framebench.cases import matrix
-from framebench.config import catalog, precisions
+from framebench.config import catalog
 from framebench.config.settings import load_settings
 from framebench.records import record_files
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup

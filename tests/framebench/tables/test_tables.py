@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from framebench.config import precisions
+from core import precisions
 from framebench.files import whole_files
 from framebench.records.fields.phases import RunPhases
 from framebench.records.run import Flag, Run

@@ -4,15 +4,13 @@ a run shows that it was not so."""
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from framebench.config.parallelism import NAMES, PATTERN, sizes, smallest
+from core.parallelism import NAMES, PATTERN, form_of, layout_of, mismatch, smallest
 from harness.adapter import Case, MatmulTrace, Mismatch, Unsupported, require
 from harness.kind import Workload
 from harness.measuring.verification import sharding
-from harness.parallelism import form_of, layout_of
 from harness.request.command_line import parse
 from harness.request.declaration import DeclarationError, task_of, unsupported
 from harness.sharded import Sharded
@@ -29,15 +27,13 @@ CASE = Case("pytorch", "gpt2_small", "train", 1, 2, 4, "fp32", "none", 16)
 
 @pytest.mark.parametrize("devices", [2, 4, 8])
 @pytest.mark.parametrize("text", [*NAMES, *PRODUCTS])
-def test_harness_and_driver_read_it_alike(text: str, devices: int) -> None:
-    driver = sizes(text, devices)
-    if driver.devices != devices:
-        reason = f"{text} is of {driver.devices} devices, not of {devices}"
-        with pytest.raises(ValueError, match=reason):
-            layout_of(text, devices)
-        return
+def test_ranks_are_divided_among_replicas(text: str, devices: int) -> None:
     layout = layout_of(text, devices)
-    assert layout.replicas == driver.replicas
+    if layout.devices != devices:
+        reason = f"{text} is of {layout.devices} devices, not of {devices}"
+        assert mismatch(text, devices) == reason
+        return
+    assert not mismatch(text, devices)
     replicas = [layout.replica(rank) for rank in range(devices)]
     assert sorted(set(replicas)) == [*range(layout.replicas)]
     assert replicas[: layout.tensor] == [0] * layout.tensor, "ranks of a group follow each other"
@@ -130,14 +126,14 @@ def test_a_framework_without_it_is_unsupported() -> None:
 
 
 def test_a_group_has_the_samples_of_one() -> None:
-    assert replace(CASE, parallelism="data").samples_per_step == 8
-    assert replace(CASE, parallelism="fsdp").samples_per_step == 8
-    assert replace(CASE, parallelism="tensor").samples_per_step == 4
+    assert CASE._replace(parallelism="data").samples_per_step == 8
+    assert CASE._replace(parallelism="fsdp").samples_per_step == 8
+    assert CASE._replace(parallelism="tensor").samples_per_step == 4
     for way in ("pipeline", "interleaved"):  # micro-batches are no further samples of a device
-        assert replace(CASE, parallelism=way, accumulation=6).samples_per_step == 4 * 6
-    stages = replace(CASE, parallelism="data2xpipeline2", devices_per_node=4, accumulation=3)
+        assert CASE._replace(parallelism=way, accumulation=6).samples_per_step == 4 * 6
+    stages = CASE._replace(parallelism="data2xpipeline2", devices_per_node=4, accumulation=3)
     assert stages.samples_per_step == 4 * 2 * 3
-    product = replace(CASE, parallelism="fsdp2xtensor2", devices_per_node=4, accumulation=3)
+    product = CASE._replace(parallelism="fsdp2xtensor2", devices_per_node=4, accumulation=3)
     assert product.samples_per_step == 4 * 2 * 3
 
 
@@ -170,7 +166,7 @@ def test_what_was_not_shared_is_no_measurement(
         {"rank": n, "held_parameters": count, "trainable_parameters": 100, "exchanges": exchanges}
         for n, count in enumerate(held)
     ]
-    workload = Workload(replace(CASE, parallelism=way), {}, {}, 1, None, 1)
+    workload = Workload(CASE._replace(parallelism=way), {}, {}, 1, None, 1)
     if reason is None:
         sharding.check(workload, ranks)
         return
@@ -179,7 +175,7 @@ def test_what_was_not_shared_is_no_measurement(
 
 
 def test_four_ranks_of_which_one_holds_too_much() -> None:
-    four = replace(CASE, parallelism="fsdp", devices_per_node=4)
+    four = CASE._replace(parallelism="fsdp", devices_per_node=4)
     sharding.check_held(four, 1, 45, 100)
     with pytest.raises(
         Mismatch, match="holds 60 of 100 parameters, more than twice its share of 4"

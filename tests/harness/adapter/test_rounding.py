@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ class Multiplying(Recorder, Rounding):
     def __init__(self, matrix: Round, convolution: Round, precision: str = "fp32") -> None:
         super().__init__()
         self.ways = {2: matrix, 4: convolution}
-        self.case = replace(self.case, precision=precision)
+        self.case = self.case._replace(precision=precision)
         self.rank_context = RankContext(0, 0, ["h:1"], "cuda", 1, 0)
 
     def matmul_result(self, left: Any, right: Any) -> Any:

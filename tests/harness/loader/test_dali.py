@@ -36,7 +36,7 @@ SCRIPT = """
 import json, sys
 from types import SimpleNamespace
 import numpy as np
-from harness.inputs import DALI
+from core.inputs import DALI
 from harness.loader import Loading
 from harness.samples import folder, order, supply, tokens
 

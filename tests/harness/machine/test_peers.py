@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -51,7 +51,7 @@ class Clocked(MatmulTrace, Recorder):
 
     def __init__(self, seconds: Sequence[float], batch: int) -> None:
         super().__init__()
-        self.case = replace(self.case, batch_per_device=batch)
+        self.case = self.case._replace(batch_per_device=batch)
         self.facts = {"inputs": [], "trainable_parameters": 0}
         self.seconds = iter(seconds)
         self.now = 1000.0
@@ -300,7 +300,7 @@ def test_fp32_on_pytorch_runs_without_tf32(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_variable_of_the_user_does_not_turn_tf32_on(framework: str) -> None:
     """As SuperBench's fp32 results, where a framework has no flag but a variable."""
     variables = ("NVIDIA_TF32_OVERRIDE", "ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION")
-    case = replace(Recorder().case, framework=framework)
+    case = Recorder().case._replace(framework=framework)
     rank_context = RankContext(0, 0, ["h:1"], "cuda", 1, 0)
     # Nothing but what comes before the import, after which it is too late.
     with patch.dict(sys.modules, {framework: None}), patch.dict(os.environ):

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..config import inputs
-from ..config.kinds import MODES as MODES
-from ..config.parallelism import DATA, sizes
+from core import axes, inputs
+from core.axes import MODES as MODES
+from core.axes import Parameters as Parameters
+from core.case import further_of
+from core.parallelism import DATA, layout_of
 
 #: The input of whoever does not say of another; of our own runs that of a batch on the device.
 NATIVE = "native"
@@ -21,8 +23,6 @@ NATIVE = "native"
 THROUGHPUT = "throughput"
 #: The source of what this project measured, wherever it is read from.
 OURS = "framebench"
-#: Of a kind of measurement: name and value of each, in the order of the names.
-Parameters = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,15 @@ class Conditions:
     # Labels of what tells runs apart that would otherwise share a row; see records.
     machine: str = ""
     environment: str = ""
+    #: Values of axes of a user, see :class:`core.case.Case`; attributes too.
+    further: Parameters = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in CONDITIONS:
+                return dict(self.further).get(name, axes.named(name).default)
+            raise AttributeError(name)
 
     @property
     def without_arm(self) -> Conditions:
@@ -110,7 +119,7 @@ def _input(source: str, identity: str) -> str:
 
 def replicas(case: Case, conditions: Conditions) -> int:
     """Devices, or groups of them that share a step, with samples of their own."""
-    return sizes(conditions.parallelism, case.devices).replicas
+    return layout_of(conditions.parallelism, case.devices).replicas
 
 
 def total_batch(case: Case, conditions: Conditions) -> int:
@@ -122,7 +131,10 @@ def total_batch(case: Case, conditions: Conditions) -> int:
 CASE = tuple(field.name for field in fields(Case) if field.name != "parameters")
 #: Of those, the counts, which are 0 where an imported file does not say them.
 COUNTS = ("nodes", "devices_per_node", "batch_per_device")
-CONDITIONS = tuple(field.name for field in fields(Conditions))
+CONDITIONS = (
+    *(field.name for field in fields(Conditions) if field.name != "further"),
+    *(axis.name for axis in axes.further()),
+)
 #: The columns that say what the figures of a row are of.
 KEYS = (*CASE, *CONDITIONS)
 
@@ -195,27 +207,19 @@ class Key(NamedTuple):
         return self._replace(case=replace(self.case, **other))
 
 
-def of_settings(
-    settings: Mapping[str, Any],
-    sequence_length: int | None,
-    accumulation: int | None = None,
-    parallelism: str | None = None,
-    source: str | None = None,
-) -> Conditions:
-    """From the settings of a record, or from those that a plan asks for. ``accumulation``,
-    ``parallelism`` and ``source``, the case's input: None where it is not said, or there is
-    none."""
+def of_settings(settings: Mapping[str, Any], case: Mapping[str, Any]) -> Conditions:
+    """Return the conditions of a record, or of what a plan asks for, from its settings and its
+    values of axes. Raises ValueError for an unknown axis."""
     accelerator = settings["accelerator"]
     identity = settings.get("data", {}).get("identity", "")
+    own = {axis.name: case.get(axis.name) or axis.default for axis in axes.BUILT_IN if axis.default}
+    own["input"] = _input(own["input"], identity)
     return Conditions(
         accelerator=accelerator,
         # Of a GPU it is no condition how many cores its process has.
         cores_per_device=settings["cores_per_device"] if accelerator == "cpu" else None,
         side_by_side=bool(settings.get("side_by_side")),
-        sequence_length=sequence_length,
-        accumulation=accumulation or 1,
-        parallelism=parallelism or DATA,
-        input=_input(source or inputs.SYNTHETIC, identity),
+        sequence_length=case.get("sequence_length"),
         warmup_steps=settings.get("warmup_steps"),
         warmup_limit=settings.get("warmup_limit"),
         timed_steps=settings.get("timed_steps"),
@@ -224,4 +228,6 @@ def of_settings(
         huge_pages=bool(settings.get("huge_pages")),
         model_source=settings.get("source") or "",
         node=settings.get("node") or "",
+        further=further_of(case),
+        **own,
     )

@@ -3,11 +3,12 @@ and a case is of any of them."""
 
 from __future__ import annotations
 
+from core.case import Case
+
 from ..config.each_node import ALL
 from ..config.settings import Settings
 from ..config.validation import ConfigError, did_you_mean
 from ..machine.local import Machine
-from .matrix import Case
 
 
 def on_each_node(found: list[Case], settings: Settings, machine: Machine) -> list[Case]:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..config import precisions
+from core import parallelism, precisions
+from core.case import Case
+
 from ..config.catalog import Catalog
-from ..config.parallelism import sizes
 from ..config.settings import Settings
 from ..config.validation import ConfigError
 from ..config.values import bytes_of
 from ..machine.local import Machine
-from .matrix import Case
 from .memory import why_too_large
 
 #: Of the key ``emulated``.
@@ -44,10 +44,8 @@ class Capacity:
 
     def emulates(self, case: Case) -> bool:
         """Return whether the precision of a case is known to be emulated here."""
-        precision = precisions.known().get(case.precision)
-        return bool(
-            precision and self.instruction_sets and precision.is_emulated(self.instruction_sets)
-        )
+        known = self.instruction_sets and case.precision in precisions.known()
+        return bool(known and precisions.emulated(case.precision, self.instruction_sets))
 
 
 def skips(case: Case, settings: Settings, place: Capacity) -> bool:
@@ -102,9 +100,8 @@ def fit(found: list[Case], place: Capacity, catalog: Catalog) -> tuple[list[Case
 
 
 def _misfit(case: Case, place: Capacity) -> str:
-    needed = sizes(case.parallelism, case.devices).devices
-    if needed != case.devices:
-        return f"{case.parallelism} is of {needed} devices, not of {case.devices}"
+    if reason := parallelism.mismatch(case.parallelism, case.devices):
+        return reason
     if not case.divides:
         steps = f" with {case.accumulation} micro-steps" if case.accumulation > 1 else ""
         devices = f"{case.replicas} devices{steps}"

@@ -2,116 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..config import inputs
+from core import axes, inputs
+from core.case import INPUT, MAX, Case
+from core.inputs import SYNTHETIC
+from core.parallelism import DATA, layout_of
+
 from ..config.catalog import Catalog
-from ..config.inputs import SYNTHETIC
-from ..config.kinds import INPUT, Measurement
-from ..config.parallelism import DATA, sizes
+from ..config.kinds import Measurement
 from ..config.settings import Settings
-from ..config.suite import AXES, BATCHES, Axes, Suite
+from ..config.suite import BATCHES, Axes, Suite
 from ..config.validation import ConfigError, did_you_mean
-from .conditions import MODES, Parameters
-from .names import topology_of
-
-#: In the place of a framework or model that there is none of.
-NONE = "none"
-#: The batch of a case whose largest one is still to be found.
-MAX = "max"
-
-
-class Case(NamedTuple):
-    """One point of the matrix. ``mode``: the kind of measurement; what that does not have of a case
-    is "" or 0. ``batch_per_device`` in samples, MAX, or TOTAL/PARTS where a total batch has no
-    whole number for each part; ``sequence_length`` in tokens, None for a model without
-    sequences; ``variant``: of an A/B test, "" where there is none; ``parameters``: of the kind, in
-    the order of their names, () for steps; ``accumulation``: micro-steps of a step, each with the
-    batch, 1 of what does not train; ``parallelism``: how the devices share a step, DATA of a single
-    device and of what does not train; ``node``: the one that is measured, "" for any; ``input``:
-    where the samples of a step come from."""
-
-    framework: str
-    model: str
-    mode: str
-    nodes: int
-    devices_per_node: int
-    batch_per_device: int | str
-    precision: str
-    compiler: str
-    sequence_length: int | None
-    variant: str = ""
-    parameters: Parameters = ()
-    accumulation: int = 1
-    parallelism: str = DATA
-    node: str = ""
-    input: str = SYNTHETIC
-
-    @property
-    def is_step(self) -> bool:
-        """Whether steps of a model are timed."""
-        return self.mode in MODES
-
-    @property
-    def reads_images(self) -> bool:
-        """Whether it takes a folder of them."""
-        return self.input in inputs.READING or self.mode == INPUT
-
-    @property
-    def source(self) -> str:
-        """Its input as a record has it; see :func:`input_of`."""
-        return inputs.DATA if self.mode == INPUT and self.input == SYNTHETIC else self.input
-
-    @property
-    def topology(self) -> str:
-        return topology_of(self)
-
-    @property
-    def devices(self) -> int:
-        return self.nodes * self.devices_per_node
-
-    @property
-    def divides(self) -> bool:
-        """Whether every device has a whole number of samples."""
-        return "/" not in str(self.batch_per_device)
-
-    @property
-    def batch_total(self) -> int | None:
-        """Samples of a step on all devices together; None while the batch is still to be found."""
-        if self.batch_per_device == MAX:
-            return None
-        total, _, parts = str(self.batch_per_device).partition("/")
-        return int(total) if parts else int(total) * self.parts
-
-    @property
-    def parts(self) -> int:
-        """In which the samples of a step are computed."""
-        return self.replicas * self.accumulation
-
-    @property
-    def replicas(self) -> int:
-        """Devices, or groups of them, that have samples of their own."""
-        return sizes(self.parallelism, self.devices).replicas
-
-    def __str__(self) -> str:
-        words = [self.framework, self.model, self.mode, self.precision, self.compiler]
-        words = [*filter(None, words), self.topology]
-        words += [f"batch {self.batch_per_device}"] if self.batch_per_device else []
-        words += [f"{name} {value}" for name, value in self.parameters]
-        words += [f"accumulation {self.accumulation}"] if self.accumulation > 1 else []
-        words += [self.parallelism] if self.parallelism != DATA else []
-        words += [f"input {self.input}"] if self.input != SYNTHETIC else []
-        words += [f"(total {self.batch_total})"] if self.parts > 1 and self.batch_total else []
-        words += [f"seq {self.sequence_length}"] if self.sequence_length else []
-        words += [f"variant {self.variant}"] if self.variant else []
-        words += [f"node {self.node}"] if self.node else []
-        return " ".join(words)
 
 
 class RunKey(NamedTuple):
@@ -125,8 +31,8 @@ class RunKey(NamedTuple):
 def cases(suite: Suite, catalog: Catalog) -> list[Case]:
     """All cases of a suite in a stable order, each once: the axes, and the axes with each include
     block's values put in, less what an exclude pattern matches."""
-    axes = [suite.axes] if suite.axes else []
-    blocks = [*axes, *(_replaced(suite.axes or {}, block) for block in suite.include)]
+    matrix = [suite.axes] if suite.axes else []
+    blocks = [*matrix, *(_replaced(suite.axes or {}, block) for block in suite.include)]
     of_steps = (case for block in blocks for case in _product(suite, block, catalog))
     of_kinds = (case for one in suite.measurements.values() for case in _measured(one, catalog))
     found = dict.fromkeys(
@@ -192,35 +98,6 @@ def rounds(found: list[Case], repeats: int, seed: int) -> Iterator[RunKey]:
             yield from (RunKey(case, repeat) for case in some)
 
 
-def case_folder(case: Case, request: dict[str, Any]) -> str:
-    """Folder of a case's records, relative to ``results/runs``. The name ends in a digest of
-    everything that decides what is measured (steps, accelerator, cores, seed, environment), so
-    that a changed setting is another folder and no earlier result is taken for it."""
-    # Without a variant, parameters, micro-steps, parallelism, node, input as before there were any.
-    *others, parameters, accumulation, parallelism, node, source = case
-    deciding = [*others, parameters] if parameters else others if case.variant else others[:-1]
-    deciding += [{"accumulation": accumulation}] if accumulation > 1 else []
-    deciding += [{"parallelism": parallelism}] if parallelism != DATA else []
-    deciding += [{"node": node}] if node else []
-    deciding += [{"input": source}] if source != SYNTHETIC else []
-    text = json.dumps([deciding, request], sort_keys=True)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    if not case.is_step:
-        words = [case.mode, case.precision, case.compiler, case.topology, case.variant]
-        folders = f"{case.framework or NONE}/{case.model or NONE}"
-        return f"{folders}/{'-'.join(filter(None, words))}-{digest}"
-    sequence = f"-s{case.sequence_length}" if case.sequence_length else ""
-    accumulated = f"-a{accumulation}" if accumulation > 1 else ""
-    shared = f"-{parallelism}" if parallelism != DATA else ""
-    fed = f"-{source}" if source != SYNTHETIC else ""
-    variant = f"-{case.variant}" if case.variant else ""
-    return (
-        f"{case.framework}/{case.model}/{case.mode}-{case.precision}-{case.compiler}-"
-        f"{case.topology}{shared}-b{case.batch_per_device}{accumulated}{sequence}{fed}{variant}-"
-        f"{digest}"
-    )
-
-
 def _replaced(axes: Axes, block: Axes) -> Axes:
     """The axes with the values of a block put in. Of BATCHES its own takes the place of either."""
     taken = BATCHES if any(batch in block for batch in BATCHES) else ()
@@ -247,9 +124,8 @@ def _of_model(
                 f"allowed: {limits[0]} to {limits[1]}"
             )
     _require_devices(suite, block)
-    for (
-        mode, nodes, devices, batch, precision, compiler, length, count, way, source,
-    ) in itertools.product(
+    optional = [axis for axis in axes.optional() if axis.name in block]
+    product = itertools.product(
         block["mode"],
         block["nodes"],
         block["devices_per_node"],
@@ -257,10 +133,9 @@ def _of_model(
         block["precision"],
         block["compiler"],
         lengths,
-        block["accumulation"],
-        block["parallelism"],
-        block["input"],
-    ):  # fmt: skip
+        *(block[axis.name] for axis in optional),
+    )
+    for mode, nodes, devices, batch, precision, compiler, length, *further in product:
         case = Case(
             framework,
             model,
@@ -271,10 +146,11 @@ def _of_model(
             precision,
             catalog.compiler(framework, compiler),
             length,
-            accumulation=count if mode == "train" else 1,
-            parallelism=way if mode == "train" and nodes * devices > 1 else DATA,
-            input=source,
         )
+        chosen = zip(optional, further, strict=True)
+        case = case.having({one.name: value for one, value in chosen if mode in one.applies_to})
+        if case.devices == 1:
+            case = case._replace(parallelism=DATA)
         total = axis == "batch_total"
         yield case._replace(batch_per_device=_each(batch, case.parts)) if total else case
 
@@ -291,22 +167,17 @@ def _require_devices(suite: Suite, block: Axes) -> None:
 
 def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
     """All cases of a kind of measurement. A model without sequences has none of a length."""
-    without: dict[str, Any] = {
+    without = {
         "batch_per_device": 0,
         "sequence_length": None,
-        "accumulation": 1,
-        "parallelism": DATA,
-        "input": SYNTHETIC,
-        "mode": one.kind,
+        **{axis.name: axis.default for axis in axes.optional()},
     }
-    axes = {
-        axis: one.axes.get(axis, [without.get(axis, "")])
-        for axis in Case._fields
-        if axis not in ("variant", "parameters", "node")
-    }
+    names = [axis.name for axis in axes.asked()]
+    values_of = [one.axes.get(name, [without.get(name, "")]) for name in names]
     parameters = {name: one.parameters[name] for name in sorted(one.parameters)}
-    for values in itertools.product(*axes.values()):
-        case = Case(**dict(zip(axes, values, strict=True)))
+    nothing = Case("", "", one.kind, 1, 1, 0, "", "", None)
+    for values in itertools.product(*values_of):
+        case = nothing.having(dict(zip(names, values, strict=True)))
         case = case._replace(input=input_of(case.mode, case.input))
         if case.model and not catalog.models[case.model]["sequence_lengths"]:
             case = case._replace(sequence_length=None)
@@ -337,7 +208,7 @@ def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
     splits = itertools.product(
         block["nodes"], block["devices_per_node"], block["accumulation"], block["parallelism"]
     )
-    counts = sorted({sizes(way, n * each).replicas * steps for n, each, steps, way in splits})
+    counts = sorted({layout_of(way, n * each).replicas * steps for n, each, steps, way in splits})
     for batch in batches if axis == "batch_total" else ():
         if all(batch % count for count in counts):
             raise ConfigError(
@@ -354,10 +225,7 @@ def _each(total: int, parts: int) -> int | str:
 
 
 def _matches(case: Case, pattern: Axes, catalog: Catalog) -> bool:
-    for axis in AXES:
-        if axis not in pattern:
-            continue
-        values = pattern[axis]
+    for axis, values in pattern.items():
         if axis == "compiler" and case.framework:
             values = [*values, *(catalog.compiler(case.framework, word) for word in values)]
         if getattr(case, axis) not in values:

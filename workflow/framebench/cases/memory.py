@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..config import precisions
+from core import precisions
+from core.case import Case
+from core.parallelism import layout_of
+
 from ..config.catalog import Catalog
-from ..config.parallelism import DATA, size_of
-from .matrix import Case
 
 #: Arrays of the size of the weights that an optimizer keeps.
 _MOMENTS = {"sgd": 1, "adamw": 2, "lamb": 2}
@@ -41,7 +42,7 @@ def least_bytes(case: Case, catalog: Catalog) -> int:
         hyper = facts.get("hyperparameters", {})
         arrays += _MOMENTS.get(hyper.get("optimizer"), 0)
         arrays += _all_gradients(case, hyper, catalog)
-    copies = size_of(DATA, case.parallelism, case.devices)  # others share one out among them
+    copies = layout_of(case.parallelism, case.devices).data  # others shard one copy
     each = precisions.BYTES.get(precision.storage, 0)
     return int(parameters * each * arrays * copies // case.nodes)
 

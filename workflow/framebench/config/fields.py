@@ -68,13 +68,18 @@ class Keys(BaseModel):
         """As they are written: one that Python has as a word of its own has another name here."""
         return [field.alias or name for name, field in cls.model_fields.items()]
 
+    @classmethod
+    def allowed_keys(cls) -> list[str] | None:
+        """Return all keys that may be written; None for any."""
+        return None if cls.model_config["extra"] == "allow" else cls.key_names()
+
     @model_validator(mode="wrap")
     @classmethod
     def _known(cls, data: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
         """Says of an unknown key which there are, beside what is wrong with the others."""
-        if cls.model_config["extra"] == "allow":
+        keys = cls.allowed_keys()
+        if keys is None:
             return check(data)
-        keys = cls.key_names()
         unknown = [key for key in data if key not in keys] if isinstance(data, Mapping) else []
         if not unknown:
             return check(data)

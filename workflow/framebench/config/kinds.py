@@ -14,20 +14,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from core.axes import MODES as MODES
+
 from ..files import children
 from .catalog import Catalog
 from .validation import NotAllowed, NotAmong, show
 
-#: The kinds of measurement that time steps of a model.
-MODES = ("train", "inference")
 #: Trains on several devices without an exchange: the control of a scaling series.
 INDEPENDENT = "independent"
 #: Measures a folder, which the configuration may name.
 STORAGE = "storage"
 #: Learns tasks, some of which are read from the folder of data that the configuration names.
 CONVERGE = "converge"
-#: Reads the images in the folder that the configuration names.
-INPUT = "input"
 #: Kinds that a suite has in another way, and which.
 OTHERWISE = {
     **dict.fromkeys(MODES, "axes.mode"),

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from core import axes
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from . import secrets, values
@@ -58,6 +59,16 @@ SOURCE = "config (config/config.yaml or --config)"
 CLUSTER_SOURCE = "config (profiles/slurm/cluster.yaml or another configfile)"
 #: Of ``results``: what stands in it.
 FOLDERS = ("runs", "logs", "tables", "parity", "probes", "reference", "largest_batch")
+
+
+def _kinds(text: str) -> Path:
+    folder = values.existing_folder(text)
+    try:
+        axes.load(str(folder))
+    except Exception as error:
+        shown = f"{show(text)}: {type(error).__name__}: {error}"
+        raise NotAllowed("a folder whose axes.py can be imported", shown) from None
+    return folder
 
 
 def _suite(name: str, info: ValidationInfo[ValidationContext]) -> Suite:
@@ -117,7 +128,7 @@ _Statuses = Annotated[
 class Configuration(Keys):
     """The keys of the configuration."""
 
-    kinds: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
+    kinds: Annotated[Path, ReadAs(Text, _kinds)] | None = None
     storage: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
     data: Folder | None = None
     bad_images: Annotated[Literal["refuse", "skip"], OneOf()] = "refuse"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
+from core import axes, parallelism, precisions
+from core.axes import COUNT, Axis
 from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
     StringConstraints,
     ValidationInfo,
+    create_model,
     model_validator,
 )
 
-from . import inputs, kinds, parallelism, precisions, values
+from . import kinds, values
 from .allocators import Allocator
 from .catalog import Catalog
 from .each_node import NodesNamed
@@ -38,10 +41,10 @@ from .fields import (
     Values,
     Whole,
     default,
+    each_once,
     validated,
 )
 from .kinds import MODES, Measurement
-from .parallelism import DATA
 from .provided import Interpreter
 from .repeats import AUTO, Repeats
 from .tuned import Tuned, load_tuned
@@ -188,21 +191,47 @@ if TYPE_CHECKING:
 else:
     _PrecisionName = Literal[tuple(precisions.known())]
 _Precision = Annotated[_PrecisionName, OneOf()]
-_Parallelism = Annotated[
-    str, StringConstraints(pattern=parallelism.PATTERN), AllowedValues(parallelism.ALLOWED)
-]
 
 
-if TYPE_CHECKING:
-    _InputName = str
-else:
-    _InputName = Literal[inputs.NAMES]
-_Input = Annotated[_InputName, OneOf()]
+def _values(axis: Axis) -> Any:
+    """Return the type of the values of an axis with a default."""
+    if axis.form == COUNT:
+        return Values[Count]
+    if axis.allowed:
+        literal: Any = Literal
+        return Values[Annotated[literal[axis.allowed], OneOf()]]
+    words = AllowedValues(parallelism.ALLOWED)
+    return Values[Annotated[str, StringConstraints(pattern=axis.pattern), words]]
 
 
-class AxesKeys(Keys):
-    """Of the matrix, or of a block that is added to it."""
+def _read(axis: Axis, written: Any) -> list[Any]:
+    """Return the values of an axis of a user. Raises NotAllowed."""
+    values = written if isinstance(written, list) else [written]
+    try:
+        return each_once([axis.type(text) for text in _texts(axis.name, values)])
+    except ValueError as error:
+        raise NotAllowed(str(error), show(written), axis.name) from None
 
+
+class _WithAxes(Keys):
+    """Keys among which are the axes of a user."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
+
+    @classmethod
+    def allowed_keys(cls) -> list[str] | None:
+        return [*cls.key_names(), *(axis.name for axis in axes.further())]
+
+    @model_validator(mode="after")
+    def _of_user(self) -> Self:
+        extra = self.model_extra or {}
+        for axis in axes.further():
+            if axis.name in extra:
+                extra[axis.name] = _read(axis, extra[axis.name])
+        return self
+
+
+class _AxesKeys(_WithAxes):
     framework: Annotated[Values[FrameworkName], OrAll("frameworks")] = default("all")
     model: Annotated[Values[ModelName], OrAll("models")] = default("all")
     mode: Values[_Mode] = default(["train"])
@@ -213,30 +242,30 @@ class AxesKeys(Keys):
     precision: Values[_Precision] = default([precisions.default()])
     compiler: Values[CompilerName] = default(["usual"])
     sequence_length: Values[Count] = default([128])
-    accumulation: Values[Count] = default([1])
-    parallelism: Values[_Parallelism] = default([DATA])
-    input: Values[_Input] = default([inputs.SYNTHETIC])
 
     @model_validator(mode="after")
-    def _only_of_training(self) -> AxesKeys:
-        usual: dict[str, list[Any]] = {"accumulation": [1], "parallelism": [DATA]}
-        for axis, value in usual.items():
-            asked = {"mode", axis} <= self.model_fields_set
-            if asked and "train" not in self.mode and getattr(self, axis) != value:
-                allowed = f"{show(value)}, because no mode of these axes trains"
-                raise NotAllowed(allowed, show(getattr(self, axis)), axis)
+    def _only_of_its_modes(self) -> Self:
+        for axis in axes.optional():
+            asked, usual = {"mode", axis.name} <= self.model_fields_set, [axis.default]
+            value = getattr(self, axis.name, usual)
+            if asked and value != usual and not {*axis.applies_to} & {*self.mode}:
+                modes = ", ".join(axis.applies_to)
+                allowed = f"{show(usual)}, or mode: {modes}"
+                raise NotAllowed(allowed, show(value), axis.name)
         return self
 
     @model_validator(mode="after")
-    def _each_group_once(self) -> AxesKeys:
-        for number, way in enumerate(self.parallelism):
-            if len(set(names := parallelism.names_of(way))) < len(names):
+    def _each_group_once(self) -> Self:
+        for number, way in enumerate(getattr(self, "parallelism", ())):
+            try:
+                parallelism.checked(way)
+            except ValueError:
                 key = f"parallelism[{number}]"
-                raise NotAllowed("a product that has each name once", show(way), key)
+                raise NotAllowed("a product that has each name once", show(way), key) from None
         return self
 
     @model_validator(mode="after")
-    def _one_batch(self) -> AxesKeys:
+    def _one_batch(self) -> Self:
         if self.batch_per_device is not None and self.batch_total is not None:
             raise NotAllowed(
                 "one of them (the other in an include block of its own)", " and ".join(BATCHES)
@@ -244,14 +273,26 @@ class AxesKeys(Keys):
         return self
 
 
+_OPTIONAL = [axis for axis in axes.BUILT_IN if axis.default is not None]
+_FIELDS: Any = {axis.name: (_values(axis), default([axis.default])) for axis in _OPTIONAL}
+AxesKeys = create_model(
+    "AxesKeys",
+    __base__=_AxesKeys,
+    __doc__="Of the matrix, or of a block that is added to it.",
+    **_FIELDS,
+)
 #: In the order in which they are written.
 AXES = tuple(AxesKeys.model_fields)
 
 
-class _MeasurementKeys(AxesKeys):
+class _MeasurementKeys(AxesKeys):  # type: ignore[misc, valid-type]
     """Axes, and the parameters of a kind, which it declares itself."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", json_schema_extra={})
+
+    @classmethod
+    def allowed_keys(cls) -> list[str] | None:
+        return None
 
 
 #: In a parameter: the folder of the results.
@@ -263,16 +304,19 @@ _PARAMETER = "a text, a number, true or false, or a list of these"
 def _measurements(
     written: dict[str, _MeasurementKeys], info: ValidationInfo[ValidationContext]
 ) -> dict[str, Measurement]:
-    axes = info.data.get("axes")
-    usual = dict(AxesKeys.model_validate({}, context=info.context)) if axes is None else axes
+    usual: Axes = {axis.name: [axis.default] for axis in axes.further()}
+    block = info.data.get("axes")
+    usual |= dict(AxesKeys.model_validate({}, context=info.context)) if block is None else block
+    known = {*AXES, *usual}
     found = {}
     for kind, keys in written.items():
-        chosen = {axis: value for axis, value in _named(keys).items() if axis in AXES}
+        chosen = {axis: value for axis, value in _named(keys).items() if axis in known}
         try:
             results = str(info.context.results or values.path("results"))
             texts = {
                 name: [text.replace(RESULTS, results) for text in _texts(name, value)]
                 for name, value in (keys.model_extra or {}).items()
+                if name not in known
             }
             if kind == kinds.STORAGE and info.context.storage:
                 texts.setdefault("folder", [str(info.context.storage)])
@@ -301,7 +345,7 @@ def _texts(name: str, written: Any) -> list[str]:
     return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
 
 
-class _Pattern(Keys):
+class _PatternKeys(_WithAxes):
     """What the cases have in common that are left out."""
 
     framework: Values[FrameworkName] | None = None
@@ -314,22 +358,28 @@ class _Pattern(Keys):
     precision: Values[_Precision] | None = None
     compiler: Values[CompilerName] | None = None
     sequence_length: Values[Count] | None = None
-    accumulation: Values[Count] | None = None
-    parallelism: Values[_Parallelism] | None = None
-    input: Values[_Input] | None = None
 
 
-def _all_axes(axes: AxesKeys) -> Axes:
-    if axes.batch_per_device is None and axes.batch_total is None:
+_FORMS: Any = {axis.name: (_values(axis) | None, None) for axis in _OPTIONAL}
+_Pattern = create_model(
+    "_Pattern",
+    __base__=_PatternKeys,
+    __doc__="What the cases have in common that are left out.",
+    **_FORMS,
+)
+
+
+def _all_axes(block: _AxesKeys) -> Axes:
+    if block.batch_per_device is None and block.batch_total is None:
         raise MissingKey(*BATCHES)
-    return {axis: chosen for axis, chosen in axes if chosen is not None}
+    return {axis: chosen for axis, chosen in block if chosen is not None}
 
 
-def _named(block: AxesKeys | _Pattern) -> Axes:
+def _named(block: _WithAxes) -> Axes:
     return {axis: chosen for axis, chosen in block if axis in block.model_fields_set}
 
 
-def _named_axes(block: AxesKeys | _Pattern) -> Axes:
+def _named_axes(block: _WithAxes) -> Axes:
     named = _named(block)
     if not named:
         raise NotAllowed("at least 1 axis")

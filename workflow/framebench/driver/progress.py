@@ -6,7 +6,8 @@ import functools
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..cases.matrix import Case
+from core.case import Case
+
 from ..plan import labels
 from ..plan.forecast import time_left
 from ..plan.planning import PlannedRun

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from core import axes
+
 from ..cases.conditions import CONDITIONS, NATIVE, Conditions, Key
 from ..cases.names import topology_of
 from ..tables import condition_text
@@ -12,8 +14,9 @@ from ..tables import condition_text
 #: Conditions that belong to what was asked for. The others follow from the machine or from the
 #: suite: with them a name would be another one after each small change.
 _ASKED = (
-    "side_by_side", "sequence_length", "accumulation", "arm", "preload", "huge_pages",
-    "model_source", "node", "input", "source_variant",
+    "side_by_side", "sequence_length",
+    *(axis.name for axis in axes.optional() if axis.name not in ("parallelism", "input")),
+    "arm", "preload", "huge_pages", "model_source", "node", "input", "source_variant",
 )  # fmt: skip
 
 

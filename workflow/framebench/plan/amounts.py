@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..cases.matrix import Case
+from core.case import Case
+from core.inputs import READING
+
 from ..config.catalog import Catalog
-from ..config.inputs import READING
 from ..config.kinds import CONVERGE
 from ..config.settings import Settings
 from ..files import children

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..cases import matrix
-from ..cases.matrix import Case
+from core.case import MAX, Case
+
 from ..config import kinds
 from ..config.catalog import Catalog
 from ..config.suite import Bounds
@@ -64,9 +64,9 @@ def needed(
     retry's name."""
     found = {}
     for case, request in requests.items():
-        if case.batch_per_device == matrix.MAX:
+        if case.batch_per_device == MAX:
             asked = {key: value for key, value in request.items() if key not in _NOT_DECIDING}
-            name = matrix.case_folder(case, {**asked, **bounds._asdict(), **memory})
+            name = case.folder({**asked, **bounds._asdict(), **memory})
             found[case] = _search(case, name, folder, retry)
     return found
 

@@ -6,8 +6,9 @@ import os
 import statistics
 from collections import defaultdict
 
+from core.case import NONE, Case
+
 from ..cases.fitting import Capacity, skips
-from ..cases.matrix import NONE, Case
 from ..config.catalog import START_SECONDS, Catalog, facts_of, forward_multiply_adds
 from ..config.kinds import INDEPENDENT
 from ..config.settings import Settings

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+
+from core.case import Case
 
 from ..cases.fitting import LeftOut
-from ..cases.matrix import Case
-from ..config.inputs import SYNTHETIC
-from ..config.parallelism import DATA
 from .planning import PlannedRun, duration
 
 #: So many values of an axis are spelled out; of more the first, the last and their number.
@@ -76,34 +74,14 @@ def _shared(cases: Sequence[Case]) -> str:
 
 def axes(cases: Sequence[Case], named: Mapping[str, frozenset[str]]) -> str:
     """What cases have of each axis but framework and model: ``train, inference; fp32``."""
-    parameters = dict.fromkeys(
-        name
-        for case in cases
-        for name, _ in case.parameters
-        if name in named.get(case.mode, frozenset())
-    )
-    columns: list[Callable[[Case], str]] = [
-        lambda case: case.mode,
-        lambda case: case.precision,
-        lambda case: case.compiler,
-        lambda case: case.topology,
-        lambda case: f"batch {case.batch_per_device}" if case.batch_per_device else "",
-        lambda case: f"accumulation {case.accumulation}" if case.accumulation > 1 else "",
-        lambda case: f"total {case.batch_total}" if case.parts > 1 and case.batch_total else "",
-        lambda case: case.parallelism if case.parallelism != DATA else "",
-        lambda case: f"input {case.input}" if case.input != SYNTHETIC else "",
-        lambda case: f"seq {case.sequence_length}" if case.sequence_length else "",
-        *(partial(_parameter, name) for name in parameters),
-        lambda case: f"variant {case.variant}" if case.variant else "",
-        lambda case: f"node {case.node}" if case.node else "",
-    ]
-    values = [list(dict.fromkeys(filter(None, map(value_of, cases)))) for value_of in columns]
+    columns: dict[str, list[str]] = defaultdict(list)
+    for case in cases:
+        default = dict(case.parameters).keys() - named.get(case.mode, frozenset())
+        for name, text in case.words().items():
+            if name not in default:
+                columns[name].append(text)
+    values = [list(dict.fromkeys(filter(None, one))) for one in columns.values()]
     return "; ".join(_listed(sorted(one, key=_number)) for one in values if one)
-
-
-def _parameter(name: str, case: Case) -> str:
-    values = dict(case.parameters)
-    return f"{name} {values[name]}" if name in values else ""
 
 
 def _number(value: str) -> int:

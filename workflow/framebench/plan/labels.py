@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ..cases.matrix import Case
-from ..config.inputs import SYNTHETIC
-from ..config.parallelism import DATA
+from core.case import Case
 
 
 def of(cases: Iterable[Case]) -> dict[Case, str]:
@@ -17,7 +15,7 @@ def of(cases: Iterable[Case]) -> dict[Case, str]:
         alike[_usual(case)].append(case)
     found = {}
     for usual, group in alike.items():
-        further = {case: _further(case) for case in group}
+        further = {case: case.labels() for case in group}
         names = {name for one in further.values() for name in one}
         differing = {n for n in names if len({one.get(n) for one in further.values()}) > 1}
         for case, words in further.items():
@@ -29,16 +27,3 @@ def of(cases: Iterable[Case]) -> dict[Case, str]:
 def _usual(case: Case) -> str:
     words = (case.framework, case.model, case.mode, case.precision, case.topology)
     return " ".join(filter(None, words))
-
-
-def _further(case: Case) -> dict[str, str]:
-    """Words of a case, by what they are of."""
-    words = {"compiler": case.compiler} if case.compiler else {}
-    words |= {"batch": f"b{case.batch_per_device}"} if case.batch_per_device else {}
-    words |= {"accumulation": f"a{case.accumulation}"} if case.accumulation > 1 else {}
-    words |= {"parallelism": case.parallelism} if case.parallelism != DATA else {}
-    words |= {"input": case.input} if case.input != SYNTHETIC else {}
-    words |= {"sequence_length": f"s{case.sequence_length}"} if case.sequence_length else {}
-    words |= {name: f"{name}={value}" for name, value in case.parameters}
-    words |= {"node": case.node} if case.node else {}
-    return words | ({"variant": case.variant} if case.variant else {})

@@ -9,7 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..cases.matrix import Case
+from core.case import Case
+
 from ..config.settings import Settings
 from ..files import json_files
 from ..files.whole_files import write_whole

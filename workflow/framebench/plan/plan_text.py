@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
+from core import precisions
+
 from ..cases.fitting import MEASURE
-from ..config import precisions
 from ..environments.soundness import is_sound
 from . import estimates, groups, limits
 from .planning import Plan, duration, remaining, seconds_for

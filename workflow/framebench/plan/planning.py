@@ -10,11 +10,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from core import axes, inputs, precisions
+from core.case import Case
+
 from ..cases import conditions, fitting, matrix
 from ..cases.each_node import on_each_node
 from ..cases.fitting import Capacity, LeftOut
-from ..cases.matrix import Case
-from ..config import inputs, precisions, tuned, values
+from ..config import tuned, values
 from ..config.catalog import Catalog
 from ..config.settings import Settings
 from ..config.suite import Suite
@@ -31,9 +33,9 @@ from . import batch_searches, estimates, limits, repeats
 from .batch_searches import BatchSearch
 from .side_by_side import Room
 
-# What a run's case has of one of the matrix. The others are, with the settings, conditions of it.
-_CONDITIONS = ("sequence_length", "variant", "accumulation", "parallelism", "node", "input")
-_asked = attrgetter(*(key for key in Case._fields if key not in _CONDITIONS))
+# The fields of a run's case that a plan asks for. The others are conditions of the run.
+_OF_RUN = (*conditions.CASE, "parameters")
+_asked = attrgetter(*(key for key in Case._fields if key in _OF_RUN))
 
 
 class PlannedRun(NamedTuple):
@@ -169,9 +171,7 @@ def make_plan(
         settings.retry,
     )  # fmt: skip
     known = {case: needs[case].found if case in needs else case for case in cases}
-    folders = {
-        found: matrix.case_folder(found, requests[case]) for case, found in known.items() if found
-    }
+    folders = {found: found.folder(requests[case]) for case, found in known.items() if found}
     as_asked = _as_asked(cached.runs if cached else (), folders, settings, place)
     runs = [run for run in as_asked if is_here(run.machine, machine.identity)]
     elsewhere = [run for run in as_asked if not is_here(run.machine, machine.identity)]
@@ -390,10 +390,7 @@ def asked_conditions(case: Case, settings: Settings, place: Capacity) -> conditi
             "variant": case.variant,
             "node": case.node,
         },
-        case.sequence_length,
-        case.accumulation,
-        case.parallelism,
-        case.source,
+        case.to_record([axis.name for axis in axes.asked()]) | {"input": case.source},
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..cases.matrix import Case
+from core.case import Case
+from core.parallelism import DATA
+
 from ..config.kinds import INDEPENDENT
-from ..config.parallelism import DATA
 from ..config.repeats import Repeats
 from ..config.suite import Suite
 from ..records.run import Run

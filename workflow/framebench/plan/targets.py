@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from ..config import allocators, precisions
+from core import precisions
+
+from ..config import allocators
 from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.own_model import OwnModel

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import fastjsonschema
+from core import parallelism
+from core.parallelism import DATA
 
 from ..cases.conditions import MODES, THROUGHPUT, Case, of_settings
-from ..config.parallelism import DATA
 from ..files import bounded, json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
@@ -165,6 +166,8 @@ def _check_case(record: Mapping[str, Any]) -> None:
         needed = ("framework", "model", "precision")
     missing = [key for key in needed if record["case"][key] is None]
     missing += [key for key in steps if key not in record["settings"]]
+    if record["case"].get("parallelism"):
+        parallelism.checked(record["case"]["parallelism"])
     if missing:
         raise ValueError(f"is of kind {record['kind']!r}, but has no {', '.join(missing)}")
 
@@ -207,13 +210,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
             # Those of steps are how often something is timed besides.
             parameters=() if is_step else tuple(sorted(record["parameters"].items())),
         ),
-        conditions=of_settings(
-            record["settings"],
-            case["sequence_length"],
-            case.get("accumulation"),
-            case.get("parallelism"),
-            case.get("input"),
-        ),
+        conditions=of_settings(record["settings"], case),
         repeat=int(record["repeat"]),
         attempt=attempt,
         status=record["status"],

@@ -8,6 +8,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from core import axes
+
 from ..cases.conditions import Conditions, of_settings
 from ..files import bounded, json_files
 from ..files.attempt_names import split_attempt
@@ -25,9 +27,7 @@ DECIDING = (
     "cores_per_device",
     "side_by_side",
     "sequence_length",
-    "accumulation",
-    "parallelism",
-    "input",
+    *(axis.name for axis in axes.optional()),
     "arm",
 )
 #: The columns of what a search is of.
@@ -82,10 +82,7 @@ class Result:
 
     @property
     def _conditions(self) -> Conditions:
-        case = self.record["case"]
-        names = ("sequence_length", "accumulation", "parallelism", "input")
-        how = [case.get(name) for name in names]
-        return _without_steps(of_settings(self.record["settings"], *how))
+        return _without_steps(of_settings(self.record["settings"], self.record["case"]))
 
 
 def key_of(run: Run) -> Key:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core import precisions
+from core.parallelism import DATA
+from core.precisions import Precision
+
 from ..cases.conditions import MODES
-from ..config import precisions
-from ..config.parallelism import DATA
-from ..config.precisions import Precision
 from ..files import json_files
 from ..machine.identities import Identity
 from .record_files import (

@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from core.parallelism import DATA, smallest
+
 from ..cases.conditions import OURS
-from ..config.parallelism import DATA, smallest
 from ..machine.identities import same
 from .fields.flags import OWN
 from .run import Flag, Run

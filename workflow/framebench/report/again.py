@@ -12,8 +12,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from core import axes, inputs
+from core.case import MAX, Case
+
 from ..cases import matrix
-from ..config import inputs
 from ..config.settings import Configuration
 from ..records.run import Run
 from ..records.sidecars.calls import CallEntry
@@ -47,25 +49,22 @@ FOLDER = 'results="$(mktemp -d again-XXXXXX)"'
 def case_of(run: Run) -> str:
     """The case as a plan names it, and as the key ``cases`` takes it."""
     case, conditions = run.case, run.conditions
-    return str(
-        matrix.Case(
-            case.framework,
-            case.model,
-            case.mode,
-            case.nodes,
-            case.devices_per_node,
-            matrix.MAX if run.largest else case.batch_per_device,
-            case.precision,
-            case.compiler,
-            conditions.sequence_length,
-            conditions.arm,
-            case.parameters,
-            conditions.accumulation,
-            conditions.parallelism,
-            conditions.node,
-            _input(run),
-        )
+    asked = Case(
+        case.framework,
+        case.model,
+        case.mode,
+        case.nodes,
+        case.devices_per_node,
+        MAX if run.largest else case.batch_per_device,
+        case.precision,
+        case.compiler,
+        conditions.sequence_length,
+        conditions.arm,
+        case.parameters,
+        node=conditions.node,
     )
+    values = {axis.name: getattr(conditions, axis.name) for axis in axes.optional()}
+    return str(asked.having({**values, "input": _input(run)}))
 
 
 def _input(run: Run) -> str:

@@ -14,11 +14,11 @@ from typing import Any
 
 import jinja2
 import pandas as pd
+from core import precisions
 from markupsafe import Markup
 
 from ..audit import published as published_tables
 from ..comparison import compare
-from ..config import precisions
 from ..config.catalog import load_catalog
 from ..files import bounded
 from ..files.whole_files import write_whole

@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..cases.matrix import Case
+from core import axes
+from core.case import Case
+
 from ..config import starters
 from ..config.catalog import Catalog
-from ..config.inputs import SYNTHETIC
-from ..config.parallelism import DATA
 from ..config.starters import STARTERS
 from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
@@ -70,7 +70,7 @@ def beside(plan: Plan, name: str, framebench: list[str]) -> list[str]:
     """What starts a command of ours beside a run. In a container that is the Python of the image:
     there is no other."""
     software = plan.software[name]
-    return [*software.python, framebench[-1]] if software.image else framebench
+    return [*software.python, *framebench[2:]] if software.image else framebench
 
 
 def interpreter(plan: Plan, name: str) -> list[str]:
@@ -147,18 +147,10 @@ def _case(plan: Plan, case: Case) -> dict[str, object]:
     cluster = plan.settings.cluster
     return {
         "kind": case.mode,
-        "kinds": None if case.is_step else plan.settings.kinds,
+        "kinds": plan.settings.kinds if not case.is_step or axes.further() else None,
+        **{name.replace("_", "-"): value for name, value in case.arguments().items()},
         "framework": f"{plan.scripts}/frameworks/{case.framework}" if case.framework else None,
         "model": model_of(plan, case.model) if case.model else None,
-        "nodes": case.nodes,
-        "devices-per-node": case.devices_per_node,
-        "batch-per-device": case.batch_per_device or None,
-        "precision": case.precision or None,
-        "compiler": case.compiler or None,
-        "sequence-length": case.sequence_length,
-        "accumulation": case.accumulation if case.accumulation > 1 else None,
-        "parallelism": case.parallelism if case.parallelism != DATA else None,
-        "input": case.input if case.input != SYNTHETIC else None,
         **{key.replace("_", "-"): value for key, value in data_of(case, plan.settings).items()},
         "start-nodes": STARTERS[cluster.starter] if cluster and case.nodes > 1 else None,
         "variant": case.variant or None,

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from ..cases.matrix import Case
+from core.case import Case
+
 from ..config import suite as suites
 from ..config.catalog import Catalog
 from ..config.validation import ConfigError, NotAllowed

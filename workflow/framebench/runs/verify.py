@@ -9,11 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from core import precisions
+from core.case import Case
+from core.parallelism import DATA, layout_of, smallest
+
 from ..cases.fitting import MEASURE
-from ..cases.matrix import Case
-from ..config import own_model, precisions
+from ..config import own_model
 from ..config.catalog import Catalog, model_facts
-from ..config.parallelism import DATA, sizes, smallest
 from ..files import bounded
 from ..files.attempt_names import attempt_name
 from ..machine.identities import is_here
@@ -116,7 +118,7 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
 def _several(parallelism: str) -> dict[str, Any]:
     """Devices of a comparison that proves this: two, or the fewest of a product."""
     small = smallest(parallelism)
-    return {"devices": sizes(small, 2).devices, "parallelism": small}
+    return {"devices": layout_of(small, 2).devices, "parallelism": small}
 
 
 def scale_of(facts: Mapping[str, Any]) -> str:
@@ -222,7 +224,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
     is taken by something else than a certificate, or by one whose status is in ``retry``, the name
     of the next attempt."""
     scripts, seed = catalog.root / "scripts", plan.settings.seed
-    harness = _contents(_files(scripts / "harness"))
+    harness = _contents([*_files(scripts / "core"), *_files(scripts / "harness")])
 
     # Each file is read once, however many comparisons depend on it.
     @cache

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from core import axes
+
 from ..cases.conditions import CONDITIONS, KEYS
 from ..config.statuses import STATUSES
 
@@ -156,6 +158,15 @@ def why_no_ratio_interval(figure: str) -> Callable[[Row], str]:
     return why
 
 
+_TYPES = {axes.TEXT: TEXT, axes.COUNT: COUNT, axes.YES_NO: YES_NO}
+#: Columns of the axes that are conditions of a run; its input has a column of its own, because it
+#: names the data set.
+_OF_AXES = [
+    Column(axis.name, _TYPES[axis.form], axis.help, axis.unit, title=axis.title, follows="model")
+    for axis in (axes.named("sequence_length"), *axes.optional())
+    if axis.name != "input"
+]
+
 RATE = "samples/s"  # `unit` says which samples
 
 _DECLARED = [
@@ -196,16 +207,7 @@ _DECLARED = [
         "side_by_side", YES_NO, "whether other runs had the rest of the machine meanwhile",
         follows="model",
     ),
-    Column("sequence_length", COUNT, "of models with sequences", "tokens", follows="model"),
-    Column(
-        "accumulation", COUNT,
-        "micro-steps of a training step, each with the batch; 1: the step is one", follows="model",
-    ),
-    Column(
-        "parallelism", TEXT,
-        "how devices share a training step, such as `data`, `fsdp`, `pipeline` or a product",
-        follows="model",
-    ),
+    *_OF_AXES,
     Column(
         "warmup_steps", COUNT, "steps before the timed window", title="warm-up steps",
         follows="model",

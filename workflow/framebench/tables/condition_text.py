@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from core import axes
+
 from ..cases.conditions import CONDITIONS, Conditions
 
 #: By column, as pandas gives them.
@@ -14,12 +16,13 @@ Row = Mapping[Any, Any]
 
 #: What nobody need be told.
 _USUAL = {field.name: field.default for field in fields(Conditions)}
+_USUAL.update((axis.name, axis.default) for axis in axes.further())
 #: For the label of a line in a plot, where there is no room for a title.
 _SHORT: dict[str, Callable[[Any], str]] = {
     "cores_per_device": lambda count: f"{count} core{'s' if count != 1 else ''}",
     "side_by_side": lambda _: "side by side",
     "sequence_length": lambda length: f"length {length}",
-    "accumulation": lambda count: f"accumulation {count}",
+    **{axis.name: axis.text for axis in axes.optional() if axis.name != "input"},
     "warmup_steps": lambda count: f"{count} warm-up steps",
     "warmup_limit": lambda count: f"warm-up to {count}",
     "timed_steps": lambda count: f"{count} steps",

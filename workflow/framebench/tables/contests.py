@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from core import inputs as inputs_
+from core import precisions
+
 from ..cases.conditions import KEYS, OF_ARM, Case, Conditions, Key
-from ..config import inputs as inputs_
-from ..config import precisions
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
 from ..records.record_sets import machine_label

@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from core import precisions
+
 from ..cases.conditions import OURS, Case, Conditions, Key
-from ..config import catalog, precisions
+from ..config import catalog
 from ..records.run import Run
 
 UNCOMPILED = "none"

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable
 from logging import LogRecord
 from typing import Any, TextIO
 
-from ..config.precisions import EMULATED
+from core.precisions import EMULATED
+
 from ..plan.forecast import Forecast, Left
 from ..plan.tasks import name_of
 from . import status_lines

@@ -12,8 +12,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
 import numpy as np
+from core.parallelism import DATA, FSDP, TENSOR, Layout
 from harness.adapter import ExecutedMatmul, Unsupported
-from harness.parallelism import DATA, FSDP, TENSOR, Layout
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 

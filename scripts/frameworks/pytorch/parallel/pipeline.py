@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
+from core.parallelism import Layout
 from harness.adapter import MicroBatch, Unsupported
-from harness.parallelism import Layout
 from torch import Tensor, distributed, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method

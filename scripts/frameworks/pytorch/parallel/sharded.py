@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import torch
+from core.parallelism import Layout
 from harness.adapter import Unsupported
-from harness.parallelism import Layout
 from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh

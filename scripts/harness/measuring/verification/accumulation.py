@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Sequence, Tuple
 
+from core.parallelism import DATA
+
 from harness.adapter import ExecutedMatmul, Mismatch
 from harness.kind import Context
-from harness.parallelism import DATA
 
 
 def check_micro_steps(

@@ -12,7 +12,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
-from harness import precisions
+from core import precisions
+
 from harness.adapter import Adapter, OwnModels, Unsupported
 from harness.kind import Context
 from harness.measuring import model
@@ -112,7 +113,7 @@ def _moved(adapter: OwnModels, unit: float) -> Iterator[OwnModels]:
 
 def _unit(context: Context) -> float:
     """Return the unit in the last place of the widest dtype that the case's matmuls ran in."""
-    dtypes = precisions.load(context.workload.case.precision).dtypes
+    dtypes = precisions.known()[context.workload.case.precision].dtypes
     return min(_UNIT[dtype] for dtype in dtypes if dtype in context.fields["products"])
 
 
@@ -193,7 +194,7 @@ def _errors(adapter: Adapter, actual: Observed, expected: Observed) -> List[Dict
     errors = [measured("outputs", _distance(actual.outputs, expected.outputs))]
     if adapter.case.mode != "train":
         return errors
-    precision = precisions.load(adapter.case.precision)
+    precision = precisions.known()[adapter.case.precision]
     floor = precision.gradient_floor
     errors += compare_arrays("gradients", actual.gradients, expected.gradients, floor)
     if actual.step is None or expected.step is None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from harness import precisions
+from core import precisions
+
 from harness.adapter import Adapter, Rounding
 
 FLOAT32, TF32 = "float32", "tf32"
@@ -30,7 +31,7 @@ def observe(adapter: Adapter) -> Dict[str, int]:
     the check."""
     if not isinstance(adapter, Rounding):
         return {}
-    if {FLOAT32, TF32}.isdisjoint(precisions.load(adapter.case.precision).dtypes):
+    if {FLOAT32, TF32}.isdisjoint(precisions.known()[adapter.case.precision].dtypes):
         return {}
     import numpy as np
 

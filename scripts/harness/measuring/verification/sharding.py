@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
+from core.parallelism import DATA, Layout
+
 from harness.adapter import Case, Mismatch
 from harness.kind import Context, Workload
-from harness.parallelism import DATA, Layout
 from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...config.parallelism import DATA
+from core.parallelism import DATA
+
 from ...statistics import descriptive
 from .. import losses
 from ..columns import (

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from core import precisions
+
 from ...cases.names import topology
-from ...config import precisions
 from ...statistics.verdicts import FASTER, SLOWER
 from ..columns import COUNT, NUMBER, TEXT, WHOLE, Column, Row, shared
 from ..results import UNCOMPILED

@@ -20,7 +20,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...config.parallelism import TENSOR, size_of
+from core.parallelism import layout_of
+
 from ..columns import COUNT, GIBIBYTES, NUMBER, RESULT_COLUMNS, THREE_DIGITS, Column, Row, shared
 from ..results import CaseResult
 from ..table import Inputs, Table
@@ -98,7 +99,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 def _row(result: CaseResult, facts: Facts, models: Mapping[str, Facts]) -> Row:
     case, length = result.case, result.conditions.sequence_length
     batch, throughput = result.key.total_batch, result.throughput
-    tensor = size_of(TENSOR, result.conditions.parallelism, case.devices)
+    tensor = layout_of(result.conditions.parallelism, case.devices).tensor
     counted: dict[str, float | None] = dict.fromkeys(("megatron", "deepspeed", "torchtitan"))
     if length is not None:
         counted = {

@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...config import catalog, precisions
+from core import precisions
+
+from ...config import catalog
 from ...statistics import descriptive
 from ..columns import (
     COUNT,

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from core.parallelism import DATA
+
 from ...cases.names import columns
-from ...config.parallelism import DATA
 from ...records.verifications import FULL, VerificationResult, bound, latest
 from ..columns import (
     COLUMNS,

@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from ...config import precisions
+from core import precisions
+
 from ...machine.identities import same
 from ...records.run import Run
 from ..results import CaseResult, CaseResults

@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ...config import precisions
-from ...config.parallelism import DATA
+from core import precisions
+from core.parallelism import DATA
+
 from ...records.run import Run
 
 #: Values beside each parameter that an optimizer keeps.

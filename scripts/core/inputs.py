@@ -1,7 +1,4 @@
-"""Where the samples of a step come from; ``input`` of a case.
-
-The driver has the same names in ``workflow/framebench/config/inputs.py``.
-"""
+"""Where the samples of a step come from; ``input`` of a case."""
 
 from __future__ import annotations
 
@@ -14,5 +11,15 @@ DATA = "data"
 #: The same, read by NVIDIA's DALI in the place of the framework's loader.
 DALI = "dali"
 NAMES = (SYNTHETIC, SYNTHETIC_HOST, DATA, DALI)
-#: Those that read files.
+#: Inputs that read files.
 READING = (DATA, DALI)
+
+
+def told_apart(name: str, identity: str) -> str:
+    """Return the name of an input whose data set has this identity: ``data@1a2b3c4d``."""
+    return f"{name}@{identity[:8]}"
+
+
+def without_identity(text: str) -> str:
+    """Return the name alone of a text that :func:`told_apart` made."""
+    return text.partition("@")[0]

@@ -1,0 +1,208 @@
+"""The register of axes: everything that tells cases apart.
+
+A suite asks for the value of an axis. Command line, suite, matrix, folder names, records, columns,
+labels and the filters of the page loop over this register.
+
+Axes of a user stand in ``axes.py`` in the folder that ``kinds:`` names, as a list ``AXES``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from core import inputs, parallelism
+
+#: Forms of a value.
+TEXT, COUNT, YES_NO = "text", "count", "yes_no"
+#: Benchmarks that time steps of a model.
+TRAIN, INFERENCE = "train", "inference"
+MODES = (TRAIN, INFERENCE)
+LARGEST_COUNT = 1000000
+#: Values of a user's axis, by name.
+Parameters = Tuple[Tuple[str, Any], ...]
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+_FILE = "axes.py"
+
+
+def count(text: str) -> int:
+    """Return a whole number from 1 to LARGEST_COUNT. Raises ValueError for any other text."""
+    allowed = f"must be a whole number of at least 1 and at most {LARGEST_COUNT}, not {text!r}"
+    try:
+        value = int(text)
+    except ValueError:
+        raise ValueError(allowed) from None
+    if not 1 <= value <= LARGEST_COUNT:
+        raise ValueError(allowed)
+    return value
+
+
+def choice(*names: str) -> Callable[[str], str]:
+    """Return the type of a text that is one of ``names``."""
+
+    def read(text: str) -> str:
+        if text not in names:
+            raise ValueError(f"must be one of {', '.join(names)}, not {text!r}")
+        return text
+
+    return read
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """An axis of the matrix.
+
+    Parameters
+    ----------
+    name : key of suites, cases and records; column; option of the command line
+    help : one sentence for columns, ``--help`` and schemas
+    type : makes a value, which JSON can hold, from a text; raises ValueError that states what is
+        allowed
+    form : TEXT, COUNT or YES_NO: the type of its column
+    default : meaning of an absent key, left out of labels, folder names and command lines; None for
+        an axis without one
+    applies_to : of a user's axis, the benchmarks that have it; of a built-in axis, the modes in
+        which its value may differ from the default
+    label : short text for folder names and labels, such as ``a4``
+    words : text for lists of cases, such as ``accumulation 4``; by default name and value
+    """
+
+    name: str
+    help: str
+    type: Callable[[str], Any] = str
+    form: str = TEXT
+    default: Any = None
+    applies_to: Tuple[str, ...] = MODES
+    unit: str = ""
+    title: str = ""
+    label: Callable[[Any], str] = str
+    words: Optional[Callable[[Any], str]] = None
+    allowed: Tuple[str, ...] = ()
+    pattern: str = ""
+
+    @property
+    def option(self) -> str:
+        """Option of the harness's command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+    def text(self, value: Any) -> str:
+        """Return a value for lists of cases."""
+        return self.words(value) if self.words else f"{self.name.replace('_', ' ')} {value}"
+
+
+def _with(letter: str) -> Callable[[Any], str]:
+    return lambda value: f"{letter}{value}"
+
+
+#: Axes that each case is named by, whatever their values.
+_IDENTITY = (
+    Axis("framework", "the framework"),
+    Axis("model", "the model"),
+    Axis("nodes", "number of nodes", count, COUNT),
+    Axis("devices_per_node", "devices on each of them", count, COUNT, title="devices"),
+    Axis(
+        "batch_per_device",
+        "samples; of a step of several micro-steps, of each",
+        count,
+        COUNT,
+        unit="samples",
+        title="batch per device",
+        label=_with("b"),
+        words=lambda value: f"batch {value}",
+    ),
+    Axis("precision", "name of the precision"),
+    Axis("compiler", "the framework's graph compiler, or none"),
+    Axis(
+        "sequence_length",
+        "of models with sequences",
+        count,
+        COUNT,
+        unit="tokens",
+        label=_with("s"),
+        words=lambda value: f"seq {value}",
+    ),
+)
+#: Axes that a case has by default.
+_OPTIONAL = (
+    Axis(
+        "accumulation",
+        "micro-steps of a training step, each with the batch; 1: the step is one",
+        count,
+        COUNT,
+        default=1,
+        applies_to=(TRAIN,),
+        label=_with("a"),
+    ),
+    Axis(
+        "parallelism",
+        "how devices share a training step, such as `data`, `fsdp`, `pipeline` or a product",
+        parallelism.checked,
+        default=parallelism.DATA,
+        applies_to=(TRAIN,),
+        words=str,
+        pattern=parallelism.PATTERN,
+    ),
+    Axis(
+        "input",
+        "where the samples of a step come from",
+        choice(*inputs.NAMES),
+        default=inputs.SYNTHETIC,
+        allowed=inputs.NAMES,
+    ),
+)
+
+BUILT_IN: Tuple[Axis, ...] = (*_IDENTITY, *_OPTIONAL)
+_further: Dict[str, Axis] = {}
+
+
+def asked() -> List[Axis]:
+    """Return the axes that a suite may ask for, the project's before those of a user."""
+    return [*BUILT_IN, *_further.values()]
+
+
+def optional() -> List[Axis]:
+    """Return the axes that have a default."""
+    return [*_OPTIONAL, *_further.values()]
+
+
+def further() -> List[Axis]:
+    """Return the axes that a user has registered."""
+    return [*_further.values()]
+
+
+def named(name: str) -> Axis:
+    """Return an axis. Raises KeyError for an unknown one."""
+    return next((axis for axis in BUILT_IN if axis.name == name), None) or _further[name]
+
+
+def register(axis: Axis) -> None:
+    """Add an axis of a user. Raises ValueError for a name that is taken or malformed, and for an
+    axis without a default."""
+    from core.case import Case
+
+    if not _NAME.fullmatch(axis.name):
+        raise ValueError(f"axis {axis.name!r}; allowed: lower-case letters, digits and _")
+    if hasattr(Case, axis.name) or axis.name in ("mode", "kind", "status", "metric", "repeat"):
+        raise ValueError(f"axis {axis.name!r}, which exists; allowed: any other name")
+    if axis.default is None:
+        raise ValueError(f"axis {axis.name!r} without a default; allowed: one, for older records")
+    _further[axis.name] = axis
+
+
+def load(folder: Optional[str]) -> None:
+    """Register the axes of ``folder``/axes.py, if there is such a file. Raises ValueError for what
+    cannot be registered, and what importing it raises."""
+    path = os.path.join(folder, _FILE) if folder else ""
+    if not os.path.isfile(path):
+        return
+    spec = importlib.util.spec_from_file_location("axes_elsewhere", path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for axis in module.AXES:
+        register(axis)

@@ -1,0 +1,262 @@
+"""A case: one point of the matrix, the same class in harness and driver."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Collection,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+)
+
+from core import axes, inputs
+from core.axes import MODES, Axis, Parameters
+from core.parallelism import DATA, Layout, layout_of
+
+#: Folder of a framework or model where there is none.
+NONE = "none"
+#: Batch of a case whose largest one is still to be found.
+MAX = "max"
+#: Benchmark that reads images by itself.
+INPUT = "input"
+
+
+class _Values(NamedTuple):
+    framework: str
+    model: str
+    mode: str
+    nodes: int
+    devices_per_node: int
+    batch_per_device: Any
+    precision: str
+    compiler: str
+    sequence_length: Optional[int]
+    variant: str = ""
+    parameters: Parameters = ()
+    accumulation: int = 1
+    parallelism: str = DATA
+    node: str = ""
+    input: str = inputs.SYNTHETIC
+    further: Parameters = ()
+
+
+class Case(_Values):
+    """Values of all axes of a case, as attributes.
+
+    ``mode``: the benchmark; an axis that it does not have is "" or 0. ``batch_per_device``: samples
+    that a device computes in a micro-step, MAX, or TOTAL/PARTS for a total batch without a whole
+    number for each part; ``sequence_length``: tokens, None for a model without sequences;
+    ``variant``: of an A/B test, "" for none; ``parameters``: of the benchmark, sorted by name, ()
+    for steps; ``accumulation``: micro-steps of a step; ``node``: node to measure, "" for any;
+    ``further``: values of axes of a user other than their defaults, sorted by name, which are
+    attributes too."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            for further, value in self.further:
+                if further == name:
+                    return value
+            try:
+                return axes.named(name).default
+            except KeyError:
+                raise AttributeError(name) from None
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Case:
+        """Return the case whose values by name, as JSON holds them, are ``values``."""
+        pairs = {name: tuple(map(tuple, values[name])) for name in ("parameters", "further")}
+        return cls(**{**values, **pairs})
+
+    def having(self, values: Mapping[str, Any]) -> Case:
+        """Return the case with other values of axes."""
+        own = {name: value for name, value in values.items() if name in self._fields}
+        rest = {name: value for name, value in values.items() if name not in own}
+        if rest:
+            known = {**dict(self.further), **rest}
+            kept = [(n, value) for n, value in known.items() if value != axes.named(n).default]
+            own["further"] = tuple(sorted(kept))
+        return self._replace(**own)
+
+    @property
+    def is_step(self) -> bool:
+        """Whether steps of a model are timed."""
+        return self.mode in MODES
+
+    @property
+    def reads_images(self) -> bool:
+        """Whether it reads a folder of data."""
+        return self.input in inputs.READING or self.mode == INPUT
+
+    @property
+    def source(self) -> str:
+        """Its input as a record states it."""
+        reads_by_itself = self.mode == INPUT and self.input == inputs.SYNTHETIC
+        return inputs.DATA if reads_by_itself else self.input
+
+    @property
+    def topology(self) -> str:
+        """Nodes x devices per node: ``2n8g``."""
+        return f"{self.nodes}n{self.devices_per_node}g"
+
+    @property
+    def devices(self) -> int:
+        """Devices of all nodes together."""
+        return self.nodes * self.devices_per_node
+
+    @property
+    def layout(self) -> Layout:
+        """Groups of devices that share a step."""
+        return layout_of(self.parallelism, self.devices)
+
+    @property
+    def replicas(self) -> int:
+        """Devices, or groups of them, that have samples of their own."""
+        return self.layout.replicas
+
+    @property
+    def parts(self) -> int:
+        """Micro-steps of all replicas, in which the samples of a step are computed."""
+        return self.replicas * self.accumulation
+
+    @property
+    def divides(self) -> bool:
+        """Whether every device has a whole number of samples."""
+        return "/" not in str(self.batch_per_device)
+
+    @property
+    def batch_total(self) -> Optional[int]:
+        """Samples of a step on all devices together; None while the batch is still to be found."""
+        if self.batch_per_device == MAX:
+            return None
+        total, _, parts = str(self.batch_per_device).partition("/")
+        return int(total) if parts else int(total) * self.parts
+
+    @property
+    def samples_of_replica(self) -> int:
+        """Samples that a replica computes between one update and the next."""
+        return int(self.batch_per_device) * self.accumulation
+
+    @property
+    def samples_per_step(self) -> int:
+        """Samples that all devices together compute between one update and the next."""
+        return self.samples_of_replica * self.replicas
+
+    def differing(self) -> Iterator[Axis]:
+        """Yield the optional axes whose value is not the default."""
+        for axis in axes.optional():
+            if getattr(self, axis.name) != axis.default:
+                yield axis
+
+    def labels(self) -> Dict[str, str]:
+        """Return short texts of all values but those in every name, by axis or parameter."""
+        found = {"compiler": self.compiler, "batch": ""}
+        if self.batch_per_device:
+            found["batch"] = axes.named("batch_per_device").label(self.batch_per_device)
+        found.update((one.name, one.label(getattr(self, one.name))) for one in self.differing())
+        if self.sequence_length:
+            found["sequence_length"] = axes.named("sequence_length").label(self.sequence_length)
+        found.update((name, f"{name}={value}") for name, value in self.parameters)
+        found.update(node=self.node, variant=self.variant)
+        return {name: label for name, label in found.items() if label}
+
+    def words(self) -> Dict[str, str]:
+        """Return texts of all values but framework and model for lists of cases, by axis or
+        parameter, "" for a value that is absent or the default."""
+        total = self.batch_total if self.parts > 1 else None
+        shown = {axis.name for axis in self.differing()}
+        optional = {
+            axis.name: axis.text(getattr(self, axis.name)) if axis.name in shown else ""
+            for axis in axes.optional()
+        }
+        length, batch = axes.named("sequence_length"), axes.named("batch_per_device")
+        return {
+            "mode": self.mode,
+            "precision": self.precision,
+            "compiler": self.compiler,
+            "topology": self.topology,
+            "batch": batch.text(self.batch_per_device) if self.batch_per_device else "",
+            **{name: f"{name} {value}" for name, value in self.parameters},
+            **optional,
+            "total": f"total {total}" if total else "",
+            "sequence_length": length.text(self.sequence_length) if self.sequence_length else "",
+            "variant": f"variant {self.variant}" if self.variant else "",
+            "node": f"node {self.node}" if self.node else "",
+        }
+
+    def __str__(self) -> str:
+        words = self.words()
+        if words["total"]:
+            words["total"] = f"({words['total']})"
+        return " ".join(filter(None, [self.framework, self.model, *words.values()]))
+
+    def folder(self, request: Mapping[str, Any]) -> str:
+        """Return the folder of its records, relative to ``results/runs``. The name ends in a digest
+        of everything that decides what is measured (steps, accelerator, cores, seed, environment),
+        so that a changed setting is another folder and no earlier result is taken for it."""
+        # Values that a case has by default are no part of the digest.
+        deciding: List[Any] = list(self[: self._fields.index("variant")])
+        deciding += [self.variant] if self.variant or self.parameters else []
+        deciding += [self.parameters] if self.parameters else []
+        values = {axis.name: getattr(self, axis.name) for axis in self.differing()}
+        own = {name: values.pop(name) for name in ("input",) if name in values}
+        deciding += [{name: value} for name, value in values.items() if name in self._fields]
+        deciding += [{"node": self.node}] if self.node else []
+        deciding += [{name: value} for name, value in (*own.items(), *self.further)]
+        text = json.dumps([deciding, request], sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        labels = self.labels()
+        if not self.is_step:
+            more = [labels.get(axis.name, "") for axis in axes.further()]
+            parts = [self.mode, self.precision, self.compiler, self.topology, *more, self.variant]
+            folders = f"{self.framework or NONE}/{self.model or NONE}"
+            return f"{folders}/{'-'.join(filter(None, parts))}-{digest}"
+        parts = [self.mode, self.precision, self.compiler, self.topology]
+        parts += [labels.pop("parallelism", ""), labels["batch"]]
+        parts += [labels.get(name, "") for name in ("accumulation", "sequence_length", "input")]
+        parts += [labels.get(axis.name, "") for axis in axes.further()]
+        words = "-".join(filter(None, [*parts, self.variant, digest]))
+        return f"{self.framework}/{self.model}/{words}"
+
+    def arguments(self) -> Dict[str, Any]:
+        """Return the values that differ from their default, by axis."""
+        values = {axis.name: getattr(self, axis.name) for axis in axes.asked()}
+        defaults = {axis.name: axis.default for axis in axes.optional()}
+        return {
+            name: value
+            for name, value in values.items()
+            if value not in (None, "", 0) and value != defaults.get(name)
+        }
+
+    def to_record(self, known: Collection[str]) -> Dict[str, Any]:
+        """Return ``case`` of a record; null for axes that the benchmark does not have, which are
+        not among those ``known``."""
+        names = [axis.name for axis in axes.asked()]
+        return {name: getattr(self, name) if name in known else None for name in names}
+
+
+def further_of(case: Mapping[str, Any]) -> Parameters:
+    """Return the values of a user's axes in ``case`` of a record, without defaults. Raises
+    ValueError for an axis that nobody has registered."""
+    found = []
+    known = {axis.name: axis for axis in axes.asked()}
+    for name, value in case.items():
+        if name in Case._fields:
+            continue
+        if name not in known:
+            raise ValueError(
+                f"case: found the axis {name!r}; allowed: {', '.join(known)}, and those that "
+                "axes.py in the folder kinds declares"
+            )
+        if value is not None and value != known[name].default:
+            found.append((name, value))
+    return tuple(sorted(found))
