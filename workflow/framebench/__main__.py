@@ -26,7 +26,13 @@ def main(arguments: list[str]) -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command and return its exit status."""
+    """Run a command and return its exit status. ``--kinds FOLDER`` before it names the folder with
+    the axes of a user, which are registered before modules that list axes are imported."""
+    if arguments[:1] == ["--kinds"]:
+        from core import axes
+
+        axes.load(arguments[1])
+        arguments = arguments[2:]
     # These run beside a benchmark: without the libraries that the other commands load, and on any
     # Python that the harness runs on, because in a container there is no other.
     if arguments[:1] == ["attempts"]:

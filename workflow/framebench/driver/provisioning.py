@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from core import axes
+
 from .. import PROJECT
 from ..environments import cleaning
 from ..environments.software import Software
@@ -31,11 +33,12 @@ class Provisioning:
 
     def __init__(self, work: Work, call: Invocation, snakemake: Snakemake) -> None:
         self._work, self._call, self._snakemake = work, call, snakemake
-        entry = str(PROJECT / "workflow" / "framebench")
+        kinds = ["--kinds", str(work.plan.settings.kinds)] if axes.further() else []
+        entry = [str(PROJECT / "workflow" / "framebench"), *kinds]
         # Isolated: PYTHONPATH and PYTHONHOME of a site are not for our own packages.
-        self.framebench = [sys.executable, "-I", entry]
+        self.framebench = [sys.executable, "-I", *entry]
         self.python = "python" if work.plan.settings.deployment == "conda" else sys.executable
-        self.driver = [self.python, "-I", entry]
+        self.driver = [self.python, "-I", *entry]
         self.built_marker = f"{work.results}/logs/environments/{{name}}-{{digest}}"
         self.log = f"{self.built_marker}.log"
         own = work.plan.settings.model

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from core import axes
 from pydantic import TypeAdapter
 
 from ..files import bounded, whole_files
@@ -110,7 +111,9 @@ def _head(entries: bytes) -> bytes:
 def _version() -> str:
     """A digest of all that decides what is read from a record."""
     digest = hashlib.sha256(sys.version.encode())
-    modules = [file for name in _CODE for file in sorted((_PACKAGE / name).rglob("*.py"))]
+    folders = [*(_PACKAGE / name for name in _CODE), Path(axes.__file__).parent]
+    modules = [file for folder in folders for file in sorted(folder.rglob("*.py"))]
+    digest.update(repr([(axis.name, axis.default) for axis in axes.further()]).encode())
     for file in (*modules, _SCHEMA):
         digest.update(file.name.encode() + b"\0" + bounded.read_bytes(file))
     return digest.hexdigest()

@@ -17,6 +17,7 @@ from typing import Any
 
 import fastjsonschema
 from core import parallelism
+from core.case import further_of
 from core.parallelism import DATA
 
 from ..cases.conditions import MODES, THROUGHPUT, Case, of_settings
@@ -166,6 +167,7 @@ def _check_case(record: Mapping[str, Any]) -> None:
         needed = ("framework", "model", "precision")
     missing = [key for key in needed if record["case"][key] is None]
     missing += [key for key in steps if key not in record["settings"]]
+    further_of(record["case"])
     if record["case"].get("parallelism"):
         parallelism.checked(record["case"]["parallelism"])
     if missing:

@@ -22,6 +22,7 @@ from ..tables.cells import Cell
 from ..tables.columns import Row
 from ..tables.declared import overview
 from ..tables.results import UNCOMPILED
+from ..tables.table import AXES
 from ..tables.view import Field
 from . import again
 from .html_tables import PageTable
@@ -35,7 +36,7 @@ DIGITS = 7
 #: What a framework has its own way: no part of what a case and its baseline have in common.
 _OF_FRAMEWORK = ("framework_version", "source", "environment", "marks")
 #: Columns that the axes stand for.
-_OF_AXES = ("framework", "model", "mode", "precision", "compiler", "nodes", "devices_per_node")
+_OF_AXES = (*(axis for axis in AXES if axis != "devices"), "nodes", "devices_per_node")
 
 
 def of(
@@ -49,7 +50,13 @@ def of(
     lists = _Lists()
     cases = _Cases(links, calls)
     made = [_table(one, links, cases, lists) for one in tables]
-    data = {"tables": made, "cases": cases.data(lists), "series": series, "lists": lists.written}
+    data = {
+        "axes": AXES,
+        "tables": made,
+        "cases": cases.data(lists),
+        "series": series,
+        "lists": lists.written,
+    }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # Nothing in it ends the element, or begins a comment.
     return Markup(text.replace("<", "\\u003c"))

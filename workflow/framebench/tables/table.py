@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from core import axes
+
 from ..cases.conditions import KEYS
 from ..records.device_peaks import PeakFlopsLookup
 from ..records.run import Run
@@ -99,7 +101,10 @@ class Drawing:
 
 
 #: What of a case a reader of the page may ask for; ``devices`` is nodes and devices per node.
-AXES = ("framework", "model", "mode", "precision", "devices", "compiler")
+AXES = (
+    *("framework", "model", "mode", "precision", "devices", "compiler"),
+    *(axis.name for axis in axes.further()),
+)
 
 
 def _case_of(row: Row) -> list[tuple[str, Fields]]:

@@ -1,7 +1,7 @@
 // The rows of the page, what the reader asks of them, and the address that says so.
 const embedded = document.getElementById("rows");
-const page = embedded ? JSON.parse(embedded.textContent) : { tables: [], cases: {}, series: {}, lists: [] };
-const AXES = ["framework", "model", "mode", "precision", "devices", "compiler"];
+const page = embedded ? JSON.parse(embedded.textContent) : { axes: [], tables: [], cases: {}, series: {}, lists: [] };
+const AXES = page.axes;
 // A model has figures of other units than another, a mode of another kind: no ratios of these.
 const BASELINES = ["framework", "precision", "devices", "compiler"];
 // Columns that have the figure of a case.
@@ -48,7 +48,7 @@ const readAddress = () => {
     if (known.length) asked.chosen.set(axis, new Set(known));
   }
   const [axis, ...value] = (given.get("base") ?? "").split(":");
-  const there = BASELINES.includes(axis) && choices.get(axis).includes(value.join(":"));
+  const there = BASELINES.includes(axis) && choices.get(axis)?.includes(value.join(":"));
   asked.base = there ? { axis, value: value.join(":") } : null;
 };
 
