@@ -49,7 +49,7 @@ def test_a_search_for_the_largest_batch_has_it_of_training_alone(toy: Bench) -> 
     options = {"kind": "largest_batch", "batch_per_device": None, "accumulation": 2}
     done = toy.run("", **options, parameters={"mode": "inference", **bounds})
     assert done.status == 2
-    assert "inference has no --accumulation: its steps update nothing" in done.stderr
+    assert "inference has no --accumulation; allowed in: train" in done.stderr
     record = toy.run("", **options, parameters={"mode": "train", **bounds}).record
     assert (record["status"], record["case"]["accumulation"]) == ("ok", 2), record["reason"]
 
