@@ -80,7 +80,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
             )
         outcomes = found.outcomes
     else:
-        log = launch.beside(request.log, "nodes")
+        log = launch.log_with_name(request.log, "nodes")
         outcomes, entries = nodes.run_ranks(task, setup.run, setup.deadline, arguments, log)
     status, reason = outcome.most_telling(outcomes)
     fields = [judged.fields for judged in outcomes]

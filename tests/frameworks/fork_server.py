@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.processes.launch import common_environment, free_addresses, place_variables
+from harness.processes.launch import common_environment, free_addresses, rank_variables
 
 from ..conftest import build_environment
 
@@ -101,7 +101,7 @@ class ForkServer:
         request = {
             "script": f"{self.prelude}\n{script}",
             "places": [
-                {**names, **place_variables(rank, local_rank, addresses, run="test", cores=())}
+                {**names, **rank_variables(rank, local_rank, addresses, run="test", cores=())}
                 for rank, local_rank in enumerate(local_ranks)
             ],
             "seconds": SECONDS,

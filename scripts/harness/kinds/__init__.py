@@ -1,4 +1,4 @@
-"""The kinds of measurement, one module each, found by its name."""
+"""Kinds of benchmarks, one module each, found by name."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from typing import List, Optional
 from harness.kind import Kind
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
-#: The package that the modules of another folder belong to.
+#: Package of the modules in another folder.
 _ELSEWHERE = "kinds_elsewhere"
 
 
 class UnknownKind(Exception):
-    """There is no such kind; the message names those that there are."""
+    """Raised for an unknown kind; the message names the known ones."""
 
 
 def names(folder: Optional[str] = None) -> List[str]:
-    """Of all kinds: the project's, and those in ``folder``."""
+    """Return the names of all kinds: the project's, and those in ``folder``."""
     files = {name for place in (_HERE, folder) if place for name in _modules(place)}
     return sorted(files)
 
 
 def load(name: str, folder: Optional[str] = None) -> Kind:
-    """The kind ``name``, of ``folder`` where that has it. Raises :class:`UnknownKind`, TypeError
-    where its module defines no kind or several, and what importing it raises."""
+    """Return the kind ``name``, preferably from ``folder``.
+
+    Raises :class:`UnknownKind`, TypeError where its module does not define exactly one kind, and
+    what importing it raises."""
     if folder and name in _modules(folder):
         module = importlib.import_module(f"{_package(folder)}.{name}")
     elif name in _modules(_HERE):

@@ -64,7 +64,7 @@ class Collective(Kind):
 
     def measure(self, context: Context) -> None:
         if context.rank_context.world_size == 1:
-            raise Unsupported("one device has nobody to exchange anything with")
+            raise Unsupported("one device has no other to communicate with")
         sizes, parameters = _sizes(context.workload), context.workload.parameters
         check_room(
             context.workload.case, parameters["operation"], parameters["dtype"], sizes[-1],

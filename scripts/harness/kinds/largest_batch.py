@@ -1,13 +1,13 @@
-"""The largest batch per device that a case can run.
+"""Search for the largest batch per device that a case can run.
 
-1. Begin with the smallest batch and double it until one does not fit, or the bound is reached.
-2. Halve the distance between the largest that fits and the smallest that does not, until they are
-   one step apart.
+1. Start with the smallest batch and double it until one does not fit, or the bound is reached.
+2. Halve the distance between the largest batch that fits and the smallest that does not, until they
+   are one step apart.
 3. A run that ends otherwise than ``ok`` or ``oom`` ends the search, with its status and reason.
 
-Memory must grow with the batch; nothing else is assumed of it. No run is larger than twice the
-largest batch that fitted, so what is held beyond the limit is little, and the harness ends the run
-before the machine runs out of it: no forecast is needed, and none can be wrong.
+Memory must grow with the batch; nothing else is assumed. No run is larger than twice the largest
+batch that fitted, so little is held beyond the limit, and the harness ends the run before memory
+runs out. No forecast is needed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Attempts = Sequence[Mapping[str, Any]]
 
 
 class LargestBatch(SearchKind):
-    """Runs with few steps and growing batches."""
+    """Search by runs with few steps and growing batches."""
 
     parameters = (
         Parameter("mode", one_of("train", "inference"), "", "the kind of the runs"),
@@ -62,7 +62,8 @@ class LargestBatch(SearchKind):
         return "ok", f"the bound of the search: {at_most}" if is_bound else ""
 
     def expected(self, parameters: Mapping[str, Any]) -> List[Dict[str, Any]]:
-        """As if what fits lay in the middle of the bounds, on a logarithmic scale."""
+        """Return the expected runs, as if the largest batch lay in the middle of the bounds on a
+        logarithmic scale."""
         middle = math.sqrt(parameters["multiple_of"] * _bound(parameters))
         tried: List[Tuple[int, str]] = []
         batch = next_batch(tried, parameters)
@@ -81,13 +82,13 @@ def _tried(attempts: Attempts) -> List[Tuple[int, str]]:
 
 
 def _bound(parameters: Mapping[str, Any]) -> int:
-    """The largest batch that comes into question; 0 where none does."""
+    """Return the largest possible batch; 0 where none is possible."""
     step = int(parameters["multiple_of"])
     return int(parameters["at_most"]) // step * step
 
 
 def next_batch(tried: Sequence[Tuple[int, str]], parameters: Mapping[str, Any]) -> Optional[int]:
-    """The batch to try next, after these batches with their statuses; None where the search is
+    """Return the batch to try after these batches with their statuses; None where the search is
     over."""
     step, bound = int(parameters["multiple_of"]), _bound(parameters)
     if not tried:
@@ -104,7 +105,8 @@ def next_batch(tried: Sequence[Tuple[int, str]], parameters: Mapping[str, Any]) 
 
 
 def ended_by(attempts: Attempts) -> Mapping[str, Any]:
-    """Of a search that is over: the largest batch that fits, or the run that ended it otherwise."""
+    """Return the attempt that decided a finished search: the largest batch that fits, or the run
+    that failed otherwise."""
     if attempts[-1]["status"] not in ("ok", "oom"):
         return attempts[-1]
     fitting = [one for one in attempts if one["status"] == "ok"]

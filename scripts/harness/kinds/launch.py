@@ -1,7 +1,7 @@
-"""How long a framework takes to dispatch an operation that computes nothing, or little.
+"""Launch overhead: time to dispatch an operation that computes little or nothing.
 
-Additions of small arrays, by default of one element; of none, nothing is left but the framework's
-own work for a call. They are called from Python as users call them, one behind the other, and the
+The operation adds small arrays, of one element by default; with no element, only the framework's
+own work per call is left. Calls come from Python as users make them, one after the other, and the
 last is waited for. Standard library and numpy.
 """
 
@@ -17,7 +17,7 @@ from harness.operations import ADD, SingleOperations
 
 
 class Launch(Kind):
-    """Microseconds of a call, and calls a second."""
+    """Microseconds per call, and calls per second."""
 
     needs = SingleOperations
     independent_ranks = True
@@ -50,12 +50,12 @@ class Launch(Kind):
 
 
 def _seconds(rank: Mapping[str, Any]) -> float:
-    """Of one in the median block."""
+    """Return the seconds of one call in the median block."""
     (block,) = rank["blocks"]
     return float(statistics.median(block["seconds"]) / block["operations"])
 
 
 def _check(found: Any, expected: Any) -> None:
-    """Raises Mismatch where a sum is another than rounding to eight bits makes it."""
+    """Raise Mismatch where a sum is off by more than rounding to eight bits."""
     if found.shape != expected.shape or not (abs(found - expected) <= 0.02).all():
         raise Mismatch(f"a sum that is {expected.tolist()} came out as {found.tolist()}")

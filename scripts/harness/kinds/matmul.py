@@ -1,8 +1,8 @@
-"""Products of two matrices, or of batches of them, in several shapes.
+"""Matmuls, or batches of them, in several shapes.
 
-Operands are random and stay the same. `peak` multiplies a chain of square matrices for seconds and
-keeps the fastest size: that is what a device can do. This is what a framework makes of the shapes
-that somebody asks for. A sample of each result is held against float64. Standard library and numpy.
+Operands are random and stay the same. The kind `peak` multiplies a chain of square matrices and
+keeps the fastest size, which is what a device can do. This kind shows what a framework reaches for
+given shapes. A sample of each result is checked against float64. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness.operations import MATMUL, SingleOperations, Transposed
 
 
 class Matmul(Kind):
-    """Floating-point operations per second of products in the dtype of the case's precision."""
+    """Floating-point operations per second of matmuls in the dtype of the case's precision."""
 
     needs = SingleOperations
     independent_ranks = True
@@ -45,7 +45,7 @@ class Matmul(Kind):
             metric = Metric("TFLOP/s", "higher", "min", lambda rank: rate(rank, shape))
             return point("rate", shape.at, metric)
 
-        # Devices share power, cooling and memory: of several the slowest counts, as for the peak.
+        # Devices share power, cooling and memory: the slowest of several counts, as for the peak.
         best = Metric("TFLOP/s", "higher", "min", highest)
         return {"highest_rate": best, **dict(map(at, asked))}
 
@@ -57,7 +57,7 @@ class Matmul(Kind):
 
 
 def rate(rank: Mapping[str, Any], shape: Shape) -> float:
-    """TFLOP/s of the median block."""
+    """Return the TFLOP/s of the median block."""
     return 1e-12 * shape.operations / blocks.operation_seconds(rank, shape.at)
 
 

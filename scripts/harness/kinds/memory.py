@@ -1,7 +1,7 @@
-"""Bandwidth of the host's memory: the kernels of STREAM, compiled when they are needed.
+"""Bandwidth of the host's memory by the kernels of STREAM, compiled when needed.
 
-One core is a run of one device with one core; all are a run of as many devices as there are, each
-with its own arrays, begun together. No framework. Standard library and numpy.
+One core is a run of one device with one core. All cores are a run of as many devices, each with its
+own arrays, started together. No framework. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
 from harness.measuring.checks import check_cores
 from harness.measuring.micro import stream
 
-#: How many times the last cache all arrays of one name have, as STREAM's rules want.
+#: Size of all arrays of one name relative to the last-level cache, as STREAM's rules demand.
 TIMES_CACHE = 4
-#: How far the arrays may be from what the kernels leave: STREAM's own bound.
+#: Largest relative error of the arrays: STREAM's own bound.
 ROUNDING = 1e-13
 
 
 class Memory(Kind):
-    """Bytes per second of copy, scale, add and triad, of all devices together."""
+    """Bytes per second of copy, scale, add and triad, summed over all devices."""
 
     needs = None
     independent_ranks = True
@@ -80,15 +80,16 @@ class Memory(Kind):
 
 
 def default_bytes(cache: int, devices: int) -> int:
-    """Of an array of each of so many devices of a node. Raises Mismatch where the kernel does not
-    tell how large the last ``cache`` is."""
+    """Return the bytes of an array of each of a node's ``devices``. Raises Mismatch where the size
+    of the last-level ``cache`` is unknown."""
     if not cache:
         raise Mismatch("the kernel does not tell the size of the caches: say array_bytes")
     return -(-TIMES_CACHE * cache // devices)
 
 
 def check(held: stream.Stream, before: Any) -> None:
-    """Raises Mismatch where the arrays are not what the kernels leave of ``before``, the first."""
+    """Raise Mismatch where the arrays are not what the kernels leave of ``before``, the first of
+    them."""
     scalar = stream.SCALAR
     for name, expected in (
         ("a", before),

@@ -1,8 +1,8 @@
-"""How long a load from memory takes, by how much memory is in use: a chain of pointers through
-working sets from 4 KiB to four times the last cache, so that each cache shows as a step.
+"""Latency of a memory load by working set, measured by a chain of pointers.
 
-One core of each device follows its own chain; several devices begin together. No framework.
-Standard library and numpy.
+Working sets range from 4 KiB to four times the last-level cache, so each cache shows as a step. One
+core of each device follows its own chain; several devices start together. No framework. Standard
+library and numpy.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, p
 from harness.measuring import blocks
 from harness.measuring.micro import chase, stream
 
-#: How many times the last cache the largest working set has, where nothing else is asked for.
+#: Default size of the largest working set, relative to the last-level cache.
 TIMES_CACHE = 4
-#: Steps that bring a working set into the caches, as far as it fits, and the fewest of a block.
+#: Steps that load a working set into the caches, and the least number of steps of a block.
 _WARM, _FEWEST = 2**23, 1000
 
 
 class MemoryLatency(Kind):
-    """Nanoseconds of a load, at each size. The slowest device's count."""
+    """Nanoseconds per load at each size; the slowest device's count."""
 
     needs = None
     independent_ranks = True
@@ -72,7 +72,7 @@ def _sizes(workload: Workload) -> List[int]:
 
 
 def _steps(chain: chase.Chain, seconds: float) -> int:
-    """How many take so many seconds, by a pass that is not counted."""
+    """Return how many steps take ``seconds``, from a pass that is not counted."""
     count = max(_FEWEST, min(chain.lines, _WARM))
     taken = blocks.elapsed(lambda: chain.run(count))
     if count == _FEWEST:  # a pass of so few lines tells little
@@ -81,5 +81,5 @@ def _steps(chain: chase.Chain, seconds: float) -> int:
 
 
 def _nanoseconds(rank: Mapping[str, Any], size: int) -> float:
-    """Of a step of the median block."""
+    """Return the nanoseconds of a step in the median block."""
     return 1e9 * blocks.operation_seconds(rank, {"bytes": size})

@@ -1,12 +1,12 @@
-"""Computation beside an all-reduce: how much of the shorter of the two the longer one hides.
+"""Overlap of computation and an all-reduce: the share of the shorter that the longer hides.
 
-In a training step the gradients of the last layers are communicated while those of the layers
-before them are computed. Here each is timed alone and both together, in turns, and each time what
-was enqueued is waited for before the clock is read. By default there are as many computations as
-take about as long as the all-reduce: then all of it could be hidden.
+A training step communicates the gradients of the last layers while it computes those of earlier
+layers. Here each is timed alone and both together, in turns, always synchronized before the clock
+is read. By default the computations take about as long as the all-reduce, so that all of it could
+be hidden.
 
-All-reduce and last computation are checked before and after the timed blocks. Standard library and
-numpy.
+The all-reduce and the last computation are checked before and after the timed blocks. Standard
+library and numpy.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def one_shape(text: str) -> str:
 
 
 class Overlap(Kind):
-    """Milliseconds of the computation, of the all-reduce, and of both together, each of the slowest
-    rank; and the share of the shorter that the longer hides, of these three."""
+    """Milliseconds of computation, all-reduce, and both together, of the slowest rank each; and the
+    share of the shorter that the longer hides."""
 
     needs = Overlapping
     axes = ("framework", "nodes", "devices_per_node", "precision")
@@ -74,7 +74,7 @@ class Overlap(Kind):
 
     def measure(self, context: Context) -> None:
         if context.rank_context.world_size == 1:
-            raise Unsupported("one device has nobody to exchange anything with")
+            raise Unsupported("one device has no other to communicate with")
         fields, parameters = context.fields, context.workload.parameters
         trial = _Trial(context)
         with blocks.recorded_blocks(context) as found:
@@ -98,7 +98,7 @@ class Overlap(Kind):
 
 
 class _Trial:
-    """Operands and message of a rank, and how their results are checked."""
+    """Operands and message of a rank, and the checks of their results."""
 
     made: Overlapped
 

@@ -1,7 +1,7 @@
-"""How far a framework is from the reference: the errors only; their bounds are the driver's.
+"""Errors of a framework's results against the reference; the driver has their bounds.
 
-Compared with what ``scripts/reference`` left in a folder; a model that the user brings, with its
-own run in float64. Standard library and numpy.
+Models are compared with what ``scripts/reference`` left in a folder, and a user's model with its
+own float64 run. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ RANKS = 2  # that the reference has batches for
 
 
 class Compared(MatmulTrace, Numerics):
-    """An adapter as a comparison sees it."""
+    """Adapter that can be compared with the reference."""
 
 
 class Parity(Kind):
-    """Errors of outputs, losses and gradients; it has no metric."""
+    """Errors of outputs, losses and gradients; there are no metrics."""
 
     parameters = (
         Parameter("mode", one_of("train", "inference"), "", "which computation is compared"),
@@ -75,14 +75,14 @@ class Parity(Kind):
 
 
 class Comparison:
-    """A folder of the reference."""
+    """Results of the reference in a folder."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self.expected: Dict[str, Any] = bounded.read_json(os.path.join(folder, "expected.json"))
 
     def arrays(self, name: str) -> Mapping[str, Any]:
-        """The arrays of ``NAME.npz`` by their names, each read when it is asked for."""
+        """Return the arrays of ``NAME.npz`` by name, each read on access."""
         import numpy as np
 
         found: Mapping[str, Any] = np.load(
@@ -91,8 +91,10 @@ class Comparison:
         return found
 
     def batch(self, replica: int, case: Case) -> Dict[str, Any]:
-        """What the ranks of a replica compute with: batches that are of as many ranks elsewhere are
-        those of its micro-steps. Raises ValueError where there are too few."""
+        """Return the batch of the ranks of a replica.
+
+        Batches of several ranks serve as micro-batches of a replica. Raises ValueError where there
+        are too few."""
         import numpy as np
 
         count = case.accumulation
@@ -122,15 +124,18 @@ def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, 
 
 
 def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
-    """How far the outputs with dropout are from those without, against how far they should be."""
+    """Return how far dropout moves the outputs, relative to how far it should."""
     expected = reference.arrays("outputs")[f"train-{_replica(adapter)}-0"]
     found = masks.distance(lambda: adapter.outputs()[0], expected)
     return [measured("dropout", abs(found / reference.expected["dropout_distance"] - 1))]
 
 
 def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
-    """Losses over the optimizer's steps, and what the first of them changed: of a precision whose
-    updates say nothing the first loss, and the running statistics."""
+    """Return the errors of the losses over the optimizer's steps, and of the changes by the first
+    step.
+
+    For a precision whose updates are not compared: of the first loss, and of the running
+    statistics."""
     weights = reference.arrays("weights")
     precision = precisions.known()[adapter.case.precision]
     if adapter.statistics():  # what was compared before has moved them
@@ -155,8 +160,9 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
 
 
 def compare_statistics(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
-    """What the first step has changed in the running statistics. Whether the variance is kept
-    biased or not is the framework's choice, the same for all of them."""
+    """Return the errors of the changes that the first step made to the running statistics.
+
+    Whether the variance is biased or not is the framework's choice, the same for all statistics."""
     after, weights = adapter.statistics(), reference.arrays("weights")
     if not after:
         return []
@@ -171,9 +177,10 @@ def compare_statistics(adapter: Compared, reference: Comparison) -> List[Dict[st
 def compare(
     adapter: Compared, reference: Comparison, enter: Callable[[str], None]
 ) -> List[Dict[str, Any]]:
-    """All that can be compared in this case; the adapter has just been built. ``enter`` is told
-    what begins. The mean over micro-steps is held against that over as many ranks; whoever has
-    either is compared until the gradients."""
+    """Return the errors of everything that this case allows to compare.
+
+    The adapter has just been built. ``enter`` is called with the name of each phase. The mean over
+    micro-steps is compared with the mean over as many ranks, up to the gradients."""
     case = adapter.case
     batches = case.layout.replicas * case.accumulation
     enter("load weights")

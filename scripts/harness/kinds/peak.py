@@ -1,10 +1,10 @@
-"""The peak of a device: how fast the framework multiplies two large square matrices there.
+"""Peak FLOPS of a device: how fast the framework multiplies two large square matrices.
 
-Both are dense, and a chain of products keeps its size: on some devices the speed depends on what is
-multiplied. A processor is faster in a burst than it stays: the size that
-is the fastest in short blocks is then multiplied for seconds, and that is the peak, as the steps
-that it is compared with take seconds too. Devices share power, cooling and memory: of several, all
-do so at once, and the peak is that of the slowest. Standard library and numpy.
+Both are dense, and values keep their magnitude along a chain of matmuls, because the speed depends
+on them on some devices. Processors are faster in bursts: the fastest size of short blocks is then
+multiplied for seconds, which is the peak, as the steps it is compared with take seconds too.
+Several devices measure at once, because they share power, cooling and memory; the peak is that of
+the slowest. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from harness.measuring.verification import rounding
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
 BLOCKS = 3  # of products that are timed together; the fastest counts, for disturbances only slow
 BLOCK_SECONDS = 0.1  # at least, so that neither the clock nor the waiting for the device counts
-#: A size is tried if what it will take, by the size before it, fits into what is left of this.
+#: Seconds for all sizes. A size is tried if its time, predicted from the size before, still fits.
 SECONDS = 3.0
-#: How long the fastest size is multiplied, if nothing else is asked for.
+#: Default seconds to multiply the fastest size.
 SUSTAINED_SECONDS = 2.0
 
 
 class Peak(Kind):
-    """Floating-point operations per second of a product in the dtype of the case's precision."""
+    """Floating-point operations per second of a matmul in the dtype of the case's precision."""
 
     needs = PeakMatmul
     parameters = (
@@ -41,7 +41,7 @@ class Peak(Kind):
 
     @property
     def axes(self) -> Sequence[str]:
-        # The dtype that a precision stands for may depend on the products that the model has.
+        # The dtype of a precision may depend on the matmuls of the model.
         return [axis for axis in USUAL_AXES if axis not in ("batch_per_device", "compiler")]
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
@@ -74,16 +74,18 @@ def _tflops(rank: Mapping[str, Any]) -> float:
 
 
 def tflops_of(block: Mapping[str, Any]) -> float:
-    """A product of two matrices of n rows takes n^3 multiplications and as many additions."""
+    """Return the TFLOP/s of a block. A matmul of n rows takes n^3 multiplications and as many
+    additions."""
     return float(2e-12 * block["size"] ** 3 * block["products"] / min(block["seconds"]))
 
 
 def measure(adapter: PeakMatmul, check: Callable[[str], Any]) -> List[Dict[str, Any]]:
-    """Seconds of blocks of products for each size that was tried, at least two: ``{"size": rows of
-    a matrix, "products": in a block, "seconds": of each block}``. ``check`` is told the dtype of
-    each size's products before they are timed, and raises where it is not what was asked. Raises
-    Unsupported where there is no time for a second size: whether the rate still grows with it is
-    then not known, and it is no peak."""
+    """Time blocks of matmuls for at least two sizes.
+
+    Returns for each ``{"size": rows of a matrix, "products": per block, "seconds": of each
+    block}``. ``check`` is called with the dtype of each size's matmuls before they are timed, and
+    raises where it is wrong. Raises Unsupported where there is no time for a second size, because
+    the rate may still grow with the size then."""
     found: List[Dict[str, Any]] = []
     left, once = SECONDS, 0.0
     for size in SIZES:
@@ -107,9 +109,10 @@ def measure(adapter: PeakMatmul, check: Callable[[str], Any]) -> List[Dict[str, 
 
 
 def sustain(adapter: PeakMatmul, fastest: Mapping[str, Any], seconds: float) -> Dict[str, Any]:
-    """The products of the ``fastest`` block of :func:`measure` again and again until ``seconds``
-    are over, in the form of such a block with the whole time as its only one. They are waited for
-    block by block, so that no queue grows."""
+    """Repeat the matmuls of the ``fastest`` block of :func:`measure` for ``seconds``.
+
+    Returns such a block, with the whole time as its only one. Each block is synchronized, so that
+    no queue grows."""
     product = _product(adapter, fastest["size"])
     time_together(adapter, product.multiply, 1)
     start, count = time.perf_counter(), 0
@@ -121,7 +124,8 @@ def sustain(adapter: PeakMatmul, fastest: Mapping[str, Any], seconds: float) -> 
 
 
 def _product(adapter: PeakMatmul, size: int) -> ChainedMatmul:
-    """Of two matrices with ``size`` rows, the one that is multiplied again and again random."""
+    """Return the matmul of two matrices with ``size`` rows, of which the one that is multiplied
+    repeatedly is random."""
     import numpy as np
 
     random = np.random.RandomState(adapter.rank_context.seed)
@@ -130,9 +134,11 @@ def _product(adapter: PeakMatmul, size: int) -> ChainedMatmul:
 
 
 def orthogonal(size: int, random: Any) -> Any:
-    """A dense orthogonal float32 matrix: a chain of tens of thousands of products neither
-    overflows nor vanishes. It is that of the discrete Hartley transform with random signs, because
-    making one of random numbers orthogonal takes longer than the probe. ``random``: of numpy."""
+    """Return a dense orthogonal float32 matrix (size, size), so that long chains of matmuls neither
+    overflow nor vanish.
+
+    It is the discrete Hartley transform with random signs, because orthogonalizing random numbers
+    takes longer than the benchmark. ``random``: a numpy generator."""
     import numpy as np
 
     angles = 2 * np.pi * np.arange(size) / size

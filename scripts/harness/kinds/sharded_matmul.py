@@ -1,10 +1,10 @@
-"""Products of matrices that all ranks share, and the exchange that makes the whole of them.
+"""Matmuls that all ranks share, with the collective that combines the parts.
 
-Where the inner dimension is cut, each rank has a product of the whole shape, and an all-reduce adds
-them up; where the columns are, each has some columns, and an all-gather puts them side by side.
-Product, exchange and both are timed apart. On every rank what comes of both is held against the
-product of the whole matrices in float64, before anything is timed and behind it, in entries of each
-rank's columns. Operands are random. Standard library and numpy.
+With a sharded inner dimension each rank has a product of the whole shape, and an all-reduce adds
+them up. With sharded columns each rank has some columns, and an all-gather joins them. Matmul,
+collective and both are timed separately. Before and after timing, every rank checks the combined
+result against float64, in elements of each rank's columns. Operands are random. Standard library
+and numpy.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.micro.shapes import Shape, plain_shapes, shapes_of
 
 INNER, COLUMNS = "inner", "columns"
-#: What follows a product, by what is cut.
+#: Collective after a matmul, by the sharded dimension.
 EXCHANGES = {INNER: ALL_REDUCE, COLUMNS: ALL_GATHER}
 PRODUCT, EXCHANGE = "product", "exchange"
 PARTS = (PRODUCT, EXCHANGE, BOTH)
 
 
 class ShardedMatmul(Kind):
-    """TFLOP/s of whole products, milliseconds of product, exchange and both. The slowest rank's
+    """TFLOP/s of whole matmuls, and milliseconds of matmul, collective and both; the slowest rank's
     count."""
 
     needs = ShardedMatmuls
@@ -51,41 +51,41 @@ class ShardedMatmul(Kind):
     )  # fmt: skip
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        asked = shapes_of(workload.parameters["shapes"])
+        shapes = shapes_of(workload.parameters["shapes"])
 
         def highest(rank: Mapping[str, Any]) -> float:
-            return max(rate(rank, shape, BOTH) for shape in asked)
+            return max(rate(rank, shape, BOTH) for shape in shapes)
 
-        found = {"highest_rate": Metric("TFLOP/s", "higher", "min", highest)}
-        for shape in asked:
+        named = {"highest_rate": Metric("TFLOP/s", "higher", "min", highest)}
+        for shape in shapes:
             for name, part in (("rate", BOTH), ("product_rate", PRODUCT)):
                 metric = Metric("TFLOP/s", "higher", "min", _of(rate, shape, part))
-                found.update([point(name, _at(shape), metric)])
+                named.update([point(name, _at(shape), metric)])
             for part in PARTS:
                 metric = Metric("ms", "lower", "max", _of(milliseconds, shape, part))
-                found.update([point(f"{part}_time", _at(shape), metric)])
-        return found
+                named.update([point(f"{part}_time", _at(shape), metric)])
+        return named
 
     def measure(self, context: Context) -> None:
         if context.rank_context.world_size == 1:
-            raise Unsupported("one device has nobody to share a product with")
+            raise Unsupported("one device has no other to share a matmul with")
         parameters = context.workload.parameters
-        asked = shapes_of(parameters["shapes"])
-        for shape in asked:
+        shapes = shapes_of(parameters["shapes"])
+        for shape in shapes:
             share_of(shape, parameters["sharded"], 0, context.rank_context.world_size)
-        with blocks.recorded_blocks(context) as found:
-            for shape in asked:
+        with blocks.recorded_blocks(context) as timed:
+            for shape in shapes:
                 context.report.enter(f"product {shape}")
-                found.extend(_measured(context, shape))
+                timed.extend(_measured(context, shape))
 
     def check(self, workload: Workload, ranks: Any) -> None:
-        """All ranks did as much."""
+        """Check that all ranks ran the same number of operations."""
         blocks.check_same_counts(ranks, "operations")
 
 
 def share_of(shape: Shape, sharded: str, rank: int, ranks: int) -> slice:
-    """What ``rank`` has of k or of the columns, n. Raises Unsupported where the ranks cannot
-    have equal parts."""
+    """Return the slice of k, or of the columns n, that ``rank`` has. Raises Unsupported where the
+    parts are not equal."""
     name, extent = ("k", shape.k) if sharded == INNER else ("n", shape.n)
     if extent % ranks:
         raise Unsupported(f"{ranks} ranks cannot have equal parts of {name} of {shape}: {extent}")
@@ -94,16 +94,17 @@ def share_of(shape: Shape, sharded: str, rank: int, ranks: int) -> slice:
 
 
 def check_whole(
-    found: Any, left: Any, right: Any, sharded: str, ranks: int, dtype: str, random: Any
+    result: Any, left: Any, right: Any, sharded: str, ranks: int, dtype: str, random: Any
 ) -> None:
-    """Raises Mismatch where what is ``found`` is not the product of the whole matrices, in a sample
-    of all of it, and in one of the columns that each rank brings."""
-    check_matmul(found, left, right, dtype, random)
+    """Raise Mismatch where the result is not the matmul of the whole matrices.
+
+    Samples are taken of the whole result and of the columns of each rank."""
+    check_matmul(result, left, right, dtype, random)
     if sharded == COLUMNS:
         shape = Shape(1, len(left), len(right), right.shape[1])
         for rank in range(ranks):
             own = share_of(shape, sharded, rank, ranks)
-            check_matmul(found[:, own], left, right[:, own], dtype, random)
+            check_matmul(result[:, own], left, right[:, own], dtype, random)
 
 
 def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
@@ -118,29 +119,37 @@ def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
     random = np.random.RandomState(rank_context.seed)
     left, right = operands(shape, random)
     own = share_of(shape, sharded, rank_context.rank, ranks)
-    given = (left[:, own], right[own]) if sharded == INNER else (left, right[:, own])
+    parts = (left[:, own], right[own]) if sharded == INNER else (left, right[:, own])
     operation = EXCHANGES[sharded]
-    arrays = [np.ascontiguousarray(array) for array in given]
-    made: MatmulCollective = adapter.sharded_matmul(*arrays, operation)
-    dtypes = {made.dtype: 1}
+    arrays = [np.ascontiguousarray(array) for array in parts]
+    sharded_matmul: MatmulCollective = adapter.sharded_matmul(*arrays, operation)
+    dtypes = {sharded_matmul.dtype: 1}
     context.fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
 
     def check(when: str) -> None:
-        made.both()
+        sharded_matmul.both()
         adapter.synchronize()
         try:
-            check_whole(made.result(), left, right, sharded, ranks, made.dtype, random)
+            check_whole(
+                sharded_matmul.result(), left, right, sharded, ranks, sharded_matmul.dtype, random
+            )
         except Mismatch as error:
             raise Mismatch(f"{when} it was timed, behind its {operation}: {error}") from None
 
     check("before")
-    runs = {PRODUCT: made.matmul, EXCHANGE: made.collective, BOTH: made.both}
+    runs = {
+        PRODUCT: sharded_matmul.matmul,
+        EXCHANGE: sharded_matmul.collective,
+        BOTH: sharded_matmul.both,
+    }
     seconds = {}
     for part, run in runs.items():
-        # A product writes over what it left; only exchanges one behind the other add up.
+        # A matmul overwrites its result; only repeated collectives add up.
         grows = part == EXCHANGE
-        in_a_row = collectives.most_in_a_row(operation, made.dtype, ranks) if grows else None
-        timed = Collective(made.matmul, run, made.result)
+        in_a_row = (
+            collectives.most_in_a_row(operation, sharded_matmul.dtype, ranks) if grows else None
+        )
+        timed = Collective(sharded_matmul.matmul, run, sharded_matmul.result)
         taken = collectives.measure(context, timed, in_a_row)
         seconds[part] = [one / taken["operations"] for one in taken["seconds"]]
         yield {"at": {**_at(shape), "part": part}, **taken}
@@ -149,7 +158,7 @@ def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
 
 
 def _at(shape: Shape) -> Dict[str, int]:
-    """The point of a run that it is."""
+    """Return the point of a run that the shape is."""
     return {"m": shape.m, "k": shape.k, "n": shape.n}
 
 
@@ -161,10 +170,11 @@ def _of(figure: Figure, shape: Shape, part: str) -> Callable[[Mapping[str, Any]]
 
 
 def milliseconds(rank: Mapping[str, Any], shape: Shape, part: str) -> float:
-    """Of the median block. Raises KeyError where there is none."""
+    """Return the milliseconds of the median block. Raises KeyError where there is none."""
     return 1e3 * blocks.operation_seconds(rank, {**_at(shape), "part": part})
 
 
 def rate(rank: Mapping[str, Any], shape: Shape, part: str) -> float:
-    """TFLOP/s of the whole product, which all ranks together compute in the time of ``part``."""
+    """Return the TFLOP/s of the whole matmul, computed by all ranks together in the time of
+    ``part``."""
     return 1e-9 * shape.operations / milliseconds(rank, shape, part)

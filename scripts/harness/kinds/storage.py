@@ -1,10 +1,10 @@
-"""Reading and writing files in a folder, by fio: bandwidth, operations a second and latencies, as
-fio itself gives them.
+"""File system performance by fio: bandwidth, operations per second and latencies as fio reports
+them.
 
-One job after the other, past the page cache: sequential and random, reading, writing and both, on a
-file that is made for them and removed again, and reading many small files, one by one and each as a
-whole, as a loader of samples does. Never on a device itself. fio is a program of its own (Debian:
-apt-get install fio).
+Jobs run one after the other, past the page cache: sequential and random reads, writes and both, on
+a file that is created and removed again, and reads of many small files, each as a whole, as a
+loader of samples does. No job touches a raw device. fio must be installed (Debian: apt-get install
+fio).
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ SMALL_FILES = "small_files"
 
 
 class Job(NamedTuple):
-    """``mode``: what fio calls it; ``block``: the parameter that says how large a request is;
-    ``sides``: what fio tells of."""
+    """Job of fio.
+
+    ``mode``: fio's name of it. ``block``: parameter with the request size. ``sides``: directions
+    that fio reports."""
 
     mode: str
     block: str
@@ -43,24 +45,24 @@ JOBS = {
     "random_mixed": Job("randrw", "random_bytes", (READ, WRITE)),
     SMALL_FILES: Job("randread", "small_file_bytes", (READ,)),
 }
-#: Of the requests of a mixed job, in percent.
+#: Reads among the requests of a mixed job, in percent.
 READS = 80
 #: Percentiles of the completion latency; SuperBench reports the last three.
 PERCENTILES = (50, 95, 99, 99.9)
 _NO_DIRECT = "O_DIRECT"
 _PIECE = 2**20  # bytes that are written at once
-#: Access past the page cache takes whole blocks of a disk, of which some have so many bytes.
+#: Largest block size of disks; direct access takes whole blocks.
 _WHOLE = 4096
 _LOOPS = 1000000  # more than time allows
 
 
 def folder(text: str) -> str:
-    """The type of the folder: its absolute path, "" where none is named."""
+    """Return the absolute path of a folder, or "" where none is named: the type of a parameter."""
     return os.path.abspath(text) if text else ""
 
 
 def request(text: str) -> int:
-    """The type of the bytes of a request."""
+    """Return the bytes of a request: the type of a parameter."""
     value = at_least(_WHOLE)(text)
     if value % _WHOLE:
         raise ValueError(f"must be a multiple of {_WHOLE}: past the page cache go whole blocks")
@@ -68,13 +70,13 @@ def request(text: str) -> int:
 
 
 def named(job: str) -> Dict[str, str]:
-    """The names of the figures of a job, and which side of it each is of."""
+    """Return the metric names of a job, with the direction of each."""
     sides = JOBS[job].sides
     return {job: sides[0]} if len(sides) == 1 else {f"{job}_{side}": side for side in sides}
 
 
 class Storage(Kind):
-    """Metrics are fio's own: bw_bytes, iops and the percentiles of clat_ns, only in other units."""
+    """Metrics of fio, in other units: bw_bytes, iops and percentiles of clat_ns."""
 
     needs = None
     axes = ("nodes", "devices_per_node")
@@ -86,7 +88,7 @@ class Storage(Kind):
         Parameter("sequential_bytes", request, "bytes", "of a sequential request", 128 * 1024),
         Parameter("random_bytes", request, "bytes", "of a random request", 4096),
         Parameter(SMALL_FILES, at_least(1), "", "how many small files there are", 1000),
-        # A picture of ImageNet has 110 KB.
+        # An image of ImageNet has 110 KB.
         Parameter("small_file_bytes", request, "bytes", "of each of them", 112 * 1024),
     )
 
@@ -122,8 +124,8 @@ class Storage(Kind):
 
 
 class _Files:
-    """A folder of its own in another one, for as long as the context lasts: in it one large file,
-    and small ones with the names that fio gives to those of a job. All are full of random bytes."""
+    """Temporary folder with a large file and small files, named as fio names those of a job. All
+    are full of random bytes."""
 
     LARGE = "large"
 
@@ -134,7 +136,7 @@ class _Files:
             self._sizes[f"{SMALL_FILES}.0.{number}"] = parameters["small_file_bytes"]
 
     def __enter__(self) -> str:
-        """The folder. Raises Unsupported where they cannot be made."""
+        """Return the folder. Raises Unsupported where files cannot be made."""
         paths = {os.path.join(self._folder, name): size for name, size in self._sizes.items()}
         try:
             os.mkdir(self._folder)
@@ -155,14 +157,14 @@ class _Files:
 
 
 def _on(files: str, job: str, parameters: Mapping[str, Any]) -> List[str]:
-    """Which files a job is on, and how many requests are under way: a loader opens a file when it
-    has read the one before."""
+    """Return fio's options for files and requests in flight: a loader opens a file when it has read
+    the one before."""
     if job != SMALL_FILES:
         return [
             f"--filename={os.path.join(files, _Files.LARGE)}", f"--size={parameters['file_bytes']}",
             "--time_based", "--ioengine=libaio", f"--iodepth={parameters['depth']}",
         ]  # fmt: skip
-    # Through all files again and again: time_based stays with the first, and never closes it.
+    # Loop over all files: time_based stays with the first and never closes it.
     return [
         f"--directory={files}", f"--nrfiles={parameters[SMALL_FILES]}",
         f"--filesize={parameters['small_file_bytes']}", "--openfiles=1",
@@ -171,9 +173,11 @@ def _on(files: str, job: str, parameters: Mapping[str, Any]) -> List[str]:
 
 
 def run(files: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
-    """What fio says of one job, by the name of its figures: bw_bytes, iops, total_ios, runtime,
-    percentiles of clat_ns, and the version. Raises Unsupported where the file system knows no
-    access past the page cache, Mismatch where fio fails, or did nothing."""
+    """Run a job and return fio's results by metric: bw_bytes, iops, total_ios, runtime, percentiles
+    of clat_ns, and the version.
+
+    Raises Unsupported where the file system has no direct access, Mismatch where fio fails or did
+    nothing."""
     mode, block, _ = JOBS[job]
     command = [
         PROGRAM, f"--name={job}", *_on(files, job, parameters), f"--rw={mode}",
@@ -200,8 +204,8 @@ def run(files: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Dict[s
 
 
 def figures(text: str, direction: str) -> Dict[str, Any]:
-    """Of one ``direction``, READ or WRITE, in fio's JSON of a single job. Raises Mismatch where it
-    has none, or nothing was done."""
+    """Return the results of one ``direction``, READ or WRITE, from fio's JSON of a single job.
+    Raises Mismatch where it has none, or nothing was done."""
     try:
         # before the object there may be warnings
         answer = json.loads(text[text.index("{") :])
@@ -223,7 +227,7 @@ def figures(text: str, direction: str) -> Dict[str, Any]:
     return found
 
 
-#: From fio's units to those of the metrics.
+#: Factors from fio's units to those of the metrics.
 _UNITS = {"bw_bytes": 1e-9, "iops": 1.0, **{f"p{percent}": 1e-3 for percent in PERCENTILES}}
 
 

@@ -1,9 +1,8 @@
-"""A product again and again for seconds, and what the device tells of itself meanwhile: its clock,
-the power that it takes, errors of its memory.
+"""A matmul repeated for seconds, while the device reports its clock, power and memory errors.
 
-Of a GPU NVML tells, of a CPU the kernel: cpufreq or /proc/cpuinfo, RAPL, EDAC. What a device does
-not tell has no figure, and the record says why; one that tells nothing of all that is unsupported.
-Standard library and numpy.
+NVML reports for GPUs, the kernel for CPUs: cpufreq or /proc/cpuinfo, RAPL, EDAC. A quantity that a
+device does not report has no figure, and the record says why. A device that reports nothing is
+unsupported. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from harness.telemetry.meters import CLOCK, CORRECTED, ENERGY, UNCORRECTED
 
 
 class Sustained(Kind):
-    """TFLOP/s over all seconds, MHz, W, and errors that were counted. The worst device counts."""
+    """TFLOP/s over all seconds, MHz, W, and counted errors; the worst device counts."""
 
     needs = SingleOperations
     independent_ranks = True
@@ -62,7 +61,7 @@ class Sustained(Kind):
         import numpy as np
 
         adapter, fields, parameters = context.adapter, context.fields, context.workload.parameters
-        meter = of_device(context)
+        meter = device_meter(context)
         fields["absent"] = meter.absent
         random, size = np.random.RandomState(adapter.rank_context.seed), parameters["size"]
         first, second = operands(Shape(1, size, size, size), random)
@@ -90,8 +89,8 @@ class Sustained(Kind):
         fields["libraries"] = libraries.in_use()
 
 
-def of_device(context: Context) -> meters.Meter:
-    """What tells of the device of this rank. Raises Unsupported where nothing does."""
+def device_meter(context: Context) -> meters.Meter:
+    """Return the meter of this rank's device. Raises Unsupported where nothing is reported."""
     rank_context = context.rank_context
     if rank_context.accelerator == "cpu":
         meter: meters.Meter = meters.CpuMeter(context.cores or sorted(os.sched_getaffinity(0)))
@@ -109,19 +108,19 @@ def of_device(context: Context) -> meters.Meter:
 
 
 def clock(rank: Mapping[str, Any]) -> Optional[float]:
-    """MHz, the median of all looks behind products; None without."""
+    """Return the median of all readings after matmuls in MHz; None without readings."""
     found = [one[CLOCK] for one in rank["readings"][1:] if one[CLOCK] is not None]
     return statistics.median(found) if found else None
 
 
 def power(rank: Mapping[str, Any]) -> Optional[float]:
-    """W over all seconds; None where no energy was counted."""
+    """Return the W over all seconds; None where no energy was counted."""
     joules = _grown(ENERGY)(rank)
     return None if joules is None else joules / rank["readings"][-1]["seconds"]
 
 
 def _grown(name: str) -> Callable[[Mapping[str, Any]], Optional[float]]:
-    """By how much a sum has grown; None where it was not told at both ends."""
+    """Return a function for the growth of a counter; None where it was not read at both ends."""
 
     def grown(rank: Mapping[str, Any]) -> Optional[float]:
         first, last = rank["readings"][0][name], rank["readings"][-1][name]

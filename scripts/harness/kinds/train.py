@@ -12,7 +12,7 @@ from harness.measuring.verification import accumulation, sharding
 
 
 class Train(Kind):
-    """Samples per second of a training step."""
+    """Samples per second of training steps."""
 
     parameters = (
         Parameter(

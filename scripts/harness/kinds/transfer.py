@@ -1,8 +1,8 @@
-"""Copies from the host to the device, back, and within the device, from memory that is pinned or
-not, in sizes from 64 KiB on, each four times the one before.
+"""Copies from the host to the device, back, and within the device, from pinned or pageable memory.
 
-A GB is 10^9 bytes that have arrived; that a copy within the device reads them there, too, does not
-count. What arrived is compared with what was sent. Standard library and numpy.
+Sizes start at 64 KiB, each four times the one before. A GB is 10^9 bytes that arrived; the read of
+a copy within the device does not count. Received data are compared with what was sent. Standard
+library and numpy.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from harness.transfers import DIRECTIONS, HOST_TO_DEVICE, Transfers
 
 SMALLEST, TIMES = 2**16, 4
 _ITEM = 4  # bytes of a float32
-#: Where the host's memory lies, if no NUMA node is named.
+#: Value for host memory near the device.
 NEAR = "near"
 
 
 def host_node(text: str) -> str:
-    """The type of a parameter: NEAR, or the number of a NUMA node."""
+    """Return NEAR, or the number of a NUMA node: the type of a parameter."""
     if text == NEAR:
         return text
     if not text.isdecimal():
@@ -34,8 +34,9 @@ def host_node(text: str) -> str:
 
 
 class Transfer(Kind):
-    """GB/s in each direction, of the largest size and at each; the link to the host. Of several
-    devices, which copy at the same time, the slowest counts."""
+    """GB/s in each direction, of the largest size and at each; and the link to the host.
+
+    Several devices copy at the same time, and the slowest counts."""
 
     needs = Transfers
     unsupported_on_host = "the device is the host"
@@ -99,7 +100,7 @@ def _host_memory(node: str) -> ContextManager[None]:
 
 
 def sizes_to(largest: int) -> List[int]:
-    """In bytes, whole numbers of float32."""
+    """Return the sizes in bytes, whole numbers of float32."""
     sizes = [SMALLEST]
     while TIMES * sizes[-1] <= largest:
         sizes.append(TIMES * sizes[-1])
@@ -107,7 +108,7 @@ def sizes_to(largest: int) -> List[int]:
 
 
 def check(arrived: Any, sent: Any, what: str) -> None:
-    """Raises Mismatch where a bit differs."""
+    """Raise Mismatch where a bit differs."""
     import numpy as np
 
     arrived = np.asarray(arrived)

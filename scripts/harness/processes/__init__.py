@@ -1,2 +1,1 @@
-"""The processes of a run: how they start, what they take, how they end, and that none stays
-behind."""
+"""Processes of a run: start, memory, CPU time, end, and the guarantee that none is left."""

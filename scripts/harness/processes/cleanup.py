@@ -1,5 +1,5 @@
-"""Ending in order: signals become an exception, and what is temporary goes, with every process of
-the run."""
+"""Orderly end of a run: signals become an exception; temporary files and all processes of the run
+go."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.processes.guard import sweep
 
 
 class Interrupted(BaseException):
-    """A signal asked this process to end."""
+    """Raised where a signal asks this process to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -27,8 +27,9 @@ class Interrupted(BaseException):
 
 @contextmanager
 def signals_raise() -> Iterator[None]:
-    """Turn the signals that end a process into :class:`Interrupted`, so that cleaning up happens
-    on the way out, and ignore them during it. Those ignored from the start stay ignored."""
+    """Turn signals that end a process into :class:`Interrupted`, and ignore them during cleanup.
+
+    Signals that were ignored from the start stay ignored."""
 
     def leave(number: int, frame: Any) -> None:
         for other in numbers:
@@ -47,17 +48,18 @@ def signals_raise() -> Iterator[None]:
 
 @contextmanager
 def temporary_folder(run: str, reserved: str = "", files: Sequence[int] = ()) -> Iterator[str]:
-    """The temporary folder of the processes marked ``run`` on this node and the guard that outlives
-    this process, which removes the ``reserved`` file too and keeps the ``files`` open as long. On
-    the way out, no process of the run is left and the folder is gone. Raises
-    :class:`reservation.ReservationError` where there is no room for it."""
+    """Yield the temporary folder of the run's processes on this node.
+
+    A guard outlives this process: it also removes the ``reserved`` file, and keeps ``files`` open
+    as long. On exit no process of the run is left and the folder is gone. Raises
+    :class:`reservation.ReservationError` where there is no room."""
     try:
         folder = os.path.join(tempfile.gettempdir(), f"framebench-{uuid.uuid4().hex}")
     except OSError as error:
         raise reservation.ReservationError(f"{error}; {room.ADVICE}") from error
     guard: Optional["subprocess.Popen[bytes]"] = None
     try:
-        # Before there is something to remove: this process may be killed at any moment.
+        # The guard comes first, because this process may be killed at any moment.
         guard = launch.start_guard(run, folder, reserved, files)
         room.make(folder)
         yield folder

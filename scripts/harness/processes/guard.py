@@ -1,17 +1,17 @@
-"""No process stays behind: find and kill every process of a run, also when its launcher is gone.
+"""Find and kill every process of a run, even when its launcher is gone.
 
-Started as a program of its own (``python -I -S guard.py RUN FOLDER FILE``) it waits until the
-launcher's end of its standard input is closed, which the kernel does however the launcher ends.
-Processes are found by FRAMEBENCH_RUN in their environment, because compiler workers may have made
-sessions of their own, and, because a child may have been given another environment,
+As a program (``python -I -S guard.py RUN FOLDER FILE``) it waits until the launcher's end of its
+standard input is closed, which the kernel does however the launcher ends. Processes are found by
+FRAMEBENCH_RUN in their environment, because compiler workers may have sessions of their own.
+Children with another environment are found
 
-- by the launcher, which adopts all whose parents end, among what descends from it;
-- by the guard, when the launcher is gone, by what that noted in the temporary folder: the session
-  of a rank, and the working directory and open files, which lie in that folder or are a rank's log.
+- by the launcher among its descendants, because it adopts all orphans;
+- by the guard, when the launcher is gone, by notes in the temporary folder: the session of a rank,
+  and a working directory or open files in that folder, or a rank's log.
 
-A process escapes only if the launcher itself is killed by SIGKILL and it has another environment
-and session, none of these files open, and no parent. Standard library only and no import from the
-harness.
+A process escapes only if the launcher itself is killed by SIGKILL, and the process has another
+environment and session, none of these files open, and no parent. Standard library only, without
+imports from the harness.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ import time
 from typing import Callable, Collection, Dict, Iterable, List, NamedTuple, Set, Tuple
 
 RUN_VARIABLE = "FRAMEBENCH_RUN"
-#: Where shared memory has names.
+#: Folder of named shared memory.
 SHARED = "/dev/shm"
-#: How those of loaders' batches begin, by the process that made them: PaddlePaddle's, MXNet's.
+#: Name prefixes of loaders' shared memory, by process: PaddlePaddle's, MXNet's.
 _SEGMENTS = ("paddle_{}_", "mx_{:x}_")
 _TRACKER = b"multiprocessing.resource_tracker"
 #: Seconds.
 _TRACKERS_MAY_TAKE = 2.0
 _PR_SET_CHILD_SUBREAPER = 36
-#: In the temporary folder: what the launcher notes of its ranks, a line each.
+#: File in the temporary folder with the launcher's notes of its ranks, a line each.
 _MARKS = "marks"
 _SESSION, _FILE = "session", "file"
 _HERE = os.path.realpath(__file__)
@@ -42,7 +42,7 @@ _adopts = False
 
 
 class _Process(NamedTuple):
-    """``state`` as /proc has it; ids of parent and session."""
+    """Process in /proc: ``state``, and ids of parent and session."""
 
     state: str
     parent: int
@@ -51,8 +51,9 @@ class _Process(NamedTuple):
 
 def adopt_orphans() -> None:
     """Become the parent of all descendants whose own parent ends, and have :func:`sweep` end them.
-    For a process that is a launcher and nothing else. Where ctypes is missing or refuses, they are
-    found by their environment alone."""
+
+    Only for a process that is a launcher and nothing else. Where ctypes is missing or refuses,
+    descendants are found by their environment alone."""
     global _adopts
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes
@@ -61,13 +62,13 @@ def adopt_orphans() -> None:
 
 
 def note(folder: str, session: int, output: int) -> None:
-    """Write down a rank's session and the file that its output goes to, for the guard."""
+    """Note a rank's session and the file of its output, for the guard."""
     with open(os.path.join(folder, _MARKS), "a", encoding="utf-8") as file:
         file.write(f"{_SESSION} {session}\n{_FILE} {os.readlink(f'/proc/self/fd/{output}')}\n")
 
 
 def _processes() -> Dict[int, _Process]:
-    """All that there are, by id."""
+    """Return all processes by id."""
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -78,8 +79,9 @@ def _processes() -> Dict[int, _Process]:
 
 
 def _descendants() -> List[int]:
-    """Processes that descend from this one, in sessions of their own; not the guards. What belongs
-    to the launcher itself is in its session."""
+    """Return descendants of this process in sessions of their own, without guards.
+
+    Processes of the launcher itself are in its session."""
     known = _processes()
     own = os.getpid()
     family = {own}
@@ -102,7 +104,7 @@ def _guards(process: int) -> bool:
 
 
 def _read_marks(folder: str) -> Tuple[Set[int], Set[str]]:
-    """The sessions and files that were noted."""
+    """Return the noted sessions and files."""
     sessions, files = set(), set()
     with contextlib.suppress(OSError), open(os.path.join(folder, _MARKS), encoding="utf-8") as file:
         for line in file:
@@ -115,7 +117,8 @@ def _read_marks(folder: str) -> Tuple[Set[int], Set[str]]:
 
 
 def _marked(folder: str, sessions: Collection[int], files: Collection[str]) -> List[int]:
-    """Processes in one of the ``sessions``, or with one of the ``files`` or the ``folder`` open."""
+    """Return processes in one of the ``sessions``, or with one of the ``files`` or the ``folder``
+    open."""
     own = os.getpid()
     return [
         number
@@ -138,7 +141,7 @@ def _has_open(process: int, folder: str, files: Collection[str]) -> bool:
 
 
 def processes_of(run: str) -> List[int]:
-    """Process ids, without this one, whose environment holds the run's id."""
+    """Return the ids of processes, without this one, whose environment holds the run's id."""
     wanted = f"{RUN_VARIABLE}={run}".encode()
     found = []
     for name in os.listdir("/proc"):
@@ -154,7 +157,7 @@ def processes_of(run: str) -> List[int]:
 
 
 def processes_in(groups: Collection[int]) -> List[int]:
-    """Process ids of those in one of these process groups that have not ended."""
+    """Return the ids of running processes in these process groups."""
     found = []
     for name in os.listdir("/proc"):
         try:
@@ -168,7 +171,7 @@ def processes_in(groups: Collection[int]) -> List[int]:
 
 
 def sweep(run: str, seconds: float = 10.0) -> List[int]:
-    """Kill every process of the run, by its environment and, in a launcher that adopts orphans, by
+    """Kill every process of the run, by environment and, in a launcher that adopts orphans, by
     descent; see :func:`end`."""
 
     def find() -> List[int]:
@@ -178,10 +181,12 @@ def sweep(run: str, seconds: float = 10.0) -> List[int]:
 
 
 def end(find: Callable[[], List[int]], seconds: float) -> List[int]:
-    """Kill every process that ``find`` finds; again until none is left, because one may have
-    forked meanwhile. Python's trackers of shared memory come last: each removes what its processes
-    have left, and ends by itself. What else those that were killed have left there goes, too.
-    Returns those still there after ``seconds``."""
+    """Kill every process that ``find`` returns, until none is left, because one may have forked
+    meanwhile.
+
+    Python's trackers of shared memory come last: each removes what its processes left, and ends by
+    itself. Other shared memory of killed processes is removed. Returns the processes that are left
+    after ``seconds``."""
     late, patience = (time.monotonic() + span for span in (seconds, _TRACKERS_MAY_TAKE))
     killed: Set[int] = set()
     left = find()
@@ -200,8 +205,8 @@ def end(find: Callable[[], List[int]], seconds: float) -> List[int]:
 
 
 def _tracks(process: int) -> bool:
-    """Whether it is a tracker of :mod:`multiprocessing`, which removes the shared memory of a
-    process that ended without."""
+    """Return whether the process is a tracker of :mod:`multiprocessing`, which removes shared
+    memory of dead processes."""
     try:
         with open(f"/proc/{process}/cmdline", "rb") as file:
             return _TRACKER in file.read()
@@ -210,8 +215,10 @@ def _tracks(process: int) -> bool:
 
 
 def remove_shared(processes: Iterable[int]) -> None:
-    """Remove the files in shared memory that bear the id of one of these ``processes``, as loaders
-    name those that hold a batch. Only those that have ended, or are to end, may be named."""
+    """Remove shared-memory files that bear the id of one of these ``processes``, as loaders name
+    them.
+
+    The processes must have ended, or be about to."""
     beginnings = tuple(name.format(process) for process in processes for name in _SEGMENTS)
     names: List[str] = []
     with contextlib.suppress(OSError):
@@ -224,8 +231,10 @@ def remove_shared(processes: Iterable[int]) -> None:
 
 
 def main(run: str, folder: str, file: str) -> None:
-    """Wait for the launcher's end; then kill what is left of ``run`` and remove its temporary
-    ``folder`` and the reserved ``file``, which a launcher that ended properly has done already."""
+    """Wait for the launcher's end, then clean up what it left.
+
+    Kills processes of ``run``, and removes its temporary ``folder`` and the reserved ``file``. A
+    launcher that ended properly has done so already."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     while sys.stdin.buffer.read(1):

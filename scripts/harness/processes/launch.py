@@ -1,4 +1,4 @@
-"""The rank processes of one run: started with their place in the environment, watched, ended."""
+"""Start, watch and end the rank processes of a run."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 _GUARD = os.path.join(_HERE, "guard.py")
 _START_RANK = os.path.join(os.path.dirname(_HERE), "start_rank.py")
 
-#: How long the other ranks may go on after one has failed, in order to say what they saw.
+#: Seconds that other ranks may continue after one has failed, to report what they saw.
 _GRACE_SECONDS = 5.0
-#: How long they may take to end that are killed, until nobody waits for them any more.
+#: Seconds to wait for killed ranks.
 _STOPPING_SECONDS = 3.0
 
 
 @dataclass
 class RankProcess:
-    """One started rank. ``stopped``: why the launcher killed it (``time limit``, ``other rank``,
-    or why there was no memory left for it), None if it did not. ``ended``: monotonic seconds."""
+    """Started rank.
+
+    ``stopped``: why the launcher killed it (``time limit``, ``other rank``, or lack of memory),
+    None if it did not. ``ended``: monotonic seconds."""
 
     rank: int
     process: "subprocess.Popen[bytes]"
@@ -43,19 +45,19 @@ class RankProcess:
 
 
 def log_path(log: str, rank: int) -> str:
-    """Rank 0 writes to ``NAME.log``, the others to ``NAME.rank1.log``, .."""
-    return log if rank == 0 else beside(log, f"rank{rank}")
+    """Return the log of a rank: ``NAME.log`` of rank 0, else ``NAME.rank1.log`` and so on."""
+    return log if rank == 0 else log_with_name(log, f"rank{rank}")
 
 
-def beside(log: str, name: str) -> str:
-    """``STEM.NAME.log`` of the log ``STEM.log``."""
+def log_with_name(log: str, name: str) -> str:
+    """Return ``STEM.NAME.log`` for the log ``STEM.log``."""
     stem, suffix = os.path.splitext(log)
     return f"{stem}.{name}{suffix}"
 
 
 def free_addresses(count: int, host: str = "127.0.0.1") -> List[str]:
-    """``host:port`` of ``count`` free ports of this machine, all different; ``host``: an address
-    of its own."""
+    """Return ``host:port`` of ``count`` different free ports of this machine; ``host``: one of its
+    addresses."""
     sockets = []
     try:
         for _ in range(count):
@@ -86,15 +88,15 @@ def common_environment(
     if accelerator == "cpu":
         common["CUDA_VISIBLE_DEVICES"] = ""
     else:
-        # CUDA's own order is by speed; this one is NVML's, so that what is watched is what runs.
+        # NVML's order instead of CUDA's (by speed), so that the watched GPUs are those used.
         common.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     return common
 
 
-def place_variables(
+def rank_variables(
     rank: int, local_rank: int, addresses: Sequence[str], run: str, cores: Sequence[int]
 ) -> Dict[str, str]:
-    """The variables that say where a rank is."""
+    """Return the variables that identify a rank."""
     host, _, port = addresses[0].rpartition(":")
     return {
         "RANK": str(rank),
@@ -111,7 +113,7 @@ def place_variables(
 def start_guard(
     run: str, folder: str, file: str, files: Sequence[int] = ()
 ) -> "subprocess.Popen[bytes]":
-    """The process that cleans up after this one, see the module ``guard``; inherits ``files``."""
+    """Start the process that cleans up after this one (module ``guard``); it inherits ``files``."""
     return subprocess.Popen(
         [sys.executable, "-I", "-S", _GUARD, run, folder, file],
         stdin=subprocess.PIPE,
@@ -136,9 +138,10 @@ def start_ranks(
     enter: Optional[Callable[[], None]] = None,
 ) -> List[RankProcess]:
     """Start the ``ranks`` of ``spec`` that belong on this node, of all those at ``addresses``.
-    ``cores``: of each of them, empty where it is not to be pinned; ``keeper``: of their logs, which
-    writes from then on; ``files``: that they inherit; ``enter``: what each does before it becomes
-    one. Raises OSError."""
+
+    ``cores``: of each rank, empty where it is not pinned. ``keeper``: writes their logs from then
+    on. ``files``: inherited by them. ``enter``: called in each process before it becomes a rank.
+    Raises OSError."""
     folder = spec["folder"]
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:
@@ -149,9 +152,9 @@ def start_ranks(
     os.mkdir(temporary, 0o700)
     started = []
     for local_rank, rank in enumerate(ranks):
-        place = place_variables(rank, local_rank, addresses, run, cores[local_rank])
+        place = rank_variables(rank, local_rank, addresses, run, cores[local_rank])
         own = dict(common, TMPDIR=temporary, **place)
-        # A folder of their own: whatever lies in the user's must not be imported or overwritten.
+        # A separate folder, so that nothing of the user's is imported or overwritten.
         here = os.path.join(folder, f"rank{rank}")
         os.mkdir(here)
         path = log_path(log, rank)
@@ -178,8 +181,8 @@ def start_ranks(
 
 @contextlib.contextmanager
 def child_events() -> Iterator[int]:
-    """A file descriptor that becomes readable when a child ends, so that the launcher sleeps
-    while the ranks are timed and need not ask again and again whether they still run."""
+    """Yield a file descriptor that becomes readable when a child ends, so that the launcher sleeps
+    while ranks are timed."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
@@ -200,7 +203,7 @@ def _failed(rank: RankProcess, folder: str) -> bool:
 
 
 def _stop(ranks: Sequence[RankProcess], why: str) -> None:
-    """With all that they have started in their groups."""
+    """Kill ranks with all that they started in their process groups."""
     running = [rank for rank in ranks if rank.ended is None]
     for rank in running:
         rank.stopped = why
@@ -215,10 +218,11 @@ def watch(
     memory: Memory,
     link: Optional[wire.Connection] = None,
 ) -> None:
-    """Return when all ranks have ended. Those still running at ``deadline`` (monotonic seconds),
-    when they hold more ``memory`` than they may, or some seconds after another one failed, are
-    killed. Over ``link`` the launcher of a run with several nodes is told of a failure here, and
-    tells of one elsewhere; where it is gone, all are killed."""
+    """Return when all ranks have ended.
+
+    Ranks are killed at ``deadline`` (monotonic seconds), when they exceed their ``memory``, or some
+    seconds after another one failed. With several nodes, failures are sent and received over
+    ``link``; where it is gone, all ranks are killed."""
     judged: Set[int] = set()
     grace_end = float("inf")
     links = [link] if link else []

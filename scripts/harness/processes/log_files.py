@@ -1,7 +1,7 @@
-"""Logs of bounded size: beginning and end of what ranks print, and how much lies between.
+"""Logs of bounded size: beginning and end of what ranks print, and the number of bytes left out.
 
-A rank prints into a pipe, which a thread of the launcher empties into its log. The thread sleeps
-while nobody prints. Control characters are written as escapes: no terminal shall obey a log.
+A rank prints into a pipe, which a thread of the launcher writes to its log. The thread sleeps while
+nothing is printed. Control characters are escaped, because terminals would obey them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import select
 import threading
 from typing import Dict, List
 
-#: Bytes that are kept of the beginning and, at least, of the end.
+#: Bytes kept of the beginning and, at least, of the end.
 HEAD, TAIL = 4 * 2**20, 4 * 2**20
 _BLOCK = 2**16
-#: All but tabs, line feeds and carriage returns; those behind C2 are the second half in UTF-8.
+#: Control characters except tabs, line feeds and carriage returns; C2 starts those of two bytes.
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
 
 
@@ -25,7 +25,7 @@ def _escape(found: "re.Match[bytes]") -> bytes:
 
 
 class LogFile:
-    """A log that never has more than ``head`` + 2 * ``tail`` bytes and one line."""
+    """Log of at most ``head`` + 2 * ``tail`` bytes and one line."""
 
     def __init__(self, path: str, head: int = HEAD, tail: int = TAIL) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
@@ -34,7 +34,7 @@ class LogFile:
         self._left_out = 0
 
     def write(self, data: bytes) -> None:
-        """Append ``data``; what finds no room on the disk is left out."""
+        """Append ``data``; what does not fit on the disk is dropped."""
         data = _CONTROL.sub(_escape, data)
         if self._written + len(data) > self._head + 2 * self._tail:
             data = self._shorten(data)
@@ -46,7 +46,7 @@ class LogFile:
         self._left_out += len(data)
 
     def _shorten(self, data: bytes) -> bytes:
-        """Cut the file behind its head; return what is to be written there."""
+        """Cut the file after its head and return what to write there."""
         start = min(self._head, self._written)
         rest = os.pread(self._file, self._written - start, start)
         if self._left_out:  # behind the line that says so
@@ -66,8 +66,10 @@ class LogFile:
 
 
 class LogKeeper:
-    """The logs of several processes. Use as a context: on the way out, what has been printed by
-    then is in the logs, and whoever still prints gets a broken pipe."""
+    """Logs of several processes, as a context.
+
+    On exit, everything printed so far is in the logs; processes that still print get a broken
+    pipe."""
 
     def __init__(self) -> None:
         self._logs: Dict[int, LogFile] = {}  # by the end of the pipe that is read
@@ -91,8 +93,10 @@ class LogKeeper:
             log.close()
 
     def open(self, path: str) -> int:
-        """Return what the process whose log lies at ``path`` prints into; to be closed by whoever
-        has started it. Not after :meth:`start`. Raises OSError."""
+        """Return the pipe of the process whose log is ``path``; the caller closes it after starting
+        the process.
+
+        Not allowed after :meth:`start`. Raises OSError."""
         log = LogFile(path)
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
@@ -100,12 +104,12 @@ class LogKeeper:
         return writing
 
     def start(self) -> None:
-        """Begin to write. After all processes have been started: a thread and fork do not go well
-        together."""
+        """Start to write. Call it after all processes have been started, because threads and fork
+        do not go well together."""
         self._thread.start()
 
     def flush(self) -> None:
-        """Return when all is written that had been printed at the time of the call."""
+        """Return when everything printed before the call is written."""
         self._answered.clear()
         os.write(self._asks, b"?")
         self._answered.wait()
@@ -115,7 +119,7 @@ class LogKeeper:
         while True:
             readable, _, _ = select.select([self._asked, *open_pipes], [], [])
             asked = self._asked in readable
-            # At most what a pipe holds: somebody may print without end.
+            # At most a pipe's content: a process may print without end.
             for pipe in list(open_pipes) if asked else readable:
                 if pipe != self._asked and not self._take(pipe, 16 if asked else 1):
                     open_pipes.remove(pipe)
@@ -127,7 +131,7 @@ class LogKeeper:
                     return
 
     def _take(self, pipe: int, blocks: int) -> bool:
-        """Read at most so many blocks of what is there. Return whether more may come."""
+        """Read at most ``blocks`` blocks; return whether more may come."""
         for _ in range(blocks):
             try:
                 data = os.read(pipe, _BLOCK)

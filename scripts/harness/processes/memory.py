@@ -1,10 +1,10 @@
-"""The memory limit of a run: its processes together must not take the machine's memory.
+"""Memory limit of a run, so that its processes do not exhaust the machine.
 
-Address space is not limited (RLIMIT_AS), because frameworks reserve far more of it than they use,
-and a control group takes rights that few users have. So the launcher looks at what the processes
-of the run hold, more often the less is left, and kills them when that is too much. What is read of
-each process is an upper bound and costs some 50 microseconds; only where that is over the limit,
-the pages that processes share are told apart, which takes the kernel a walk over all of them.
+RLIMIT_AS is not used, because frameworks reserve far more address space than they use, and control
+groups need rights that few users have. Instead the launcher looks at what the run's processes hold,
+more often the less is left, and kills them when it is too much. The first value of each process is
+an upper bound that costs about 50 microseconds. Only where the bound exceeds the limit are shared
+pages told apart, for which the kernel walks over all of them.
 """
 
 from __future__ import annotations
@@ -19,38 +19,37 @@ from harness.processes.own_time import Members
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LIMIT = re.compile(r"([0-9]+(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)")
 
-#: Of the machine's memory, unless told otherwise.
+#: Default limit, of the machine's memory.
 DEFAULT = "90%"
 
-#: So much of the machine's memory always stays free: 1/32.
+#: Part of the machine's memory that always stays free: 1/32.
 _RESERVED = 32
 
-#: What a batch that is looked for must leave of the limit, so that later runs with it fit too:
-#: memory varies a little from run to run.
+#: Part of the limit that a search for a batch must leave free, because memory varies between runs.
 _SPARE = 0.03
 
-#: How fast one core may fill memory, in bytes per second: twice as fast as one was seen to. What is
-#: faster, the reserve bears until the next look.
+#: Assumed bytes per second that one core fills: twice the most observed. The reserve bears what is
+#: faster until the next look.
 _FILLING = 2.0**32
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.02, 0.5
 
-#: Looking may take this part of one core, where it is not to see the peak.
+#: Largest part of a core for looking, unless the peak is to be seen.
 _PART_OF_A_CORE = 0.02
 
 
 class Limit(NamedTuple):
-    """``number`` bytes, or percent of what there is."""
+    """Memory limit of ``number`` bytes, or percent of the total."""
 
     number: float
     is_percent: bool
 
     def bytes_of(self, total: int) -> int:
-        """In bytes, of ``total`` bytes."""
+        """Return the limit in bytes, of ``total`` bytes."""
         return int(total * self.number / 100 if self.is_percent else self.number)
 
 
 def parse_limit(text: str) -> Limit:
-    """``80%`` or ``16GiB``. Raises ValueError for anything else."""
+    """Parse ``80%`` or ``16GiB``. Raises ValueError for anything else."""
     found = _LIMIT.fullmatch(text)
     number = float(found.group(1)) if found else 0.0
     if not found or number <= 0 or (found.group(2) == "%" and number > 100):
@@ -60,18 +59,20 @@ def parse_limit(text: str) -> Limit:
 
 
 class Allowed(NamedTuple):
-    """Bytes: what the run may take, and what must stay available on the machine (0 where the
-    kernel does not tell what is)."""
+    """Bytes that the run may take, and that must stay available on the machine (0 where
+    unknown)."""
 
     limit: int
     reserve: int
 
 
 def allowed(limit: Limit, spare: bool, part: float = 1.0, given: Optional[Limit] = None) -> Allowed:
-    """What a run that starts now may take. With ``spare``, some of it is kept for later runs, and
-    what others have already taken is not counted on. ``part``: of the machine, where others run
-    beside it; a limit in percent is of that part. ``given``: of the machine's memory, by the
-    scheduler, which not every cluster enforces by control groups."""
+    """Return what a run that starts now may take.
+
+    With ``spare`` some memory is left for later runs, and memory that others hold is not counted
+    on. ``part``: share of the machine where runs are side by side; a limit in percent is of that
+    part. ``given``: memory granted by the scheduler, which not every cluster enforces by control
+    groups."""
     there = control_groups.memory_bytes()
     total = min(there, given.bytes_of(there)) if given else there
     reserve = total // _RESERVED
@@ -86,15 +87,13 @@ def allowed(limit: Limit, spare: bool, part: float = 1.0, given: Optional[Limit]
 
 
 class Memory:
-    """What the processes of ``run``, none of which is there yet, hold, against what they may.
+    """Memory that the processes of ``run`` hold, against what they may.
 
-    ``cores``: how many can fill memory at once; ``often``: look as often as may be, to see the
-    peak, which a run that is timed must be spared; ``launcher``: the process that does not count;
-    ``proc``: the folder /proc.
+    ``cores``: how many can fill memory at once; ``often``: look as often as possible, to see the
+    peak, which would disturb a timed run; ``launcher``: the process that does not count; ``proc``:
+    the folder /proc.
 
-    ``peak`` is the most they were seen to hold together, in bytes; ``next_look`` says when to
-    look again, in monotonic seconds.
-    """
+    ``peak``: most bytes seen together. ``next_look``: when to look again, in monotonic seconds."""
 
     def __init__(
         self,
@@ -115,8 +114,8 @@ class Memory:
         self._proc = proc
 
     def look(self, ranks: Iterable[int] = ()) -> Optional[str]:
-        """Why the run must end, in words; None while it need not. ``ranks``: processes of the run
-        that are known, whatever their environment says yet."""
+        """Return why the run must end, or None. ``ranks``: known processes of the run, whatever
+        their environment says yet."""
         start = time.monotonic()
         self._members.add(ranks)
         processes = self._members.find()
@@ -142,7 +141,7 @@ class Memory:
         return None
 
     def fields(self) -> Dict[str, int]:
-        """Their entry in the record."""
+        """Return the entry of the record."""
         return {
             "limit_bytes": self.may.limit,
             "reserve_bytes": self.may.reserve,
@@ -151,30 +150,32 @@ class Memory:
 
 
 def gib(size: int) -> str:
-    """Three significant digits: ``16.0``, ``0.0625``."""
+    """Format bytes as GiB with three significant digits: ``16.0``, ``0.0625``."""
     return f"{size / 2**30:#.3g}"
 
 
 def _held(proc: str, process: int) -> int:
-    """Bytes that a process holds and that no file holds for it; what it shares with others
-    counts in full."""
+    """Return the bytes that a process holds without those of files; shared memory counts in
+    full."""
     return _sum(f"{proc}/{process}/status", ["RssAnon", "RssShmem"])
 
 
 def _held_alone(proc: str, process: int) -> int:
-    """The same, of what is shared by n processes an n-th part."""
+    """Return the bytes that a process holds without those of files; of memory shared by n processes
+    an n-th counts."""
     path = f"{proc}/{process}/smaps_rollup"
     # Before Linux 5.9 there is only the sum with what files hold.
     return _sum(path, ["Pss_Anon", "Pss_Shmem"]) or _sum(path, ["Pss"]) or _held(proc, process)
 
 
 def available_bytes(proc: str = "/proc") -> Optional[int]:
-    """Of memory, that the kernel tells could be taken; None where it does not tell."""
+    """Return the bytes of memory that the kernel says are available; None where it does not
+    tell."""
     return _sum(f"{proc}/meminfo", ["MemAvailable"]) or None
 
 
 def _sum(path: str, keys: List[str]) -> int:
-    """Sum of the lines ``key: number kB``, in bytes; 0 where there are none (any more)."""
+    """Return the sum of the lines ``key: number kB`` in bytes; 0 where there are none."""
     total = 0
     try:
         with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""How a run ended, from how its ranks ended: the status and reason of the most telling one."""
+"""Judge how a run ended from how its ranks ended: status and reason of the most telling one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from harness.messages.report import shorten
 from harness.processes.launch import RankProcess
 from harness.processes.memory import gib
 
-# How telling an outcome is, most telling first. What a rank suffers because another one went away
-# is the least telling but one: it is never the cause.
+# Outcomes, most telling first. An error caused by the end of another rank is the least but one,
+# because it is never the cause.
 _OOM, _UNSUPPORTED, _OWN_ERROR, _DIED, _CONSEQUENCE, _TIME_LIMIT, _OK = range(7)
 
 _OTHER_GONE = re.compile(
@@ -33,7 +33,7 @@ _NO_MEMORY = re.compile(
 
 
 class RankOutcome(NamedTuple):
-    """One rank's entry in the record, and how telling it is (smaller is more)."""
+    """Entry of a rank in the record, and how telling it is (smaller is more)."""
 
     weight: int
     ended: float
@@ -41,12 +41,12 @@ class RankOutcome(NamedTuple):
 
 
 def ran_out_of_memory(path: str) -> bool:
-    """Whether a log ends with the words of an allocator that gave up."""
+    """Return whether a log ends with the message of an allocator that gave up."""
     return _NO_MEMORY.search(tail(path, 2**16)) is not None
 
 
 def signal_name(number: int) -> str:
-    """``9 (SIGKILL)``."""
+    """Format a signal as ``9 (SIGKILL)``."""
     try:
         return f"{number} ({signal.Signals(number).name})"
     except ValueError:
@@ -54,7 +54,7 @@ def signal_name(number: int) -> str:
 
 
 def tail(path: str, size: int = 4096) -> str:
-    """The last ``size`` bytes of a log as text; empty if there is none."""
+    """Return the last ``size`` bytes of a log as text; empty without a log."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.path.getsize(path) - size))
@@ -64,14 +64,14 @@ def tail(path: str, size: int = 4096) -> str:
 
 
 def last_line(path: str) -> str:
-    """The last line of a log that is not empty; empty if there is none."""
+    """Return the last non-empty line of a log; empty without one."""
     lines = tail(path).split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _address_space() -> str:
-    """What may be behind a crash, for a reason: frameworks that do not look whether they were given
-    what they asked for. Ranks inherit the limit."""
+    """Return a possible cause of a crash for a reason: a limit on address space, which ranks
+    inherit."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return ""
@@ -93,7 +93,7 @@ def _without_result(
     if code == -signal.SIGKILL and out_of_memory:
         return _OOM, "oom", f"rank {rank.rank} was killed by the kernel: out of host memory"
     if code == -signal.SIGABRT and ran_out_of_memory(rank.log):
-        # A framework whose allocator ends the process: nobody could catch that.
+        # The allocators of some frameworks end the process, which cannot be caught.
         return _OOM, "oom", f"rank {rank.rank} aborted: out of memory during: {where}"
     if code < 0:
         reason = f"rank {rank.rank} was killed by signal {signal_name(-code)}"
@@ -109,8 +109,10 @@ def _without_result(
 def rank_outcome(
     rank: RankProcess, folder: str, host: str, out_of_memory: bool, limit: float
 ) -> RankOutcome:
-    """Judge one rank that has ended. ``out_of_memory``: the kernel killed processes for want of
-    memory during the run; ``limit``: the time limit in seconds."""
+    """Judge a rank that has ended.
+
+    ``out_of_memory``: the kernel killed processes for lack of memory during the run. ``limit``:
+    time limit in seconds."""
     phase, final, fields = report.read(folder, rank.rank)
     ended = rank.ended or 0.0
     full = room.full(folder)
@@ -130,14 +132,14 @@ def rank_outcome(
 
 
 def lost(rank: int, node: str, why: str) -> RankOutcome:
-    """A rank of which nothing is known, because its node is gone."""
+    """Return the outcome of a rank whose node is gone."""
     fields = {"rank": rank, "host": node, "status": "failed", "reason": shorten(why)}
     return RankOutcome(_DIED, 0.0, fields)
 
 
 def most_telling(outcomes: Sequence[RankOutcome]) -> Tuple[str, str]:
-    """Status and reason of a run: those of the rank that says most about the cause, and of
-    several such ranks the one that ended first."""
+    """Return status and reason of a run: those of the most telling rank, the first that ended among
+    equals."""
     telling = min(outcomes, key=lambda outcome: (outcome.weight, outcome.ended))
     status, reason = telling.fields["status"], telling.fields["reason"]
     rank = f"rank {telling.fields['rank']}"
@@ -150,8 +152,8 @@ def most_telling(outcomes: Sequence[RankOutcome]) -> Tuple[str, str]:
 
 
 def check_version(package: str, pins: Sequence[Tuple[str, str]], imported: str) -> None:
-    """Raises Mismatch for a framework imported from elsewhere than the distribution that was
-    pinned."""
+    """Raise Mismatch where the framework was imported from elsewhere than the pinned
+    distribution."""
     for name, version in pins:
         if name == package and version.partition("+")[0] != imported.partition("+")[0]:
             raise Mismatch(f"{name}=={version} was asked for, but {imported} was imported")

@@ -1,4 +1,4 @@
-"""CPU time of the run's own processes: what is left of the machine's is somebody else's."""
+"""CPU time of the run's own processes, to tell it from that of others on the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NEW_SECONDS = 1.0
 
 
 class _Times(NamedTuple):
-    """CPU seconds of one process and of those children of it that ended and were waited for."""
+    """CPU seconds of a process, and of its children that ended and were waited for."""
 
     parent: int
     own: float
@@ -21,7 +21,7 @@ class _Times(NamedTuple):
 
 
 class Members:
-    """The processes whose environment names ``run``, without its ``launcher``."""
+    """Processes whose environment names ``run``, without its ``launcher``."""
 
     def __init__(self, run: str, launcher: int, proc: str = "/proc") -> None:
         self._mark = f"{RUN_VARIABLE}={run}".encode()
@@ -31,8 +31,10 @@ class Members:
         self._known: Set[int] = set()
 
     def find(self) -> List[int]:
-        """Looks at each process of others while it is new: until it has begun its own program, a
-        new rank has the launcher's environment, or none yet."""
+        """Return the processes of the run.
+
+        Processes of others are looked at while they are new, because a new rank has the launcher's
+        environment, or none, until it has started its own program."""
         now = time.monotonic()
         here = self._here()
         self._others = {other: seen for other, seen in self._others.items() if other in here}
@@ -48,11 +50,11 @@ class Members:
         return ours
 
     def ignore_present(self) -> None:
-        """What is there before the ranks start is not of the run."""
+        """Exclude all present processes; call it before the ranks start."""
         self._others = dict.fromkeys(self._here(), float("-inf"))
 
     def add(self, processes: Iterable[int]) -> None:
-        """Processes that are known to be of the run."""
+        """Add processes that are known to be of the run."""
         self._known.update(processes)
 
     def _here(self) -> Set[int]:
@@ -67,8 +69,9 @@ class Members:
 
 
 class OwnTime:
-    """CPU time of all processes whose environment names ``run``, and of the process ``launcher``
-    that started them. ``proc``: the folder /proc."""
+    """CPU time of all processes whose environment names ``run``, and of their ``launcher``.
+
+    ``proc``: the folder /proc."""
 
     def __init__(self, run: str, launcher: int, proc: str = "/proc") -> None:
         self._members = Members(run, launcher, proc)
@@ -81,14 +84,14 @@ class OwnTime:
 
     @property
     def processes(self) -> Set[int]:
-        """The processes of the run at the last :meth:`read`, without the launcher."""
+        """Processes of the run at the last :meth:`read`, without the launcher."""
         return set(self._last)
 
     def read(self) -> Dict[str, float]:
-        """CPU seconds so far of the ranks with all that they started (``ranks``), and of the
-        launcher itself (``launcher``). Neither ever falls."""
-        # A process that ended is in its parent's account from the moment it was waited for. The
-        # launcher's first: a rank that ends meanwhile is missed once rather than counted twice.
+        """Return the CPU seconds so far of the ranks and all that they started (``ranks``), and of
+        the launcher itself (``launcher``). Neither ever falls."""
+        # An ended process is in its parent's account once it was waited for. The launcher is read
+        # first, so that a rank that ends meanwhile is missed once rather than counted twice.
         launcher = self._times(self._launcher)
         now = {}
         for process in self._members.find():
@@ -108,7 +111,7 @@ class OwnTime:
     def _times(self, process: int) -> Optional[_Times]:
         try:
             with open(f"{self._proc}/{process}/stat", "rb") as file:
-                # The name in brackets may hold anything.
+                # The process name in brackets may hold any character.
                 words = file.read().rpartition(b")")[2].split()
         except OSError:
             return None

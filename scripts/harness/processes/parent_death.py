@@ -1,4 +1,4 @@
-"""Linux's PR_SET_PDEATHSIG: a signal when the parent dies, however it dies."""
+"""Linux's PR_SET_PDEATHSIG: a signal when the parent dies."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import contextlib
 import signal
 
 _PR_SET_PDEATHSIG = 1
-#: The id of the process that a launcher shall not outlive.
+#: Variable with the id of the process that a launcher must not outlive.
 PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"
 
 
 def signal_when_parent_dies(number: signal.Signals) -> None:
-    """Ask the kernel for ``number`` at the parent's death. Where ctypes is missing or refuses,
-    nothing happens: the guard finds the process all the same."""
+    """Ask the kernel to send ``number`` at the parent's death.
+
+    Where ctypes is missing or refuses, nothing happens; the guard finds the process anyway."""
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes
 

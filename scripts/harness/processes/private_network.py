@@ -1,10 +1,10 @@
-"""A network of their own for the ranks of a run on one node: they find each other there, and nobody
-else finds what they listen at, neither from another machine nor as another user of this one.
+"""Private network for the ranks of a run on one node, unreachable from other machines and for other
+users.
 
-Linux gives one to whoever asks, where it lets users have namespaces (unshare(2) and
-user_namespaces(7)). As a program of its own (``python -I -S private_network.py ADDRESS ..``) this
-makes it, with a loopback interface that has 127.0.0.1 and each ADDRESS: those of this machine,
-because some frameworks listen where the host's name leads. Standard library only.
+Linux offers it where users may have namespaces (unshare(2) and user_namespaces(7)). As a program
+(``python -I -S private_network.py ADDRESS ..``) this makes a network whose loopback interface has
+127.0.0.1 and each ADDRESS. These are addresses of this machine, because some frameworks listen
+where the host's name leads. Standard library only.
 """
 
 from __future__ import annotations
@@ -26,21 +26,24 @@ _UP_AND_RUNNING = 0x1 | 0x40
 
 
 class Network(NamedTuple):
-    """``enter`` is called in each rank before it becomes one; None where there is no network of its
-    own, and why not, in ``refused``."""
+    """Network of the ranks.
+
+    ``enter``: called in each rank before it starts; None where there is no private network, and
+    ``refused`` says why."""
 
     enter: Optional[Callable[[], None]]
     refused: str = ""
 
     def fields(self) -> Dict[str, Any]:
-        """Its entry in the record."""
+        """Return the entry of the record."""
         return {"private": self.enter is not None, "reason": self.refused}
 
 
 @contextlib.contextmanager
 def private_network(addresses: Sequence[str]) -> Iterator[Network]:
-    """One that is there until the end of the context, and as long as a process in it.
-    ``addresses``: of this machine, which its loopback interface has, too."""
+    """Yield a private network that exists until the context ends, and as long as a process in it.
+
+    ``addresses``: of this machine, which its loopback interface gets too."""
     command = [sys.executable, "-I", "-S", _HERE, *addresses]
     files: List[int] = []
     try:
@@ -63,7 +66,8 @@ def private_network(addresses: Sequence[str]) -> Iterator[Network]:
 
 
 def _namespaces(process: int) -> List[int]:
-    """Open files of those of the process that are not this one's, in the order to enter them."""
+    """Return open files of the process's namespaces that differ from this process's, in the order
+    to enter them."""
     opened = []
     for name in ("user", "net"):
         path = f"/proc/{process}/ns/{name}"
@@ -73,7 +77,7 @@ def _namespaces(process: int) -> List[int]:
 
 
 def _tried(files: Sequence[int]) -> Network:
-    """The network of these namespaces, which a process has entered."""
+    """Return the network of these namespaces after a process has entered it."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -91,7 +95,8 @@ def _tried(files: Sequence[int]) -> Network:
 
 
 def main(addresses: Sequence[str]) -> None:
-    """Make it, say so or why not, and keep it until whoever asked has taken hold of it."""
+    """Make a private network, report success or the reason, and keep it until the caller
+    holds it."""
     try:
         _make(addresses)
     except (ImportError, OSError) as error:

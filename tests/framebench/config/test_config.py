@@ -688,7 +688,7 @@ def test_variables_go_through_a_file_of_the_users_alone(tmp_path: Path) -> None:
 
 
 def test_variables_that_the_harness_sets_are_all_refused(tmp_path: Path) -> None:
-    of_harness = launch.place_variables(0, 0, ["host:1"], "run", [0])
+    of_harness = launch.rank_variables(0, 0, ["host:1"], "run", [0])
     assert {*of_harness, "TMPDIR"} == set(OF_RANKS)
 
 

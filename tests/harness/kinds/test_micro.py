@@ -220,7 +220,7 @@ def test_one_device_has_no_collective(toy: Bench) -> None:
     options = {**COLLECTIVE, "devices_per_node": 1}
     record = toy.run("", **options, parameters={"operation": "all_reduce"}).record
     assert record["status"] == "unsupported"
-    assert record["reason"] == "one device has nobody to exchange anything with"
+    assert record["reason"] == "one device has no other to communicate with"
 
 
 @pytest.mark.parametrize(

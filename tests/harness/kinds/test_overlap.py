@@ -89,7 +89,7 @@ def test_one_device_has_nothing_beside_its_products(toy: Bench) -> None:
     options: dict[str, Any] = {**BARE, "kind": "overlap"}
     record = toy.run("", **options).record
     assert record["status"] == "unsupported"
-    assert record["reason"] == "one device has nobody to exchange anything with"
+    assert record["reason"] == "one device has no other to communicate with"
 
 
 def rank_of(compute: float, communication: float, both: float) -> dict[str, Any]:
