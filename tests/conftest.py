@@ -48,6 +48,14 @@ COMPILING = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all-networks",
+        action="store_true",
+        help="compare every model in every framework, not each layer and connection once",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):  # started by a process that has done so
         return
@@ -81,6 +89,11 @@ def build_environment(framework: str) -> str:
     # Not twice, though tests run in several processes.
     subprocess.run([*command, "--file", str(file.path)], check=True)
     return str(marker.parent / "bin" / "python")
+
+
+@pytest.fixture(scope="session")
+def all_networks(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--all-networks"))
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ block hands back are seen, too; behind it a linear layer that reads every value 
 from __future__ import annotations
 
 import inspect
-import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,7 +16,9 @@ from networks import IMAGES, Layer, Network
 from networks.layers import Layers
 from reference import compute
 
-from .cnns import CNNS
+from .cnns import CNNS, KINDS, connected_facts, connections, counted
+from .models import BLOCKS as ALL_BLOCKS
+from .models import facts_of
 
 
 class Block(NamedTuple):
@@ -95,11 +96,7 @@ def facts_of_block(name: str) -> dict[str, Any]:
     facts.update(name=name, inputs=[images, labels], hyperparameters=hyper)
     facts["parity"] = {**facts["parity"], "hyperparameters": parity}
     del facts["reduced_from"]
-    network = networks.describe(facts)
-    trained = (one.shape for one in networks.weights(network).values() if one.trained)
-    facts["trainable_parameters"] = sum(map(math.prod, trained))
-    facts["forward_multiply_adds"] = {"per_sample": networks.forward_multiply_adds(network, False)}
-    return facts
+    return counted(facts)
 
 
 def _alone(network: Network, block: Block) -> Iterator[dict[str, Any]]:
@@ -149,6 +146,40 @@ def _kinds_of(layer: Layer) -> Iterator[tuple[Any, ...]]:
         grouping = "whole" if groups == 1 else "depthwise" if groups == inputs else "grouped"
         yield ("convolution", grouping, given["stride"], given["kernel"] if groups > 1 else None)
         yield ("convolution", "bias" if given["bias"] else "no bias")
+
+
+def covering() -> list[str]:
+    """Names of a few blocks. With :func:`compared_whole` they have each layer and connection that
+    any network has: a greedy cover."""
+    needed = properties_of_all() - compared_whole()
+    left = {name: properties(facts_of_block(name)) & needed for name in BLOCKS}
+    sizes = {name: len(facts_of_block(name)["hyperparameters"]["layers"]) for name in BLOCKS}
+    chosen = []
+    while any(left.values()):
+        best = max(left, key=lambda name: len(left[name]) / sizes[name])
+        chosen.append(best)
+        left = {name: one - left[best] for name, one in left.items()}
+    return chosen
+
+
+def properties(facts: Mapping[str, Any]) -> set[tuple[Any, ...]]:
+    """Kinds of layers and connections of the network of ``facts``."""
+    network = networks.describe(facts)
+    return kinds(network) | connections(network)
+
+
+def properties_of_all() -> set[tuple[Any, ...]]:
+    """Kinds of layers that any network has as it is, and connections that any has made small."""
+    return set[tuple[Any, ...]]().union(
+        *(kinds(networks.describe(facts)) for facts in CNNS.values()),
+        *(connections(networks.describe(compute.reduced(CNNS[name]))) for name in KINDS),
+    )
+
+
+def compared_whole() -> set[tuple[Any, ...]]:
+    """Properties of the two made-up networks that every framework compares: ``all_blocks`` in
+    ``test_contract.py``, ``connections`` in ``test_cnn.py``."""
+    return properties(facts_of(ALL_BLOCKS)) | properties(connected_facts())
 
 
 def write_block_references(folder: Path) -> None:

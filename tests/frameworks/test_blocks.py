@@ -10,7 +10,15 @@ import networks
 import pytest
 
 from ..conftest import ROOT
-from .blocks import BLOCKS, facts_of_block, kinds
+from .blocks import (
+    BLOCKS,
+    compared_whole,
+    covering,
+    facts_of_block,
+    kinds,
+    properties,
+    properties_of_all,
+)
 from .cnns import CNNS
 from .comparing import Mistake, beyond, compared
 from .fork_server import ForkServer, served
@@ -87,22 +95,25 @@ OF_LAYERS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
 
 #: Where building a network takes a quarter of a second: these train the blocks, and no more.
 SLOW = ("jax", "tensorflow", "tensorflow1")
+#: Compares every block: the quickest. The others compare those that :func:`covering` names.
+FULL = "pytorch"
 
 run = served(*FRAMEWORKS)
 
 
-def test_every_block_alone_computes_what_the_reference_does(
-    run: ForkServer, block_references: Path
+def test_blocks_compute_what_the_reference_does(
+    run: ForkServer, block_references: Path, all_networks: bool
 ) -> None:
     """And what is wrong in a framework's own code, or in PyTorch in the description, is found."""
     block, right, wrong = OF_CODE[run.framework]
     mistakes = [Mistake("code", block_references / block, code=((right, wrong),))]
-    if run.framework == "pytorch":
+    if run.framework == FULL:
         mistakes += [
             Mistake(about, block_references / name, layers=layers)
             for name, (about, layers) in OF_LAYERS.items()
         ]
-    folders = [block_references / name for name in BLOCKS]
+    every = all_networks or run.framework == FULL
+    folders = [block_references / name for name in (BLOCKS if every else {block, *covering()})]
     modes = ("train",) if run.framework in SLOW else ("train", "inference")
     errors = compared(run, folders, mistakes=mistakes, modes=modes)
     of_mistakes = tuple(f", {one.about}" for one in mistakes)
@@ -119,6 +130,11 @@ def test_every_layer_of_every_network_is_in_a_block() -> None:
     for name, facts in CNNS.items():
         lacking = kinds(networks.describe(facts)) - certified
         assert not lacking, f"{name}: no block has {sorted(map(str, lacking))}"
+
+
+def test_what_each_framework_compares_has_every_layer_and_connection() -> None:
+    compared = compared_whole().union(*(properties(facts_of_block(name)) for name in covering()))
+    assert not properties_of_all() - compared
 
 
 @pytest.mark.parametrize("name", OF_LAYERS)

@@ -1,5 +1,6 @@
-"""Convolutional networks in each framework: from the same description, the same network. All are
-compared with the reference, made small; their parameters are counted as they are."""
+"""Convolutional networks in each framework: from the same description, the same network. PyTorch
+compares all with the reference, made small, and counts their parameters as they are. Others compare
+what tells them apart: layers in ``test_blocks.py``, and connections in one made-up network."""
 
 from __future__ import annotations
 
@@ -8,16 +9,24 @@ import textwrap
 from collections import defaultdict
 from pathlib import Path
 
+import networks
 import pytest
+from reference import compute
 
 from ..conftest import ROOT
-from .cnns import ALIKE, CNNS, KINDS
+from .blocks import BLOCKS, facts_of_block
+from .cnns import ALIKE, CNNS, CONNECTED, KINDS, connected_facts, connections
 from .comparing import beyond, compared
 from .fork_server import ForkServer, served
 
 FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob("scripts/frameworks/*/models/cnn.py")
 )
+
+#: Compares and counts every network: the quickest.
+FULL = "pytorch"
+#: Counted in every framework: one with auxiliary heads.
+COUNTED_BY_ALL = ("googlenet",)
 
 #: The networks that are one when they are small.
 SAME = [
@@ -105,22 +114,37 @@ def test_what_is_compared_once_differs_in_depth_or_width_alone() -> None:
     assert {*ALIKE} == {*CNNS}
 
 
-def test_every_network_computes_what_the_reference_does(
-    run: ForkServer, small_references: Path
+def test_every_connection_of_every_network_is_compared_in_each_framework() -> None:
+    """In a block or in the made-up network."""
+    compared = connections(networks.describe(connected_facts())).union(
+        *(connections(networks.describe(facts_of_block(name))) for name in BLOCKS)
+    )
+    for name in KINDS:
+        lacking = connections(networks.describe(compute.reduced(CNNS[name]))) - compared
+        assert not lacking, f"{name}: add to connections.json {sorted(map(str, lacking))}"
+
+
+def test_networks_compute_what_the_reference_does(
+    run: ForkServer, small_references: Path, all_networks: bool
 ) -> None:
-    """Outputs, gradients, updates and dropout of each kind of network made small."""
-    folders = [small_references / model for model in KINDS]
+    """Outputs, gradients, updates and dropout: of each kind of network made small in PyTorch, of
+    the made-up network in each framework."""
+    every = all_networks or run.framework == FULL
+    folders = [small_references / model for model in (CONNECTED, *(KINDS if every else ()))]
     errors = compared(run, folders)
     inception = {name: one for name, one in errors.items() if name.startswith("inception")}
     others = {name: one for name, one in errors.items() if name not in inception}
-    assert inception
+    assert bool(inception) == every
     assert not beyond(others, {"gradients": GRADIENT})
     assert not beyond(inception, {"gradients": SINGLE_GRADIENT})
 
 
 @pytest.mark.parametrize("run", sorted(COUNTED), indirect=True)
-def test_every_network_has_the_parameters_of_its_facts(run: ForkServer) -> None:
-    given = json.dumps(list(CNNS.values()))
+def test_networks_have_the_parameters_of_their_facts(run: ForkServer, all_networks: bool) -> None:
+    """As they are; of a block and its like, made small, each framework counts them in
+    ``test_blocks.py``."""
+    names = CNNS if all_networks or run.framework == FULL else COUNTED_BY_ALL
+    given = json.dumps([CNNS[name] for name in names])
     counted = textwrap.indent(COUNTED[run.framework], "    ")
     (found,) = run(COUNT.replace("COUNTED", counted).replace("NETWORKS", repr(given)))
-    assert found["counts"] == {name: facts["trainable_parameters"] for name, facts in CNNS.items()}
+    assert found["counts"] == {name: CNNS[name]["trainable_parameters"] for name in names}

@@ -1,5 +1,6 @@
 """How far our networks are from torchvision's of the same names, with the same weights and images,
-in float64: ``python torchvision_compared.py NAME..`` in PyTorch's environment prints JSON."""
+in float64: ``python torchvision_compared.py NAME.. --operations NAME..`` in PyTorch's environment
+prints JSON. Of the latter nothing is computed: their operations and shapes alone are compared."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ SIZE, SIZES = 64, {"inception_v3": 299}
 
 
 def filled(model: torch.nn.Module) -> torch.nn.Module:
-    """In float64, with arrays that keep what goes through within bounds."""
-    model = model.double().to_empty(device="cpu")
+    """On a CPU, with arrays that keep what goes through within bounds."""
+    model = model.to_empty(device="cpu")
     for name, tensor in model.state_dict().items():
         if tensor.dim() > 1:
             tensor.uniform_(-1, 1).mul_((6 / tensor[0].numel()) ** 0.5)
@@ -60,12 +61,14 @@ def without_dropout(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def distance(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
-    """The largest difference of an array, relative to its norm or a hundredth of all's."""
+    """The largest difference of an array, relative to its norm or a hundredth of all's; 0 of arrays
+    that have shapes alone."""
     norms = torch.stack([one.detach().norm() for one in expected])
     differences = torch.stack(
         [(a - b).detach().norm() for a, b in zip(found, expected, strict=True)]
     )
-    return float((differences / norms.clamp(min=0.01 * norms.norm())).max())
+    largest = (differences / norms.clamp(min=0.01 * norms.norm())).max()
+    return 0.0 if largest.is_meta else float(largest)
 
 
 def computed(model: torch.nn.Module, images: torch.Tensor, training: bool) -> list[torch.Tensor]:
@@ -88,8 +91,8 @@ class Observed(TorchDispatchMode):
         self, operation: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         results = operation(*args, **(kwargs or {}))
-        held = {one.untyped_storage().data_ptr() for one in _tensors((args, kwargs))}
-        own = [one for one in _tensors(results) if one.untyped_storage().data_ptr() not in held]
+        held = {one.untyped_storage()._cdata for one in _tensors((args, kwargs))}
+        own = [one for one in _tensors(results) if one.untyped_storage()._cdata not in held]
         self.bytes += sum(one.untyped_storage().nbytes() for one in own)
         name = str(operation).split(".")[1]
         if own or (name.endswith("_") and name != "as_strided_"):
@@ -167,7 +170,8 @@ def other_initials(name: str, facts: dict[str, Any]) -> list[str]:
     ]
 
 
-def compared(name: str) -> dict[str, Any]:
+def compared(name: str, device: str) -> dict[str, Any]:
+    """``device``: "cpu", or "meta", where nothing is computed."""
     facts = read_model(str(ROOT / f"scripts/models/{name}.json"))
     size = SIZES.get(name, SIZE)
     initials = other_initials(name, facts)
@@ -175,13 +179,15 @@ def compared(name: str) -> dict[str, Any]:
     with torch.device("meta"):
         theirs = torchvision_cnn.network(name, 1000)
         own = cnn.build(facts)
-    theirs = filled(theirs)
+    own, theirs = own.double(), theirs.double()
+    if device == "cpu":
+        theirs = filled(theirs)
     # the same weights; running statistics are among what each has a copy of
     state = {key: one if one.dim() > 1 else one.clone() for key, one in theirs.state_dict().items()}
     own.load_state_dict(state, assign=True)
     found: dict[str, Any] = {"rates": rates(own), "their_rates": rates(theirs)}
     found["initials"] = initials
-    images = torch.randn(BATCH, 3, size, size, dtype=torch.float64)
+    images = torch.randn(BATCH, 3, size, size, dtype=torch.float64, device=device)
     both = (without_dropout(own), without_dropout(theirs))
     seen = Observed(), Observed()
     with torch.no_grad():
@@ -216,4 +222,6 @@ def compared(name: str) -> dict[str, Any]:
 if __name__ == "__main__":
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    print(json.dumps({name: compared(name) for name in sys.argv[1:]}))
+    computed_ones, others = (part.split() for part in " ".join(sys.argv[1:]).split("--operations"))
+    devices = {**dict.fromkeys(others, "meta"), **dict.fromkeys(computed_ones, "cpu")}
+    print(json.dumps({name: compared(name, device) for name, device in devices.items()}))

@@ -1,5 +1,6 @@
 """What the networks of a framework's own zoo are made of, and what they compute from given weights:
-``python zoo_observed.py FRAMEWORK NETWORK..`` in its environment prints JSON.
+``python zoo_observed.py FRAMEWORK NETWORK.. --computed NETWORK..`` in its environment prints JSON,
+with outputs of the latter alone.
 
 Layers stand in the order in which they are executed, their arrays in the layout that all frameworks
 share. Standard library and numpy.
@@ -122,7 +123,7 @@ class Observed:
             setter(arrays)
 
 
-def paddle(network: str, size: int) -> dict[str, Any]:
+def paddle(network: str, size: int, computed: bool) -> dict[str, Any]:
     import paddle
     from paddle import nn
     from paddle.vision import models
@@ -161,23 +162,29 @@ def paddle(network: str, size: int) -> dict[str, Any]:
             observed.add(made, fill_statistics)
 
     kinds = (nn.Conv2D, nn.Linear, nn.Dropout, nn.BatchNorm2D, nn.BatchNorm)
-    found = [layer for layer in model.sublayers() if isinstance(layer, kinds)]
-    hooks = [layer.register_forward_post_hook(seen) for layer in found]
+    hooks = [
+        layer.register_forward_post_hook(seen)
+        for layer in model.sublayers()
+        if isinstance(layer, kinds)
+    ]
     x = paddle.to_tensor(images(size).transpose(0, 3, 1, 2))
     with paddle.no_grad():
         model(x)
-        for hook in hooks:
-            hook.remove()
-        observed.fill(flattened(network))
-        outputs: Any = model(x)
-    first = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
-    outputs = first.numpy()[0].tolist()
+    for hook in hooks:
+        hook.remove()
     trained = (one for one in model.parameters() if not one.stop_gradient)
     count = sum(int(np.prod(one.shape)) for one in trained)
-    return {"parameters": count, "layers": observed.layers, "outputs": outputs}
+    found = {"parameters": count, "layers": observed.layers}
+    if computed:
+        observed.fill(flattened(network))
+        with paddle.no_grad():
+            outputs: Any = model(x)
+        first = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
+        found["outputs"] = first.numpy()[0].tolist()
+    return found
 
 
-def mxnet(network: str, size: int) -> dict[str, Any]:
+def mxnet(network: str, size: int, computed: bool) -> dict[str, Any]:
     import mxnet as mx
     from mxnet.gluon import nn
     from mxnet.gluon.model_zoo import vision
@@ -228,11 +235,13 @@ def mxnet(network: str, size: int) -> dict[str, Any]:
     model(x)
     for hook in hooks:
         hook.detach()
-    observed.fill(flattened(network))
-    outputs = model(x).asnumpy()[0].tolist()
     held = model.collect_params().values()
     count = sum(int(np.prod(one.shape)) for one in held if one.grad_req != "null")
-    return {"parameters": count, "layers": observed.layers, "outputs": outputs}
+    found = {"parameters": count, "layers": observed.layers}
+    if computed:
+        observed.fill(flattened(network))
+        found["outputs"] = model(x).asnumpy()[0].tolist()
+    return found
 
 
 KERAS = {
@@ -249,7 +258,7 @@ KERAS = {
 }
 
 
-def keras(network: str, size: int) -> dict[str, Any]:
+def keras(network: str, size: int, computed: bool) -> dict[str, Any]:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import tensorflow as tf
 
@@ -279,15 +288,18 @@ def keras(network: str, size: int) -> dict[str, Any]:
 
             shape = [kernel.shape[axis] for axis in axes]
             observed.add(product(shape, places, layer.use_bias), fill)
-    observed.fill()
-    outputs = model(images(size), training=False).numpy()[0].tolist()
     count = sum(int(np.prod([int(n) for n in one.shape])) for one in model.trainable_weights)
-    return {"parameters": count, "layers": observed.layers, "outputs": outputs}
+    found = {"parameters": count, "layers": observed.layers}
+    if computed:
+        observed.fill()
+        found["outputs"] = model(images(size), training=False).numpy()[0].tolist()
+    return found
 
 
 ZOOS = {"paddle": paddle, "mxnet": mxnet, "tensorflow": keras}
 
 if __name__ == "__main__":
-    of, *networks = sys.argv[1:]
-    every = {network: ZOOS[of](network, size_of(of, network)) for network in networks}
+    of, *arguments = sys.argv[1:]
+    networks, computed = (part.split() for part in " ".join(arguments).split("--computed"))
+    every = {one: ZOOS[of](one, size_of(of, one), one in computed) for one in networks}
     print(json.dumps({network: found for network, found in every.items() if found}))
