@@ -5,8 +5,6 @@ does is seen in ``test_decoder.py``."""
 from __future__ import annotations
 
 import math
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +14,10 @@ from framebench.config.catalog import forward_multiply_adds
 from reference import compute, electra
 from reference.operations import Jumps
 
-from ..conftest import ROOT
-from .comparing import BEFORE, Errors, beyond
-from .fork_server import ForkServer
+from .comparing import beyond
+from .fork_server import ForkServer, served
 from .models import SEQUENCE, facts_of, reference_module, trained_parameters
+from .planting import IMPORTS, PYTORCH, plant, training_errors
 from .transformers import ENCODERS
 
 
@@ -160,21 +158,7 @@ def test_noise_is_that_of_gumbel_and_of_no_two_words_alike() -> None:
         assert abs((one * other).mean() * 12) < 5 / count**0.5
 
 
-PYTORCH = ROOT / "scripts/frameworks/pytorch"
 SAMPLED = "words.detach().float() + noise(sampling_draws, words.shape[-1])"
-
-COMPARE = """
-import json
-from harness.kinds.parity import Comparison, compare
-load = load_adapter
-load_adapter = lambda folder: load(ADAPTER)
-with open(FOLDER + "/facts.json") as file:
-    facts = json.load(file)
-reference = Comparison(FOLDER)
-adapter = started(facts, precision=PRECISION)
-adapter.build(dict(reference.arrays("batch-0")))
-answer(errors=compare(adapter, reference, print))
-"""
 
 #: In PyTorch's definitions: model, file, what stands there, what stands there instead.
 MISTAKES = {
@@ -279,18 +263,7 @@ MISTAKES = {
 }
 
 
-@pytest.fixture(scope="module")
-def run(pytorch_python: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
-    folder = tmp_path_factory.mktemp("ranks")
-    with ForkServer("pytorch", pytorch_python, "import torch._dynamo", folder) as server:
-        yield server
-
-
-def compared(run: ForkServer, reference: Path, adapter: Path, precision: str = "fp32") -> Errors:
-    names = {"FOLDER": str(reference), "ADAPTER": str(adapter), "PRECISION": precision}
-    given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
-    (found,) = run(f"{given}\n{BEFORE['pytorch']}\n{COMPARE}")
-    return {reference.name: (precision, found["errors"])}
+run = served("pytorch", imports=IMPORTS)
 
 
 @pytest.mark.parametrize("precision", ["amp", "bf16", "fp16"])
@@ -298,18 +271,15 @@ def test_a_half_precision_samples_the_same(
     run: ForkServer, decoder_references: Path, precision: str
 ) -> None:
     """One token more or less replaced would be a tenth of the outputs and more."""
-    assert not beyond(compared(run, decoder_references / "electra_base", PYTORCH, precision))
+    reference = decoder_references / "electra_base"
+    assert not beyond(training_errors(run, reference, PYTORCH, precision))
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_found(
     run: ForkServer, decoder_references: Path, tmp_path: Path, mistake: str
 ) -> None:
-    model, file, right, wrong = MISTAKES[mistake]
-    adapter = tmp_path / "pytorch"
-    shutil.copytree(PYTORCH, adapter)
-    text = (adapter / file).read_text()
-    assert right in text, f"the mistake cannot be planted: {file} has no {right!r}"
-    (adapter / file).write_text(text.replace(right, wrong))
-    errors = compared(run, decoder_references / model, adapter)
+    model, *planted = MISTAKES[mistake]
+    adapter = plant(tmp_path, [tuple(planted)])
+    errors = training_errors(run, decoder_references / model, adapter)
     assert beyond(errors), f"not found by {errors}"

@@ -3,7 +3,6 @@ and finds none where there is none."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ from reference import compute, operations
 from ..conftest import ROOT
 from ..framebench.made_up_runs import changed, run
 from ..processes import take_own_core
+from .comparing import beyond
+from .fork_server import ForkServer, served
 from .models import (
     BERT,
     BLOCKS,
@@ -31,6 +32,7 @@ from .models import (
     small,
     trained_parameters,
 )
+from .planting import IMPORTS, plant, training_errors
 
 
 class Compare:
@@ -43,21 +45,15 @@ class Compare:
         self,
         model: str,
         *mistake: tuple[str, str, str],
-        dropout: bool = False,
         mode: str = "train",
         **case: object,
     ) -> verifications.VerificationResult:
         """``mistake``: (file, text, what stands there instead) in the adapter's folder."""
-        adapter = self.folder / "pytorch"
-        shutil.copytree(ROOT / "scripts/frameworks/pytorch", adapter)
-        for file, right, wrong in mistake:
-            text = (adapter / file).read_text()
-            assert right in text, f"the mistake cannot be planted: {file} has no {right!r}"
-            (adapter / file).write_text(text.replace(right, wrong))
+        adapter = plant(self.folder, mistake)
         reference, length = self.references[model], sequence_of(facts_of(model))
         given = {
             "framework": adapter,
-            "model": reference / ("facts-dropout.json" if dropout else "facts.json"),
+            "model": reference / "facts.json",
             "kind": "parity",
             "batch-per-device": 2,
             "accelerator": "cpu",
@@ -79,6 +75,9 @@ class Compare:
 @pytest.fixture
 def compare(tmp_path: Path, pytorch_python: str, references: dict[str, Path]) -> Compare:
     return Compare(tmp_path, pytorch_python, references)
+
+
+forked = served("pytorch", imports=IMPORTS)
 
 
 def failed(certificate: verifications.VerificationResult) -> set[str]:
@@ -175,22 +174,23 @@ MISTAKES = {RESNET: RESNET_MISTAKES, BERT: BERT_MISTAKES, BLOCKS: BLOCK_MISTAKES
 @pytest.mark.parametrize(
     ("model", "mistake"), [(model, name) for model, named in MISTAKES.items() for name in named]
 )
-def test_finds_a_mistake(compare: Compare, model: str, mistake: str) -> None:
-    certificate = compare(model, *MISTAKES[model][mistake])
-    assert certificate.status == "ok", certificate.reason
-    assert failed(certificate), f"{mistake}: not found by {certificate.errors}"
+def test_finds_a_mistake(
+    forked: ForkServer, references: dict[str, Path], tmp_path: Path, model: str, mistake: str
+) -> None:
+    adapter = plant(tmp_path, MISTAKES[model][mistake])
+    errors = training_errors(forked, references[model], adapter)
+    assert beyond(errors), f"{mistake}: not found by {errors}"
 
 
-def test_finds_a_missing_activation(compare: Compare, tmp_path: Path) -> None:
+def test_finds_a_missing_activation(forked: ForkServer, tmp_path: Path) -> None:
     """Behind a residual it changes few values, of which only a deep network has enough."""
     facts = small(RESNET, blocks=[3, 4, 6, 3])
-    compare.references = {RESNET: tmp_path / "reference"}
-    compute.write(facts, None, 0, compare.references[RESNET])
+    compute.write(facts, None, 0, tmp_path / "reference")
     relu = '"relu": lambda layer: nn.ReLU(),'
     without = '"relu": lambda layer: nn.Identity() if layer.name.endswith(".relu") else nn.ReLU(),'
-    certificate = compare(RESNET, ("models/cnn.py", relu, without))
-    assert certificate.status == "ok", certificate.reason
-    assert failed(certificate), certificate.errors
+    adapter = plant(tmp_path, [("models/cnn.py", relu, without)])
+    errors = training_errors(forked, tmp_path / "reference", adapter)
+    assert beyond(errors), errors
 
 
 #: Mistakes by which the model has another number of parameters.
@@ -219,9 +219,13 @@ def test_another_number_of_parameters_never_runs(
     assert "trainable parameters" in certificate.reason
 
 
-def test_finds_dropout_left_off(compare: Compare) -> None:
+def test_finds_dropout_left_off(
+    forked: ForkServer, references: dict[str, Path], tmp_path: Path
+) -> None:
     off = ("models/bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.0)")
-    assert failed(compare(BERT, off, dropout=True)) == {"dropout"}
+    adapter = plant(tmp_path, [off])
+    errors = training_errors(forked, references[BERT], adapter, facts="facts-dropout")
+    assert {quantity for _, quantity, _ in beyond(errors)} == {"dropout"}
 
 
 def test_finds_gradients_averaged_twice(compare: Compare) -> None:

@@ -1,0 +1,55 @@
+"""Mistakes planted in a copy of PyTorch's adapter, which is then compared with the reference in a
+process that is forked where PyTorch is imported already."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..conftest import ROOT
+from .comparing import BEFORE, Errors
+from .fork_server import ForkServer
+
+PYTORCH = ROOT / "scripts/frameworks/pytorch"
+#: Imported once, before forks.
+IMPORTS = "import torch._dynamo"
+
+COMPARE = """
+import json
+from harness.kinds.parity import Comparison, compare
+load = load_adapter
+load_adapter = lambda folder: load(ADAPTER)
+with open(f"{FOLDER}/{FACTS}.json") as file:
+    facts = json.load(file)
+reference = Comparison(FOLDER)
+adapter = started(facts, precision=PRECISION)
+adapter.build(dict(reference.arrays("batch-0")))
+answer(errors=compare(adapter, reference, print))
+"""
+
+
+def plant(folder: Path, mistakes: Iterable[tuple[str, str, str]]) -> Path:
+    """A copy of the adapter in ``folder`` with ``mistakes``: (file, text, what stands there
+    instead)."""
+    adapter = folder / "pytorch"
+    shutil.copytree(PYTORCH, adapter)
+    for file, right, wrong in mistakes:
+        text = (adapter / file).read_text()
+        assert right in text, f"the mistake cannot be planted: {file} has no {right!r}"
+        (adapter / file).write_text(text.replace(right, wrong))
+    return adapter
+
+
+def training_errors(
+    run: ForkServer,
+    reference: Path,
+    adapter: Path,
+    precision: str = "fp32",
+    facts: str = "facts",
+) -> Errors:
+    """Errors of training with the ``adapter`` and the ``facts`` beside the ``reference``."""
+    names = {"FOLDER": str(reference), "ADAPTER": str(adapter), "PRECISION": precision}
+    given = "\n".join(f"{name} = {value!r}" for name, value in {**names, "FACTS": facts}.items())
+    (found,) = run(f"{given}\n{BEFORE['pytorch']}\n{COMPARE}")
+    return {reference.name: (precision, found["errors"])}
