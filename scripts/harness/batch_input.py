@@ -88,7 +88,7 @@ class Checkpointing(LearningRateSchedule):
     def require_resumable(self) -> None:
         """Raises :class:`harness.adapter.Unsupported` for a case whose training would not go on as
         it was."""
-        name, hyper = self.case.framework, self.facts.get("hyperparameters", {})
+        name, hyper = self.case.framework, self.model_config.get("hyperparameters", {})
         dropped = [key for key, value in hyper.items() if "dropout" in key and value]
         if dropped and not self.KEEPS_RANDOM:
             raise Unsupported(

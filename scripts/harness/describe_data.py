@@ -1,8 +1,8 @@
 """``python scripts/harness/describe_data.py``: how many samples trainings have, for a plan.
 
-Reads from the standard input a list of ``{"facts", "input", "sequence_length", "folder"}``. Writes
-for each ``{"train": samples of an epoch, "held_out"}``, ``{"wrong": words}`` for a folder that
-lacks what it must have, and null where it cannot be told; see ``learning/amounts.py``.
+Reads from the standard input a list of ``{"model_config", "input", "sequence_length", "folder"}``.
+Writes for each ``{"train": samples of an epoch, "held_out"}``, ``{"wrong": words}`` for a folder
+that lacks what it must have, and null where it cannot be told; see ``learning/amounts.py``.
 """
 
 import os
@@ -25,7 +25,7 @@ if __name__ == "__main__":
 
     def described(one: Dict[str, Any]) -> Any:
         """Of one of the list."""
-        asked = one["facts"], one["input"], one["sequence_length"], one["folder"]
+        asked = one["model_config"], one["input"], one["sequence_length"], one["folder"]
         try:
             found = amounts(*asked)
         except (BadData, folder.BadData, OSError) as error:

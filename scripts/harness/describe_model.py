@@ -1,4 +1,4 @@
-"""``python scripts/harness/describe_model.py MODEL``: the facts of a model of the user's own, for a
+"""``python scripts/harness/describe_model.py MODEL``: the model config of the user's own, for a
 plan, or ``{"found", "allowed"}`` for what is none; see ``request/own_model.py``."""
 
 import os
@@ -13,10 +13,10 @@ sys.path[:] = [os.path.dirname(_HERE)] + [
 if __name__ == "__main__":
     import json
 
-    from harness.request.own_model import NotAModel, facts
+    from harness.request.own_model import NotAModel, model_config
 
     try:
-        described = facts(sys.argv[1])
+        described = model_config(sys.argv[1])
     except NotAModel as error:
         described = {"found": error.found, "allowed": error.allowed}
     json.dump(described, sys.stdout)

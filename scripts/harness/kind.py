@@ -132,13 +132,13 @@ def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[flo
 
 @dataclass(frozen=True)
 class Workload:
-    """What is to be measured. ``facts``: of the model, {} without one; ``parameters``: the value of
-    each that the kind declares; ``warmup_limit``: None where the warm-up does not wait until the
-    step time has settled; ``data``: the folder of images of a case whose input it is, and
+    """What is to be measured. ``model_config``: of the model, {} without one; ``parameters``: the
+    value of each that the kind declares; ``warmup_limit``: None where the warm-up does not wait
+    until the step time has settled; ``data``: the folder of images of a case whose input it is, and
     ``bad_images`` what becomes of those that cannot be read, REFUSE or SKIP."""
 
     case: Case
-    facts: Dict[str, Any]
+    model_config: Dict[str, Any]
     parameters: Dict[str, Any]
     warmup_steps: int
     warmup_limit: Optional[int]

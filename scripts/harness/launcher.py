@@ -120,7 +120,11 @@ def network_of(task: declaration.Task) -> Iterator[Optional[Network]]:
     """That of the ranks of one node alone; None where there is nothing to reach (a single rank), or
     it is not known what they have to reach: GPUs through NCCL, and a model that the user brings."""
     case = task.case
-    if case.devices == 1 or task.request.accelerator != "cpu" or "own" in task.workload.facts:
+    if (
+        case.devices == 1
+        or task.request.accelerator != "cpu"
+        or "own" in task.workload.model_config
+    ):
         yield None
         return
     own = interfaces.addresses()
@@ -231,7 +235,7 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
     where["dropped_variables"] = node.dropped_variables(request)
     if framework:
         where["code"]["computation"] = computation.digest(
-            framework.folder, task.workload.facts, task.workload.case.precision
+            framework.folder, task.workload.model_config, task.workload.case.precision
         )
     if setup.lease and setup.lease.devices and request.accelerator == "cuda":
         hardware = where["hardware"]

@@ -1,7 +1,7 @@
 """Layer-wise decay of the learning rate, with which ELECTRA is fine-tuned (Clark et al. 2020,
 arXiv:2003.10555): a layer learns the more slowly the farther it is from the head. By their code,
-the head has the rate of the facts, the last layer that times ``layer_decay`` squared, each before
-it one factor more, and the embeddings one more than the first layer.
+the head has the rate of the model config, the last layer that times ``layer_decay`` squared, each
+before it one factor more, and the embeddings one more than the first layer.
 
 Standard library only; Python 3.7 to 3.13.
 """
@@ -16,8 +16,8 @@ from harness.adapter import Unsupported
 DECAY = "layer_decay"
 
 
-def decays(facts: Mapping[str, Any]) -> bool:
-    return DECAY in facts["hyperparameters"]
+def decays(model_config: Mapping[str, Any]) -> bool:
+    return DECAY in model_config["hyperparameters"]
 
 
 def factor(name: str, hyper: Mapping[str, Any]) -> float:
@@ -32,7 +32,7 @@ def factor(name: str, hyper: Mapping[str, Any]) -> float:
     return float(hyper[DECAY]) ** (top - depth)
 
 
-def refuse(facts: Dict[str, Any]) -> None:
-    """Raises :class:`Unsupported` where the facts want it: for frameworks that lack it."""
-    if decays(facts):
+def refuse(model_config: Dict[str, Any]) -> None:
+    """Raises :class:`Unsupported` where the model config wants it: for frameworks that lack it."""
+    if decays(model_config):
         raise Unsupported("its optimizer has one learning rate for all layers here")

@@ -1,5 +1,5 @@
-"""What a model's facts say of its optimizer. Frameworks and the reference build theirs from it, and
-declare in ``framework.json`` which they have beside :data:`USUAL`."""
+"""What the model config says of its optimizer. Frameworks and the reference build theirs from it,
+and declare in ``framework.json`` which they have beside :data:`USUAL`."""
 
 from __future__ import annotations
 

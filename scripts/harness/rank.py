@@ -80,7 +80,7 @@ def load_framework(
         raise Unsupported(kind.unsupported_on_host)
     if kind.needs is None:
         return None
-    adapter = load_adapter(folder)(workload.case, workload.facts, rank_context)
+    adapter = load_adapter(folder)(workload.case, workload.model_config, rank_context)
     require(adapter, kind.needs, *([Collectives] if rank_context.world_size > 1 else []))
     return adapter
 

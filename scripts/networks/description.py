@@ -1,4 +1,4 @@
-"""From a model's facts to its layers."""
+"""From the model config to its layers."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ FAMILIES: Dict[str, Family] = {
 }
 
 
-def describe(facts: Mapping[str, Any]) -> Network:
-    """The network of a model's facts, for images of the size of its inputs. Raises KeyError for
-    what a family needs and the facts lack, ValueError for images that are too small."""
-    (shape,) = (item["shape"] for item in facts["inputs"] if item["name"] == "images")
-    return describe_images(facts["hyperparameters"], Shape(*shape[1:]))
+def describe(model_config: Mapping[str, Any]) -> Network:
+    """The network of the model config, for images of the size of its inputs. Raises KeyError for
+    what a family needs and the model config lacks, ValueError for images that are too small."""
+    (shape,) = (item["shape"] for item in model_config["inputs"] if item["name"] == "images")
+    return describe_images(model_config["hyperparameters"], Shape(*shape[1:]))
 
 
 def describe_images(hyper: Mapping[str, Any], images: Shape) -> Network:

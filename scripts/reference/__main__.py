@@ -22,13 +22,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/reference", description=main.__doc__)
     parser.add_argument("--model", required=True, type=Path, metavar="FACTS.json")
     parser.add_argument("--sequence-length", type=int, help="tokens, for models with sequences")
-    parser.add_argument("--reduced", choices=("small", "reduced"), help="how its facts say")
+    parser.add_argument("--reduced", choices=("small", "reduced"), help="how its model config says")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")
     given = parser.parse_args()
-    facts = read_model(str(given.model))
-    facts = reduced(facts, given.reduced) if given.reduced else facts
-    write(facts, given.sequence_length, given.seed, given.output)
+    model_config = read_model(str(given.model))
+    model_config = reduced(model_config, given.reduced) if given.reduced else model_config
+    write(model_config, given.sequence_length, given.seed, given.output)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """BERT in float64 (Devlin et al. 2018, arXiv:1810.04805): exact GELU, normalisation behind each
 residual. Its pre-training, masked language model and next sentence with tied embeddings; with
-``classes`` in the facts, SuperBench's linear head of so many on what is pooled; or, where ``head``
-is ``span``, where an answer begins and ends, by a linear layer on each token, without a pooler."""
+``classes`` in the model config, SuperBench's linear head of so many on what is pooled; or, where
+``head`` is ``span``, where an answer begins and ends, by a linear layer on each token, without a
+pooler."""
 
 from __future__ import annotations
 
@@ -49,9 +50,9 @@ def layers(hyper: dict[str, Any], prefix: str = "") -> dict[str, Drawn]:
     return found
 
 
-def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
+def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Every parameter, and how its value for the comparison is drawn."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     hidden = hyper["hidden"]
     encoder = {**embeddings(hyper), **layers(hyper)}
     if hyper.get("head") == "span":

@@ -39,7 +39,7 @@ LIFT6, EVERY, BEYOND = 3.0, 7, 6.0
 Dropout = Callable[[tuple[int, ...]], Any]
 
 
-def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
+def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Every parameter and running statistic, and how its value for the comparison is drawn.
 
     The gradient of a ReLU jumps at zero: of values drawn around it, rounding in float32 moves so
@@ -48,7 +48,7 @@ def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
     variance computed as the difference of two large means would lose digits. What is added to a
     shortcut in front of a ReLU is small, and the smaller the more there are.
     """
-    network = describe(facts)
+    network = describe(model_config)
     uses = _uses(network)
     sums = sum(layer.op == "add" for layer in network.layers)
     held = weights_of(network)

@@ -28,45 +28,47 @@ ATTEMPTS, OTHER_SEED, ROUNDS = 20, 1_000_003, 5
 Arrays = dict[str, Any]
 
 
-def parity_facts(facts: dict[str, Any], dropout: bool) -> dict[str, Any]:
-    """The facts with the hyper-parameters of the comparison: others than those that are timed, so
-    that none can be hard-coded, and large enough for each to show. ``dropout``: with the model's
-    own rate of dropout, not without."""
-    changed = copy.deepcopy(facts)
-    own = facts["hyperparameters"]
+def parity_model_config(model_config: dict[str, Any], dropout: bool) -> dict[str, Any]:
+    """The model config with the hyper-parameters of the comparison: others than those that are
+    timed, so that none can be hard-coded, and large enough for each to show. ``dropout``: with the
+    model's own rate of dropout, not without."""
+    changed = copy.deepcopy(model_config)
+    own = model_config["hyperparameters"]
     changed.pop("of_sequence_length", None)  # it would replace some of them
-    changed["hyperparameters"].update(facts["parity"]["hyperparameters"])
+    changed["hyperparameters"].update(model_config["parity"]["hyperparameters"])
     if dropout:
         changed["hyperparameters"]["dropout"] = own["dropout"]
     return changed
 
 
-def reduced(facts: dict[str, Any], way: str = "small") -> dict[str, Any]:
-    """The facts of the model made smaller, by ``parity.small``, so that a comparison takes a
+def reduced(model_config: dict[str, Any], way: str = "small") -> dict[str, Any]:
+    """The model config made smaller, by ``parity.small``, so that a comparison takes a
     moment, or by ``parity.reduced``, so that one fits into memory: other hyper-parameters and
     inputs. They say which they were reduced from, and how many parameters are left. Raises KeyError
     for a model that has no such reduction."""
-    small = copy.deepcopy(facts)
-    changes = facts["parity"][way]
+    small = copy.deepcopy(model_config)
+    changes = model_config["parity"][way]
     small["hyperparameters"].update(changes.get("hyperparameters", {}))
     for item in small["inputs"]:
         item.update(changes.get("inputs", {}).get(item["name"], {}))
-    drawn = module_of(facts).parameters(small)
+    drawn = module_of(model_config).parameters(small)
     shapes = (one.shape for one in drawn.values() if one.trained)
     small["trainable_parameters"] = sum(int(np.prod(shape)) for shape in shapes)
-    return {**small, "reduced_from": facts}
+    return {**small, "reduced_from": model_config}
 
 
-def module_of(facts: dict[str, Any]) -> Any:
+def module_of(model_config: dict[str, Any]) -> Any:
     """What computes a model: that of its definition."""
-    name = facts.get("definition", facts["name"].replace(".", "_"))
+    name = model_config.get("definition", model_config["name"].replace(".", "_"))
     return importlib.import_module(f"reference.{name}")
 
 
-def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder: Path) -> None:
+def write(
+    model_config: dict[str, Any], sequence_length: int | None, seed: int, folder: Path
+) -> None:
     """The whole comparison into ``folder``, which must not exist; it appears when it is complete.
 
-    ``facts.json`` and ``facts-dropout.json`` (the model's facts to run with), ``weights.npz``,
+    ``facts.json`` and ``facts-dropout.json`` (the model config to run with), ``weights.npz``,
     ``batch-RANK.npz``, ``outputs.npz`` (``train`` or ``inference``, rank, number),
     ``gradients-DEVICES.npz`` (averaged over the devices), ``update.npz`` (change of the weights by
     the first step on one device), ``statistics-biased.npz`` and ``statistics-unbiased.npz`` (change
@@ -75,19 +77,21 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
     """
     partial = folder.with_name(f"{folder.name}.partial-{os.getpid()}")
     partial.mkdir(parents=True)
-    without = parity_facts(facts, dropout=False)
+    without = parity_model_config(model_config, dropout=False)
     hyper = without["hyperparameters"]
-    model = module_of(facts)
+    model = module_of(model_config)
     parameters = model.parameters(without)
     weights = draw(parameters, seed)
-    size = facts["parity"]["batch_per_device"]
+    size = model_config["parity"]["batch_per_device"]
     if hasattr(model, "calibrated"):
-        batch = make_batch(facts["inputs"], size, sequence_length, seed, 0)
+        batch = make_batch(model_config["inputs"], size, sequence_length, seed, 0)
         weights = model.calibrated(weights, batch, hyper)
     exact = {name: array.astype(np.float64) for name, array in weights.items()}
     for attempt in range(ATTEMPTS):
         batches = [
-            make_batch(facts["inputs"], size, sequence_length, seed + attempt * OTHER_SEED, rank)
+            make_batch(
+                model_config["inputs"], size, sequence_length, seed + attempt * OTHER_SEED, rank
+            )
             for rank in range(RANKS)
         ]
         if hasattr(model, "decided"):
@@ -101,8 +105,8 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
             break
     else:
         raise ValueError(
-            f"{facts['name']}: each of {ATTEMPTS} batches has a ReLU nearer than {NEAREST} to 0, "
-            "where float32 may take the other side; draw larger biases in front of the ReLUs"
+            f"{model_config['name']}: each of {ATTEMPTS} batches has a ReLU nearer than {NEAREST} "
+            "to 0, where float32 may take the other side; draw larger biases in front of the ReLUs"
         )
     _save(partial / "weights.npz", weights)
     _save(partial / "outputs.npz", outputs)
@@ -129,8 +133,8 @@ def write(facts: dict[str, Any], sequence_length: int | None, seed: int, folder:
         },
         "trainable_parameters": sum(weights[name].size for name in trained),
     }
-    if facts["hyperparameters"].get("dropout"):
-        with_dropout = parity_facts(facts, dropout=True)
+    if model_config["hyperparameters"].get("dropout"):
+        with_dropout = parity_model_config(model_config, dropout=True)
         expected["dropout_distance"] = _dropout_distance(
             model, {n: a.astype(np.float64) for n, a in weights.items()}, batches[0], with_dropout
         )
@@ -231,9 +235,11 @@ def _train(
     return losses
 
 
-def _dropout_distance(model: Any, weights: Arrays, batch: Arrays, facts: dict[str, Any]) -> float:
+def _dropout_distance(
+    model: Any, weights: Arrays, batch: Arrays, model_config: dict[str, Any]
+) -> float:
     """How far dropout moves the first output: the many logits of the masked words."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     rate = hyper["dropout"]
     plain = model.forward(weights, batch, hyper, True)[0]
     random = np.random.RandomState(0)

@@ -1,9 +1,9 @@
 """Causal language models in float64: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
 arXiv:2302.13971; grouped queries as in Llama 3, arXiv:2407.21783). Normalisation in front of each
-residual. What tells them apart stands in the facts: ``norm`` (``layer`` or ``rms``), ``position``
-(``learned`` or ``rotary``), ``activation`` (``gelu_tanh`` or ``swiglu``), ``bias``, ``tied``. One
-with ``classes`` is SuperBench's GPT-2: a linear head of so many on every position, of which the
-loss sees the last."""
+residual. What tells them apart stands in the model config: ``norm`` (``layer`` or ``rms``),
+``position`` (``learned`` or ``rotary``), ``activation`` (``gelu_tanh`` or ``swiglu``), ``bias``,
+``tied``. One with ``classes`` is SuperBench's GPT-2: a linear head of so many on every position, of
+which the loss sees the last."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from reference.transformers import Dropout, attention, chained, dropping
 from reference.weights import Drawn, trainable
 
 
-def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
+def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Every parameter, and how its value for the comparison is drawn."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     hidden, inner = hyper["hidden"], hyper["intermediate"]
     size = hidden // hyper["heads"]
     found: dict[str, Drawn] = {}

@@ -41,9 +41,9 @@ def _generator(hyper: dict[str, Any]) -> dict[str, Any]:
     return {**hyper, **hyper["generator"]}
 
 
-def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
+def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Every parameter, and how its value for the comparison is drawn."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     hidden, own = hyper["hidden"], _generator(hyper)
     # logits with a deviation of about 2: else the noise alone would decide what is sampled
     large = 2.0 / (0.05 * hidden**0.5)

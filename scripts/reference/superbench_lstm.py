@@ -15,9 +15,9 @@ from reference.weights import Drawn, trainable
 GATES = 4
 
 
-def parameters(facts: dict[str, Any]) -> dict[str, Drawn]:
+def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Every parameter, by PyTorch's names, and how its value for the comparison is drawn."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
     drawn: dict[str, Drawn] = {}
     for layer in range(hyper["layers"]):

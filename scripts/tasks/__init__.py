@@ -1,7 +1,7 @@
 """Tasks to be learned: data for training, data held out, and how outputs are scored.
 
 A task is a module of this folder with ``data(given)``, ``SCORES`` and ``score(outputs, batch)``;
-the facts of a model name the task that it is for (``task``). A model of ELECTRA is given sentences,
+the model config names the task that it is for (``task``). A model of ELECTRA is given sentences,
 whose words are hidden behind the task's back. Standard library and numpy; Python 3.7
 to 3.13.
 """

@@ -39,7 +39,7 @@ OF_CODE = {
     "paddle": ("inception A", "exclusive=False", "exclusive=True"),
     "pytorch": (
         "GoogLeNet's auxiliary head",
-        'weight = facts["hyperparameters"]["auxiliary_weight"]',
+        'weight = model_config["hyperparameters"]["auxiliary_weight"]',
         "weight = 1.0",
     ),
     # pads below and on the right alone where the edge is even

@@ -313,7 +313,7 @@ class Runs:
         repeat: int,
         options: dict[str, object],
     ) -> Finished:
-        facts = self.facts(model, mode)
+        facts = self.model_config(model, mode)
         # Of each BERT that is trained, so that no run is needed for the parts alone.
         with_parts = model in (BERT, "embedding") and mode == "train"
         parameters: dict[str, object] = {"split_steps": SPLIT_STEPS} if with_parts else {}

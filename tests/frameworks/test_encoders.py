@@ -105,7 +105,7 @@ def test_the_reference_multiplies_as_often_as_its_matrices_say(model: str) -> No
 @pytest.fixture(scope="module")
 def batches() -> tuple[dict[str, Any], ...]:
     """Small weights, a batch, the same as it is compared, and what there is to know."""
-    facts = compute.parity_facts(compute.reduced(facts_of("electra_base")), dropout=False)
+    facts = compute.parity_model_config(compute.reduced(facts_of("electra_base")), dropout=False)
     weights = compute.draw(electra.parameters(facts), 0)
     batch = compute.make_batch(facts["inputs"], 4, SEQUENCE, 0, 0)
     hyper = facts["hyperparameters"]

@@ -70,7 +70,7 @@ adapter = started({facts})
 adapter.case = adapter.case._replace(precision="{precision}")
 adapter._devices.probe = lambda dtype: {{}}
 adapter._dtype = adapter._devices.compute_dtype("{precision}", adapter._device)
-adapter.build(batch_of(adapter.facts))
+adapter.build(batch_of(adapter.model_config))
 master = sorted({{str(a.dtype) for a in adapter._shared.parameters.values()}})
 outputs = adapter._jax.eval_shape(adapter._logits, *adapter._local_arguments())
 logits = sorted({{str(output.dtype) for output in outputs}})
@@ -86,10 +86,10 @@ answer(products=adapter.matmul_dtypes(), master=master, logits=logits,
 def test_float32_that_may_become_tf32_does_not_count_as_float32(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_bert(), mode="inference")
-adapter.build(batch_of(adapter.facts))
+adapter.build(batch_of(adapter.model_config))
 before = adapter.matmul_dtypes()
 adapter._jax.config.update("jax_default_matmul_precision", None)
-adapter.build(batch_of(adapter.facts))
+adapter.build(batch_of(adapter.model_config))
 answer(before=before, after=adapter.matmul_dtypes())
 """)
     assert found["before"] == {"float32": BERT_PRODUCTS}
@@ -148,7 +148,7 @@ def test_dropout_differs_between_steps_and_ranks_and_repeats_with_the_seed(
 adapter = built(tiny_bert(dropout=0.5, learning_rate=0.0), compiler="jit")
 def losses(rank):
     rank_context = RankContext(rank, rank, ["rank:0", "rank:1"], "cpu", 1, seed=7)
-    key = adapter._steps.initial(adapter._definition, adapter.facts, rank_context)[-1]
+    key = adapter._steps.initial(adapter._definition, adapter.model_config, rank_context)[-1]
     adapter._own = adapter._own._replace(key=adapter._arrays.own(key))
     return [adapter.read(adapter.step()) for _ in range(3)]
 start = [adapter.read(adapter.step()) for _ in range(3)]
@@ -169,7 +169,7 @@ adapter = started(small_bert())
 random = np.random.RandomState(1)
 start = random.standard_normal(20)
 def run_optax(hyper, gradients):
-    optimizer = adapter._optimizers.from_facts({"hyperparameters": hyper})
+    optimizer = adapter._optimizers.from_model_config({"hyperparameters": hyper})
     weight = np.float32(start)
     state = optimizer.init(weight)
     for gradient in gradients:
@@ -206,9 +206,9 @@ answer(sgd=sgd, adamw=error(run_optax(h, small), weight))
 RANKS = """
 import numpy as np
 adapter = small_resnet(compiler="jit")
-adapter.facts["hyperparameters"].update(
+adapter.model_config["hyperparameters"].update(
     clip_global_norm=0.01, learning_rate=1.0, momentum=0.0, weight_decay=0.0)
-adapter.build(batch_of(adapter.facts, rank=RANK))
+adapter.build(batch_of(adapter.model_config, rank=RANK))
 statistics = lambda: float(np.asarray(
     adapter._data_parallel.local(adapter._own.statistics)["bn1.running_mean"])[0])
 start = adapter.weights()
@@ -254,7 +254,7 @@ def test_a_nan_in_the_input_reaches_the_loss(run: ForkServer) -> None:
     (found,) = run("""
 os.environ.pop("XLA_FLAGS")
 adapter = small_resnet(compiler="jit")
-batch = batch_of(adapter.facts)
+batch = batch_of(adapter.model_config)
 batch["images"][0, 0, 0, 0] = float("nan")
 adapter.build(batch)
 answer(poisoned=adapter.read(adapter.step()))

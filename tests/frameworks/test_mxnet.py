@@ -55,7 +55,7 @@ def by_mxnet(hyper, steps):
     block.weight.set_data(mx.nd.array(starts[0].reshape(20, 1)))
     block.bias.set_data(mx.nd.array(starts[1]))
     trainer = mx.gluon.Trainer(
-        block.collect_params(), optimizers.from_facts({"hyperparameters": hyper}), kvstore=None)
+        block.collect_params(), optimizers.from_model_config({"hyperparameters": hyper}), kvstore=None)
     for gradients in steps:
         for parameter, gradient in zip(parameters, gradients):
             parameter.grad()[:] = mx.nd.array(gradient.reshape(parameter.shape))
@@ -99,7 +99,7 @@ adamw = error(by_mxnet(h, steps), expected)
 
 # MXNet's own sums of squares lose 5% in an array of this size
 many = mx.nd.random.normal(shape=(1 << 23,))
-optimizer = optimizers.from_facts({"hyperparameters": h})
+optimizer = optimizers.from_model_config({"hyperparameters": h})
 optimizer.clip([many], 1.0)
 length = np.sqrt((many.asnumpy().astype("float64") ** 2).sum())
 answer(sgd=sgd, adamw=adamw,
@@ -183,7 +183,7 @@ def test_float16_scales_its_loss_and_skips_what_overflows(run: ForkServer, bfloa
     (found,) = run("""
 def gradients(dtype):
     adapter._dtype = dtype
-    adapter.build(batch_of(adapter.facts))
+    adapter.build(batch_of(adapter.model_config))
     return adapter.gradients()
 adapter = started(small_images(), precision="amp")
 plain, scaled = gradients("bfloat16"), gradients("float16")

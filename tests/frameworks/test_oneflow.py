@@ -57,7 +57,7 @@ answer(waited=complete - enqueued, late=end - complete, values=values)
 # Masks of dropout are what differs between outputs of one batch.
 DROPOUT = """
 adapter = started(small_bert(dropout=0.5), compiler="COMPILER")
-adapter.build(batch_of(adapter.facts))  # the same batch in every rank
+adapter.build(batch_of(adapter.model_config))  # the same batch in every rank
 one, other = adapter.outputs(), adapter.outputs()
 modules = [m for m in adapter._model.modules() if type(m).__name__ == "Dropout"]
 ones = adapter._oneflow.ones(64)
@@ -153,7 +153,7 @@ class Linear(flow.nn.Module):
         return (self.weight * gradient).sum()
 def run_oneflow(hyper, gradients):
     model = Linear()
-    optimizer = optimizers.from_facts(model, {{"hyperparameters": hyper}}, False, clips=True)
+    optimizer = optimizers.from_model_config(model, {{"hyperparameters": hyper}}, False, clips=True)
     class Step(flow.nn.Graph):
         def __init__(self):
             super().__init__()
@@ -276,7 +276,7 @@ adapter.stop()
 def test_masked_tokens_are_not_attended_to(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_bert(), mode="inference")
-batch = batch_of(adapter.facts)
+batch = batch_of(adapter.model_config)
 batch["masked_positions"][:] = np.arange(batch["masked_positions"].shape[1])
 batch["attention_mask"][:, -1] = 0
 def outputs():
@@ -297,7 +297,7 @@ def test_another_batch_is_built_afresh(run: ForkServer, compiler: str) -> None:
     (found,) = run(f"""
 adapter = started(small_bert(), mode="inference", compiler="{compiler}")
 def outputs(rank):
-    adapter.build(batch_of(adapter.facts, rank=rank))
+    adapter.build(batch_of(adapter.model_config, rank=rank))
     return flat(adapter.outputs()), adapter.read(adapter.step())
 (one, mean), (other, _), (again, _) = outputs(0), outputs(1), outputs(0)
 answer(kept=np.array_equal(one, again), differs=not np.array_equal(one, other),
@@ -311,7 +311,7 @@ answer(kept=np.array_equal(one, again), differs=not np.array_equal(one, other),
 def test_a_nan_is_read_as_it_is(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_images())
-batch = batch_of(adapter.facts)
+batch = batch_of(adapter.model_config)
 batch["images"][0, 0, 0, 0] = float("nan")
 adapter.build(batch)
 answer(poisoned=adapter.read(adapter.step()))

@@ -28,7 +28,7 @@ from harness.request.own_model import facts
 errors, refused = {}, {}
 for path, mode, precision in CASES:
     adapter = started(facts(path), mode, precision, COMPILER, batch=8)
-    workload = Workload(adapter.case, adapter.facts, {}, 1, None, 1)
+    workload = Workload(adapter.case, adapter.model_config, {}, 1, None, 1)
     report = SimpleNamespace(enter=print, fields={})
     context = Context(workload, adapter.rank_context, adapter, [], report)
     key = f"{os.path.basename(path)}, {mode}, {precision}"

@@ -27,7 +27,7 @@ def test_resnet50_is_version_1_5(run: ForkServer) -> None:
     (found,) = run("""
 import paddle
 adapter = started(facts_of("resnet50_v1.5"))
-model = adapter._definition.build(adapter.facts)
+model = adapter._definition.build(adapter.model_config)
 layers = dict(model.named_sublayers())
 convolutions = {n: m for n, m in layers.items() if isinstance(m, paddle.nn.Conv2D)}
 norms = [m for m in layers.values() if isinstance(m, paddle.nn.BatchNorm2D)]

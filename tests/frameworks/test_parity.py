@@ -126,7 +126,7 @@ RESNET_MISTAKES = {
         ("models/cnn.py", 'given["momentum"]', '1.0 - given["momentum"]'),
     ],
     "frozen batch normalisation": [
-        ("adapter.py", "build(self.facts).train(train)", "build(self.facts).eval()"),
+        ("adapter.py", "build(self.model_config).train(train)", "build(self.model_config).eval()"),
     ],
 }  # fmt: skip
 

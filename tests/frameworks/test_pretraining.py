@@ -37,7 +37,7 @@ if ADAPTER:
 adapter = started(facts_of("topics_electra"), compiler=COMPILER, batch=BATCH, steps=MICRO_STEPS)
 given = {one.name: one.default for one in Converge.parameters}
 given.update(PARAMETERS)
-workload = Workload(adapter.case, adapter.facts, given, 1, None, 1)
+workload = Workload(adapter.case, adapter.model_config, given, 1, None, 1)
 context = Context(workload, adapter.rank_context, adapter, [], Silent("", 0, ""))
 context.fields["framework_version"] = context.fields["device"] = ""
 reason = raised(Mismatch, lambda: Converge().measure(context))

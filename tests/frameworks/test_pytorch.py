@@ -20,7 +20,7 @@ def test_resnet50_is_version_1_5(run: ForkServer) -> None:
     (found,) = run("""
 import torch
 adapter = started(facts_of("resnet50_v1.5"))
-model = adapter._definition.build(adapter.facts)
+model = adapter._definition.build(adapter.model_config)
 convolutions = {n: m for n, m in model.named_modules() if isinstance(m, torch.nn.Conv2d)}
 norms = [m for m in model.modules() if isinstance(m, torch.nn.BatchNorm2d)]
 answer(

@@ -30,7 +30,7 @@ def test_resnet50_is_version_1_5(run: ForkServer) -> None:
     (found,) = run("""
 import keras
 adapter = started(facts_of("resnet50_v1.5"))
-model = adapter._definition.build(adapter.facts)
+model = adapter._definition.build(adapter.model_config)
 convolutions = [l for l in model.layers if isinstance(l, keras.layers.Conv2D)]
 norms = [l for l in model.layers if isinstance(l, keras.layers.BatchNormalization)]
 wide = [l for l in convolutions if l.strides == (2, 2) and l.kernel_size != (1, 1)]
@@ -79,7 +79,7 @@ answer(
 def test_bert_honours_the_mask(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_bert(dropout=0.5), mode="inference")
-batch = batch_of(adapter.facts)
+batch = batch_of(adapter.model_config)
 batch["masked_positions"][:] = np.arange(batch["masked_positions"].shape[1])
 batch["attention_mask"][:, -1] = 0
 adapter.build(batch)
@@ -134,7 +134,7 @@ tf, optimizers = adapter._tf, adapter._optimizers
 random = np.random.RandomState(1)
 start = random.standard_normal(20)
 def run_tensorflow(facts, gradients):
-    optimizer = optimizers.from_facts(facts, str)
+    optimizer = optimizers.from_model_config(facts, str)
     variable = tf.Variable(start.astype("float32"))
     for gradient in gradients:
         optimizer.apply([tf.constant(gradient.astype("float32"))], [variable])
@@ -175,7 +175,7 @@ reached = adapter.all_reduce(RANK + 1.0)  # the harness asks before the model is
 halves = [batch_of(facts, rank=rank) for rank in range(2)]
 both = {name: np.concatenate([half[name] for half in halves]) for name in halves[0]}
 def first_step(**changes):
-    adapter.facts = small_bert(**changes)
+    adapter.model_config = small_bert(**changes)
     adapter.build(both if WORLD == 1 else halves[RANK])
     start = adapter.weights_checksum()
     loss = adapter.read(adapter.step())
@@ -244,7 +244,7 @@ def test_float16_scales_its_loss_and_skips_what_overflows(run: ForkServer) -> No
 adapter = started(small_bert(), precision="amp")
 adapter._policy = "mixed_float16"  # as on a GPU without bfloat16
 adapter._tf.keras.mixed_precision.set_global_policy("mixed_float16")
-adapter.build(batch_of(adapter.facts))
+adapter.build(batch_of(adapter.model_config))
 scale = adapter._optimizer.dynamic_scale
 def gradients(scaled_by):
     scale.assign(scaled_by)
@@ -271,7 +271,7 @@ adapter = started(small_bert(), compiler="xla")
 steps = adapter._steps
 original = steps.training
 steps.training = lambda *arguments: original(*arguments[:-1], False)
-adapter.build(batch_of(adapter.facts))
+adapter.build(batch_of(adapter.model_config))
 adapter.step()
 answer(reason=raised(Mismatch, adapter.compiled))
 """)

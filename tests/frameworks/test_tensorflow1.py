@@ -96,7 +96,7 @@ def run_tensorflow(hyper, gradients):
         variable = tf.Variable(start.astype("float32"), use_resource=True)
         gradient = tf.placeholder(tf.float32, [20])
         rate = tf.Variable(hyper["learning_rate"], trainable=False, use_resource=True)
-        optimizer = optimizers.from_facts({"hyperparameters": hyper}, rate, {})
+        optimizer = optimizers.from_model_config({"hyperparameters": hyper}, rate, {})
         update = optimizer.apply_gradients([(gradient, variable)])
         session = tf.Session(config=adapter._config)
         session.run(tf.global_variables_initializer())
@@ -166,7 +166,7 @@ def test_dropout_differs_between_steps_and_ranks(run: ForkServer, compiler: str)
     first, second = run(
         f"""
 adapter = started(small_bert(dropout=0.5, layers=1), compiler="{compiler}")
-adapter.build(batch_of(adapter.facts))
+adapter.build(batch_of(adapter.model_config))
 answer(outputs=[float(flat(adapter.outputs()).sum()) for _ in range(2)])
 adapter.stop()
 """,
@@ -217,7 +217,7 @@ def test_amp_without_a_gpu_is_unsupported_for_tensorflows_reason(
     (found,) = run(f"""
 from harness.adapter import ExecutedMatmul
 adapter = started(small_bert(), mode="{mode}", precision="amp")
-reason = raised(Unsupported, lambda: adapter.build(batch_of(adapter.facts)))
+reason = raised(Unsupported, lambda: adapter.build(batch_of(adapter.model_config)))
 matmuls = [ExecutedMatmul("float16"), ExecutedMatmul("float32")]
 rewritten = lambda: adapter._mixed_precision.require(matmuls)
 answer(reason=reason, rewritten=raised(Unsupported, rewritten))
@@ -253,7 +253,7 @@ def reason(without):
         scopes.append(without(len(scopes)))
         return jit_scope(compile_ops=not scopes[-1])
     adapter._compiler.scope = lambda compiler: scope
-    adapter.build(batch_of(adapter.facts))
+    adapter.build(batch_of(adapter.model_config))
     adapter.step()
     return raised(Mismatch, adapter.compiled)
 answer(nothing=reason(lambda number: True), layer=reason(lambda number: number == 5))

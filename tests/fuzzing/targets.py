@@ -119,7 +119,7 @@ def _environment(folder: Path) -> Said:
 
 
 def _own_model(folder: Path) -> Said:
-    own_model.facts(str(folder / "my_model.py"))
+    own_model.model_config(str(folder / "my_model.py"))
     return ()
 
 

@@ -79,13 +79,13 @@ def test_another_description_is_another_computation_of_what_is_described(
 
 def test_the_comparison_and_what_is_timed_are_of_the_same_facts() -> None:
     """Though the hyper-parameters are others on purpose."""
-    from reference.compute import parity_facts, reduced
+    from reference.compute import parity_model_config, reduced
 
     facts = facts_of(BERT)
     timed = computation.digest(str(PYTORCH), facts, "fp32")
     for dropout in (False, True):
         for compared in (facts, reduced(facts)):
-            found = computation.digest(str(PYTORCH), parity_facts(compared, dropout), "fp32")
+            found = computation.digest(str(PYTORCH), parity_model_config(compared, dropout), "fp32")
             assert found == timed
     other = reduced({**facts, "hyperparameters": {**facts["hyperparameters"], "positions": 64}})
     assert computation.digest(str(PYTORCH), other, "fp32") != timed

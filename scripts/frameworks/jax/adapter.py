@@ -91,13 +91,13 @@ class JaxAdapter(
                 f"{case.parallelism} is of programs that JAX compiles: with jit alone"
             )
         self._sharded = sharded
-        hyper = self.facts["hyperparameters"]
+        hyper = self.model_config["hyperparameters"]
         return sharded.Sharding(case.layout, self._definition, hyper, case.sequence_length)
 
     def build(self, batch: Dict[str, Any]) -> None:
         definition, data_parallel, steps = self._definition, self._data_parallel, self._steps
         train, compile_it = self.case.mode == "train", self.case.compiler == "jit"
-        own_model = "own" in self.facts
+        own_model = "own" in self.model_config
         batch = definition.batch(batch) if own_model else batch
         arrays = self._sharding or data_parallel.choose(
             self._device, self._ranks, train and compile_it
@@ -105,13 +105,13 @@ class JaxAdapter(
         self._arrays = arrays
         # a program of all ranks draws the masks of all of them, from one key
         rank_context = replace(self.rank_context, rank=0) if self._sharding else self.rank_context
-        drawn, statistics, key = steps.initial(definition, self.facts, rank_context)
+        drawn, statistics, key = steps.initial(definition, self.model_config, rank_context)
         parameters = self._kept(drawn)
         own = steps.Own(statistics, key)
         self._own = arrays.own(own)
         self.note_form(batch)
         self.put(batch)
-        model = definition.model(self.facts)
+        model = definition.model(self.model_config)
         if self._sharding:
             model = {**model, self._sharded.SHARING: self._sharding}
         forward = arrays.gathering(steps.forward(definition, model, self._dtype, train))
@@ -122,8 +122,8 @@ class JaxAdapter(
             self._step = self._ready(self._logits, self._shared.parameters, data_parallel.OWN)
             self._proved = self._step
             return
-        usual = self._optimizers.from_facts
-        optimizer = definition.optimizer() if own_model else usual(self.facts)
+        usual = self._optimizers.from_model_config
+        optimizer = definition.optimizer() if own_model else usual(self.model_config)
         shared = arrays.share(parameters)
         self._shared = steps.Shared(shared, arrays.moments(optimizer.init, parameters, shared))
         self._observed = arrays.sharing(steps.differentiation(forward, definition.loss, model))
@@ -369,7 +369,7 @@ class JaxAdapter(
         self.to_generate_with(definition, "following")
         self._generator = self._generation.Generator(
             definition,
-            definition.model(self.facts),
+            definition.model(self.model_config),
             self._dtype,
             self._shared.parameters,
             self._batch["token_ids"],

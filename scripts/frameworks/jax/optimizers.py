@@ -1,6 +1,6 @@
-"""The facts' optimizers by the rules of ``torch.optim``, from Optax: its ``adamw`` decays outside
-the moments and adds epsilon behind the bias correction, its ``sgd`` starts the momentum with the
-first gradient. Both are taken apart here for their last part, which is Optax's
+"""Optimizers of the model config by the rules of ``torch.optim``, from Optax: its ``adamw`` decays
+outside the moments and adds epsilon behind the bias correction, its ``sgd`` starts the momentum
+with the first gradient. Both are taken apart here for their last part, which is Optax's
 ``scale_by_learning_rate`` with the rate as an array of the state: a compiled step takes another."""
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def with_rate(moments: optax.OptState, rate: Rate) -> optax.OptState:
     return jax.tree.map(lambda node: rate if is_rate(node) else node, moments, is_leaf=is_rate)
 
 
-def from_facts(facts: Dict[str, Any]) -> optax.GradientTransformation:
+def from_model_config(model_config: Dict[str, Any]) -> optax.GradientTransformation:
     """The optimizer that the model's hyper-parameters name; gradients are clipped before it."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     parts = [{"sgd": _sgd, "adamw": _adamw, "lamb": _lamb}[hyper["optimizer"]](hyper)]
     if hyper.get("clip_global_norm") is not None:
         parts.insert(0, optax.clip_by_global_norm(hyper["clip_global_norm"]))

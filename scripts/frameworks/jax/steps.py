@@ -28,13 +28,13 @@ class Own(NamedTuple):
 
 
 def initial(
-    definition: Any, facts: Dict[str, Any], rank_context: RankContext
+    definition: Any, model_config: Dict[str, Any], rank_context: RankContext
 ) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray], np.ndarray]:
     """Parameters and running statistics, the same in every rank, and the key of the rank's random
     numbers, so that dropout differs between ranks."""
     random = np.random.default_rng(rank_context.seed)
     key = np.asarray(jax.random.PRNGKey(rank_context.seed + 1 + rank_context.rank))
-    return definition.parameters(facts, random), definition.statistics(facts), key
+    return definition.parameters(model_config, random), definition.statistics(model_config), key
 
 
 Forward = Callable[[Arrays, Own, Arrays], Tuple[Tuple[Array, ...], Own]]
@@ -43,7 +43,7 @@ Differentiate = Callable[[Arrays, Own, Arrays], Tuple[Array, Own, Arrays]]
 
 def forward(definition: Any, model: Any, dtype: Any, train: bool) -> Forward:
     """From parameters, a rank's own state and its batch to the logits and the next own state.
-    ``model``: what the definition makes of the facts."""
+    ``model``: what the definition makes of the model config."""
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Tuple[Array, ...], Own]:
         key, dropout = jax.random.split(own.key) if train else (own.key, None)

@@ -89,7 +89,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         parts = self._parts = [tuple(map(self._arrays, part)) for part in self._taken(batch)]
         self._inputs = parts[0][0]
         mx.random.seed(self.rank_context.seed)  # the same weights in every rank
-        self._model = definition.build(self.facts)
+        self._model = definition.build(self.model_config)
         self._model.initialize(ctx=self._context)
         mx.random.seed(
             self.rank_context.seed + 1 + self.rank_context.rank
@@ -107,11 +107,13 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
                 parameter.grad_req = "add"
         self._gradients = gradients = [parameter.grad() for parameter in trained]
         named = {name: parameter for parameter, (name, *_) in self._named().items()}
-        for name in left_out(self.facts["hyperparameters"], NO_DECAY, named):
+        for name in left_out(self.model_config["hyperparameters"], NO_DECAY, named):
             named[name].wd_mult = 0.0
         # kvstore=None: the group sums the gradients before they are clipped
         self._trainer = mx.gluon.Trainer(
-            self._model.collect_params(), self._optimizers.from_facts(self.facts), kvstore=None
+            self._model.collect_params(),
+            self._optimizers.from_model_config(self.model_config),
+            kvstore=None,
         )
         if self._dtype == "float16":  # bfloat16 has the range of float32
             mx.contrib.amp.init_trainer(self._trainer)
@@ -158,7 +160,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         count = self.case.accumulation
 
         def loss(outputs: Outputs) -> Any:
-            value = self._definition.loss(outputs, labels, self.facts)
+            value = self._definition.loss(outputs, labels, self.model_config)
             return value / count if count > 1 else value
 
         return self._steps.evaluation(forward, loss, self._trainer)

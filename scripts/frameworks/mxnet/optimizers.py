@@ -1,4 +1,5 @@
-"""The facts' optimizers by the rules of ``torch.optim``, on MXNet's fused update kernels."""
+"""Optimizers of the model config by the rules of ``torch.optim``, on MXNet's fused update
+kernels."""
 
 from __future__ import annotations
 
@@ -82,10 +83,10 @@ class AdamW(mx.optimizer.Optimizer):
         )
 
 
-def from_facts(facts: Dict[str, Any]) -> mx.optimizer.Optimizer:
+def from_model_config(model_config: Dict[str, Any]) -> mx.optimizer.Optimizer:
     """The optimizer that the model's hyper-parameters name."""
-    layerwise.refuse(facts)
-    hyper = facts["hyperparameters"]
+    layerwise.refuse(model_config)
+    hyper = model_config["hyperparameters"]
     common = {"learning_rate": hyper["learning_rate"], "wd": hyper["weight_decay"]}
     if hyper["optimizer"] == "sgd":  # its decay is part of the gradient, as PyTorch's
         return mx.optimizer.SGD(momentum=hyper["momentum"], **common)

@@ -79,7 +79,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
     def build(self, batch: Dict[str, Any]) -> None:
         oneflow, definition = self._oneflow, self._definition
         oneflow.manual_seed(self.rank_context.seed)  # the same weights in every rank
-        self._model = definition.build(self.facts).to(self._device).train(self._train)
+        self._model = definition.build(self.model_config).to(self._device).train(self._train)
         self.note_form(batch)
         self._batch = self._moved(batch)
         oneflow.manual_seed(
@@ -139,7 +139,9 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         def evaluation(of: Any) -> Any:
             return self._steps.evaluation(
                 forward=lambda: self._forward(of),
-                losses=lambda outputs: self._definition.losses(outputs, self._batch, self.facts),
+                losses=lambda outputs: self._definition.losses(
+                    outputs, self._batch, self.model_config
+                ),
                 optimizer=self._optimizer,
                 views=several,
             )
@@ -164,7 +166,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         self._step = lambda: self._graph(self._batch)
 
     def _graph_parts(self) -> Tuple[Any, Any, Any, Any]:
-        return self._definition, self._model, self.facts, self._amp
+        return self._definition, self._model, self.model_config, self._amp
 
     def _compiled(self, kind: Any) -> Any:
         """The graph of this ``kind`` beside the step's, compiled when it is first wanted."""
@@ -176,11 +178,13 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
 
     def _make_optimizer(self) -> Any:
         fused = self._device.type == "cuda"
-        return self._optimizers.from_facts(self._model, self.facts, fused, clips=self._graph_mode)
+        return self._optimizers.from_model_config(
+            self._model, self.model_config, fused, clips=self._graph_mode
+        )
 
     @property
     def _clip_global_norm(self) -> Any:
-        return self.facts["hyperparameters"].get("clip_global_norm")
+        return self.model_config["hyperparameters"].get("clip_global_norm")
 
     def _forward(self, model: Any) -> Any:
         inputs = self._definition.inputs(self._batch)

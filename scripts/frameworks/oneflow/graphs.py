@@ -26,13 +26,13 @@ class _Graph(nn.Graph):
         self,
         definition: Any,
         model: nn.Module,
-        facts: Dict[str, Any],
+        model_config: Dict[str, Any],
         amp: Optional[oneflow.dtype],
     ) -> None:
         super().__init__()
         self.definition = definition
         self.model = model
-        self.facts = facts
+        self.model_config = model_config
         for name, value in OPTIONS.items():
             getattr(self.config, name)(value)
         if amp is not None:
@@ -40,7 +40,7 @@ class _Graph(nn.Graph):
 
     def find_losses(self, batch: Batch) -> List[Tensor]:
         outputs = self.model(*self.definition.inputs(batch))
-        found = self.definition.losses(outputs, batch, self.facts)
+        found = self.definition.losses(outputs, batch, self.model_config)
         sum(vector.mean() for vector in found).backward()
         return list(found)
 
@@ -52,11 +52,11 @@ class Training(_Graph):
         self,
         definition: Any,
         model: nn.Module,
-        facts: Dict[str, Any],
+        model_config: Dict[str, Any],
         amp: Optional[oneflow.dtype],
         optimizer: optim.Optimizer,
     ) -> None:
-        super().__init__(definition, model, facts, amp)
+        super().__init__(definition, model, model_config, amp)
         self.add_optimizer(optimizer)
         if amp == oneflow.float16:  # bfloat16 has the range of float32
             self.set_grad_scaler(oneflow.amp.GradScaler())
@@ -73,10 +73,10 @@ class Gradients(_Graph):
         self,
         definition: Any,
         model: nn.Module,
-        facts: Dict[str, Any],
+        model_config: Dict[str, Any],
         amp: Optional[oneflow.dtype],
     ) -> None:
-        super().__init__(definition, model, facts, amp)
+        super().__init__(definition, model, model_config, amp)
         self.parameters = list(model.parameters())
         self.add_optimizer(optim.SGD(self.parameters, lr=0.0))
 

@@ -1,5 +1,6 @@
-"""The facts' optimizers. OneFlow's own follow the rules of ``torch.optim``: weight decay of SGD is
-part of the gradient, that of AdamW is not; epsilon is added behind the bias correction."""
+"""Optimizers of the model config. OneFlow's own follow the rules of ``torch.optim``: weight decay
+of SGD is part of the gradient, that of AdamW is not; epsilon is added behind the bias
+correction."""
 
 from __future__ import annotations
 
@@ -11,16 +12,16 @@ from harness.optimizers import NO_DECAY, left_out
 from oneflow import nn, optim
 
 
-def from_facts(
-    model: nn.Module, facts: Dict[str, Any], fused: bool, clips: bool
+def from_model_config(
+    model: nn.Module, model_config: Dict[str, Any], fused: bool, clips: bool
 ) -> optim.Optimizer:
     """The optimizer that the model's hyper-parameters name, for all parameters of ``model``.
 
     ``fused``: one kernel for many parameters, which OneFlow recommends and has for GPUs alone;
     ``clips``: it clips the gradients itself, as it does in a graph. Raises :class:`Unsupported`
     where it would not by the norm of all."""
-    layerwise.refuse(facts)
-    hyper = facts["hyperparameters"]
+    layerwise.refuse(model_config)
+    hyper = model_config["hyperparameters"]
     groups = _groups(model, hyper)
     limit = hyper.get("clip_global_norm")
     if clips and limit is not None:

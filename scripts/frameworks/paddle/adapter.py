@@ -96,7 +96,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         self.note_form(batch)
         self.put(batch)
         paddle.seed(self.rank_context.seed)  # the same weights in every rank
-        self._model = definition.build(self.facts)
+        self._model = definition.build(self.model_config)
         if self._amp:
             self._devices.require_amp_of(self._model)
         self._network = self._devices.Network(self._model, self._dtype)
@@ -117,7 +117,9 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         if self._process_group:
             network = self._wrapped = self._data_parallel.wrap(network)
         trained = {name: v.tensor.name for name, v in self.state().items() if v.trainable}
-        self._optimizer = self._optimizers.from_facts(self._model, self.facts, trained)
+        self._optimizer = self._optimizers.from_model_config(
+            self._model, self.model_config, trained
+        )
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = paddle.amp.GradScaler(enable=self._dtype == "float16")
         self._evaluate_alone = self._evaluation(self._network)
@@ -148,7 +150,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
     def _loss(self, network: Any, number: int) -> Any:
         """Of the micro-batch that has this number when the step runs."""
         batch = self._micro_batches[number]
-        return self._definition.loss(tuple(network(batch.inputs)), batch.tensors, self.facts)
+        return self._definition.loss(tuple(network(batch.inputs)), batch.tensors, self.model_config)
 
     def _evaluation(self, network: Any) -> Any:
         """The first part of a step, on the first micro-batch, with ``network``, wrapped or not."""

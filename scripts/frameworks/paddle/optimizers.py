@@ -1,4 +1,4 @@
-"""The facts' optimizers."""
+"""Optimizers of the model config."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
 from paddle import nn
 
 
-def from_facts(
-    model: nn.Layer, facts: Dict[str, Any], names: Dict[str, str]
+def from_model_config(
+    model: nn.Layer, model_config: Dict[str, Any], names: Dict[str, str]
 ) -> paddle.optimizer.Optimizer:
     """The optimizer that the model's hyper-parameters name. ``names``: Paddle's of all that is
     trained, by those that frameworks share."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     common = {"learning_rate": hyper["learning_rate"], "parameters": model.parameters()}
     undecayed = {names[name] for name in left_out(hyper, NO_DECAY, names)}
     if hyper["optimizer"] == "sgd":
@@ -30,7 +30,7 @@ def from_facts(
             use_multi_tensor=True,  # one update for all parameters, as Momentum's reference says
             **common,
         )
-    if layerwise.decays(facts):  # not by AdamW's lr_ratio, which is of GPUs alone
+    if layerwise.decays(model_config):  # not by AdamW's lr_ratio, which is of GPUs alone
         for name, parameter in model.named_parameters():
             parameter.optimize_attr["learning_rate"] = layerwise.factor(name, hyper)
     limit = hyper.get("clip_global_norm")

@@ -113,7 +113,7 @@ class PyTorchAdapter(
         self.note_form(batch)
         self.put(batch)
         torch.manual_seed(self.rank_context.seed)  # the same weights in every rank
-        self._model = definition.build(self.facts).train(train)
+        self._model = definition.build(self.model_config).train(train)
         if not self._amp and self._dtype != torch.float32:
             self._devices.narrow(self._model, self._dtype)
         if self._in_float8:
@@ -137,10 +137,12 @@ class PyTorchAdapter(
             model = self._wrapped = self._data_parallel.wrap(
                 model, self._device, self.case.accumulation > 1
             )
-        if "own" in self.facts:
+        if "own" in self.model_config:
             self._optimizer = definition.optimizer(self._model)
         else:
-            self._optimizer = self._optimizers.of_model(self._model, self._sharding, self.facts)
+            self._optimizer = self._optimizers.of_model(
+                self._model, self._sharding, self.model_config
+            )
         # bfloat16 has the range of float32: only float16 needs its loss scaled, where the
         # parameters, which it is scaled back for, have more of it
         scaled = self._amp and self._dtype == torch.float16
@@ -153,7 +155,7 @@ class PyTorchAdapter(
         self._update = self._steps.updating(
             optimizer=self._optimizer,
             scaler=self._scaler,
-            clip=self._optimizers.clipping(self._model, self._sharding, self.facts),
+            clip=self._optimizers.clipping(self._model, self._sharding, self.model_config),
         )
         self._step = self._steps.training(self._differentiate, self._update)
 
@@ -176,10 +178,10 @@ class PyTorchAdapter(
     def _loss(self, model: Any, number: int) -> Any:
         """Of the micro-batch that has this number when the step runs."""
         batch = self._micro_batches[number]
-        return self._definition.loss(self._forward(model, batch), batch.tensors, self.facts)
+        return self._definition.loss(self._forward(model, batch), batch.tensors, self.model_config)
 
     def _loss_of(self, outputs: Outputs, batch: MicroBatch) -> Any:
-        return self._definition.loss(self._checked(outputs), batch.tensors, self.facts)
+        return self._definition.loss(self._checked(outputs), batch.tensors, self.model_config)
 
     def _evaluation(self, model: Any) -> Any:
         """The first part of a step, on the first micro-batch, with ``model``, wrapped or not."""
@@ -219,7 +221,7 @@ class PyTorchAdapter(
 
     def _checked(self, outputs: Outputs) -> Outputs:
         """``outputs``; raises :class:`Mismatch` where their precision is another."""
-        if "own" in self.facts:
+        if "own" in self.model_config:
             self._definition.check(outputs)  # whose dtypes are the model's own
             return outputs
         for logits in outputs:
@@ -291,7 +293,7 @@ class PyTorchAdapter(
         return found
 
     def state(self) -> Dict[str, Variable]:
-        if "own" in self.facts:
+        if "own" in self.model_config:
             return self._definition.state(self._model)
         state = state_of_modules(self._model, self._torch.nn.Linear)
         if not self._sharding:

@@ -1,4 +1,5 @@
-"""The facts' optimizers, each parameter updated by a fused kernel where PyTorch has one."""
+"""Optimizers of the model config, each parameter updated by a fused kernel where PyTorch has
+one."""
 
 from __future__ import annotations
 
@@ -20,19 +21,24 @@ _FACTOR = "factor"
 Groups = Sequence[Sequence[nn.Parameter]]
 
 
-def of_model(model: nn.Module, sharding: Any, facts: Dict[str, Any]) -> torch.optim.Optimizer:
+def of_model(
+    model: nn.Module, sharding: Any, model_config: Dict[str, Any]
+) -> torch.optim.Optimizer:
     """For all parameters of ``model``, which ``sharding`` shares out unless it is None."""
-    if layerwise.decays(facts):
+    if layerwise.decays(model_config):
         if sharding:
             raise Unsupported("parts of layers have one learning rate for all layers here")
-        return by_layer(model, facts)
+        return by_layer(model, model_config)
     groups = sharding.groups() if sharding else [list(model.parameters())]
-    return from_facts(model, groups, facts)
+    return from_model_config(model, groups, model_config)
 
 
-def clipping(model: nn.Module, sharding: Any, facts: Dict[str, Any]) -> Optional[Callable[[], Any]]:
-    """What clips the gradients by their norm over all parameters, where the facts ask for it."""
-    largest = facts["hyperparameters"].get("clip_global_norm")
+def clipping(
+    model: nn.Module, sharding: Any, model_config: Dict[str, Any]
+) -> Optional[Callable[[], Any]]:
+    """What clips the gradients by their norm over all parameters, where the model config asks for
+    it."""
+    largest = model_config["hyperparameters"].get("clip_global_norm")
     if largest is None:
         return None
     if sharding:
@@ -40,10 +46,12 @@ def clipping(model: nn.Module, sharding: Any, facts: Dict[str, Any]) -> Optional
     return functools.partial(nn.utils.clip_grad_norm_, list(model.parameters()), largest)
 
 
-def from_facts(model: nn.Module, groups: Groups, facts: Dict[str, Any]) -> torch.optim.Optimizer:
+def from_model_config(
+    model: nn.Module, groups: Groups, model_config: Dict[str, Any]
+) -> torch.optim.Optimizer:
     """The optimizer that the model's hyper-parameters name, for ``groups`` of the parameters of
     ``model``. Those of a group go into one kernel."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     parts = _cut(model, groups, hyper)
     rate = hyper["learning_rate"]
     if hyper["optimizer"] == "sgd":
@@ -54,17 +62,17 @@ def from_facts(model: nn.Module, groups: Groups, facts: Dict[str, Any]) -> torch
     return torch.optim.AdamW(parts, lr=rate, fused=True, **moments)
 
 
-def by_layer(model: nn.Module, facts: Dict[str, Any]) -> torch.optim.Optimizer:
+def by_layer(model: nn.Module, model_config: Dict[str, Any]) -> torch.optim.Optimizer:
     """The same with a group for each factor of the learning rate, see :func:`set_rate`."""
     groups: Dict[float, List[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
-        factor = layerwise.factor(name, facts["hyperparameters"])
+        factor = layerwise.factor(name, model_config["hyperparameters"])
         groups.setdefault(factor, []).append(parameter)
     factors = {parameter: factor for factor, group in groups.items() for parameter in group}
-    optimizer = from_facts(model, [*groups.values()], facts)
+    optimizer = from_model_config(model, [*groups.values()], model_config)
     for group in optimizer.param_groups:
         group[_FACTOR] = factors[group["params"][0]]
-    set_rate(optimizer, facts["hyperparameters"]["learning_rate"])
+    set_rate(optimizer, model_config["hyperparameters"]["learning_rate"])
     return optimizer
 
 

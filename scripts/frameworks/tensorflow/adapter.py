@@ -110,14 +110,14 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         tf, definition, steps = self._tf, self._definition, self._steps
         train = self.case.mode == "train"
         xla = self.case.compiler == "xla"
-        batch = definition.batch(batch) if "own" in self.facts else batch
+        batch = definition.batch(batch) if "own" in self.model_config else batch
         self.note_form(batch)
         self.put(batch)
         # The full name: with several ranks, "GPU:0" is the first GPU of each of them.
         self._device_name = next(iter(self._batch.values())).device
         tf.keras.utils.set_random_seed(self.rank_context.seed)
         with self._strategy.scope():  # the variables of all ranks start as those of rank 0
-            self._model = definition.build(self.facts)
+            self._model = definition.build(self.model_config)
             if train:
                 self._optimizer = self._make_optimizer()
         self._draw_other_dropout_masks()
@@ -126,7 +126,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         if train:
             optimizer, strategy, count = self._optimizer, self._strategy, self.case.accumulation
             self._training = steps.training(
-                definition, self._model, self.facts, optimizer, strategy, count, xla
+                definition, self._model, self.model_config, optimizer, strategy, count, xla
             )
             function = self._training.step
         # Traced here, once: the step is that graph and nothing can make it trace again. The other
@@ -160,12 +160,12 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         checkpoints.load(path, self._model, self._optimizer)
 
     def _make_optimizer(self) -> Any:
-        if "own" in self.facts:
+        if "own" in self.model_config:
             optimizer = self._definition.optimizer()
         else:
-            optimizer = self._optimizers.from_facts(self.facts, self._name)
+            optimizer = self._optimizers.from_model_config(self.model_config, self._name)
             variables = self._model.trainable_variables
-            self._optimizers.leave_out(optimizer, self.facts, variables, self._name)
+            self._optimizers.leave_out(optimizer, self.model_config, variables, self._name)
         self._inner_optimizer = optimizer
         if self._policy == "mixed_float16":  # bfloat16 has the range of float32
             optimizer = self._tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
@@ -248,7 +248,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         }
 
     def _name(self, weight: Any) -> str:
-        if "own" in self.facts:
+        if "own" in self.model_config:
             return str(self._definition.name(weight))
         return _shared_name(weight)
 
@@ -345,7 +345,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         self.to_generate_with(definition, "following")
         prompts, xla = definition.inputs(self._batch), self.case.compiler == "xla"
         self._generator = self._generation.Generator(
-            definition, self._model, self.facts, prompts, new_tokens, xla
+            definition, self._model, self.model_config, prompts, new_tokens, xla
         )
         self._proved = self._generator.over_one
 

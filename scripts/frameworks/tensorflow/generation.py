@@ -19,12 +19,12 @@ class Generator:
         self,
         definition: Any,
         model: keras.Model,
-        facts: Dict[str, Any],
+        model_config: Dict[str, Any],
         prompts: tf.Tensor,
         count: int,
         xla: bool,
     ) -> None:
-        hyper, (batch, length) = facts["hyperparameters"], prompts.shape
+        hyper, (batch, length) = model_config["hyperparameters"], prompts.shape
         dtype = keras.config.dtype_policy().compute_dtype
         caches = [
             definition.Cache(hyper, batch, length + count, dtype, xla)
@@ -34,7 +34,7 @@ class Generator:
         def follow(tokens: tf.Tensor, begin: tf.Tensor) -> Any:
             """The tokens that follow, (batch,), what they were chosen by, and where they stand."""
             tokens = tf.reshape(tokens, (batch, -1))
-            logits = definition.following(model, facts, tokens, begin, caches)
+            logits = definition.following(model, model_config, tokens, begin, caches)
             return tf.argmax(logits, axis=-1), logits, begin + tokens.shape[1]
 
         self._follow = traced(follow, xla)

@@ -1,5 +1,5 @@
-"""The facts' optimizers by the rules of ``torch.optim``, on TensorFlow's fused update kernels, and
-LAMB, for which there is none.
+"""Optimizers of the model config by the rules of ``torch.optim``, on TensorFlow's fused update
+kernels, and LAMB, for which there is none.
 
 Keras's own SGD knows decoupled weight decay only, and its Adam adds epsilon to sqrt(v) before
 the bias is corrected: at the first step that epsilon is sqrt(1 / (1 - beta2)), about 30 times,
@@ -18,26 +18,26 @@ from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
 NameOf = Callable[[tf.Variable], str]
 
 
-def from_facts(facts: Dict[str, Any], name_of: NameOf) -> keras.optimizers.Optimizer:
+def from_model_config(model_config: Dict[str, Any], name_of: NameOf) -> keras.optimizers.Optimizer:
     """The optimizer that the model's hyper-parameters name. ``name_of``: the name that all
     frameworks share, of a variable."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     if hyper["optimizer"] == "lamb":
         return _lamb(hyper, name_of)
-    if layerwise.decays(facts):
+    if layerwise.decays(model_config):
         return _adamw(hyper, LayerwiseAdamW, part=lambda one: layerwise.factor(name_of(one), hyper))
     return {"sgd": _sgd, "adamw": _adamw}[hyper["optimizer"]](hyper)
 
 
 def leave_out(
     optimizer: keras.optimizers.Optimizer,
-    facts: Dict[str, Any],
+    model_config: Dict[str, Any],
     variables: Sequence[tf.Variable],
     name_of: NameOf,
 ) -> None:
     """Of weight decay, what the hyper-parameters say. Before the optimizer is built."""
     named = {name_of(variable): variable for variable in variables}
-    undecayed = left_out(facts["hyperparameters"], NO_DECAY, named)
+    undecayed = left_out(model_config["hyperparameters"], NO_DECAY, named)
     optimizer.exclude_from_weight_decay(var_list=[named[name] for name in undecayed])
 
 

@@ -28,7 +28,7 @@ class Training(NamedTuple):
 def training(
     definition: Any,
     model: keras.Model,
-    facts: Dict[str, Any],
+    model_config: Dict[str, Any],
     optimizer: keras.optimizers.Optimizer,
     strategy: tf.distribute.Strategy,
     accumulation: int,
@@ -46,7 +46,7 @@ def training(
     def differentiate(batch: Batch) -> Any:
         with tf.GradientTape() as tape:
             outputs = model(definition.inputs(batch), training=True)
-            loss = definition.loss(outputs, batch, facts)
+            loss = definition.loss(outputs, batch, model_config)
             # This rank's share of the global mean: the ranks' gradients add up to its gradient.
             share = optimizer.scale_loss(loss / ranks)
         found = tape.gradient(share, variables)

@@ -92,23 +92,23 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return self._session(graph).make_callable(total, [value])
 
     def build(self, batch: Dict[str, Any]) -> None:
-        tf, facts, graph = self._tf, self.facts, self._tf.Graph()
+        tf, model_config, graph = self._tf, self.model_config, self._tf.Graph()
         scope = self._compiler.scope(self.case.compiler)
         with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
             tf.set_random_seed(self.rank_context.seed)  # the same weights in every rank
-            self._model = self._definition.variables(facts)
+            self._model = self._definition.variables(model_config)
             resident = self._resident = self._variables.resident(batch)
             tf.set_random_seed(
                 self.rank_context.seed + 1 + self.rank_context.rank
             )  # dropout differs
-            parts = (self._definition, self._model, resident, facts)
+            parts = (self._definition, self._model, resident, model_config)
             if self.case.mode == "train":
-                rate = facts["hyperparameters"]["learning_rate"]
+                rate = model_config["hyperparameters"]["learning_rate"]
                 self._rate = self._variables.constant((), rate, trainable=False)
                 trained = {
                     name: one.tensor.name for name, one in self.state().items() if one.trainable
                 }
-                optimizer = self._optimizers.from_facts(facts, self._rate, trained)
+                optimizer = self._optimizers.from_model_config(model_config, self._rate, trained)
                 if self.case.precision == "amp":
                     optimizer = self._mixed_precision.scaled(optimizer)
                 average = self._devices.averaging(self.rank_context)

@@ -1,4 +1,5 @@
-"""The facts' optimizers by the rules of ``torch.optim``, on TensorFlow's fused update kernels.
+"""Optimizers of the model config by the rules of ``torch.optim``, on TensorFlow's fused update
+kernels.
 
 ``tf.train.MomentumOptimizer`` knows no weight decay. ``tf.train.AdamOptimizer`` adds epsilon to
 sqrt(v) before the bias is corrected: at the first step that epsilon is sqrt(1 / (1 - beta2)), about
@@ -15,14 +16,14 @@ from harness import layerwise
 from harness.optimizers import NO_DECAY, left_out
 
 
-def from_facts(
-    facts: Dict[str, Any], rate: tf.Variable, names: Dict[str, str]
+def from_model_config(
+    model_config: Dict[str, Any], rate: tf.Variable, names: Dict[str, str]
 ) -> tf.train.Optimizer:
     """The optimizer that the model's hyper-parameters name, with this learning ``rate``, a scalar;
     it does not clip. ``names``: TensorFlow's of all that is trained, by those that frameworks
     share."""
-    layerwise.refuse(facts)
-    hyper = facts["hyperparameters"]
+    layerwise.refuse(model_config)
+    hyper = model_config["hyperparameters"]
     undecayed = frozenset(names[name] for name in left_out(hyper, NO_DECAY, names))
     return {"sgd": CoupledMomentum, "adamw": AdamW}[hyper["optimizer"]](hyper, rate, undecayed)
 

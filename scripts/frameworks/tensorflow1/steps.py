@@ -44,24 +44,24 @@ def training(
     definition: Any,
     variables: Variables,
     batch: Dict[str, tf.Variable],
-    facts: Dict[str, Any],
+    model_config: Dict[str, Any],
     optimizer: tf.train.Optimizer,
     scope: Scope,
     average: Callable[[Tensors], Tensors],
 ) -> Training:
     """``average`` is over the ranks."""
-    logits, statistics = definition.forward(variables, batch, facts, True, scope)
+    logits, statistics = definition.forward(variables, batch, model_config, True, scope)
     with scope():
-        loss = definition.loss(logits, batch, facts)
+        loss = definition.loss(logits, batch, model_config)
     parameters = trainable(variables)
     found = optimizer.compute_gradients(loss, list(parameters.values()))
     # An embedding's gradient comes as slices, but all rows decay and have moments.
     local = [tf.convert_to_tensor(gradient) for gradient, _ in found]
     gradients = average(local)
-    applied = _clipped(gradients, facts["hyperparameters"].get("clip_global_norm"))
+    applied = _clipped(gradients, model_config["hyperparameters"].get("clip_global_norm"))
     updates = [optimizer.apply_gradients(zip(applied, parameters.values()))]
     for name, found in statistics.items():
-        share = facts["hyperparameters"]["batch_norm_momentum"]  # of the new statistics
+        share = model_config["hyperparameters"]["batch_norm_momentum"]  # of the new statistics
         old = variables[name]
         updates.append(old.assign_sub(share * (old - found), read_value=False))
     return Training(loss, logits, local, dict(zip(parameters, gradients)), tf.group(*updates))
@@ -71,10 +71,10 @@ def inference(
     definition: Any,
     variables: Variables,
     batch: Dict[str, tf.Variable],
-    facts: Dict[str, Any],
+    model_config: Dict[str, Any],
     scope: Scope,
 ) -> Inference:
-    logits = list(definition.forward(variables, batch, facts, False, scope)[0])
+    logits = list(definition.forward(variables, batch, model_config, False, scope)[0])
     outputs = [empty(one.shape, one.dtype) for one in logits]
     updates = [held.assign(one, read_value=False) for held, one in zip(outputs, logits)]
     return Inference(logits, outputs, tf.group(*updates))

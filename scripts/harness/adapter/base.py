@@ -24,8 +24,9 @@ OUT_OF_MEMORY = (
 class Adapter(ABC):
     """One framework running one case in one rank, which is a process of its own.
 
-    ``facts`` is the model's entry in ``scripts/models/NAME.json`` (hyper-parameters, inputs,
-    parameter count). Subclasses use the attributes ``case``, ``facts`` and ``rank_context``."""
+    ``model_config`` is the model's entry in ``scripts/models/NAME.json`` (hyper-parameters, inputs,
+    parameter count). Subclasses use the attributes ``case``, ``model_config`` and
+    ``rank_context``."""
 
     #: The framework's module, whose ``__version__`` is that of the framework.
     MODULE: ClassVar[str]
@@ -33,8 +34,8 @@ class Adapter(ABC):
     #: their text or names of their types.
     OUT_OF_MEMORY: ClassVar[Sequence[str]] = ()
 
-    def __init__(self, case: Case, facts: Dict[str, Any], rank_context: RankContext) -> None:
-        self.case, self.facts, self.rank_context = case, facts, rank_context
+    def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
+        self.case, self.model_config, self.rank_context = case, model_config, rank_context
 
     @abstractmethod
     def start(self) -> None:
@@ -46,10 +47,10 @@ class Adapter(ABC):
     def build(self, batch: Dict[str, Any]) -> None:
         """Make the model, the optimizer and the step, and copy ``batch`` to the device.
 
-        ``batch`` maps the names of ``facts["inputs"]`` to numpy arrays: normal values as float32
-        (images: batch, height, width, channels), everything else as int64. Each rank gets another
-        batch and other dropout, and starts with the same weights, drawn by ``rank_context.seed``.
-        Where the case accumulates, it has the samples of all micro-steps
+        ``batch`` maps the names of ``model_config["inputs"]`` to numpy arrays: normal values as
+        float32 (images: batch, height, width, channels), everything else as int64. Each rank gets
+        another batch and other dropout, and starts with the same weights, drawn by
+        ``rank_context.seed``. Where the case accumulates, it has the samples of all micro-steps
         (:func:`micro_batches`)."""
 
     @abstractmethod
@@ -90,11 +91,11 @@ class Adapter(ABC):
         if not self.case.model:
             return None
         package = type(self).__module__.rpartition(".")[0]
-        name = self.facts.get("definition", self.case.model.replace(".", "_"))
+        name = self.model_config.get("definition", self.case.model.replace(".", "_"))
         module = importlib.import_module(f"{package}.models.{name}")
-        if "own" not in self.facts:
+        if "own" not in self.model_config:
             return module
-        return module.Definition(self.case, self.facts, self.rank_context)
+        return module.Definition(self.case, self.model_config, self.rank_context)
 
     def read(self, handle: Any) -> float:
         """The number behind a handle of :meth:`step`: the loss, or the mean of all outputs."""

@@ -32,7 +32,7 @@ class Collectives(Capability):
 
     def gradient_messages(self) -> List[int]:
         """Bytes of each array that an all-reduce of a training step's gradients sends, as the
-        framework says after some steps, not as the model's facts let expect. Raises
+        framework says after some steps, not as the model config lets expect. Raises
         :class:`Unsupported` where it does not tell."""
         raise Unsupported(f"{self.case.framework} does not tell in which messages gradients go")
 

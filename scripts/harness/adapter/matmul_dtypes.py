@@ -27,8 +27,8 @@ class MatmulTrace(Capability):
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         """All matrix products and convolutions of one forward pass over this rank's batch, with
         their multiply-adds, counted by the framework or from its graph, not from the model's
-        facts. Unless ``forward_only``: with their dtypes as they run, whatever their multiply-adds,
-        and those of the backward pass too where the framework shows them."""
+        model config. Unless ``forward_only``: with their dtypes as they run, whatever their
+        multiply-adds, and those of the backward pass too where the framework shows them."""
 
     def matmul_dtypes(self) -> Dict[str, int]:
         """How many products run in which dtype."""

@@ -34,10 +34,10 @@ class OwnModels(Numerics):
         """This rank's inputs and targets, as numpy arrays."""
 
 
-def own_module(facts: Dict[str, Any]) -> Any:
-    """The user's file, run as a module: the content that the facts were made of. Raises what
+def own_module(model_config: Dict[str, Any]) -> Any:
+    """The user's file, run as a module: the content that the model config was made of. Raises what
     running it raises."""
-    own = facts["own"]
+    own = model_config["own"]
     module = types.ModuleType("own_model")
     module.__file__ = own["source"]
     sys.modules[module.__name__] = module  # compilers look there for the functions' globals

@@ -26,4 +26,6 @@ class Attention(layer_kernels.ModelKernels):
 
     def shapes(self, workload: Workload) -> Dict[Shape, int]:
         case = workload.case
-        return attentions.layer_counts(workload.facts, case.batch_per_device, case.sequence_length)
+        return attentions.layer_counts(
+            workload.model_config, case.batch_per_device, case.sequence_length
+        )

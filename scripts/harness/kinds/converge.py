@@ -100,7 +100,8 @@ class Converge(Kind):
         ),
         Parameter("schedule", schedule_of, "", "of the learning rate", "one_cycle"),
         Parameter(
-            "learning_rate", _rate, "", f"its peak, or {OF_MODEL}: that of the facts", OF_MODEL
+            "learning_rate", _rate, "", f"its peak, or {OF_MODEL}: that of the model config",
+            OF_MODEL
         ),
         Parameter(
             "learning_rate_batch", at_least(0), "samples",
@@ -164,7 +165,7 @@ class Converge(Kind):
         return "train"
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        unit = workload.facts.get("unit", "samples/s")
+        unit = workload.model_config.get("unit", "samples/s")
         found = (sources.scores(workload), _target_of(workload), unit)
         return curve.metrics(*found, sources.losses(workload), sources.may_lack(workload))
 
@@ -174,8 +175,8 @@ class Converge(Kind):
         require(adapter, Numerics, *[Checkpointing] * (folder != NONE))
         if folder != NONE:
             adapter.require_resumable()
-        how = softening(workload.facts, given["label_smoothing"], given["mixup"])
-        adapter.facts = _with_recipe(workload)
+        how = softening(workload.model_config, given["label_smoothing"], given["mixup"])
+        adapter.model_config = _with_recipe(workload)
         source = sources.in_steps(sources.source_of(context), given["epoch_steps"], context)
         source = sources.softening(source, how, context)
         recipe = _recipe(workload)
@@ -218,7 +219,7 @@ class Converge(Kind):
         reason = curve.missed(ranks[0]["curve"], sources.scores(workload)[0], _target_of(workload))
         if "diverged" not in reason:  # weights that are no numbers are not compared
             check_same_weights(ranks)
-        if not reason and pretraining.is_one(workload.facts):
+        if not reason and pretraining.is_one(workload.model_config):
             reason = pretraining.missed(ranks[0])
         if reason:
             raise TargetMissed(reason)
@@ -278,7 +279,7 @@ def _target_of(workload: Workload) -> Optional[float]:
 def _with_recipe(workload: Workload) -> Dict[str, Any]:
     """Return the model config with the optimizer's values of the parameters. Raises
     :class:`Unsupported` where the optimizer has no such value."""
-    hyper = dict(workload.facts.get("hyperparameters", {}))
+    hyper = dict(workload.model_config.get("hyperparameters", {}))
     for name in ("weight_decay", "momentum"):
         value = workload.parameters[name]
         if value == OF_MODEL:
@@ -286,13 +287,13 @@ def _with_recipe(workload: Workload) -> Dict[str, Any]:
         if name not in hyper:
             raise Unsupported(f"the optimizer of {workload.case.model} has no {name}")
         hyper[name] = value
-    return {**workload.facts, "hyperparameters": hyper}
+    return {**workload.model_config, "hyperparameters": hyper}
 
 
 def _recipe(workload: Workload) -> Recipe:
     given, peak = workload.parameters, workload.parameters["learning_rate"]
     if peak == OF_MODEL:
-        peak = workload.facts["hyperparameters"]["learning_rate"]
+        peak = workload.model_config["hyperparameters"]["learning_rate"]
     if given["learning_rate_batch"]:
         peak *= workload.case.samples_per_step / given["learning_rate_batch"]
     return Recipe(

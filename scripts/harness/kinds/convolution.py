@@ -21,4 +21,4 @@ class Convolution(layer_kernels.ModelKernels):
     lacking = "no convolutions of {} are described"
 
     def shapes(self, workload: Workload) -> Dict[Shape, int]:
-        return convolutions.layer_counts(workload.facts, workload.case.batch_per_device)
+        return convolutions.layer_counts(workload.model_config, workload.case.batch_per_device)

@@ -61,12 +61,12 @@ class Generate(Kind):
         case, count = workload.case, workload.parameters["new_tokens"]
         if case.compiler not in adapter.GENERATES_WITH:
             raise Unsupported(f"generation is not compiled by {case.compiler}")
-        classes = workload.facts.get("hyperparameters", {}).get("classes")
+        classes = workload.model_config.get("hyperparameters", {}).get("classes")
         if classes is not None:
             raise Unsupported(f"{case.model} does not generate text: it has {classes} classes")
         if case.sequence_length is None:
             raise Unsupported(f"{case.model} has no sequences to continue")
-        longest = workload.facts["sequence_lengths"][1]
+        longest = workload.model_config["sequence_lengths"][1]
         if case.sequence_length + count > longest:
             raise Unsupported(
                 f"{case.model} has {longest} positions: fewer than {case.sequence_length} of the "

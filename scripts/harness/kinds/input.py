@@ -64,8 +64,8 @@ class Input(Kind):
 
     def measure(self, context: Context) -> None:
         workload, fields = context.workload, context.fields
-        size = folder.size_of(workload.facts["inputs"])
-        if size is None and not masking.form_of(workload.facts["inputs"]):
+        size = folder.size_of(workload.model_config["inputs"])
+        if size is None and not masking.form_of(workload.model_config["inputs"]):
             raise Unsupported(
                 f"{workload.case.model} has neither images nor tokens that are read from files"
             )

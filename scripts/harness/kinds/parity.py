@@ -51,7 +51,7 @@ class Parity(Kind):
 
     def measure(self, context: Context) -> None:
         adapter, fields = context.adapter, context.fields
-        if "own" in context.workload.facts:
+        if "own" in context.workload.model_config:
             fields["parity"] = float64_run.compare(context)
         else:
             fields["parity"] = self._with_reference(context)
@@ -185,7 +185,7 @@ def compare(
     batches = case.layout.replicas * case.accumulation
     enter("load weights")
     adapter.load_weights(dict(reference.arrays("weights")))
-    if adapter.facts["hyperparameters"].get("dropout"):
+    if adapter.model_config["hyperparameters"].get("dropout"):
         enter("dropout")
         return compare_dropout(adapter, reference)
     parameters = reference.expected["trainable_parameters"]

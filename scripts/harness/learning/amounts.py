@@ -23,7 +23,7 @@ class Amounts(NamedTuple):
 
 
 def amounts(
-    facts: Mapping[str, Any], source: str, length: Optional[int], root: Optional[str]
+    model_config: Mapping[str, Any], source: str, length: Optional[int], root: Optional[str]
 ) -> Optional[Amounts]:
     """Of a model with these facts. ``source``: where its samples come from, as
     :mod:`core.inputs` has it; ``length``: tokens of a sequence; ``root``: the folder of the
@@ -32,25 +32,25 @@ def amounts(
     Raises :class:`tasks.BadData` and :class:`folder.BadData` for a folder that lacks what it must
     have."""
     if source not in READING:
-        return _of_task(facts, length, root)
+        return _of_task(model_config, length, root)
     if root is None:
         return None
-    if pretraining.is_one(facts):
+    if pretraining.is_one(model_config):
         sizes = (_bytes(root, split) for split in (folder.TRAIN, folder.VALIDATION))
         return Amounts(*(size // (_BYTES * (length or 1)) for size in sizes))
-    if folder.size_of(facts["inputs"]) is None:
+    if folder.size_of(model_config["inputs"]) is None:
         return None
     both = (folder.scan(root, one, folder.REFUSE) for one in (folder.TRAIN, folder.VALIDATION))
     return Amounts(*(len(images.paths) for images in both))
 
 
 def _of_task(
-    facts: Mapping[str, Any], length: Optional[int], root: Optional[str]
+    model_config: Mapping[str, Any], length: Optional[int], root: Optional[str]
 ) -> Optional[Amounts]:
-    reads = facts.get("reads_files", False)
-    if "task" not in facts or (reads and root is None):
+    reads = model_config.get("reads_files", False)
+    if "task" not in model_config or (reads and root is None):
         return None
-    task = tasks.load(facts["task"])
+    task = tasks.load(model_config["task"])
     given = tasks.Given(length, root if reads else None)
     if task.amounts:
         return Amounts(*task.amounts(given))

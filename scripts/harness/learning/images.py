@@ -24,9 +24,9 @@ Arrays = Dict[str, Any]
 NAME = "images"
 
 
-def scores(facts: Mapping[str, Any]) -> Sequence[str]:
+def scores(model_config: Mapping[str, Any]) -> Sequence[str]:
     """Names of what a model's outputs are scored by."""
-    return classes.scores(facts.get("hyperparameters", {}).get("classes", 0))
+    return classes.scores(model_config.get("hyperparameters", {}).get("classes", 0))
 
 
 class FolderEvaluator(Evaluator):
@@ -66,7 +66,7 @@ def source(
     )  # fmt: skip
     require(adapter, Loading)
     case, root, bad = workload.case, workload.data, workload.bad_images
-    size = folder.size_of(workload.facts["inputs"])
+    size = folder.size_of(workload.model_config["inputs"])
     assert root is not None, "the declaration has seen to it"
     assert size is not None, "the declaration has seen to it"
     workers = min(input_pipeline.MOST_WORKERS, max(1, len(context.cores) or rank_context.threads))
@@ -81,7 +81,7 @@ def source(
     held_out = context.phase(
         "scan of held-out images", lambda: images_of(folder.VALIDATION), "held_out_scan"
     )
-    model.check_classes(workload.facts, len(train.classes))
+    model.check_classes(workload.model_config, len(train.classes))
     fields["data_set"] = {**folder.report(train), "identity": folder.identity(root)}
     fields["loader"] = {"workers": workers, **adapter.loader_settings(train.format)}
     fields["task"] = {

@@ -18,14 +18,14 @@ NONE = "none"
 
 
 def data_of(context: Context, task: Task) -> Data:
-    """The data of the model's task, from files of a folder where its facts say that it reads some.
-    Raises :class:`Unsupported` where it should be,
+    """The data of the model's task, from files of a folder where its model config says that it
+    reads some. Raises :class:`Unsupported` where it should be,
     :class:`harness.adapter.Mismatch` where the model does not take the data, and what the task
     raises."""
-    facts, length = context.workload.facts, context.workload.case.sequence_length
+    model_config, length = context.workload.model_config, context.workload.case.sequence_length
     parameters = context.workload.parameters
     folder, skips = parameters["data"], parameters["bad_answers"] == SKIP
-    reads = facts.get("reads_files", False)
+    reads = model_config.get("reads_files", False)
     if reads and folder == NONE:
         raise Unsupported(
             f"{task.name} is read from files, and no folder is named: say data=DIR, or --parameter "
@@ -34,7 +34,7 @@ def data_of(context: Context, task: Task) -> Data:
     given = Given(length, folder if reads else None, skips)
     data: Data = context.phase("task", lambda: task.data(given))
     # what is drawn for a model comes later
-    declared = [one for one in facts["inputs"] if one["name"] not in masking.DRAWN]
+    declared = [one for one in model_config["inputs"] if one["name"] not in masking.DRAWN]
     for arrays in (data.train, data.held_out):
         batches.check_inputs(arrays, declared, length or 0)
     return data

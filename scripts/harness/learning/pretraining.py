@@ -38,13 +38,13 @@ _LEAST = 0.9
 LEAST = "least_generator_loss"
 
 
-def is_one(facts: Mapping[str, Any]) -> bool:
+def is_one(model_config: Mapping[str, Any]) -> bool:
     """Whether a model is pre-trained so."""
-    return masking.form_of(facts.get("inputs", [])) == masking.ELECTRA
+    return masking.form_of(model_config.get("inputs", [])) == masking.ELECTRA
 
 
-def total_of(facts: Mapping[str, Any]) -> replaced.Total:
-    hyper = facts["hyperparameters"]
+def total_of(model_config: Mapping[str, Any]) -> replaced.Total:
+    hyper = model_config["hyperparameters"]
     return replaced.Total(hyper["generator_weight"], hyper["discriminator_weight"])
 
 
@@ -69,7 +69,11 @@ def hidden(batch: Arrays, length: int, *seed: int) -> Arrays:
 def of_task(context: Context, task: tasks.Task, data: tasks.Data) -> Parts:
     """From sentences in memory. Leaves a note of the least loss that can be reached, where the task
     knows it."""
-    case, rank_context, facts = context.workload.case, context.rank_context, context.workload.facts
+    case, rank_context, model_config = (
+        context.workload.case,
+        context.rank_context,
+        context.workload.model_config,
+    )
     length = case.sequence_length or 0
     size = case.samples_of_replica
 
@@ -81,7 +85,7 @@ def of_task(context: Context, task: tasks.Task, data: tasks.Data) -> Parts:
 
     held_out = hidden(data.held_out, length, _HELD_OUT)
     if task.least_loss:
-        percent = facts["hyperparameters"]["masked_percent"]
+        percent = model_config["hyperparameters"]["masked_percent"]
         notes = context.fields["task"].setdefault("notes", {})
         notes[LEAST] = task.least_loss(held_out, percent)
     first, _ = next(batches.in_turn(data.train, size))
@@ -89,7 +93,7 @@ def of_task(context: Context, task: tasks.Task, data: tasks.Data) -> Parts:
         tasks.size(data.train),
         hidden(first, length, rank_context.seed),
         of_epoch,
-        lambda: Evaluator(context.adapter, score, held_out, total_of(facts).of_samples),
+        lambda: Evaluator(context.adapter, score, held_out, total_of(model_config).of_samples),
     )
 
 
@@ -152,7 +156,7 @@ def of_folder(context: Context) -> Parts:
         fields["task"]["train"],
         first,
         of_epoch,
-        lambda: FolderEvaluator(adapter, held_out, scored, total_of(workload.facts)),
+        lambda: FolderEvaluator(adapter, held_out, scored, total_of(workload.model_config)),
     )
 
 

@@ -34,32 +34,32 @@ class Source(NamedTuple):
 
 def scores(workload: Workload) -> Sequence[str]:
     """Names of what outputs are scored by, the principal one first."""
-    if pretraining.is_one(workload.facts):
+    if pretraining.is_one(workload.model_config):
         return replaced.SCORES
-    task = workload.facts.get("task")
+    task = workload.model_config.get("task")
     if task and workload.case.input not in READING:
         return tasks.load(task).scores
-    return images.scores(workload.facts)
+    return images.scores(workload.model_config)
 
 
 def losses(workload: Workload) -> Sequence[str]:
     """Names of the parts of the loss that is found on held-out data, if it has parts."""
-    return replaced.LOSSES if pretraining.is_one(workload.facts) else ()
+    return replaced.LOSSES if pretraining.is_one(workload.model_config) else ()
 
 
 def may_lack(workload: Workload) -> Sequence[str]:
     """Names of the scores that may be of nothing, and are no number then."""
-    return replaced.MAY_LACK if pretraining.is_one(workload.facts) else ()
+    return replaced.MAY_LACK if pretraining.is_one(workload.model_config) else ()
 
 
 def source_of(context: Context) -> Source:
     """Leaves the field ``task``. Raises :class:`Unsupported` where there is nothing to learn, and
     what reading it raises."""
-    case, facts = context.workload.case, context.workload.facts
+    case, model_config = context.workload.case, context.workload.model_config
     if case.input in READING:
-        if pretraining.is_one(facts):
+        if pretraining.is_one(model_config):
             return Source(*pretraining.of_folder(context))
-        if folder.size_of(facts["inputs"]) is None:
+        if folder.size_of(model_config["inputs"]) is None:
             raise Unsupported(
                 f"{case.model} has no images and is no ELECTRA: no other text is learned here"
             )
@@ -68,8 +68,8 @@ def source_of(context: Context) -> Source:
         raise Unsupported(
             f"from {case.input} nothing is learned: {DATA}, or nothing, which is the model's task"
         )
-    if "task" not in facts:
-        raise Unsupported(f"the facts of {case.model} name no task to be learned")
+    if "task" not in model_config:
+        raise Unsupported(f"the model config of {case.model} names no task to be learned")
     return _of_task(context)
 
 
@@ -127,7 +127,7 @@ def in_steps(source: Source, steps: int, context: Context) -> Source:
 
 def _of_task(context: Context) -> Source:
     case, rank_context = context.workload.case, context.rank_context
-    task = tasks.load(context.workload.facts["task"])
+    task = tasks.load(context.workload.model_config["task"])
     data = material.data_of(context, task)
     context.fields["task"] = {
         "name": task.name,
@@ -136,7 +136,7 @@ def _of_task(context: Context) -> Source:
         "held_out": tasks.size(data.held_out),
         **({"notes": dict(data.notes)} if data.notes else {}),
     }
-    if pretraining.is_one(context.workload.facts):
+    if pretraining.is_one(context.workload.model_config):
         return Source(*pretraining.of_task(context, task, data))
 
     def of_epoch(epoch: int) -> Iterator[Arrays]:

@@ -24,16 +24,19 @@ class Softening(NamedTuple):
     classes: int
 
 
-def softening(facts: Mapping[str, Any], smoothing: float, mixup: float) -> Optional[Softening]:
+def softening(
+    model_config: Mapping[str, Any], smoothing: float, mixup: float
+) -> Optional[Softening]:
     """None where there is nothing to soften. Raises :class:`Unsupported` for a model whose samples
     are no images of one class each."""
     if not smoothing and not mixup:
         return None
-    names = {one["name"] for one in facts["inputs"]}
-    classes = facts.get("hyperparameters", {}).get("classes")
+    names = {one["name"] for one in model_config["inputs"]}
+    classes = model_config.get("hyperparameters", {}).get("classes")
     if not {"images", "labels"} <= names or not classes:
+        name = model_config["name"]
         raise Unsupported(
-            f"label smoothing and mixup are of images with a class each, not of {facts['name']}"
+            f"label smoothing and mixup are of images with a class each, not of {name}"
         )
     return Softening(smoothing, mixup, int(classes))
 

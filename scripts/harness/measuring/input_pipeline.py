@@ -82,7 +82,7 @@ def batch_source(context: Context) -> Optional[BatchSource]:
     if case.input == SYNTHETIC:
         return None
     if case.input in READING:
-        if folder.size_of(context.workload.facts["inputs"]) is None:
+        if folder.size_of(context.workload.model_config["inputs"]) is None:
             return BatchSource(*token_pipeline.source(context))
         return _image_source(context)
     batch = model.batch_of_rank(context)
@@ -103,7 +103,7 @@ def _image_source(context: Context) -> BatchSource:
     """Return the source that reads the workload's folder of images."""
     workload, rank_context, fields = context.workload, context.rank_context, context.fields
     adapter, case, root = context.adapter, workload.case, workload.data
-    size = folder.size_of(workload.facts["inputs"])
+    size = folder.size_of(workload.model_config["inputs"])
     assert root is not None, "the declaration guarantees it"
     assert size is not None, "the declaration guarantees it"
     split = folder.TRAIN if case.mode == "train" else folder.VALIDATION
@@ -114,7 +114,7 @@ def _image_source(context: Context) -> BatchSource:
         images = context.phase(
             "trial", lambda: supply.without_broken(adapter, images, every, workers)
         )
-    model.check_classes(workload.facts, len(images.classes))
+    model.check_classes(workload.model_config, len(images.classes))
     fields["data_set"] = folder.report(images)
     fields["loader"] = {"workers": workers, **adapter.loader_settings(images.format)}
     rank, ranks = case.layout.replica(rank_context.rank), case.layout.replicas

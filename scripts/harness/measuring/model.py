@@ -19,11 +19,11 @@ def batch_of_rank(context: Context) -> Dict[str, Any]:
     """Return this rank's batch, with the samples of all micro-steps. Ranks of one replica get the
     same."""
     workload, rank_context = context.workload, context.rank_context
-    if "own" in workload.facts:
+    if "own" in workload.model_config:
         return seed_of_batch(rank_context.seed, rank_context.rank)
     case = workload.case
     return synthetic.make_batch(
-        workload.facts["inputs"],
+        workload.model_config["inputs"],
         case.samples_of_replica,
         case.sequence_length,
         rank_context.seed,
@@ -31,11 +31,11 @@ def batch_of_rank(context: Context) -> Dict[str, Any]:
     )
 
 
-def check_classes(facts: Mapping[str, Any], classes: int) -> None:
+def check_classes(model_config: Mapping[str, Any], classes: int) -> None:
     """Raise :class:`Mismatch` where the data have more ``classes`` than the model."""
-    known = facts.get("hyperparameters", {}).get("classes")
+    known = model_config.get("hyperparameters", {}).get("classes")
     if known is not None and classes > known:
-        raise Mismatch(f"the data have {classes} classes, {facts['name']} has {known}")
+        raise Mismatch(f"the data have {classes} classes, {model_config['name']} has {known}")
 
 
 def seed_of_batch(seed: int, rank: int) -> Dict[str, Any]:
@@ -51,7 +51,7 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     Raises what the adapter raises, Mismatch where size, precision or number of micro-steps differ
     from the request, and Unsupported where they cannot be observed."""
     adapter, workload, fields = context.adapter, context.workload, context.fields
-    own, accumulates = "own" in workload.facts, workload.case.accumulation > 1
+    own, accumulates = "own" in workload.model_config, workload.case.accumulation > 1
     shares = workload.case.parallelism != DATA
     needed = [*[OwnModels] * own, *[Accumulation] * accumulates, *[Sharded] * shares]
     require(adapter, MatmulTrace, *needed)
@@ -61,7 +61,9 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     if own:
         check_other_batches(adapter)
     else:
-        check_parameters(fields["trainable_parameters"], workload.facts["trainable_parameters"])
+        check_parameters(
+            fields["trainable_parameters"], workload.model_config["trainable_parameters"]
+        )
     context.phase("product count", lambda: _observe_matmuls(adapter, fields), "products")
     check_matmuls(workload.case.precision, fields["products"])
     if accumulates:

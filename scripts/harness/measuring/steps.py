@@ -26,7 +26,7 @@ def throughput(workload: Workload) -> Metric:
 
     The slowest rank's time counts, because samples are done when the last rank is."""
     return Metric(
-        unit=workload.facts["unit"],
+        unit=workload.model_config["unit"],
         better="higher",
         combine="min",
         of_rank=lambda rank: samples(workload) / rank["window_seconds"],

@@ -45,18 +45,18 @@ class TokenSource:
         root, length = workload.data, workload.case.sequence_length
         assert root is not None, "the declaration guarantees it"
         assert length is not None, "the declaration guarantees it"
-        self._length, self._hyper = length, workload.facts["hyperparameters"]
+        self._length, self._hyper = length, workload.model_config["hyperparameters"]
         known = self._hyper["vocabulary"]
         self.tokens_found = context.phase(
             "scan",
             lambda: tokens.scan(root, split, workload.bad_images, os.path.abspath("."), known),
         )
         if self.tokens_found.vocabulary > known:
-            model, size = workload.facts["name"], self.tokens_found.vocabulary
+            model, size = workload.model_config["name"], self.tokens_found.vocabulary
             raise Mismatch(f"the data have {size} tokens, {model} has {known}")
         #: One more than the largest possible token.
         self._known = self.tokens_found.vocabulary or known
-        self.form = masking.form_of(workload.facts["inputs"])
+        self.form = masking.form_of(workload.model_config["inputs"])
         if self.form == masking.RUNNING and self.tokens_found.records is not None:
             raise folder.BadData(
                 f"{root}: its records are sequences for BERT and ELECTRA; {workload.case.model} "

@@ -140,12 +140,14 @@ def _compared(facts: Mapping[str, Any]) -> Dict[str, Any]:
     others = {"dropout", *facts.get("parity", {}).get("hyperparameters", {})}
     own = facts.get("hyperparameters", {})
     kept = {name: None if name in others else value for name, value in own.items()}
-    found = {**facts, "hyperparameters": kept}
-    if "own" in facts:  # its content decides, not where it lies
-        found["own"] = {**facts["own"], "source": None}
-    if "parity" in facts:  # how it is made small says nothing of what is timed
+    found = {**model_config, "hyperparameters": kept}
+    if "own" in model_config:  # its content decides, not where it lies
+        found["own"] = {**model_config["own"], "source": None}
+    if "parity" in model_config:  # how it is made small says nothing of what is timed
         ways = ("small", "reduced")
-        found["parity"] = {key: one for key, one in facts["parity"].items() if key not in ways}
+        found["parity"] = {
+            key: one for key, one in model_config["parity"].items() if key not in ways
+        }
     return found
 
 

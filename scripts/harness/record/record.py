@@ -56,8 +56,10 @@ class Measured:
 
 
 def _settings(task: Task) -> Dict[str, Any]:
-    request, facts = task.request, task.workload.facts
-    known = facts and "own" not in facts  # what a model of the user's own drops is not
+    request, model_config = task.request, task.workload.model_config
+    known = (
+        model_config and "own" not in model_config
+    )  # what a model of the user's own drops is not
     steps = {
         "warmup_steps": request.warmup_steps,
         "warmup_limit": request.warmup_limit,
@@ -77,7 +79,7 @@ def _settings(task: Task) -> Dict[str, Any]:
         "preload": request.preload,
         "huge_pages": request.huge_pages,
         **_data(task),
-        **({"dropout": facts["hyperparameters"].get("dropout", 0.0)} if known else {}),
+        **({"dropout": model_config["hyperparameters"].get("dropout", 0.0)} if known else {}),
     }
 
 
@@ -163,8 +165,8 @@ def assemble(
         record["network"] = measured.network
     if measured.nodes:
         record["nodes"] = list(measured.nodes)
-    if "own" in task.workload.facts:
-        own = task.workload.facts["own"]
+    if "own" in task.workload.model_config:
+        own = task.workload.model_config["own"]
         record["own_model"] = {key: own[key] for key in ("framework", "source", "sha256")}
     if isinstance(task.kind, SearchKind):
         record["attempts"] = list(measured.attempts)

@@ -20,7 +20,7 @@ from harness.samples.folder import size_of
 
 
 class DeclarationError(Exception):
-    """A framework folder or a model's facts cannot be read, or the request does not fit them."""
+    """A framework folder or a model config cannot be read, or the request does not fit them."""
 
 
 @dataclass(frozen=True)
@@ -100,65 +100,68 @@ def _is_names(value: Any) -> bool:
 
 
 def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:
-    """The facts of a model, over those of its ``base`` in the folder ``bases`` beside it, if it
+    """The model config, over those of its ``base`` in the folder ``bases`` beside it, if it
     names one; of a user's own those of any. ``source``: whose code it is, where not ours: its
     definition is another one then. Raises :class:`DeclarationError`."""
     if own_model.is_own(path):
         if source:
             raise DeclarationError(f"--source {source} is of the project's models, not of {path}")
         try:
-            return own_model.facts(path)
+            return own_model.model_config(path)
         except own_model.NotAModel as error:
             raise DeclarationError(f"--model: {error}") from None
-    facts = _with_base(path, os.path.join(os.path.dirname(path), "bases"))
+    model_config = _with_base(path, os.path.join(os.path.dirname(path), "bases"))
     for key in ("name", "unit", "trainable_parameters", "sequence_lengths", "inputs"):
-        if key not in facts:
+        if key not in model_config:
             raise DeclarationError(f"{path} lacks the key {key!r}")
     try:
-        optimizers.check(facts.get("hyperparameters", {}))
+        optimizers.check(model_config.get("hyperparameters", {}))
     except ValueError as error:
         raise DeclarationError(f"{path}: {error}") from None
     if source:
-        facts.update(definition=f"{source}.{definition_of(facts)}", source=source)
-    return facts
+        model_config.update(definition=f"{source}.{definition_of(model_config)}", source=source)
+    return model_config
 
 
-def definition_of(facts: Dict[str, Any]) -> str:
+def definition_of(model_config: Dict[str, Any]) -> str:
     """Return the module that defines the model, in the folder ``models`` of a framework."""
-    return str(facts.get("definition", facts["name"].replace(".", "_")))
+    return str(model_config.get("definition", model_config["name"].replace(".", "_")))
 
 
 def _with_base(path: str, bases: str) -> Dict[str, Any]:
     """What stands in a file, over what stands in its base, which may have one of its own."""
-    facts = _read(path)
-    base = facts.pop("base", None)
-    return _merged(_with_base(os.path.join(bases, f"{base}.json"), bases), facts) if base else facts
+    model_config = _read(path)
+    base = model_config.pop("base", None)
+    if not base:
+        return model_config
+    return _merged(_with_base(os.path.join(bases, f"{base}.json"), bases), model_config)
 
 
-def _merged(base: Dict[str, Any], facts: Dict[str, Any]) -> Dict[str, Any]:
-    """Objects are merged, all else that ``facts`` has stands in the place of the base's; null takes
-    it away, as in a JSON merge patch (RFC 7396)."""
+def _merged(base: Dict[str, Any], model_config: Dict[str, Any]) -> Dict[str, Any]:
+    """Objects are merged, all else that ``model_config`` has stands in the place of the base's;
+    null takes it away, as in a JSON merge patch (RFC 7396)."""
     both = {
         key: _merged(base[key], value) if isinstance(value, dict) and key in base else value
-        for key, value in facts.items()
+        for key, value in model_config.items()
     }
     return {key: value for key, value in {**base, **both}.items() if value is not None}
 
 
-def of_length(facts: Dict[str, Any], sequence_length: Optional[int]) -> Dict[str, Any]:
-    """The facts with the hyper-parameters that sequences of this length have for themselves: those
-    in ``of_sequence_length``, by length, a phase of a training for example. Raises
+def of_length(model_config: Dict[str, Any], sequence_length: Optional[int]) -> Dict[str, Any]:
+    """The model config with the hyper-parameters that sequences of this length have for themselves:
+    those in ``of_sequence_length``, by length, a phase of a training for example. Raises
     :class:`DeclarationError` where they are no hyper-parameters of the model."""
-    phases = facts.get("of_sequence_length", {})
-    usual = facts.get("hyperparameters", {})
+    phases = model_config.get("of_sequence_length", {})
+    usual = model_config.get("hyperparameters", {})
     for length, own in phases.items():
         unknown = sorted(set(own) - set(usual))
         if unknown:
+            name = model_config["name"]
             raise DeclarationError(
-                f"of_sequence_length: {length}: {facts['name']} has no hyper-parameter {unknown[0]}"
+                f"of_sequence_length: {length}: {name} has no hyper-parameter {unknown[0]}"
             )
     hyper = {**usual, **phases.get(str(sequence_length), {})}
-    return {**facts, "hyperparameters": hyper} if phases else facts
+    return {**model_config, "hyperparameters": hyper} if phases else model_config
 
 
 class Task(NamedTuple):
@@ -182,8 +185,8 @@ def task_of(request: Request) -> Task:
     facts = {} if request.model is None else read_model(request.model, request.source)
     facts = of_length(facts, request.axes["sequence_length"])
     workload = Workload(
-        case=_case_of(request, kind, framework, facts),
-        facts=facts,
+        case=_case_of(request, kind, framework, model_config),
+        model_config=model_config,
         parameters=request.parameters,
         warmup_steps=request.warmup_steps,
         warmup_limit=request.warmup_limit,
@@ -195,7 +198,7 @@ def task_of(request: Request) -> Task:
 
 
 def _case_of(
-    request: Request, kind: Kind, framework: Optional[Framework], facts: Dict[str, Any]
+    request: Request, kind: Kind, framework: Optional[Framework], model_config: Dict[str, Any]
 ) -> Case:
     """The case asked for; ``native`` becomes the framework's own compiler where there is one, and
     what the kind does not have is nothing. Raises :class:`DeclarationError` where a sequence length
@@ -226,7 +229,7 @@ def _case_of(
     native = framework.native_compiler if framework and compiler == "native" else None
     case = Case(
         framework=framework.name if framework else "",
-        model=facts.get("name", ""),
+        model=model_config.get("name", ""),
         mode=mode,
         nodes=values["nodes"],
         devices_per_node=values["devices_per_node"],
@@ -248,9 +251,10 @@ def unsupported(task: Task, cores: int) -> Optional[str]:
     """Why this cannot run here, from what is declared alone; None where nothing speaks against it.
     ``cores``: logical cores this process may use."""
     case, per_device = task.case, task.request.cores_per_device
-    reason = _unsupported_by(task.framework, case, task.workload.facts) if task.framework else None
-    if reason:
-        return reason
+    if task.framework:
+        reason = _unsupported_by(task.framework, case, task.workload.model_config)
+        if reason:
+            return reason
     needed = case.devices_per_node * (per_device or 0)
     if needed > cores:
         return (
@@ -260,29 +264,31 @@ def unsupported(task: Task, cores: int) -> Optional[str]:
     return None
 
 
-def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> Optional[str]:
-    own = facts.get("own", {}).get("framework", framework.name)
+def _unsupported_by(
+    framework: Framework, case: Case, model_config: Dict[str, Any]
+) -> Optional[str]:
+    own = model_config.get("own", {}).get("framework", framework.name)
     if own != framework.name:
         return f"{case.model} is a model of {own}, not of {framework.name}"
-    if "own" in facts and case.accumulation > 1:
+    if "own" in model_config and case.accumulation > 1:
         return "the batch of a model of one's own is not cut into micro-steps"
-    if "own" in facts and case.input != SYNTHETIC:
+    if "own" in model_config and case.input != SYNTHETIC:
         return "a model of one's own makes its batch itself, on the device"
-    inputs = facts.get("inputs", [])
+    inputs = model_config.get("inputs", [])
     if case.input in READING and size_of(inputs) is None and not masking.form_of(inputs):
         return (
             f"{case.model} has neither images, nor running text, nor sequences with hidden words, "
             "and nothing else is read"
         )
     if case.parallelism != DATA:
-        reason = _cannot_share(framework, case, facts)
+        reason = _cannot_share(framework, case, model_config)
         if reason:
             return reason
     models = os.path.join(framework.folder, "models")
-    if facts and not _has_module(models, definition_of(facts)):
-        source = f" by {facts['source']}" if "source" in facts else ""
+    if model_config and not _has_module(models, definition_of(model_config)):
+        source = f" by {model_config['source']}" if "source" in model_config else ""
         return f"{framework.name} has no definition of the model {case.model}{source}"
-    optimizer = facts.get("hyperparameters", {}).get("optimizer")
+    optimizer = model_config.get("hyperparameters", {}).get("optimizer")
     if case.mode == "train" and optimizer and optimizer not in framework.optimizers:
         known = ", ".join(framework.optimizers)
         return f"{framework.name} has no optimizer {optimizer!r} here (it has: {known})"
@@ -298,7 +304,7 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
         known = ", ".join(framework.precisions)
         return f"{framework.name} has no precision {case.precision} (it has: {known})"
     if case.sequence_length is not None:
-        shortest, longest = facts["sequence_lengths"]
+        shortest, longest = model_config["sequence_lengths"]
         if not shortest <= case.sequence_length <= longest:
             return (
                 f"{case.model} takes sequences of {shortest} to {longest} tokens, "
@@ -307,11 +313,11 @@ def _unsupported_by(framework: Framework, case: Case, facts: Dict[str, Any]) -> 
     return None
 
 
-def _cannot_share(framework: Framework, case: Case, facts: Dict[str, Any]) -> Optional[str]:
+def _cannot_share(framework: Framework, case: Case, model_config: Dict[str, Any]) -> Optional[str]:
     """Why devices cannot share a step as the case says."""
     if case.devices == 1:
         return f"{case.parallelism} is of several devices"
-    if "heads" not in facts.get("hyperparameters", {}):
+    if "heads" not in model_config.get("hyperparameters", {}):
         return f"{case.model} is no transformer: its devices share a step by {DATA} alone"
     form = form_of(case.parallelism)
     if form not in framework.parallelism:

@@ -45,7 +45,7 @@ def library(text: str) -> Optional[str]:
 
 
 def is_own(text: str) -> bool:
-    """Whether ``text`` is one, and not a file of facts."""
+    """Whether ``text`` is one, and not a model config."""
     return library(text) is not None or text.endswith(".py")
 
 
@@ -54,19 +54,19 @@ def absolute(text: str) -> str:
     return text if library(text) else os.path.abspath(text)
 
 
-def facts(text: str) -> Dict[str, Any]:
-    """What the file of facts of a model says, of one's own. Its ``name`` has eight digits of its
+def model_config(text: str) -> Dict[str, Any]:
+    """What the model config says, of one's own. Its ``name`` has eight digits of its
     content: another content is another model. Raises :class:`NotAModel`."""
     if library(text):
-        return _facts(text, _of_library(text))
+        return _model_config(text, _of_library(text))
     if not text.endswith(".py"):
         raise NotAModel(repr(text))
     own = _of_file(text)
     stem = os.path.splitext(os.path.basename(text))[0]
-    return _facts(f"{stem}@{own['sha256'][:8]}", own)
+    return _model_config(f"{stem}@{own['sha256'][:8]}", own)
 
 
-def _facts(name: str, own: Dict[str, Any]) -> Dict[str, Any]:
+def _model_config(name: str, own: Dict[str, Any]) -> Dict[str, Any]:
     return {
         "name": name,
         "title": name,

@@ -39,7 +39,8 @@ DRAWN = {"masked_positions": None, "mask_draws": 100, "sampling_draws": 1 << 31}
 
 
 def form_of(inputs: Sequence[Mapping[str, Any]]) -> str:
-    """By what a model is given, as its facts declare it; "" for one that reads no tokens."""
+    """By what a model is given, as its model config declares it; "" for one that reads no
+    tokens."""
     shapes = {str(one["name"]): one["shape"] for one in inputs}
     names = {*shapes}
     if names == {"token_ids", "labels"} and shapes["labels"] == shapes["token_ids"]:

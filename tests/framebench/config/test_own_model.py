@@ -89,7 +89,7 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
     }
     for name, (source, parts) in wrong.items():
         with pytest.raises(own_model.NotAModel) as caught:
-            own_model.facts(source)
+            own_model.model_config(source)
         text = str(caught.value)
         assert all(part in text for part in ["found", "allowed:", *parts]), (name, text)
     for source, words in (
@@ -148,7 +148,7 @@ def test_no_file_stops_the_plan_and_each_is_named(
 
 def test_a_framework_may_have_a_type(tmp_path: Path) -> None:
     typed = file(tmp_path, GOOD.replace("FRAMEWORK", "FRAMEWORK: str"))
-    assert own_model.facts(typed)["own"]["framework"] == "pytorch"
+    assert own_model.model_config(typed)["own"]["framework"] == "pytorch"
 
 
 def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_path: Path) -> None:

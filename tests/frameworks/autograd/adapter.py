@@ -25,8 +25,8 @@ class AutogradAdapter(MatmulTrace, Numerics):
 
     def build(self, batch: dict[str, Any]) -> None:
         self._moments.seen.clear()  # of a model that the process had before
-        self._batch, self._hyper = batch, self.facts["hyperparameters"]
-        drawn = self._definition.parameters(self.facts)
+        self._batch, self._hyper = batch, self.model_config["hyperparameters"]
+        drawn = self._definition.parameters(self.model_config)
         self._weights = self._draw(drawn, self.rank_context.seed)
         self._trained = [name for name, one in drawn.items() if one.trained]
         self._optimizer = self._optimizers.OPTIMIZERS[self._hyper["optimizer"]](self._hyper)

@@ -89,7 +89,7 @@ class PlainToy(
         )
         self.line = toy.Line(self.case.batch_per_device * self.case.accumulation, seed)
         self.micro_steps = self.all_reduces = 0
-        self.rate = self.facts["hyperparameters"]["learning_rate"]
+        self.rate = self.model_config["hyperparameters"]["learning_rate"]
         self.note_form(batch)
         self.put(batch)
 

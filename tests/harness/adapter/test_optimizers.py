@@ -105,7 +105,7 @@ def asked(framework: str, model: str, length: int, kind: str = "train") -> Task:
 
 
 def test_a_run_has_the_rate_of_its_phase() -> None:
-    hyper = asked("pytorch", str(ELECTRA), 512).workload.facts["hyperparameters"]
+    hyper = asked("pytorch", str(ELECTRA), 512).workload.model_config["hyperparameters"]
     assert (hyper["optimizer"], hyper["learning_rate"]) == ("lamb", 0.004)
 
 

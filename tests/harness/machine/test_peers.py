@@ -91,7 +91,7 @@ class Lab:
         words += ["--batch-per-device", str(batch), "--output", "o", "--log", "l"]
         words += ["--warmup-steps", str(warmup), "--timed-steps", str(timed)]
         request = command_line.parse(words + (["--warmup-limit", str(limit)] if limit else []))
-        facts = {"unit": "images/s", "hyperparameters": {}, **adapter.facts}
+        facts = {"unit": "images/s", "hyperparameters": {}, **adapter.model_config}
         workload = Workload(adapter.case, facts, {"split_steps": 0}, warmup, limit, timed)
         left = report.Report(str(self.folder), 0, "host")
         kind = kinds.load("train")

@@ -58,7 +58,7 @@ def folder_of(case: Case, settings: Settings) -> Path | None:
 def _asked(case: Case, settings: Settings, catalog: Catalog) -> str:
     folder = folder_of(case, settings)
     asked: dict[str, Any] = {
-        "facts": catalog.models[case.model],
+        "model_config": catalog.models[case.model],
         "input": case.input,
         "sequence_length": case.sequence_length,
         "folder": str(folder) if folder and folder.is_dir() else None,

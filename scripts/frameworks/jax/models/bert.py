@@ -38,9 +38,9 @@ def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
     return {f"attention.{kind}": (hyper["heads"],) for kind in ("query", "key", "value")}
 
 
-def model(facts: Dict[str, Any]) -> Dict[str, Any]:
+def model(model_config: Dict[str, Any]) -> Dict[str, Any]:
     """What the functions below need to know."""
-    hyper: Dict[str, Any] = facts["hyperparameters"]
+    hyper: Dict[str, Any] = model_config["hyperparameters"]
     return hyper
 
 
@@ -85,8 +85,8 @@ class Drawing:
         self.drawn[name] = np.zeros(self._hyper["vocabulary"], np.float32)
 
 
-def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    hyper = facts["hyperparameters"]
+def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
+    hyper = model_config["hyperparameters"]
     hidden = hyper["hidden"]
     drawing = Drawing(hyper, random)
     drawing.embeddings()
@@ -105,7 +105,7 @@ def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, 
     return drawing.drawn
 
 
-def statistics(facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
+def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
     """Layer normalisation keeps none."""
     return {}
 

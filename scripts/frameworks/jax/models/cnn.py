@@ -31,21 +31,21 @@ class Model(NamedTuple):
     auxiliary_weight: float
 
 
-def model(facts: Dict[str, Any]) -> Model:
-    network = networks.describe(facts)
+def model(model_config: Dict[str, Any]) -> Model:
+    network = networks.describe(model_config)
     schedules = {train: schedule(network, train) for train in (True, False)}
-    return Model(schedules, facts["hyperparameters"].get("auxiliary_weight", 0.0))
+    return Model(schedules, model_config["hyperparameters"].get("auxiliary_weight", 0.0))
 
 
-def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
+def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
     """Drawn as the description says."""
-    held = networks.weights(networks.describe(facts))
+    held = networks.weights(networks.describe(model_config))
     return {name: _drawn(one, random) for name, one in held.items() if one.trained}
 
 
-def statistics(facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
+def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
     """Running mean and variance of every batch normalisation at the start."""
-    held = networks.weights(networks.describe(facts))
+    held = networks.weights(networks.describe(model_config))
     return {
         name: np.full(one.shape, one.initial[1], np.float32)
         for name, one in held.items()

@@ -1,5 +1,5 @@
 """Causal language models: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
-arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py)."""
+arXiv:2302.13971), told apart by their model config (see scripts/reference/decoder.py)."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ class Cache(NamedTuple):
         self.kept[name] = keys, values
 
 
-def model(facts: Dict[str, Any]) -> Dict[str, Any]:
+def model(model_config: Dict[str, Any]) -> Dict[str, Any]:
     """What the functions below need to know."""
-    hyper: Dict[str, Any] = facts["hyperparameters"]
+    hyper: Dict[str, Any] = model_config["hyperparameters"]
     return hyper
 
 
-def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    """Weights and embeddings normal with the facts' deviation, those of what is added to the
-    residuals the less, the more layers add to them; biases zero."""
-    hyper = facts["hyperparameters"]
+def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
+    """Weights and embeddings normal with the deviation of the model config, those of what is added
+    to the residuals the less, the more layers add to them; biases zero."""
+    hyper = model_config["hyperparameters"]
     hidden, inner = hyper["hidden"], hyper["intermediate"]
     added = (2 * hyper["layers"]) ** -0.5
     drawn: Dict[str, np.ndarray] = {}
@@ -103,7 +103,7 @@ def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, 
     return drawn
 
 
-def statistics(facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
+def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
     """Neither normalisation keeps any."""
     return {}
 

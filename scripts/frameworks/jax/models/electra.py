@@ -55,8 +55,8 @@ def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
     return dict(zip(("discriminator", "generator"), heads))
 
 
-def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    hyper = facts["hyperparameters"]
+def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
+    hyper = model_config["hyperparameters"]
     hidden, own = hyper["hidden"], _generator(hyper)
     drawing = Drawing(hyper, random)
     drawing.embeddings()  # both have them

@@ -27,11 +27,11 @@ class Definition:
     """What the other models have as modules. Parameters and batch are dictionaries by the paths of
     their arrays."""
 
-    def __init__(self, case: Case, facts: Dict[str, Any], rank_context: RankContext) -> None:
+    def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         if case.precision == "amp":
             raise Unsupported("JAX has no mixed precision of its own: the model itself must say it")
-        self._case, self._facts, self._rank_context = case, facts, rank_context
-        self._module = own_module(facts)
+        self._case, self._model_config, self._rank_context = case, model_config, rank_context
+        self._module = own_module(model_config)
 
     def _made(self, seed: int) -> Tuple[Any, Any, Any, Any]:
         with jax.enable_x64(False):  # in float64 it would draw other numbers
@@ -46,11 +46,11 @@ class Definition:
         self._arrays, self._batch_tree = self._flat((inputs, targets))
         return dict(self._arrays)
 
-    def model(self, facts: Dict[str, Any]) -> None:
+    def model(self, model_config: Dict[str, Any]) -> None:
         """There is nothing that the functions below would have to be told."""
 
     def parameters(
-        self, facts: Dict[str, Any], random: np.random.Generator
+        self, model_config: Dict[str, Any], random: np.random.Generator
     ) -> Dict[str, np.ndarray]:
         model, _, _, self._loss = self._made(self._rank_context.seed)
         if not isinstance(model, tuple) or len(model) != 2 or not callable(model[1]):
@@ -62,7 +62,7 @@ class Definition:
         self._names = list(flat)
         return flat
 
-    def statistics(self, facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
+    def statistics(self, model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
         """There are none: the function has no state."""
         return {}
 
@@ -111,7 +111,7 @@ class Definition:
             return own_model_optimizer(
                 self._module.optimizer(), optax.GradientTransformation, "Optax"
             )
-        return optimizers.from_facts(self._facts)
+        return optimizers.from_model_config(self._model_config)
 
     def arrays(self) -> List[np.ndarray]:
         """This rank's inputs and targets."""

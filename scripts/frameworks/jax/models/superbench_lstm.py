@@ -19,15 +19,15 @@ from .layers import (
 GATES = 4
 
 
-def model(facts: Dict[str, Any]) -> Dict[str, Any]:
+def model(model_config: Dict[str, Any]) -> Dict[str, Any]:
     """What the functions below need to know."""
-    hyper: Dict[str, Any] = facts["hyperparameters"]
+    hyper: Dict[str, Any] = model_config["hyperparameters"]
     return hyper
 
 
-def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
+def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
     """Drawn as in PyTorch: uniform within 1 / sqrt(hidden)."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
     shapes: Dict[str, Tuple[int, ...]] = {}
     for layer in range(hyper["layers"]):
@@ -43,7 +43,7 @@ def parameters(facts: Dict[str, Any], random: np.random.Generator) -> Dict[str, 
     }
 
 
-def statistics(facts: Dict[str, Any]) -> Dict[str, np.ndarray]:
+def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
     """There is no batch normalisation."""
     return {}
 

@@ -192,8 +192,8 @@ class BertPretraining(Pooled):
         return tokens, self.next_sentence(self.pooled(F, x))
 
 
-def build(facts: Dict[str, Any]) -> nn.HybridBlock:
-    hyper = facts["hyperparameters"]
+def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
+    hyper = model_config["hyperparameters"]
     other = SpanFinder if hyper.get("head") == "span" else BertPretraining
     model = (Classifier if "classes" in hyper else other)(hyper)
     for parameter in model.collect_params(".*weight").values():
@@ -226,12 +226,12 @@ def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     )
 
 
-def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], facts: Dict[str, Any]) -> Any:
+def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
     """Mean cross entropy over the masked positions plus that over the sequences."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
-    if "classes" in facts["hyperparameters"]:
+    if "classes" in model_config["hyperparameters"]:
         return entropy(outputs[0].astype("float32"), labels[0]).mean()
-    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
         scores = outputs[0].astype("float32").transpose((0, 2, 1))
         return entropy(scores.reshape((-3, 0)), labels[0]).mean()
     tokens, next_sentence = (logits.astype("float32") for logits in outputs)

@@ -205,8 +205,8 @@ def _plan(plan: Schedule, operations: Dict[str, Operation]) -> Tuple[Any, int, T
     return calls, plan.places, plan.outputs
 
 
-def build(facts: Dict[str, Any]) -> nn.HybridBlock:
-    return CNN(networks.describe(facts))
+def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
+    return CNN(networks.describe(model_config))
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
@@ -220,12 +220,12 @@ def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     return (labels if labels.ndim > 1 else labels.astype(np.int32),)
 
 
-def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], facts: Dict[str, Any]) -> Any:
+def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
     """Mean cross entropy over the batch, of the auxiliary heads with their weight."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss(sparse_label=labels[0].ndim == 1)
     logits, *heads = (output.astype("float32") for output in outputs)
     value = entropy(logits, labels[0]).mean()
     for auxiliary in heads:
-        weight = facts["hyperparameters"]["auxiliary_weight"]
+        weight = model_config["hyperparameters"]["auxiliary_weight"]
         value = value + weight * entropy(auxiliary, labels[0]).mean()
     return value

@@ -1,5 +1,5 @@
 """Causal language models: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
-arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py)."""
+arXiv:2302.13971), told apart by their model config (see scripts/reference/decoder.py)."""
 
 from __future__ import annotations
 
@@ -205,8 +205,8 @@ class LanguageModel(nn.HybridBlock):
         return later, F.cos(angles), F.sin(angles)
 
 
-def build(facts: Dict[str, Any]) -> nn.HybridBlock:
-    return LanguageModel(facts["hyperparameters"])
+def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
+    return LanguageModel(model_config["hyperparameters"])
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
@@ -220,10 +220,10 @@ def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     return (batch["labels"].reshape(-1).astype(np.int32),)
 
 
-def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], facts: Dict[str, Any]) -> Any:
+def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
     """Mean cross entropy over all positions, of classes over the last alone."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     logits = outputs[0].astype("float32")
-    if "classes" in facts["hyperparameters"]:
+    if "classes" in model_config["hyperparameters"]:
         logits = logits.slice_axis(axis=1, begin=-1, end=None)
     return entropy(logits.reshape((-3, 0)), labels[0]).mean()

@@ -42,8 +42,8 @@ class Classifier(nn.HybridBlock):
         return self.classifier(F.reshape(last, (-3, 0)))  # (1, batch, hidden) -> (batch, hidden)
 
 
-def build(facts: Dict[str, Any]) -> nn.HybridBlock:
-    return Classifier(facts["hyperparameters"])
+def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
+    return Classifier(model_config["hyperparameters"])
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
@@ -56,7 +56,7 @@ def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     return (batch["labels"].astype(np.int32),)
 
 
-def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], facts: Dict[str, Any]) -> Any:
+def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
     """Mean cross entropy over the batch."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     (logits,) = outputs

@@ -161,8 +161,8 @@ class BertPretraining(Pooled):
         return tokens, self.next_sentence(self.pooled(x))
 
 
-def build(facts: Dict[str, Any]) -> nn.Module:
-    hyper = facts["hyperparameters"]
+def build(model_config: Dict[str, Any]) -> nn.Module:
+    hyper = model_config["hyperparameters"]
     other = SpanFinder if hyper.get("head") == "span" else BertPretraining
     model = (Classifier if "classes" in hyper else other)(hyper)
     for module in model.modules():
@@ -179,13 +179,13 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 
 
 def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
     """Vectors (batch x predictions,) and (batch,), of classes the latter alone, of spans one (batch
     x 2,); the loss is the sum of their means."""
-    if "classes" in facts["hyperparameters"]:
+    if "classes" in model_config["hyperparameters"]:
         return (F.cross_entropy(outputs[0].float(), batch["labels"], reduction="none"),)
-    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
         scores = outputs[0].float().transpose(1, 2).flatten(0, 1)
         return (F.cross_entropy(scores, batch["spans"].flatten(), reduction="none"),)
     tokens, next_sentence = (logits.float() for logits in outputs)

@@ -169,8 +169,8 @@ def _plan(plan: Schedule) -> Tuple[Any, int, Tuple[int, ...]]:
     return calls, plan.places, plan.outputs
 
 
-def build(facts: Dict[str, Any]) -> nn.Module:
-    network = networks.describe(facts)
+def build(model_config: Dict[str, Any]) -> nn.Module:
+    network = networks.describe(model_config)
     model, drawn = CNN(network), networks.weights(network)
     for name, parameter in model.named_parameters():
         distribution, value = drawn[name].initial
@@ -183,9 +183,9 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 
 
 def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
     """A vector, (batch,), of the logits, and one of each auxiliary head, times its weight; the
     loss is the sum of their means."""
     logits, *heads = (cross_entropies(output.float(), batch["labels"]) for output in outputs)
-    return (logits, *(facts["hyperparameters"]["auxiliary_weight"] * head for head in heads))
+    return (logits, *(model_config["hyperparameters"]["auxiliary_weight"] * head for head in heads))

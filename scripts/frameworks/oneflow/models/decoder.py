@@ -1,5 +1,5 @@
 """Causal language models: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
-arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py)."""
+arXiv:2302.13971), told apart by their model config (see scripts/reference/decoder.py)."""
 
 from __future__ import annotations
 
@@ -184,8 +184,8 @@ class LanguageModel(nn.Module):
         return (self.tied_head(x, self.embeddings.token.weight),)
 
 
-def build(facts: Dict[str, Any]) -> nn.Module:
-    return LanguageModel(facts["hyperparameters"])
+def build(model_config: Dict[str, Any]) -> nn.Module:
+    return LanguageModel(model_config["hyperparameters"])
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
@@ -193,11 +193,11 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 
 
 def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
     """A vector (batch x sequence,), of classes (batch,); the loss is its mean."""
     logits = outputs[0].float()
-    if "classes" in facts["hyperparameters"]:
+    if "classes" in model_config["hyperparameters"]:
         logits = logits[:, -1:]
     logits = logits.flatten(0, 1)
     return (F.cross_entropy(logits, batch["labels"].flatten(), reduction="none"),)

@@ -22,8 +22,8 @@ class Classifier(nn.Module):
         return (self.classifier(outputs[:, -1]),)
 
 
-def build(facts: Dict[str, Any]) -> nn.Module:
-    return Classifier(facts["hyperparameters"])
+def build(model_config: Dict[str, Any]) -> nn.Module:
+    return Classifier(model_config["hyperparameters"])
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
@@ -31,7 +31,7 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 
 
 def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
     """One vector, (batch,), whose mean is the loss."""
     (logits,) = outputs

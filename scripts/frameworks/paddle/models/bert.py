@@ -185,8 +185,8 @@ def tied_logits(x: Tensor, tokens: Tensor, bias: Tensor, batch: int) -> Tensor:
     return (words + bias).reshape([batch, -1, words.shape[-1]])
 
 
-def build(facts: Dict[str, Any]) -> nn.Layer:
-    hyper = facts["hyperparameters"]
+def build(model_config: Dict[str, Any]) -> nn.Layer:
+    hyper = model_config["hyperparameters"]
     other = SpanFinder if hyper.get("head") == "span" else BertPretraining
     return (Classifier if "classes" in hyper else other)(hyper)
 
@@ -196,10 +196,12 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
     return tuple(batch[name] for name in names if name in batch)
 
 
-def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
-    if "classes" in facts["hyperparameters"]:
+def loss(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> Tensor:
+    if "classes" in model_config["hyperparameters"]:
         return F.cross_entropy(outputs[0].astype("float32"), batch["labels"])
-    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
         scores = outputs[0].astype("float32").transpose([0, 2, 1])
         return F.cross_entropy(scores.flatten(0, 1), batch["spans"].flatten())
     tokens, next_sentence = (logits.astype("float32") for logits in outputs)

@@ -165,8 +165,8 @@ def _plan(plan: Schedule, operations: Dict[str, Operation]) -> Tuple[Any, int, T
     return calls, plan.places, plan.outputs
 
 
-def build(facts: Dict[str, Any]) -> nn.Layer:
-    return CNN(networks.describe(facts))
+def build(model_config: Dict[str, Any]) -> nn.Layer:
+    return CNN(networks.describe(model_config))
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
@@ -174,12 +174,14 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
     return (batch["images"].transpose([0, 3, 1, 2]),)
 
 
-def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+def loss(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> Tensor:
     logits, *heads = (output.astype("float32") for output in outputs)
     labels = batch["labels"]  # classes, or probabilities of all of them
     soft = labels.ndim > 1
     value = F.cross_entropy(logits, labels, soft_label=soft)
     for auxiliary in heads:
-        weight = facts["hyperparameters"]["auxiliary_weight"]
+        weight = model_config["hyperparameters"]["auxiliary_weight"]
         value = value + weight * F.cross_entropy(auxiliary, labels, soft_label=soft)
     return value

@@ -117,17 +117,19 @@ class Electra(nn.Layer):
         return scores, words, (corrupted != token_ids).astype(scores.dtype)
 
 
-def build(facts: Dict[str, Any]) -> nn.Layer:
-    return Electra(facts["hyperparameters"])
+def build(model_config: Dict[str, Any]) -> nn.Layer:
+    return Electra(model_config["hyperparameters"])
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
     return tuple(batch[name] for name in INPUTS)
 
 
-def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+def loss(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> Tensor:
     scores, words, replaced = (output.astype("float32") for output in outputs)
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     originals = paddle.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)
     generator = F.cross_entropy(words.flatten(0, 1), originals.flatten())
     real = batch["attention_mask"].astype("float32")  # padding tells nothing

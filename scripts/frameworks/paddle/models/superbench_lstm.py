@@ -26,14 +26,16 @@ class Classifier(nn.Layer):
         return (self.classifier(outputs[:, -1]),)
 
 
-def build(facts: Dict[str, Any]) -> nn.Layer:
-    return Classifier(facts["hyperparameters"])
+def build(model_config: Dict[str, Any]) -> nn.Layer:
+    return Classifier(model_config["hyperparameters"])
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
     return (batch["features"],)
 
 
-def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+def loss(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> Tensor:
     (logits,) = outputs
     return F.cross_entropy(logits.astype("float32"), batch["labels"])

@@ -201,8 +201,8 @@ def drawn(model: nn.Module, hyper: Dict[str, Any]) -> nn.Module:
     return model
 
 
-def build(facts: Dict[str, Any]) -> nn.Module:
-    hyper = facts["hyperparameters"]
+def build(model_config: Dict[str, Any]) -> nn.Module:
+    hyper = model_config["hyperparameters"]
     other = SpanFinder if hyper.get("head") == "span" else BertPretraining
     return drawn((Classifier if "classes" in hyper else other)(hyper), hyper)
 
@@ -212,10 +212,12 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
     return tuple(batch[name] for name in names if name in batch)
 
 
-def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
-    if "classes" in facts["hyperparameters"]:
+def loss(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> Tensor:
+    if "classes" in model_config["hyperparameters"]:
         return F.cross_entropy(outputs[0].float(), batch["labels"])
-    if facts["hyperparameters"].get("head") == "span":
+    if model_config["hyperparameters"].get("head") == "span":
         return F.cross_entropy(outputs[0].float(), batch["spans"])  # the classes are the tokens
     tokens, next_sentence = (logits.float() for logits in outputs)
     masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())

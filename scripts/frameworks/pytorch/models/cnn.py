@@ -172,8 +172,8 @@ OPERATIONS: Dict[str, Callable[[Layer], Any]] = {
 }
 
 
-def build(facts: Dict[str, Any]) -> nn.Module:
-    return ConvolutionalNetwork(describe(facts)).to(memory_format=MEMORY_FORMAT)
+def build(model_config: Dict[str, Any]) -> nn.Module:
+    return ConvolutionalNetwork(describe(model_config)).to(memory_format=MEMORY_FORMAT)
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
@@ -182,10 +182,12 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
     return (batch["images"].permute(0, 3, 1, 2),)
 
 
-def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+def loss(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> Tensor:
     logits, *heads = outputs
     total = F.cross_entropy(logits.float(), batch["labels"])
     for head in heads:
-        weight = facts["hyperparameters"]["auxiliary_weight"]
+        weight = model_config["hyperparameters"]["auxiliary_weight"]
         total = total + weight * F.cross_entropy(head.float(), batch["labels"])
     return total

@@ -1,5 +1,5 @@
 """Causal language models: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
-arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py)."""
+arXiv:2302.13971), told apart by their model config (see scripts/reference/decoder.py)."""
 
 from __future__ import annotations
 
@@ -264,16 +264,18 @@ def tied(model: LanguageModel) -> List[str]:
     return [] if model.head is not None else ["embeddings.token.weight"]
 
 
-def build(facts: Dict[str, Any]) -> nn.Module:
-    return LanguageModel(facts["hyperparameters"])
+def build(model_config: Dict[str, Any]) -> nn.Module:
+    return LanguageModel(model_config["hyperparameters"])
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
     return (batch["token_ids"],)
 
 
-def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+def loss(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> Tensor:
     logits = outputs[0].float()
-    if "classes" in facts["hyperparameters"]:
+    if "classes" in model_config["hyperparameters"]:
         logits = logits[:, -1:]
     return F.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())

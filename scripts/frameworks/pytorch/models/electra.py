@@ -111,8 +111,8 @@ class Electra(nn.Module):
         return scores, words, (corrupted != token_ids).to(scores.dtype)
 
 
-def build(facts: Dict[str, Any]) -> nn.Module:
-    hyper = facts["hyperparameters"]
+def build(model_config: Dict[str, Any]) -> nn.Module:
+    hyper = model_config["hyperparameters"]
     return drawn(Electra(hyper), hyper)
 
 
@@ -120,9 +120,11 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
     return tuple(batch[name] for name in INPUTS)
 
 
-def loss(outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], facts: Dict[str, Any]) -> Tensor:
+def loss(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> Tensor:
     scores, words, replaced = (output.float() for output in outputs)
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     originals = batch["token_ids"].gather(1, batch["masked_positions"])
     generator = F.cross_entropy(words.flatten(0, 1), originals.flatten())
     real = batch["attention_mask"].float()  # padding tells nothing

@@ -46,10 +46,14 @@ class Whole(nn.Module):
 class Definition:
     """What the other models have as modules."""
 
-    def __init__(self, case: Case, facts: Dict[str, Any], rank_context: RankContext) -> None:
-        self._case, self._facts, self._rank_context = case, facts, rank_context
+    def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
+        self._case, self._model_config, self._rank_context = case, model_config, rank_context
         importing.install()  # the user's file, or what it imports, may import torchvision
-        self._module = own_module(facts) if facts["own"]["sha256"] else Named(facts["own"])
+        self._module = (
+            own_module(model_config)
+            if model_config["own"]["sha256"]
+            else Named(model_config["own"])
+        )
         channels_last = isinstance(self._module, Named)
         self.MEMORY_FORMAT = torch.channels_last if channels_last else torch.contiguous_format
 
@@ -79,13 +83,13 @@ class Definition:
             memory_format=self.MEMORY_FORMAT if one.dim() == 4 else torch.preserve_format,
         )
 
-    def build(self, facts: Dict[str, Any]) -> nn.Module:
+    def build(self, model_config: Dict[str, Any]) -> nn.Module:
         model, _, _, loss = self._made()
         if not isinstance(model, nn.Module):
             raise TypeError(f"make returned {type(model).__name__} as the model, not a Module")
         if self._case.mode == "train" and not any(one.requires_grad for one in model.parameters()):
             raise TypeError("make returned a model without a parameter that is trained")
-        if not facts["own"].get("dropout", True):
+        if not model_config["own"].get("dropout", True):
             without_dropout(model)
         if isinstance(loss, nn.Module):  # it may have weights of classes
             loss.to(self._rank_context.accelerator)
@@ -94,7 +98,7 @@ class Definition:
         self._loss = loss
         return Whole(model.to(memory_format=self.MEMORY_FORMAT), self._names)
 
-    def loss(self, outputs: Tuple[Tensor, ...], batch: Any, facts: Any) -> Tensor:
+    def loss(self, outputs: Tuple[Tensor, ...], batch: Any, model_config: Any) -> Tensor:
         """The user's, of outputs that are float32 at least, as those of our models are."""
         wide = tuple(_widened(one) for one in outputs)
         value = self._loss(wide[0] if len(wide) == 1 else wide, self._targets)
@@ -105,7 +109,9 @@ class Definition:
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """The file's own, or the usual one."""
         if not hasattr(self._module, "optimizer"):
-            return optimizers.from_facts(model, [list(model.parameters())], self._facts)
+            return optimizers.from_model_config(
+                model, [list(model.parameters())], self._model_config
+            )
         found = self._module.optimizer(model.parameters())
         own: torch.optim.Optimizer = own_model_optimizer(
             found, torch.optim.Optimizer, "torch.optim"

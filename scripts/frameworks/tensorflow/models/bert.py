@@ -23,11 +23,11 @@ from .transformers import (
 INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
 
 
-def build(facts: Dict[str, Any]) -> keras.Model:
+def build(model_config: Dict[str, Any]) -> keras.Model:
     """A dictionary of the INPUTS to float32 logits: of the masked words (batch, predictions,
     vocabulary), and of the next sentence (batch, 2); or those of the classes alone, or of each
     token how well an answer begins and ends with it (batch, sequence, 2)."""
-    hyperparameters = facts["hyperparameters"]
+    hyperparameters = model_config["hyperparameters"]
     classes = hyperparameters.get("classes")
     spans = hyperparameters.get("head") == "span"
     names = INPUTS[:-1] if classes or spans else INPUTS
@@ -73,12 +73,12 @@ def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
     return {name: batch[name] for name in INPUTS if name in batch}
 
 
-def loss(outputs: Any, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf.Tensor:
+def loss(outputs: Any, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]) -> tf.Tensor:
     """Mean cross entropy over the masked positions plus that over the sequences."""
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    if "classes" in facts["hyperparameters"]:
+    if "classes" in model_config["hyperparameters"]:
         return tf.reduce_mean(entropy(batch["labels"], outputs))
-    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
         return tf.reduce_mean(entropy(batch["spans"], tf.transpose(outputs, (0, 2, 1))))
     words, next_sentence = outputs
     return tf.reduce_mean(entropy(batch["masked_labels"], words)) + tf.reduce_mean(

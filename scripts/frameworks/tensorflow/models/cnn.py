@@ -75,8 +75,8 @@ def _given(layer: Layer, holder: layers.Layer) -> Tuple[Any, ...]:
     return None, height, width, channels
 
 
-def build(facts: Dict[str, Any]) -> keras.Model:
-    return CNN(networks.describe(facts))
+def build(model_config: Dict[str, Any]) -> keras.Model:
+    return CNN(networks.describe(model_config))
 
 
 def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
@@ -84,7 +84,7 @@ def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
 
 
 def loss(
-    outputs: Tuple[tf.Tensor, ...], batch: Dict[str, tf.Tensor], facts: Dict[str, Any]
+    outputs: Tuple[tf.Tensor, ...], batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
 ) -> tf.Tensor:
     """Mean cross entropy over the batch, plus the weighted ones of the auxiliary heads. Labels are
     classes, or probabilities of all of them."""
@@ -95,7 +95,9 @@ def loss(
         else tf.nn.softmax_cross_entropy_with_logits
     )
     logits, *heads = (tf.reduce_mean(entropy(batch["labels"], output)) for output in outputs)
-    return logits + sum(facts["hyperparameters"]["auxiliary_weight"] * head for head in heads)
+    return logits + sum(
+        model_config["hyperparameters"]["auxiliary_weight"] * head for head in heads
+    )
 
 
 def _initializer(initial: networks.initials.Initial) -> keras.initializers.Initializer:

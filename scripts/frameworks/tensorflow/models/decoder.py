@@ -1,5 +1,5 @@
 """Causal language models: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
-arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py).
+arXiv:2302.13971), told apart by their model config (see scripts/reference/decoder.py).
 
 What has weights has a name, which is theirs in ``adapter.py``.
 """
@@ -24,9 +24,9 @@ from .transformers import (
 Extend = Callable[[tf.Tensor, tf.Tensor], Sequence[tf.Tensor]]
 
 
-def build(facts: Dict[str, Any]) -> keras.Model:
+def build(model_config: Dict[str, Any]) -> keras.Model:
     """Token ids (batch, sequence) to float32 logits (batch, sequence, vocabulary or classes)."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     token_ids = keras.Input((None,), dtype="int64", name="token_ids")
     embeddings = Embeddings(hyper, name="embeddings")
     x, positions = embeddings(token_ids), Positions(hyper)(token_ids)
@@ -43,10 +43,10 @@ def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
     return batch["token_ids"]
 
 
-def loss(logits: tf.Tensor, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf.Tensor:
+def loss(logits: tf.Tensor, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]) -> tf.Tensor:
     """Mean cross entropy over all positions, of classes over the last alone."""
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    if "classes" in facts["hyperparameters"]:
+    if "classes" in model_config["hyperparameters"]:
         logits = logits[:, -1]
     return tf.reduce_mean(entropy(batch["labels"], logits))
 
@@ -75,7 +75,7 @@ class Cache:
 
 def following(
     model: keras.Model,
-    facts: Dict[str, Any],
+    model_config: Dict[str, Any],
     token_ids: tf.Tensor,
     begin: tf.Tensor,
     caches: List[Cache],
@@ -83,7 +83,7 @@ def following(
     """Float32 logits (batch, vocabulary) of what follows ``token_ids``, which begin at the position
     behind those in the caches, one for each layer, and are put into them."""
     room = caches[0].room if token_ids.shape[1] == 1 else None
-    positions = Positions(facts["hyperparameters"])(token_ids, begin=begin, room=room)
+    positions = Positions(model_config["hyperparameters"])(token_ids, begin=begin, room=room)
     x = model.get_layer("embeddings")(token_ids, begin=begin)
     for number, cache in enumerate(caches):
         extend = partial(cache.extend, begin)

@@ -29,11 +29,11 @@ INPUTS = (
 )
 
 
-def build(facts: Dict[str, Any]) -> keras.Model:
+def build(model_config: Dict[str, Any]) -> keras.Model:
     """A dictionary of the INPUTS to float32 arrays: logits that a token is replaced (batch,
     sequence), the generator's of the masked positions (batch, predictions, vocabulary), and 1 where
     a token is replaced, else 0 (batch, sequence)."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     own = {**hyper, **hyper["generator"]}
     given = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
     tokens, segments, mask, positions, _, draws = given.values()
@@ -56,12 +56,12 @@ def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
 
 
 def loss(
-    outputs: Sequence[tf.Tensor], batch: Dict[str, tf.Tensor], facts: Dict[str, Any]
+    outputs: Sequence[tf.Tensor], batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
 ) -> tf.Tensor:
     """Mean cross entropies of the generator over the masked positions and of the discriminator over
     all that are no padding, weighted."""
     scores, words, replaced = outputs
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     originals = at(batch["masked_positions"], batch["token_ids"])
     generator = tf.nn.sparse_softmax_cross_entropy_with_logits(originals, words)
     real = tf.cast(batch["attention_mask"], scores.dtype)

@@ -45,9 +45,9 @@ def computing_in(dtype: str) -> Iterator[None]:
 class Definition:
     """What the other models have as modules."""
 
-    def __init__(self, case: Case, facts: Dict[str, Any], rank_context: RankContext) -> None:
-        self._case, self._facts = case, facts
-        self._module = own_module(facts)
+    def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
+        self._case, self._model_config = case, model_config
+        self._module = own_module(model_config)
 
     def _made(self) -> Tuple[Any, Any, Any, Any]:
         made = self._module.make(self._case.batch_per_device)
@@ -67,7 +67,7 @@ class Definition:
         self._arrays = {f"{number:03d}": array for number, array in enumerate(arrays)}
         return self._arrays
 
-    def build(self, facts: Dict[str, Any]) -> keras.Model:
+    def build(self, model_config: Dict[str, Any]) -> keras.Model:
         if self._case.precision != FLOAT64:
             return self._built()
         with computing_in("float32"):  # for its initial weights
@@ -82,7 +82,7 @@ class Definition:
         model, inputs, _, self._loss = self._made()
         if not isinstance(model, keras.Model):
             raise TypeError(f"make returned {type(model).__name__} as the model, not a keras.Model")
-        if not self._facts["own"].get("dropout", True):
+        if not self._model_config["own"].get("dropout", True):
             for layer in model._flatten_layers():
                 if isinstance(layer, _DROPPING):
                     layer.rate = 0.0
@@ -101,7 +101,9 @@ class Definition:
     def _batch_of(self, batch: Dict[str, tf.Tensor]) -> Any:
         return tf.nest.pack_sequence_as(self._structure, [batch[name] for name in self._arrays])
 
-    def loss(self, outputs: Any, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf.Tensor:
+    def loss(
+        self, outputs: Any, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
+    ) -> tf.Tensor:
         """The user's, of outputs that are float32 at least, as those of our models are."""
         targets = self._batch_of(batch)[1]
         value = self._loss(targets, tf.nest.map_structure(_widened, outputs))
@@ -117,7 +119,7 @@ class Definition:
         if hasattr(self._module, "optimizer"):
             found = self._module.optimizer()
             return own_model_optimizer(found, keras.optimizers.Optimizer, "keras.optimizers")
-        return optimizers.from_facts(self._facts, self.name)
+        return optimizers.from_model_config(self._model_config, self.name)
 
     def arrays(self) -> List[np.ndarray]:
         """This rank's inputs and targets."""

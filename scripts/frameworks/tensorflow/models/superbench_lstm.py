@@ -70,15 +70,17 @@ def _uniform(hidden: int) -> keras.initializers.Initializer:
     return keras.initializers.RandomUniform(-bound, bound)
 
 
-def build(facts: Dict[str, Any]) -> keras.Model:
-    return Classifier(facts["hyperparameters"])
+def build(model_config: Dict[str, Any]) -> keras.Model:
+    return Classifier(model_config["hyperparameters"])
 
 
 def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
     return batch["features"]
 
 
-def loss(outputs: tf.Tensor, batch: Dict[str, tf.Tensor], facts: Dict[str, Any]) -> tf.Tensor:
+def loss(
+    outputs: tf.Tensor, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
+) -> tf.Tensor:
     """Mean cross entropy over the batch."""
     return tf.reduce_mean(
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=batch["labels"], logits=outputs)

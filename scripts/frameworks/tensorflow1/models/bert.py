@@ -19,9 +19,9 @@ from ..variables import (
 from . import layers
 
 
-def variables(facts: Dict[str, Any]) -> Variables:
+def variables(model_config: Dict[str, Any]) -> Variables:
     """All weights by the names that the frameworks share."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     hidden, deviation = hyper["hidden"], hyper["initializer_range"]
     found: Variables = {}
 
@@ -60,13 +60,17 @@ def variables(facts: Dict[str, Any]) -> Variables:
 
 
 def forward(
-    variables: Variables, batch: Dict[str, Any], facts: Dict[str, Any], training: bool, scope: Scope
+    variables: Variables,
+    batch: Dict[str, Any],
+    model_config: Dict[str, Any],
+    training: bool,
+    scope: Scope,
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
     """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
     (batch, 2), or those of the classes alone, or of each token how well an answer begins and ends
     with it (batch, sequence, 2); there are no running statistics. Every ``scope()`` holds a part
     that is to be compiled by itself."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     hidden, heads = hyper["hidden"], hyper["heads"]
     rows, length = batch["token_ids"].shape.as_list()
 
@@ -123,12 +127,14 @@ def forward(
     return [words, next_sentence], {}
 
 
-def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
+def loss(
+    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
+) -> tf.Tensor:
     """Mean cross entropy over the masked positions plus that over the sequences."""
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    if "classes" in facts["hyperparameters"]:
+    if "classes" in model_config["hyperparameters"]:
         return tf.reduce_mean(entropy(labels=batch["labels"], logits=outputs[0]))
-    if facts["hyperparameters"].get("head") == "span":  # the classes are the tokens
+    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
         scores = tf.transpose(outputs[0], (0, 2, 1))
         return tf.reduce_mean(entropy(labels=batch["spans"], logits=scores))
     words, next_sentence = outputs

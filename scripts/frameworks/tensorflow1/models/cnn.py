@@ -21,10 +21,10 @@ from . import layers
 COMPILED_TOGETHER = 3
 
 
-def variables(facts: Dict[str, Any]) -> Variables:
+def variables(model_config: Dict[str, Any]) -> Variables:
     """All weights and running statistics by the names that the frameworks share, drawn as the
     description says."""
-    weights = networks.weights(networks.describe(facts))
+    weights = networks.weights(networks.describe(model_config))
     return {name: _variable(weight) for name, weight in weights.items()}
 
 
@@ -38,12 +38,16 @@ def _variable(weight: networks.Weight) -> tf.Variable:
 
 
 def forward(
-    variables: Variables, batch: Dict[str, Any], facts: Dict[str, Any], training: bool, scope: Scope
+    variables: Variables,
+    batch: Dict[str, Any],
+    model_config: Dict[str, Any],
+    training: bool,
+    scope: Scope,
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
     """Images (batch, height, width, 3) -> the logits (batch, classes), and, in training, behind
     them those of the auxiliary heads, with the batch's means and variances by the names of their
     running statistics. Every ``scope()`` holds a part that is to be compiled by itself."""
-    network = networks.describe(facts)
+    network = networks.describe(model_config)
     left_out = () if training else network.auxiliary
     computed = [layer for layer in network.layers if layer.name not in left_out]
     values: Dict[str, tf.Tensor] = {networks.IMAGES: batch["images"].value()}
@@ -69,7 +73,9 @@ def forward(
     return [values[name] for name in network.outputs if name not in left_out], statistics
 
 
-def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
+def loss(
+    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
+) -> tf.Tensor:
     """Mean cross entropy over the batch, plus the weighted ones of the auxiliary heads. Labels are
     classes, or probabilities of all of them."""
     sparse = batch["labels"].dtype.is_integer
@@ -82,7 +88,7 @@ def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any])
         tf.reduce_mean(entropy(labels=batch["labels"], logits=output)) for output in outputs
     )
     for head in heads:
-        logits += facts["hyperparameters"]["auxiliary_weight"] * head
+        logits += model_config["hyperparameters"]["auxiliary_weight"] * head
     return logits
 
 

@@ -1,5 +1,5 @@
 """Causal language models: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
-arXiv:2302.13971), told apart by their facts (see scripts/reference/decoder.py)."""
+arXiv:2302.13971), told apart by their model config (see scripts/reference/decoder.py)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..variables import (
 from . import layers
 
 
-def variables(facts: Dict[str, Any]) -> Variables:
+def variables(model_config: Dict[str, Any]) -> Variables:
     """All weights by the names that the frameworks share."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     hidden, inner, deviation = (hyper[k] for k in ("hidden", "intermediate", "initializer_range"))
     # what is added to the residuals starts the smaller, the more layers add to them
     added = (2 * hyper["layers"]) ** -0.5
@@ -55,11 +55,15 @@ def variables(facts: Dict[str, Any]) -> Variables:
 
 
 def forward(
-    variables: Variables, batch: Dict[str, Any], facts: Dict[str, Any], training: bool, scope: Scope
+    variables: Variables,
+    batch: Dict[str, Any],
+    model_config: Dict[str, Any],
+    training: bool,
+    scope: Scope,
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
     """-> logits (batch, sequence, vocabulary or classes); there are no running statistics. Every
     ``scope()`` holds a part that is to be compiled by itself."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     hidden, heads, groups = hyper["hidden"], hyper["heads"], hyper["key_value_heads"]
     size = hidden // heads
     rows, length = batch["token_ids"].shape.as_list()
@@ -125,10 +129,12 @@ def forward(
     return [words], {}
 
 
-def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
+def loss(
+    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
+) -> tf.Tensor:
     """Mean cross entropy over all positions, of classes over the last alone."""
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    logits = outputs[0][:, -1] if "classes" in facts["hyperparameters"] else outputs[0]
+    logits = outputs[0][:, -1] if "classes" in model_config["hyperparameters"] else outputs[0]
     return tf.reduce_mean(entropy(labels=batch["labels"], logits=logits))
 
 

@@ -21,9 +21,9 @@ from .layers import dense
 GATES = (0, 2, 1, 3)
 
 
-def variables(facts: Dict[str, Any]) -> Variables:
+def variables(model_config: Dict[str, Any]) -> Variables:
     """All weights by the names that the frameworks share; drawn as in PyTorch."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
     bound, wide = hidden**-0.5, len(GATES) * hidden
     made: Variables = {}
@@ -39,15 +39,19 @@ def variables(facts: Dict[str, Any]) -> Variables:
 
 
 def forward(
-    variables: Variables, batch: Dict[str, Any], facts: Dict[str, Any], training: bool, scope: Scope
+    variables: Variables,
+    batch: Dict[str, Any],
+    model_config: Dict[str, Any],
+    training: bool,
+    scope: Scope,
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
     """Features (batch, sequence, features) -> the logits (batch, classes); there are no running
     statistics."""
-    hidden = facts["hyperparameters"]["hidden"]
+    hidden = model_config["hyperparameters"]["hidden"]
     rows, length, _ = batch["features"].shape.as_list()
     state, unused = tf.zeros((rows, hidden)), tf.zeros((hidden,))
     x = tf.transpose(batch["features"], (1, 0, 2))
-    for layer in range(facts["hyperparameters"]["layers"]):
+    for layer in range(model_config["hyperparameters"]["layers"]):
         inner, recurrent, bias, recurrent_bias = (
             variables[f"lstm.{kind}_l{layer}"]
             for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -71,7 +75,9 @@ def forward(
         return [dense(x[-1], variables, "classifier")], {}
 
 
-def loss(outputs: List[tf.Tensor], batch: Dict[str, Any], facts: Dict[str, Any]) -> tf.Tensor:
+def loss(
+    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
+) -> tf.Tensor:
     """Mean cross entropy over the batch."""
     (logits,) = outputs
     return tf.reduce_mean(

@@ -16,13 +16,13 @@ _ROWS = 512
 
 
 def layer_counts(
-    facts: Mapping[str, Any], batch: int, sequence: Optional[int]
+    model_config: Mapping[str, Any], batch: int, sequence: Optional[int]
 ) -> Dict[Attention, int]:
     """Return the distinct attention shapes of a model and the number of layers of each; {} without
     attention.
 
     Models with key-value heads are decoders, whose attention is causal; an encoder's is not."""
-    hyper = facts.get("hyperparameters", {})
+    hyper = model_config.get("hyperparameters", {})
     if "heads" not in hyper or sequence is None:
         return {}
     counts: Dict[Attention, int] = Counter()

@@ -14,11 +14,11 @@ from harness.measuring.micro import samples
 from harness.operations import Convolution
 
 
-def layer_counts(facts: Mapping[str, Any], batch: int) -> Dict[Convolution, int]:
+def layer_counts(model_config: Mapping[str, Any], batch: int) -> Dict[Convolution, int]:
     """Return the distinct convolutions of a training step in order, and how often each occurs; {}
     for a model that is no network description."""
     counts: Dict[Convolution, int] = Counter()
-    for layer in _layers(facts):
+    for layer in _layers(model_config):
         if layer.op == "convolution":
             attributes = layer.attributes
             shape = Convolution(
@@ -34,11 +34,11 @@ def layer_counts(facts: Mapping[str, Any], batch: int) -> Dict[Convolution, int]
     return dict(counts)
 
 
-def _layers(facts: Mapping[str, Any]) -> Sequence[networks.Layer]:
+def _layers(model_config: Mapping[str, Any]) -> Sequence[networks.Layer]:
     """Return the layers of the model's network description, if any."""
-    if "family" not in facts.get("hyperparameters", {}):
+    if "family" not in model_config.get("hyperparameters", {}):
         return ()
-    return networks.describe(facts).layers
+    return networks.describe(model_config).layers
 
 
 def operations(shape: Convolution) -> int:

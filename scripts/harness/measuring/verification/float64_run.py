@@ -67,7 +67,9 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     """Build the model without dropout and return the errors of all its results. Raises Unsupported
     for a model that draws random numbers."""
     adapter: OwnModels = context.adapter
-    adapter.facts["own"]["dropout"] = False  # as the facts of other models have it in a comparison
+    adapter.model_config["own"]["dropout"] = (
+        False  # as configs of other models have it in a comparison
+    )
     rank_context = adapter.rank_context
     model.build(context, model.seed_of_batch(rank_context.seed, rank_context.rank))
     context.report.enter("float64 run")

@@ -39,12 +39,12 @@ def network(name: str, classes: int) -> nn.Module:
     return built
 
 
-def build(facts: Dict[str, Any]) -> nn.Module:
+def build(model_config: Dict[str, Any]) -> nn.Module:
     """Images (batch, 3, h, w) -> logits (batch, classes), in training those of auxiliary heads
-    behind them, with the facts' hyper-parameters. Raises Unsupported for a network that is not
-    torchvision's, one that was made small for example."""
-    described = describe(facts)
-    model = network(facts["name"], facts["hyperparameters"]["classes"])
+    behind them, with the hyper-parameters of the model config. Raises Unsupported for a network
+    that is not torchvision's, one that was made small for example."""
+    described = describe(model_config)
+    model = network(model_config["name"], model_config["hyperparameters"]["classes"])
     adapt(model, described)
     model.register_forward_hook(lambda module, images, outputs: logits_of(outputs))
     return model.to(memory_format=MEMORY_FORMAT)
