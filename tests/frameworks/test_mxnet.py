@@ -55,7 +55,8 @@ def by_mxnet(hyper, steps):
     block.weight.set_data(mx.nd.array(starts[0].reshape(20, 1)))
     block.bias.set_data(mx.nd.array(starts[1]))
     trainer = mx.gluon.Trainer(
-        block.collect_params(), optimizers.from_model_config({"hyperparameters": hyper}), kvstore=None)
+        block.collect_params(),
+        optimizers.from_model_config({"hyperparameters": hyper}), kvstore=None)
     for gradients in steps:
         for parameter, gradient in zip(parameters, gradients):
             parameter.grad()[:] = mx.nd.array(gradient.reshape(parameter.shape))

@@ -25,7 +25,7 @@ class Amounts(NamedTuple):
 def amounts(
     model_config: Mapping[str, Any], source: str, length: Optional[int], root: Optional[str]
 ) -> Optional[Amounts]:
-    """Of a model with these facts. ``source``: where its samples come from, as
+    """Of a model with this config. ``source``: where its samples come from, as
     :mod:`core.inputs` has it; ``length``: tokens of a sequence; ``root``: the folder of the
     files, None where there is none. Questions and images are counted, sequences are guessed from
     the bytes of their files. None for a model that learns nothing so, and without its folder.

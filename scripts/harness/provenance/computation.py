@@ -103,17 +103,17 @@ MODULES = (
 )
 
 
-def digest(framework: str, facts: Mapping[str, Any], precision: str) -> str:
-    """SHA-256 (hex) over the folder of the adapter, the model's facts, what a rank knows of the
+def digest(framework: str, model_config: Mapping[str, Any], precision: str) -> str:
+    """SHA-256 (hex) over the folder of the adapter, the model config, what a rank knows of the
     precision, ``scripts/core``, MODULES, and what makes layers of descriptions where several models
-    share their definition. ``facts``: as they are timed or as they are compared, which gives the
-    same."""
+    share their definition. ``model_config``: as they are timed or as they are compared, which gives
+    the same."""
     known = precisions.known().get(precision)
     declared = _of_rank(known) if known else precision
-    found = hashlib.sha256(json.dumps([_compared(facts), declared], sort_keys=True).encode())
+    found = hashlib.sha256(json.dumps([_compared(model_config), declared], sort_keys=True).encode())
     shared = os.path.join(_SCRIPTS, "networks")
     core = os.path.join(_SCRIPTS, "core")
-    described = _files(shared) if str(facts.get("definition")).endswith("cnn") else ()
+    described = _files(shared) if str(model_config.get("definition")).endswith("cnn") else ()
     modules = ((name, _module(name)) for name in MODULES)
     for name, path in [*_files(framework), *_files(core), *described, *modules]:
         with open(path, "rb") as file:
@@ -133,12 +133,13 @@ def _of_rank(precision: precisions.Precision) -> List[Any]:
     ]
 
 
-def _compared(facts: Mapping[str, Any]) -> Dict[str, Any]:
-    """The facts without the hyper-parameters that have another value in the comparison: that none
-    is hard-coded is what it shows. Of a model that was made small for it, those of the model."""
-    facts = facts.get("reduced_from", facts)
-    others = {"dropout", *facts.get("parity", {}).get("hyperparameters", {})}
-    own = facts.get("hyperparameters", {})
+def _compared(model_config: Mapping[str, Any]) -> Dict[str, Any]:
+    """The model config without the hyper-parameters that have another value in the comparison: that
+    none is hard-coded is what it shows. Of a model that was made small for it, those of the
+    model."""
+    model_config = model_config.get("reduced_from", model_config)
+    others = {"dropout", *model_config.get("parity", {}).get("hyperparameters", {})}
+    own = model_config.get("hyperparameters", {})
     kept = {name: None if name in others else value for name, value in own.items()}
     found = {**model_config, "hyperparameters": kept}
     if "own" in model_config:  # its content decides, not where it lies

@@ -57,9 +57,8 @@ class Measured:
 
 def _settings(task: Task) -> Dict[str, Any]:
     request, model_config = task.request, task.workload.model_config
-    known = (
-        model_config and "own" not in model_config
-    )  # what a model of the user's own drops is not
+    # dropout of a model of the user's own is unknown
+    known = model_config and "own" not in model_config
     steps = {
         "warmup_steps": request.warmup_steps,
         "warmup_limit": request.warmup_limit,

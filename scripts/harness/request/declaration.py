@@ -182,8 +182,8 @@ def task_of(request: Request) -> Task:
     """Raises :class:`DeclarationError`."""
     kind = kinds.load(request.kind, request.kinds)
     framework = None if request.framework is None else read_framework(request.framework)
-    facts = {} if request.model is None else read_model(request.model, request.source)
-    facts = of_length(facts, request.axes["sequence_length"])
+    model_config = {} if request.model is None else read_model(request.model, request.source)
+    model_config = of_length(model_config, request.axes["sequence_length"])
     workload = Workload(
         case=_case_of(request, kind, framework, model_config),
         model_config=model_config,
@@ -204,11 +204,11 @@ def _case_of(
     what the kind does not have is nothing. Raises :class:`DeclarationError` where a sequence length
     is missing or out of place, micro-steps or a parallelism are asked of inference, or the latter
     is of another number of devices."""
-    lengths = facts.get("sequence_lengths")
+    lengths = model_config.get("sequence_lengths")
     if lengths and request.axes["sequence_length"] is None:
-        raise DeclarationError(f"{facts['name']} needs --sequence-length")
-    if facts and not lengths and request.axes["sequence_length"] is not None:
-        raise DeclarationError(f"{facts['name']} has no --sequence-length")
+        raise DeclarationError(f"{model_config['name']} needs --sequence-length")
+    if model_config and not lengths and request.axes["sequence_length"] is not None:
+        raise DeclarationError(f"{model_config['name']} has no --sequence-length")
     mode, values = kind.mode(request.parameters), request.axes
     for axis in axes.BUILT_IN:
         if mode not in axis.applies_to and values[axis.name] not in (None, axis.default):

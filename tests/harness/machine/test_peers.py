@@ -52,7 +52,7 @@ class Clocked(MatmulTrace, Recorder):
     def __init__(self, seconds: Sequence[float], batch: int) -> None:
         super().__init__()
         self.case = self.case._replace(batch_per_device=batch)
-        self.facts = {"inputs": [], "trainable_parameters": 0}
+        self.model_config = {"inputs": [], "trainable_parameters": 0}
         self.seconds = iter(seconds)
         self.now = 1000.0
         self.wall = [self.now]
