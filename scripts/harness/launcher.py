@@ -59,7 +59,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     """Start the ranks, wait for them, judge them."""
     task = setup.task
     request, case = task.request, task.case
-    found: Optional[node.Found] = None
+    found: Optional[node.NodeResult] = None
     network: Optional[Network] = None
     entries: List[Dict[str, Any]] = []
     exposed = exposed_by(task, "it has several nodes") if case.nodes > 1 else ""

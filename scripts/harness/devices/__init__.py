@@ -1,1 +1,1 @@
-"""The devices of a run, and how it has them for itself."""
+"""Devices of a run, and their exclusive use."""

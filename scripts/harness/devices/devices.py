@@ -1,4 +1,4 @@
-"""The devices that a run may choose from where runs share a machine, and what each takes."""
+"""Devices that a run may choose from where runs share a machine, and the locks that each takes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from harness.machine import hardware
 
 
 class Device(NamedTuple):
-    """``name``: of a GPU as in CUDA_VISIBLE_DEVICES, of a set of cores its number. ``cores``: what
-    its rank is pinned to, empty where it is not. ``locks``: what nobody else may have meanwhile."""
+    """Device of a run.
+
+    ``name``: of a GPU as in CUDA_VISIBLE_DEVICES, of a set of cores its number. ``cores``: those
+    its rank is pinned to, or empty. ``locks``: names of the locks that it takes."""
 
     name: str
     cores: List[int]
@@ -26,15 +28,15 @@ def available(
     wanted: int = 1,
     siblings: Callable[[int], List[int]] = cores_of.siblings,
 ) -> List[Device]:
-    """All that a run with these ``variables`` may choose from, best first. ``cores``: the logical
-    cores that it may use; ``per_device``: how many of them each gets, None for those that are near
-    to its GPU; ``wanted``: how many devices the run takes. Raises Mismatch where GPUs cannot be
-    told apart.
+    """Return all devices that a run with these ``variables`` may choose from, best first.
 
-    Where a device is a set of cores, it takes all threads of their physical cores: with a neighbour
-    there, it would be no whole device. Two share physical cores only where so many are ``wanted``
-    that there is no other way.
-    """
+    ``cores``: logical cores that it may use. ``per_device``: number of them for each device, None
+    for those near its GPU. ``wanted``: number of devices of the run. Raises Mismatch where GPUs
+    cannot be told apart.
+
+    A device that is a set of cores takes all threads of its physical cores, because it would not be
+    whole with a neighbour there. Two devices share physical cores only where ``wanted`` leaves no
+    other way."""
     if accelerator == "cuda":
         return _gpus(per_device, cores, variables, siblings)
     found = []
@@ -48,8 +50,7 @@ def available(
 
 
 def among(gpus: Sequence[Dict[str, Any]], own: Sequence[Device]) -> List[Dict[str, Any]]:
-    """Those of the machine's ``gpus`` that are among a run's ``own`` devices: others may be of
-    another kind."""
+    """Return those of the machine's ``gpus`` that are among a run's ``own`` devices."""
     locks = {lock for device in own for lock in device.locks}
     return [gpu for gpu in gpus if _lock_of(gpu["uuid"]) in locks]
 
@@ -57,7 +58,7 @@ def among(gpus: Sequence[Dict[str, Any]], own: Sequence[Device]) -> List[Dict[st
 def _shares(
     count: int, per_device: int, cores: Sequence[int], siblings: Callable[[int], List[int]]
 ) -> List[List[int]]:
-    """The cores of each device."""
+    """Return the cores of each device."""
     return cores_of.deal(cores, count, per_device, siblings) if count else []
 
 
@@ -74,8 +75,8 @@ def _gpus(
             "unset it, or name GPUs by uuid in CUDA_VISIBLE_DEVICES"
         )
     known = hardware.gpus()
-    places = [_place(name, known) for name in names]
-    # What nvidia-smi does not list, such as a part of a GPU, keeps its name.
+    places = [_index_of(name, known) for name in names]
+    # Devices that nvidia-smi does not list, such as a part of a GPU, keep their name.
     locks = [
         _lock_of(name if place is None else known[place]["uuid"])
         for name, place in zip(names, places)
@@ -84,16 +85,16 @@ def _gpus(
         count = min(len(names), len(cores) // per_device)
         shares = _shares(count, per_device, cores, siblings)
     else:
-        # Of all GPUs, whichever this run sees: those of its neighbours have others.
+        # Cores near all GPUs, not only this run's, so that neighbours get other cores.
         near = cores_of.near_gpus([gpu["pci_address"] for gpu in known], cores)
         shares = [[] if place is None else near[place] for place in places]
         shares = shares if all(shares) else [[] for _ in names]
     return [Device(name, own, [lock]) for name, own, lock in zip(names, shares, locks)]
 
 
-def _place(name: str, known: Sequence[Dict[str, Any]]) -> Optional[int]:
-    """Which of the ``known`` GPUs CUDA calls by ``name``: a number, a uuid, or the beginning of
-    one."""
+def _index_of(name: str, known: Sequence[Dict[str, Any]]) -> Optional[int]:
+    """Return the index of the ``known`` GPU that CUDA calls ``name``: a number, a uuid, or its
+    beginning."""
     if name.isdigit():
         return int(name) if int(name) < len(known) else None
     like = [place for place, gpu in enumerate(known) if gpu["uuid"].startswith(name)]

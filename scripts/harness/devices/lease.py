@@ -1,15 +1,14 @@
-"""A run's devices for itself, where several runs of a user share a machine.
+"""Exclusive devices for a run, where several runs of a user share a machine.
 
 Each GPU and each physical core has a lock that all these runs know: a file in a folder that only
-this user can write, so that nobody else can take one. A run locks the files of its devices
-(:manpage:`flock(2)`) and leaves them open to its ranks and its guard, so that the kernel frees them
-when the last of these has ended, however the launcher did.
+this user can write. A run locks the files of its devices (:manpage:`flock(2)`) and leaves them open
+to its ranks and its guard. The kernel frees them when the last of these has ended, however the
+launcher did.
 
-1. Wait for one's turn, which is a lock like the others: whoever has it takes devices, and nobody
-   else does. So no two runs wait for each other, and one that needs many devices is not overtaken
-   by one after the other that needs few.
-2. Take the first devices of which every lock is free. Where these are not enough, give them back
-   and look again later.
+1. Wait for one's turn, which is a lock like the others: only its holder takes devices. So no two
+   runs deadlock, and a run that needs many devices is not overtaken by those that need few.
+2. Take the first devices whose locks are all free. Where they are not enough, give them back and
+   try again later.
 """
 
 from __future__ import annotations
@@ -25,14 +24,15 @@ from harness.devices.devices import Device
 
 _TURN = "turn"
 
-#: Between two looks: a tenth of the time waited so far, within these bounds.
+#: Bounds of the seconds between two attempts, a tenth of the time waited so far.
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.02, 1.0
 _PART = 0.1
 
 
 class Lease(NamedTuple):
-    """The devices that a run has, ``of`` how many, and the open ``files`` that hold them.
-    ``waited``: seconds; ``refused``: status and reason where it did not get them."""
+    """Devices of a run, ``of`` how many, and the open ``files`` that hold them.
+
+    ``waited``: seconds. ``refused``: status and reason where the devices were not obtained."""
 
     devices: List[Device]
     of: int
@@ -42,29 +42,31 @@ class Lease(NamedTuple):
 
     @property
     def places(self) -> List[List[int]]:
-        """The cores of each rank; all empty where ranks are not pinned."""
+        """Cores of each rank; all empty where ranks are not pinned."""
         return [device.cores for device in self.devices]
 
     @property
     def cores(self) -> List[int]:
-        """Of all ranks."""
+        """Cores of all ranks."""
         return [core for place in self.places for core in place]
 
     def fields(self) -> Dict[str, Any]:
-        """Its entry in the record."""
+        """Return the entry of the record."""
         names = [device.name for device in self.devices]
         return {"devices": names, "of": self.of, "waited_seconds": self.waited}
 
 
 class Unsafe(Exception):
-    """The locks are not this user's alone; the message names what is wrong."""
+    """Raised where others can write the locks; the message has the reason."""
 
 
 @contextlib.contextmanager
 def leased(locks: str, wanted: int, available: Sequence[Device], seconds: float) -> Iterator[Lease]:
-    """``wanted`` of the ``available`` devices until the end of the context, and until the last
-    process has ended that inherited the ``files``. Waits for at most ``seconds``. ``locks``: folder
-    of the locks, made where it is missing; runs that give the same never have the same device."""
+    """Yield ``wanted`` of the ``available`` devices.
+
+    They are held until the context ends and the last process has ended that inherited the
+    ``files``. ``seconds``: longest wait. ``locks``: folder of the locks, made where it is missing;
+    runs with the same folder never share a device."""
     if wanted > len(available):
         reason = f"{wanted} device(s) are needed; there are {len(available)}"
         yield Lease([], len(available), [], 0.0, ("unsupported", reason))
@@ -112,13 +114,13 @@ def _wait(locks: str, wanted: int, available: Sequence[Device], seconds: float) 
 
 
 def _take(locks: str, wanted: int, available: Sequence[Device]) -> Tuple[List[Device], List[int]]:
-    """The first ``wanted`` devices that are free, or all that are, and the files that hold them."""
+    """Return the first ``wanted`` free devices, or all free ones, and the files that hold them."""
     taken: List[Device] = []
     files: Dict[str, int] = {}
     for device in available:
         if len(taken) == wanted:
             break
-        # Two of a run's own devices may be threads of the same physical core.
+        # Two devices of the same run may be threads of one physical core.
         needed = [name for name in device.locks if name not in files]
         locked = {name: _lock(locks, name) for name in needed}
         got = {name: file for name, file in locked.items() if file is not None}
@@ -131,12 +133,12 @@ def _take(locks: str, wanted: int, available: Sequence[Device]) -> Tuple[List[De
 
 
 def path_of(locks: str, name: str) -> str:
-    """Return the file that is the lock ``name``."""
+    """Return the path of the lock ``name``."""
     return os.path.join(locks, f"{name}.lock")
 
 
 def _make_safe(locks: str) -> None:
-    """Make the folder where it is missing. Raises Unsafe where another user can write into it, and
+    """Make the folder where it is missing. Raises Unsafe where another user can write to it, and
     OSError."""
     with contextlib.suppress(FileExistsError):
         os.mkdir(locks, 0o700)
@@ -151,7 +153,7 @@ def _make_safe(locks: str) -> None:
 
 
 def _lock(locks: str, name: str) -> Optional[int]:
-    """The open file that has the lock; None where somebody else has it. Raises Unsafe, OSError."""
+    """Return the open file that has the lock; None where it is taken. Raises Unsafe, OSError."""
     path = path_of(locks, name)
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     while True:

@@ -1,1 +1,1 @@
-"""Room on disk, taken before it is needed, and files that come into being all or nothing."""
+"""Disk space reserved before it is needed, and files that appear complete or not at all."""

@@ -1,4 +1,5 @@
-"""The record's place on disk, taken before measuring: a full disk costs a message, not a run."""
+"""Reserve disk space for the record before measuring, so that a full disk costs a message, not a
+run."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import os
 
 
 class ReservationError(Exception):
-    """The output cannot be written; the message says why and what to do."""
+    """Raised where the output cannot be written; the message has the reason and what to do."""
 
 
 _WHAT_TO_DO = {
@@ -21,31 +22,33 @@ _WHAT_TO_DO = {
     errno.ENOTDIR: "a part of the path is a file: choose another --output",
     errno.EEXIST: "a part of the path is a file: choose another --output",
 }
-#: Of a file system that has no hard links.
+#: Error numbers of file systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 def explain(path: str, error: OSError) -> str:
-    """What went wrong with ``path`` and what to do about it."""
+    """Return the error with ``path`` and what to do about it."""
     advice = _WHAT_TO_DO.get(error.errno or 0, "choose another --output")
     return f"cannot write {path}: {error.strerror or error}; {advice}"
 
 
 def measured_already(output: str) -> str:
-    """What is said where a record is there, which is never replaced."""
+    """Return the message for an existing record, which is never replaced."""
     return f"already measured: {output}, whatever its status is; another --output runs it again"
 
 
 def partial(output: str, run: str) -> str:
-    """The temporary file of ``run`` beside its ``output``."""
+    """Return the temporary file of ``run`` next to its ``output``."""
     folder, name = os.path.split(output)
-    # Not ending in .json: whoever collects records must never take it for one.
+    # Not ending in .json, so that nobody takes it for a record.
     return os.path.join(folder, f".{name}.{run}.part")
 
 
 class Reservation:
-    """A temporary file of ``size`` bytes beside ``output``, which :meth:`write` turns into the
-    output. Raises :class:`ReservationError` where there is no room or no permission."""
+    """Temporary file of ``size`` bytes next to ``output``, which :meth:`write` turns into the
+    output.
+
+    Raises :class:`ReservationError` where there is no space or no permission."""
 
     def __init__(self, output: str, run: str, size: int) -> None:
         self.output = output
@@ -62,9 +65,10 @@ class Reservation:
             raise ReservationError(explain(output, error)) from error
 
     def write(self, content: bytes) -> None:
-        """Put ``content`` into the reserved blocks and make it the output, all or nothing; the
-        temporary name goes with :meth:`discard`. Raises :class:`ReservationError`, also where the
-        output has come into being meanwhile."""
+        """Write ``content`` into the reserved blocks and make it the output, all or nothing.
+
+        :meth:`discard` removes the temporary name. Raises :class:`ReservationError`, also where the
+        output has appeared meanwhile."""
         try:
             os.lseek(self._file, 0, os.SEEK_SET)
             _write_all(self._file, content)
@@ -75,12 +79,14 @@ class Reservation:
             raise ReservationError(explain(self.output, error)) from error
 
     def _publish(self) -> None:
-        """Give the file its name, never in the place of another. Where the file system has no hard
-        links, that holds for an output that was there before, not for one of the same instant."""
+        """Give the file its name without replacing another.
+
+        Without hard links, this excludes an output that existed before, not one of the same
+        instant."""
         try:
             os.link(self.path, self.output)
         except FileExistsError:
-            # Some network file systems say so of a link that they have just made.
+            # Some network file systems report this for a link that they have just made.
             if os.fstat(self._file).st_nlink < 2:
                 raise ReservationError(measured_already(self.output)) from None
         except OSError as error:
@@ -91,7 +97,7 @@ class Reservation:
             os.replace(self.path, self.output)
 
     def discard(self) -> None:
-        """Close and remove the temporary file, if there still is one. Never raises."""
+        """Close and remove the temporary file, if it still exists. Never raises."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -106,7 +112,8 @@ def _write_all(file: int, content: bytes) -> None:
 
 
 def allocate(file: int, size: int) -> None:
-    """Give the open ``file`` so many bytes on disk. Raises OSError where there are not so many."""
+    """Allocate ``size`` bytes on disk for the open ``file``. Raises OSError where there is no
+    space."""
     try:
         os.posix_fallocate(file, 0, size)
     except OSError as error:
@@ -117,7 +124,7 @@ def allocate(file: int, size: int) -> None:
 
 
 def make_log(path: str) -> None:
-    """An empty log, and its folder. Raises :class:`ReservationError`."""
+    """Make an empty log and its folder. Raises :class:`ReservationError`."""
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb"):

@@ -1,4 +1,4 @@
-"""Room in the temporary folder, for what ranks report and what frameworks compile."""
+"""Space in the temporary folder, for ranks' reports and frameworks' compilers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import os
 
 from harness.disk.reservation import ReservationError, allocate
 
-#: Bytes that a run must find: what ranks report of themselves, and small files of frameworks.
+#: Bytes that a run needs for ranks' reports and small files of frameworks.
 NEEDED = 2**24
-#: Bytes of a file system that is as good as full.
+#: Free bytes below which a file system counts as full.
 _FULL = 2**16
 
 ADVICE = "free some space there, or set TMPDIR to another folder"
 
 
 def make(folder: str) -> None:
-    """Make the temporary ``folder`` of a run. Raises :class:`ReservationError` where it cannot be,
-    or has no room. Written to, because a quota says nothing before that."""
+    """Make the temporary ``folder`` of a run. Raises :class:`ReservationError` where it cannot be
+    made or has no space.
+
+    The space is written to, because a quota shows only then."""
     path = os.path.join(folder, "room")
     try:
         os.mkdir(folder, 0o700)
@@ -37,8 +39,8 @@ def make(folder: str) -> None:
 
 
 def full(folder: str) -> str:
-    """What to say of a rank that failed while its temporary ``folder`` was full, "" if it is not
-    or is gone."""
+    """Return a hint for a rank that failed while its temporary ``folder`` was full, ""
+    otherwise."""
     try:
         found = os.statvfs(folder)
     except OSError:

@@ -1,2 +1,2 @@
-"""What the machine has: cores, processor, memory, GPUs, network interfaces, and where its kernel
-says so."""
+"""The machine's cores, processor, memory, GPUs and network interfaces, and the kernel files that
+report them."""

@@ -1,8 +1,8 @@
-"""What the ranks allocate memory with: a library that is loaded before all others, or glibc's own
-allocator with huge pages. Whether it is so is read from the kernel, in each rank.
+"""Memory allocator of the ranks: a preloaded library, or glibc's own with huge pages. Each rank
+checks with the kernel that it is in use.
 
 ``scripts/allocators.json`` has the allocators by name: the ``library``, as linkers call it, and the
-``package`` of Debian that brings it.
+Debian ``package`` that provides it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from harness.machine.sources import file_text
 FILE = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "allocators.json"
 )
-#: Whether the kernel grants huge pages: always, to who asks for them (madvise), or never.
+#: Kernel file that says when huge pages are granted: always, on request (madvise), or never.
 GRANTED = "/sys/kernel/mm/transparent_hugepage/enabled"
-#: From glibc 2.35 on: its allocator asks for huge pages.
+#: Tunable of glibc 2.35 and later that makes its allocator request huge pages.
 _TUNABLE = "glibc.malloc.hugetlb=1"
 
 
@@ -30,34 +30,35 @@ def _known() -> Dict[str, Dict[str, str]]:
 
 
 def names() -> List[str]:
-    """Of the allocators that can be asked for without a path."""
+    """Return the names of the allocators that can be chosen without a path."""
     return sorted(_known())
 
 
-def library(asked: str) -> Optional[str]:
-    """What LD_PRELOAD takes for the allocator, a name or a path: a path, or the name under which
-    the linker finds it; None where it is not there."""
-    known = _known().get(asked)
+def library(requested: str) -> Optional[str]:
+    """Return LD_PRELOAD's value for an allocator, given by name or path: a path, or the name under
+    which the linker finds it. None where it is missing."""
+    known = _known().get(requested)
     if known:
         return ctypes.util.find_library(known["library"])
-    return os.path.realpath(asked) if os.path.isfile(asked) else None
+    return os.path.realpath(requested) if os.path.isfile(requested) else None
 
 
-def missing(asked: Optional[str]) -> Optional[str]:
-    """Why an allocator cannot be preloaded; None where it can, and where none was asked for."""
-    if asked is None or library(asked):
+def missing(requested: Optional[str]) -> Optional[str]:
+    """Return why an allocator cannot be preloaded; None where it can, and where none was
+    requested."""
+    if requested is None or library(requested):
         return None
-    known = _known().get(asked)
+    known = _known().get(requested)
     if known is None:
-        return f"preload: there is no library {asked}"
+        return f"preload: there is no library {requested}"
     return (
-        f"preload: {asked} is not installed: there is no lib{known['library']}.so; in Debian it is "
-        f"in the package {known['package']}"
+        f"preload: {requested} is not installed: there is no lib{known['library']}.so; in Debian it "
+        f"is in the package {known['package']}"
     )
 
 
 def no_huge_pages(granted: str = GRANTED) -> Optional[str]:
-    """Why the kernel grants none; None where it does."""
+    """Return why the kernel grants no huge pages; None where it does."""
     text = file_text(granted)
     if text is None:
         return "huge pages: this kernel has no transparent ones"
@@ -67,10 +68,10 @@ def no_huge_pages(granted: str = GRANTED) -> Optional[str]:
 def variables(
     preload: Optional[str], huge_pages: bool, environment: Mapping[str, str]
 ) -> Dict[str, str]:
-    """What the ranks have besides those of their ``environment``."""
+    """Return the variables that ranks get besides those of their ``environment``."""
     found = {}
     if preload is not None:
-        # Where it is missing, the linker goes on without, and the rank says so.
+        # Where the library is missing, the linker continues without it, and the rank reports that.
         found["LD_PRELOAD"] = library(preload) or preload
     if huge_pages:
         tunables = environment.get("GLIBC_TUNABLES", "").split(":")
@@ -79,7 +80,8 @@ def variables(
 
 
 def check_preloaded(name: str, maps: str = "/proc/self/maps") -> str:
-    """The path of the library ``name`` in this process. Raises Mismatch where it has none."""
+    """Return the path of the library ``name`` in this process. Raises Mismatch where it is not
+    loaded."""
     with open(maps, errors="replace", encoding="utf-8") as file:
         paths = {
             path[0] for path in (line.rstrip("\n").split(None, 5)[5:] for line in file) if path
@@ -92,7 +94,8 @@ def check_preloaded(name: str, maps: str = "/proc/self/maps") -> str:
 
 
 def huge_page_bytes(rollup: str = "/proc/self/smaps_rollup") -> Optional[int]:
-    """Bytes of this process in transparent huge pages; None where the kernel does not tell."""
+    """Return the bytes of this process in transparent huge pages; None where the kernel does not
+    tell."""
     for line in (file_text(rollup) or "").splitlines():
         if line.startswith("AnonHugePages:"):
             return int(line.split()[1]) * 1024
@@ -100,7 +103,7 @@ def huge_page_bytes(rollup: str = "/proc/self/smaps_rollup") -> Optional[int]:
 
 
 def check_huge_pages(held: Optional[int]) -> None:
-    """Raises Mismatch where a process that asked for huge pages does not hold any."""
+    """Raise Mismatch where a process that requested huge pages holds none."""
     if not held:
         what = "the kernel does not tell of any" if held is None else "the process holds none"
         raise Mismatch(f"huge pages were asked for, but {what}")

@@ -1,4 +1,4 @@
-"""What this process may use of the machine's memory and cores, by its control groups."""
+"""Limits on this process's memory and cores by control groups."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import List, Optional
 
 from harness.machine.sources import file_text
 
-#: Of control groups, version 2 and 1.
+#: Mount points of control groups, version 2 and 1.
 _OOM_COUNTERS = ("memory.events", "memory.oom_control")
 
 
 def control_groups(controller: str) -> List[str]:
-    """Folders of the control groups this process is in, innermost first: those of version 2, or
-    of version 1's ``controller`` (memory, cpu)."""
+    """Return the folders of this process's control groups, innermost first.
+
+    They are those of version 2, or of version 1's ``controller`` (memory, cpu)."""
     for line in (file_text("/proc/self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "" or controller in controllers.split(","):
@@ -27,19 +28,19 @@ def control_groups(controller: str) -> List[str]:
 
 
 def _numbers(folder: str, name: str) -> List[int]:
-    """The leading numbers of a control file; empty where it says ``max`` or is not there."""
+    """Return the leading numbers of a control file; empty for ``max`` or without the file."""
     words = (file_text(os.path.join(folder, name)) or "").split()
     return [int(word) for word in words] if all(word.isdigit() for word in words) else []
 
 
 def memory_bytes() -> int:
-    """What there is for this process: the machine's, or the tightest control group's limit."""
+    """Return the memory for this process: the machine's, or the tightest control group's limit."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(total, memory_limit() or total)
 
 
 def memory_limit() -> Optional[int]:
-    """The tightest limit in bytes; None without one (version 1 says so with a huge number)."""
+    """Return the tightest limit in bytes; None without one (version 1 uses a huge number)."""
     limits = [
         number
         for folder in control_groups("memory")
@@ -51,7 +52,7 @@ def memory_limit() -> Optional[int]:
 
 
 def cpu_limit() -> Optional[float]:
-    """The tightest limit in cores; None without one."""
+    """Return the tightest limit in cores; None without one."""
     limits = []
     for folder in control_groups("cpu"):
         quota = _numbers(folder, "cpu.max")
@@ -64,8 +65,10 @@ def cpu_limit() -> Optional[float]:
 
 
 def oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory: in this process's own control
-    group, where it has one that counts them, whoever was short of memory; else on this machine."""
+    """Return how many processes the kernel has killed for lack of memory.
+
+    They are counted in this process's control group, where it counts them, else on the whole
+    machine."""
     own = control_groups("memory")[:-1][:1]  # the last one is the root, which does not count
     counters = [os.path.join(folder, name) for folder in own for name in _OOM_COUNTERS]
     for source in (*counters, "/proc/vmstat"):

@@ -1,4 +1,4 @@
-"""Which logical cores a rank gets. On a CPU a device is a fixed set of cores."""
+"""Assign logical cores to ranks. On a CPU a device is a fixed set of cores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.adapter import Unsupported
 
 
 def parse_list(text: str) -> List[int]:
-    """Linux's list format: ``0-2,5`` is 0, 1, 2, 5."""
+    """Parse Linux's list format: ``0-2,5`` is 0, 1, 2, 5."""
     cores: List[int] = []
     for part in text.strip().split(","):
         if part:
@@ -20,7 +20,7 @@ def parse_list(text: str) -> List[int]:
 
 
 def siblings(core: int) -> List[int]:
-    """The logical cores that are threads of the same physical core, itself included."""
+    """Return the logical cores that are threads of the same physical core, including this one."""
     path = f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list"
     try:
         with open(path, encoding="utf-8") as file:
@@ -30,7 +30,7 @@ def siblings(core: int) -> List[int]:
 
 
 def by_numa_node(root: str = "/sys/devices/system/node") -> Dict[int, List[int]]:
-    """The logical cores of each NUMA node; {} where the kernel does not tell."""
+    """Return the logical cores of each NUMA node; {} where the kernel does not tell."""
     found: Dict[int, List[int]] = {}
     try:
         names = [name for name in os.listdir(root) if name[:4] == "node" and name[4:].isdigit()]
@@ -44,16 +44,16 @@ def by_numa_node(root: str = "/sys/devices/system/node") -> Dict[int, List[int]]
 
 
 def numa_nodes(cores: Iterable[int], root: str = "/sys/devices/system/node") -> List[int]:
-    """The NUMA nodes that these cores belong to; empty where the kernel does not tell."""
+    """Return the NUMA nodes of these cores; empty where the kernel does not tell."""
     wanted = set(cores)
     return [node for node, own in by_numa_node(root).items() if wanted.intersection(own)]
 
 
 @contextlib.contextmanager
 def on_numa_node(number: int, root: str = "/sys/devices/system/node") -> Iterator[None]:
-    """This thread on the cores of a NUMA node: memory that it touches first lies there, unless
-    something binds it elsewhere. Raises Unsupported where there is no such node, or where its cores
-    are not for this process."""
+    """Run this thread on the cores of a NUMA node, so that memory it touches first lies there.
+
+    Raises Unsupported where the node does not exist, or its cores are not for this process."""
     known = by_numa_node(root)
     if number not in known:
         here = ", ".join(map(str, known)) or "none that the kernel tells of"
@@ -72,14 +72,14 @@ def on_numa_node(number: int, root: str = "/sys/devices/system/node") -> Iterato
 
 
 def allowed() -> List[int]:
-    """The logical cores this process may use."""
+    """Return the logical cores this process may use."""
     return sorted(os.sched_getaffinity(0))
 
 
 def physical(
     cores: Iterable[int], siblings: Callable[[int], List[int]] = siblings
 ) -> List[List[int]]:
-    """The physical cores behind these logical ones, each as those of its threads that are among
+    """Return the physical cores of these logical ones, each as the list of its threads among
     them."""
     threads: Dict[Tuple[int, ...], List[int]] = {}
     for core in sorted(cores):
@@ -94,16 +94,16 @@ def deal(
     siblings: Callable[[int], List[int]] = siblings,
     nodes: Optional[Iterable[Iterable[int]]] = None,
 ) -> List[List[int]]:
-    """For each of ``count`` devices, ``per_device`` of the logical ``cores``. ``nodes``: the
-    logical cores of each NUMA node; None for those of this machine.
+    """Return ``per_device`` of the logical ``cores`` for each of ``count`` devices.
 
-    1. One thread of each physical core, where there are enough of these: no device slows another
-       down, and one alone is not faster than one of many.
-    2. Else whole physical cores with all their threads: a device shares them with itself alone.
+    ``nodes``: logical cores of each NUMA node; None for those of this machine.
+
+    1. One thread of each physical core, where there are enough: no device slows another down, and
+       one alone is not faster than one of many.
+    2. Else whole physical cores with all their threads, which a device shares only with itself.
     3. Else, with fewer physical cores than that takes, devices share them.
 
-    No device has cores of two NUMA nodes, where there is room for that many within them.
-    """
+    No device has cores of two NUMA nodes, where a node has enough of them."""
     groups = _by_node(physical(cores, siblings), nodes)
     whole = [threads for group in groups for threads in group]
     most = min(per_device, len(whole) // count)
@@ -122,14 +122,14 @@ def deal(
 
 
 def _parts(cores: List[List[int]], size: int) -> List[List[List[int]]]:
-    """Of so many physical cores each, the last perhaps of fewer."""
+    """Return groups of ``size`` physical cores, the last perhaps smaller."""
     return [cores[first : first + size] for first in range(0, len(cores), size)] if size else []
 
 
 def _by_node(
     whole: Iterable[List[int]], nodes: Optional[Iterable[Iterable[int]]]
 ) -> List[List[List[int]]]:
-    """Physical cores by NUMA node; those of which nobody knows it come last."""
+    """Return physical cores by NUMA node, those of an unknown node last."""
     known = [set(own) for own in (by_numa_node().values() if nodes is None else nodes)]
     groups: List[List[List[int]]] = [[] for _ in [*known, None]]
     for threads in whole:
@@ -144,9 +144,11 @@ def near_gpus(
     root: str = "/sys/bus/pci/devices",
     siblings: Callable[[int], List[int]] = siblings,
 ) -> List[List[int]]:
-    """For each GPU, by its PCI address, cores of its own among those that the kernel calls local to
-    it; those that several are near to are dealt out evenly, both threads of a physical core to the
-    same. Empty lists where the kernel does not tell, or where a GPU would be left without one."""
+    """Return cores for each GPU, given by PCI address, among those that the kernel calls local to
+    it.
+
+    Cores near several GPUs are dealt out evenly, both threads of a physical core to the same GPU.
+    Lists are empty where the kernel does not tell, or where a GPU would get no core."""
     local = [sorted(set(usable).intersection(_local(address, root))) for address in addresses]
     found: List[List[int]] = []
     for place, cores in enumerate(local):
@@ -159,7 +161,7 @@ def near_gpus(
 
 
 def _local(address: str, root: str) -> List[int]:
-    # nvidia-smi writes the domain with eight digits, the kernel with four.
+    # nvidia-smi writes the PCI domain with eight digits, the kernel with four.
     domain, _, rest = address.lower().partition(":")
     try:
         with open(

@@ -11,8 +11,8 @@ from harness.machine.sources import command_output, file_entry
 
 
 def gpus() -> List[Dict[str, Any]]:
-    """Name, memory in bytes, driver, uuid and PCI address of every NVIDIA GPU, in the order of
-    these; empty where there is none."""
+    """Return name, memory in bytes, driver, uuid and PCI address of every NVIDIA GPU, ordered by
+    address; empty without GPUs."""
     query = "--query-gpu=name,memory.total,driver_version,uuid,pci.bus_id"
     lines = command_output(["nvidia-smi", query, "--format=csv,noheader,nounits"]) or ""
     found = []
@@ -34,8 +34,8 @@ def gpus() -> List[Dict[str, Any]]:
 
 
 def visible_gpus(variables: Mapping[str, str]) -> List[str]:
-    """The GPUs that a process with these variables may use, as CUDA names them: numbers, or the
-    beginnings of their uuids."""
+    """Return the GPUs that a process with these variables may use, as CUDA names them: numbers, or
+    beginnings of uuids."""
     given = variables.get("CUDA_VISIBLE_DEVICES")
     if given is None:
         return [str(number) for number in range(len(gpus()))]
@@ -43,7 +43,7 @@ def visible_gpus(variables: Mapping[str, str]) -> List[str]:
 
 
 def gpu_addresses(visible: Sequence[str]) -> List[str]:
-    """PCI addresses of these GPUs, "" for one that is not found."""
+    """Return the PCI addresses of these GPUs, "" for an unknown one."""
     known = gpus()
 
     def address(name: str) -> str:
@@ -55,8 +55,8 @@ def gpu_addresses(visible: Sequence[str]) -> List[str]:
 
 
 def hardware(cores: Sequence[int]) -> Dict[str, Any]:
-    """Processor by name and in numbers, how many logical cores this process may use (``cores``)
-    and of how many physical ones they are, memory in bytes, GPUs."""
+    """Return processor, number of logical cores of this process (``cores``) and of their physical
+    ones, memory in bytes, and GPUs."""
     model = file_entry("/proc/cpuinfo", "model name") or platform.processor()
     memory = (file_entry("/proc/meminfo", "MemTotal") or "").split()
     return {

@@ -1,4 +1,4 @@
-"""The network interfaces of this machine, as far as the standard library and Linux tell."""
+"""Network interfaces of this machine, from the standard library and Linux."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOCKET = re.compile(r"socket:\[(\d+)\]$")
 
 
 def addresses() -> Dict[str, str]:
-    """IPv4 address of each interface that has one."""
+    """Return the IPv4 address of each interface that has one."""
     found: Dict[str, str] = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for _, name in socket.if_nameindex():
@@ -31,8 +31,8 @@ def addresses() -> Dict[str, str]:
 
 
 def with_address(address: str) -> Dict[str, Any]:
-    """Name of the interface that has ``address``, the address, and the speed in bit/s that the
-    driver states; None for what is not known."""
+    """Return name, address and speed (bit/s, as the driver states) of the interface with
+    ``address``; None for unknown values."""
     name = next((name for name, own in addresses().items() if own == address), None)
     return {"name": name, "address": address, "bits_per_second": _speed(name) if name else None}
 
@@ -57,7 +57,7 @@ def listening() -> List[str]:
 
 
 def _sockets(process: int) -> Set[str]:
-    """The numbers of the sockets that it has open."""
+    """Return the numbers of the sockets that a process has open."""
     numbers: Set[str] = set()
     with contextlib.suppress(OSError):
         for name in os.listdir(f"/proc/{process}/fd"):
@@ -68,7 +68,7 @@ def _sockets(process: int) -> Set[str]:
 
 
 def _address(text: str, family: int) -> str:
-    """From words of 32 bits in the machine's order, in hexadecimal."""
+    """Parse an address in hexadecimal words of 32 bits in the machine's byte order."""
     words = [int(text[place : place + 8], 16) for place in range(0, len(text), 8)]
     raw = b"".join(word.to_bytes(4, sys.byteorder) for word in words)
     host = socket.inet_ntop(family, raw)

@@ -1,5 +1,5 @@
-"""What the kernel says of the processors: what tells them from others of the same name, and which
-instruction sets they have."""
+"""Processors as the kernel describes them: what tells models of the same name apart, and
+instruction sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Dict, List
 _CPUINFO = "/proc/cpuinfo"
 _CPU0 = "/sys/devices/system/cpu/cpu0"
 _OF_CACHE = ("level", "type", "size")
-#: Names of /proc/cpuinfo, of x86 and of ARM.
+#: Keys of /proc/cpuinfo on x86 and on ARM.
 _NAMES = {
     "vendor": ("vendor_id", "CPU implementer"),
     "family": ("cpu family", "CPU architecture"),
@@ -18,7 +18,7 @@ _NAMES = {
     "stepping": ("stepping", "CPU revision"),
     "microcode": ("microcode",),
 }
-#: Of those, what linear algebra is chosen by.
+#: Instruction sets that decide which linear algebra code runs.
 _INSTRUCTIONS = re.compile(
     r"^(sse4_2|avx|avx2|fma|f16c|avx512\w*|avx_\w+|avx10\w*|amx_\w+"
     r"|asimd\w*|sve\w*|sme|sme2|bf16|i8mm)$"
@@ -26,7 +26,7 @@ _INSTRUCTIONS = re.compile(
 
 
 def _blocks(text: str) -> List[Dict[str, str]]:
-    """Of each logical core, its entries."""
+    """Return the entries of each logical core."""
     found = []
     for block in text.split("\n\n"):
         lines = (line.partition(":") for line in block.splitlines())
@@ -37,7 +37,8 @@ def _blocks(text: str) -> List[Dict[str, str]]:
 
 
 def _caches(folder: str) -> Dict[str, str]:
-    """Size of each cache of the first core, as the kernel writes it: ``{"L1 Data": "32K"}``."""
+    """Return the size of each cache of the first core, as the kernel writes it: ``{"L1 Data":
+    "32K"}``."""
     found = {}
     try:
         names = sorted(name for name in os.listdir(folder) if name.startswith("index"))
@@ -55,9 +56,11 @@ def _line(path: str) -> str:
 
 
 def processor(cpuinfo: str = _CPUINFO, cpu0: str = _CPU0) -> Dict[str, Any]:
-    """Vendor, family, model, stepping and microcode as the kernel numbers them; of the whole
-    machine, not of this process: sockets, physical and logical cores; caches; instruction sets that
-    decide which code linear algebra runs. What the kernel does not tell is missing."""
+    """Return vendor, family, model, stepping and microcode in the kernel's numbers; sockets,
+    physical and logical cores of the whole machine; caches; and instruction sets that matter for
+    linear algebra.
+
+    Values that the kernel does not report are missing."""
     try:
         with open(cpuinfo, encoding="utf-8", errors="replace") as file:
             blocks = _blocks(file.read())

@@ -1,4 +1,4 @@
-"""What files of the kernel and short commands say, where they are there."""
+"""Text of kernel files and output of short commands, where they exist."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import List, Mapping, Optional
 
 
 def file_text(path: str) -> Optional[str]:
-    """The text of a file; None where it cannot be read."""
+    """Return the text of a file; None where it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
@@ -16,13 +16,14 @@ def file_text(path: str) -> Optional[str]:
 
 
 def file_line(path: str) -> Optional[str]:
-    """The text of a file of one line; None where it is empty or cannot be read."""
+    """Return the text of a file of one line; None where it is empty or cannot be read."""
     text = file_text(path)
     return text.strip() if text else None
 
 
 def file_entry(path: str, key: str) -> Optional[str]:
-    """The first value of ``key`` in a file of lines ``key: value``; None where there is none."""
+    """Return the first value of ``key`` in a file of lines ``key: value``; None where there is
+    none."""
     for line in (file_text(path) or "").splitlines():
         name, _, value = line.partition(":")
         if name.strip() == key:
@@ -35,7 +36,8 @@ def command_output(
     environment: Optional[Mapping[str, str]] = None,
     seconds: float = 30.0,
 ) -> Optional[str]:
-    """What a command prints; None where it fails, is not there, or takes over so many seconds."""
+    """Return the output of a command; None where it fails, is missing, or takes more than
+    ``seconds``."""
     try:
         finished = subprocess.run(
             command,

@@ -1,1 +1,1 @@
-"""What the processes of a run say to each other: ranks by files, nodes over connections."""
+"""Messages between the processes of a run: ranks use files, nodes connections."""

@@ -1,17 +1,19 @@
-"""A barrier between the ranks of a node that needs no framework, and no connection."""
+"""Barrier between the ranks of a node, without a framework or connection."""
 
 from __future__ import annotations
 
 import os
 import time
 
-#: Between two looks: short against a step, and long enough not to load the core of who waits.
+#: Seconds between two looks: short against a step, but no load for the waiting core.
 _INTERVAL = 0.001
 
 
 class Barrier:
-    """Each of ``ranks`` processes leaves an empty file in their common ``folder``, and waits until
-    all files are there. Who never comes is waited for: the launcher ends the others."""
+    """Barrier of ``ranks`` processes by empty files in their common ``folder``.
+
+    Each leaves a file and waits until all exist. The launcher ends ranks that wait for one that
+    never comes."""
 
     def __init__(self, folder: str, rank: int, ranks: int) -> None:
         self._folder, self._rank, self._ranks = folder, rank, ranks

@@ -1,12 +1,12 @@
-"""How the launcher and its nodes prove to each other that they know the token of the run.
+"""Mutual authentication of launcher and nodes by the token of the run.
 
 1. The launcher sends a random challenge.
 2. The node sends one of its own, and its proof: an HMAC of its role and both challenges.
 3. The launcher checks that and sends its own proof.
 
-All of it has a fixed length, and nothing is interpreted before the proof: whoever reaches the port
-can say what he likes. What follows is neither encrypted nor signed: who can change the traffic of
-the cluster's network can change that, too.
+All messages have a fixed length, and nothing is interpreted before the proof, because anybody can
+connect to the port. What follows is neither encrypted nor signed: whoever can change the traffic of
+the cluster's network can change that too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from harness.messages.wire import Closed, Connection
 _BYTES = 32  # of a challenge and of a proof
 _LAUNCHER, _NODE = b"framebench launcher", b"framebench node"
 
-#: How long the other end may take to prove that it knows the token.
+#: Seconds that the other end may take to prove that it knows the token.
 _SECONDS = 10.0
 
 
@@ -35,11 +35,12 @@ def _proof(token: str, role: bytes, of_launcher: bytes, of_node: bytes) -> bytes
 
 
 class Caller:
-    """Somebody who has called the launcher: a node of the run, or a stranger. It can be waited for
-    with ``select``, and never waits itself."""
+    """Process that connected to the launcher: a node of the run, or a stranger.
+
+    It can be waited for with ``select``, and never blocks."""
 
     def __init__(self, connected: socket.socket, token: str) -> None:
-        """Raises OSError where it is gone."""
+        """Send the challenge. Raises OSError where the caller is gone."""
         self._socket, self._token = connected, token
         self._end = time.monotonic() + _SECONDS
         self._answer = b""
@@ -55,8 +56,8 @@ class Caller:
         return time.monotonic() > self._end
 
     def proved(self) -> bool:
-        """Whether its proof is there by now. Raises Closed for one that is wrong, where it takes
-        too long, and where it is gone."""
+        """Return whether its proof has arrived. Raises Closed where it is wrong or late, and where
+        the caller is gone."""
         try:
             complete = self._answer_is_complete()
             if not complete and self.is_late:
@@ -80,7 +81,7 @@ class Caller:
         return len(self._answer) == 2 * _BYTES
 
     def connection(self) -> Connection:
-        """To one that has proved it."""
+        """Return the connection to a caller that has proved its identity."""
         self._socket.setblocking(True)
         return Connection(self._socket)
 
@@ -89,7 +90,7 @@ class Caller:
 
 
 def with_launcher(connected: socket.socket, token: str) -> Connection:
-    """The node's side. Raises Closed where who listens does not know the token."""
+    """Perform the node's side. Raises Closed where the listener does not know the token."""
     connected.settimeout(_SECONDS)
     try:
         of_launcher, own = _read(connected), secrets.token_bytes(_BYTES)

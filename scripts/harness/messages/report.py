@@ -1,5 +1,5 @@
-"""What a rank knows so far, on disk from phase to phase, so that the launcher can tell where a
-rank was that no longer answers."""
+"""A rank's report on disk, saved at every phase, so that the launcher knows where a silent rank
+was."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from typing import Any, Dict, Optional, Tuple
 from harness import bounded
 
 _LONGEST_REASON = 300
-#: Characters of any text in a record: beginning and end are kept of a longer one.
+#: Most characters of a text in a record; of longer texts beginning and end are kept.
 LONGEST_TEXT = 32768
-# Bytes that Python could not decode are halves of surrogate pairs in its strings.
+# Python represents undecodable bytes as lone surrogates.
 _UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 def path_of(folder: str, rank: int) -> str:
-    """Where the report of ``rank`` lies in the run's temporary folder."""
+    """Return the report's path of ``rank`` in the run's temporary folder."""
     return os.path.join(folder, f"rank{rank}.json")
 
 
 def encodable(value: Any) -> Any:
-    """Return ``value`` as JSON has it, at any depth: NaN and infinity become None, bytes that are
-    no UTF-8, such as Latin-1 in a variable, and control characters their escape. Texts have at most
-    LONGEST_TEXT characters."""
+    """Return ``value`` in a form that JSON allows, at any depth.
+
+    NaN and infinity become None. Bytes that are not UTF-8, such as Latin-1 in a variable, and
+    control characters become escapes. Texts have at most LONGEST_TEXT characters."""
     if isinstance(value, str):
         return _valid(value)
     if isinstance(value, float):
@@ -56,14 +57,14 @@ def printable(text: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """``ExceptionType: first line``, at most 300 characters."""
+    """Format an error as ``ExceptionType: first line``, at most 300 characters."""
     lines = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     return shorten(text)
 
 
 def shorten(text: str) -> str:
-    """Return ``text`` with escapes for control characters, cut to 300 where it is longer."""
+    """Return ``text`` with escapes for control characters, cut to 300."""
     text = printable(text[: 2 * _LONGEST_REASON])
     if len(text) <= _LONGEST_REASON:
         return text
@@ -71,7 +72,7 @@ def shorten(text: str) -> str:
 
 
 class Report:
-    """The report one rank keeps; ``fields`` is its entry in the record's ``ranks``."""
+    """Report of one rank; ``fields`` is its entry in the record's ``ranks``."""
 
     def __init__(self, folder: str, rank: int, host: str) -> None:
         self._path = path_of(folder, rank)
@@ -84,12 +85,12 @@ class Report:
         self._save(final=False)
 
     def succeed(self) -> None:
-        """The last word: everything measured is in ``fields``."""
+        """Save the final report: everything measured is in ``fields``."""
         self.fields["status"] = "ok"
         self._save(final=True)
 
     def fail(self, status: str, reason: str, error: BaseException) -> None:
-        """The last word: what went wrong."""
+        """Save the final report with an error."""
         trace = traceback.format_exception(type(error), error, error.__traceback__)
         self.fields.update(status=status, reason=reason, traceback="".join(trace))
         self._save(final=True)
@@ -98,13 +99,14 @@ class Report:
         content = {"phase": self._phase, "final": final, "fields": encodable(self.fields)}
         partial = self._path + ".part"
         with open(partial, "w", encoding="utf-8") as file:
-            # A setting that is no JSON value must not cost the whole run: its text will do.
+            # A setting that is no JSON value is replaced by its text, so that the run is not lost.
             json.dump(content, file, allow_nan=False, default=str)
         os.replace(partial, self._path)
 
 
 def read(folder: str, rank: int) -> Tuple[Optional[str], bool, Dict[str, Any]]:
-    """Phase (None if the rank left nothing), whether it said its last word, and its fields."""
+    """Return the phase (None if there is no report), whether the report is final, and its
+    fields."""
     try:
         content = bounded.read_json(path_of(folder, rank))
     except (OSError, ValueError):

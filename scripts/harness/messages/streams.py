@@ -7,8 +7,8 @@ import sys
 
 
 def accept_any_text() -> None:
-    """Write what the encoding of a terminal or batch system lacks as its escape: a message must
-    not end a measurement."""
+    """Escape characters that the encoding of a terminal or batch system lacks, so that no message
+    ends a run."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""Messages between the launcher and the nodes of a run: JSON, a line each, over one connection."""
+"""Messages between launcher and nodes of a run: JSON, one per line, over one connection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CHUNK = 2**16
 
 
 class Closed(Exception):
-    """The other end is gone."""
+    """Raised where the other end is gone."""
 
 
 class Connection:
@@ -20,7 +20,7 @@ class Connection:
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A node that loses its power says nothing: the kernel asks whether it is still there.
+        # A node that loses power sends nothing, so the kernel probes whether it is still there.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, seconds in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4)):
             if hasattr(socket, name):
@@ -32,19 +32,20 @@ class Connection:
 
     @property
     def own_host(self) -> str:
-        """The address of this end: that of the interface by which the other end is reached."""
+        """Return the address of this end: of the interface that reaches the other end."""
         return str(self._socket.getsockname()[0])
 
     def send(self, message: Message) -> None:
-        """Raises Closed."""
+        """Send a message. Raises Closed."""
         try:
             self._socket.sendall(json.dumps(message).encode() + b"\n")
         except OSError as error:
             raise Closed(str(error)) from None
 
     def received(self) -> List[Message]:
-        """The messages that are complete by now; waits where nothing has come since. Raises Closed
-        where the other end is gone, and ValueError for what is no message."""
+        """Return the complete messages so far; wait where nothing has arrived.
+
+        Raises Closed where the other end is gone, and ValueError for an invalid message."""
         try:
             chunk = self._socket.recv(_CHUNK)
         except OSError as error:
@@ -55,8 +56,8 @@ class Connection:
         return [_message(line) for line in lines]
 
     def first(self, seconds: float) -> Message:
-        """The other end's first message, behind which it waits for an answer. Raises Closed, also
-        where it does not come in time, and ValueError for what is no message."""
+        """Return the other end's first message. Raises Closed, also on a timeout, and ValueError
+        for an invalid message."""
         self._socket.settimeout(seconds)
         try:
             messages: List[Message] = []

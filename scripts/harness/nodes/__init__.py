@@ -1,1 +1,1 @@
-"""A run on its nodes: what each of them does, and how several do it together."""
+"""Run on one node or several: each node's work, and their cooperation."""

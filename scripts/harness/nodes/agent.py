@@ -1,7 +1,8 @@
-"""A node of a run that has several: calls the launcher, gets its share, and tells what it found.
+"""Agent of a node in a run of several: connects to the launcher, gets its share, and reports
+results.
 
-One is started on each node, by the scheduler's own means (``srun``), with the launcher's command
-line and, in the environment, the way to the launcher.
+The scheduler starts one on each node (``srun``), with the launcher's command line and, in the
+environment, the launcher's addresses.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from harness.provenance import packages, software
 from harness.request.command_line import parse
 from harness.request.declaration import Task, task_of
 
-#: Where the launcher listens (``host:port``, several joined by commas: one of them is reachable),
-#: and the token that it and its nodes know and nobody else.
+#: Addresses where the launcher listens (``host:port``, joined by commas; one is reachable), and the
+#: secret token of the launcher and its nodes.
 LAUNCHER_VARIABLE = "FRAMEBENCH_LAUNCHER"
 TOKEN_VARIABLE = "FRAMEBENCH_LAUNCHER_TOKEN"
 
-#: What schedulers and starters call the number of a node in a job, and that of a process on it.
+#: Variables of schedulers and starters with a node's number in a job, and a process's on the node.
 _INDEX = ("SLURM_NODEID", "PBS_NODENUM", "OMPI_COMM_WORLD_RANK", "FLUX_TASK_RANK")
 _LOCAL = ("SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "FLUX_TASK_LOCAL_ID")
-#: Variables with which a rank would take itself for one of a starter's MPI program.
+#: Variables that would make a rank believe it belongs to a starter's MPI program.
 _OF_MPI = ("OMPI_", "PMIX_", "PMI_", "PRTE_")
 
 _CONNECT_SECONDS = 10.0
-#: How often, where it hangs up: strangers may have crowded this node out.
+#: Attempts to connect, because other callers may have crowded this node out.
 _CALLS = 3
 
 
 def call(addresses: Sequence[str], token: str) -> wire.Connection:
-    """A connection to the launcher. Raises OSError or wire.Closed of the last address where none
-    answers as the launcher would."""
+    """Connect to the launcher. Raises OSError or wire.Closed of the last address where none answers
+    properly."""
     last: Exception = OSError("no address of the launcher was given")
     for address in addresses:
         host, _, port = address.rpartition(":")
@@ -62,7 +63,7 @@ def call(addresses: Sequence[str], token: str) -> wire.Connection:
 
 
 def introduction(task: Task, link: wire.Connection, common: Dict[str, str]) -> Dict[str, Any]:
-    """What the launcher must know of this node before it gives it a share."""
+    """Return what the launcher must know of this node before it assigns a share."""
     cores = cores_of.allowed()
     installed = packages.installed(packages.search_path(common, "/"))
     wrong = packages.wrong_environment(task.request.prefix, task.request.pins, installed)
@@ -86,7 +87,8 @@ def introduction(task: Task, link: wire.Connection, common: Dict[str, str]) -> D
 
 
 def take_part(task: Task, link: wire.Connection) -> None:
-    """From the introduction to the result. Raises wire.Closed where the launcher is gone."""
+    """Take part in the run, from introduction to result. Raises wire.Closed where the launcher is
+    gone."""
     request = task.request
     common = node.common_environment(request)
     for name in [name for name in common if name.startswith(_OF_MPI)]:
@@ -103,14 +105,14 @@ def take_part(task: Task, link: wire.Connection) -> None:
         except Exception as error:
             link.send({"error": first_line(error)})
             return
-        # Moments of this machine's clock mean nothing on another.
+        # Monotonic times of this machine mean nothing on another.
         now, here = time.time(), time.monotonic()
         outcomes = [judged._replace(ended=now - (here - judged.ended)) for judged in found.outcomes]
     link.send({"outcomes": outcomes, "watch": found.watch, "memory": found.memory})
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit status: 0 whenever the launcher was told how it went, 1 where it could not be."""
+    """Return the exit status: 0 whenever the result was sent to the launcher, else 1."""
     try:
         with signals_raise():
             task = task_of(parse(arguments))

@@ -1,4 +1,4 @@
-"""What one node does in a run: it starts its ranks, watches them, and judges how they ended."""
+"""Run the ranks of one node: start, watch and judge them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from harness.telemetry.watcher import Watcher
 
 
 class Share(NamedTuple):
-    """What falls to one node: its ranks, from ``first_rank`` on, of those at ``addresses``
-    (``host:port``, in rank order). ``run`` marks its processes; ``seconds`` are left for it."""
+    """A node's share of a run: its ranks, from ``first_rank`` on, of those at ``addresses``.
+
+    ``addresses``: ``host:port`` in rank order. ``run``: mark of its processes. ``seconds``: time
+    left for it."""
 
     run: str
     first_rank: int
@@ -32,9 +34,9 @@ class Share(NamedTuple):
     seconds: float
 
 
-class Found(NamedTuple):
-    """How the ranks of a node ended, what its watcher saw in the timed window (None if there was
-    none), and the memory that they held and might hold."""
+class NodeResult(NamedTuple):
+    """Outcomes of a node's ranks, the watcher's summary of the timed region (None if there was
+    none), and the memory held and allowed."""
 
     outcomes: List[outcome.RankOutcome]
     watch: Optional[Dict[str, Any]]
@@ -42,20 +44,20 @@ class Found(NamedTuple):
 
 
 def name() -> str:
-    """What the scheduler calls this node; else what it calls itself."""
+    """Return the scheduler's name of this node, else its own."""
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
-def elsewhere(asked: Optional[str]) -> str:
-    """What is wrong where a run is to be on one node and finds itself on another; "" where not."""
+def elsewhere(requested: Optional[str]) -> str:
+    """Return an error where the run must be on another node; "" otherwise."""
     here = name()
-    if asked in (None, here):
+    if requested in (None, here):
         return ""
-    return f"is on node {here}, not on {asked}, which was asked for"
+    return f"is on node {here}, not on {requested}, which was asked for"
 
 
 def common_environment(request: Request) -> Dict[str, str]:
-    """The variables that all ranks of this node share."""
+    """Return the variables that all ranks of this node share."""
     common = launch.common_environment(
         os.environ,
         _keeps(request),
@@ -68,13 +70,13 @@ def common_environment(request: Request) -> Dict[str, str]:
 
 
 def dropped_variables(request: Request) -> List[str]:
-    """Return the names of what ranks do not get of the caller's environment."""
+    """Return the names of the caller's variables that ranks do not get."""
     given = {name for name, _ in request.variables}
     return sorted(set(variables.dropped(os.environ, _keeps(request))) - given)
 
 
 def _keeps(request: Request) -> List[str]:
-    """Return what decides, besides the list, about variables of the caller."""
+    """Return the names that decide, besides the list, about the caller's variables."""
     is_own = request.model is not None and own_model.is_own(request.model)
     return [request.way, *([variables.OWN_MODEL] if is_own else [])]
 
@@ -82,8 +84,8 @@ def _keeps(request: Request) -> List[str]:
 def _cores_of_ranks(
     request: Request, case: Case, cores: List[int], common: Dict[str, str]
 ) -> List[List[int]]:
-    """Those that each rank is pinned to: on a CPU they are its device; the rank of a GPU gets some
-    that are near to it."""
+    """Return the cores that each rank is pinned to: its device on a CPU, else cores near its
+    GPU."""
     if request.cores_per_device:
         return cores_of.deal(cores, case.devices_per_node, request.cores_per_device)
     visible = hardware.visible_gpus(common)[: case.devices_per_node]
@@ -102,11 +104,13 @@ def run_ranks(
     link: Optional[Connection] = None,
     lease: Optional[Lease] = None,
     network: Optional[Network] = None,
-) -> Found:
-    """Start the ranks of ``share``, wait for them, judge them. ``folder``: temporary; ``deadline``
-    in monotonic seconds; ``common``: the variables of all ranks; ``link``: to whoever tells this
-    node that a rank has failed on another, None where there is no other; ``lease``: the devices of
-    the ranks, None for the first of the node; ``network``: of their own, None for that of all."""
+) -> NodeResult:
+    """Start the ranks of ``share``, wait for them, and judge them.
+
+    ``folder``: temporary. ``deadline``: monotonic seconds. ``common``: variables of all ranks.
+    ``link``: reports failures on other nodes, None without other nodes. ``lease``: devices of the
+    ranks, None for the first of the node. ``network``: private network of the ranks, None for the
+    machine's."""
     request, case = task.request, task.case
     cores = cores_of.allowed()
     per_device = request.cores_per_device
@@ -152,5 +156,5 @@ def run_ranks(
         outcome.rank_outcome(rank, folder, name(), out_of_memory, request.time_limit)
         for rank in ranks
     ]
-    seen = watch_summary.of(watcher, [judged.fields for judged in outcomes])
-    return Found(outcomes, seen, held.fields())
+    seen = watch_summary.summary(watcher, [judged.fields for judged in outcomes])
+    return NodeResult(outcomes, seen, held.fields())

@@ -1,11 +1,11 @@
-"""A run over several nodes: an agent on each, which hears from here what to do.
+"""Run over several nodes: an agent on each gets its orders from here.
 
 The agents are :mod:`harness.nodes.agent`.
 
-1. Listen, and have the given command start an agent on every node; wait until all have called.
-2. Check that each can do its share and that they are alike; tell each its ranks and all addresses.
-3. A rank that fails, and a node that is lost, ends the ranks on all of them.
-4. Collect what the nodes found.
+1. Listen, and have the given command start an agent on every node; wait until all have connected.
+2. Check that each can do its share and that they are alike; send each its ranks and all addresses.
+3. A failed rank, or a lost node, ends the ranks on all nodes.
+4. Collect the nodes' results.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from harness.machine import interfaces
 from harness.messages import handshake, wire
 from harness.messages.report import shorten
 from harness.nodes.agent import LAUNCHER_VARIABLE, TOKEN_VARIABLE
-from harness.nodes.node import Found, Share
+from harness.nodes.node import NodeResult, Share
 from harness.processes import outcome
 from harness.processes.log_files import LogKeeper
 from harness.request.declaration import Task
@@ -34,26 +34,26 @@ from harness.request.declaration import Task
 _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _START_NODE = os.path.join(_HARNESS, "start_node.py")
 
-#: How long all nodes may take to call, at most: where one is missing, the others hold the devices.
+#: Most seconds for all nodes to connect; while one is missing, the others occupy their devices.
 _CALL_SECONDS = 120.0
-#: How long a node may take, behind its own time limit, to say how it went.
+#: Seconds that a node may take after its own time limit to report its result.
 _ANSWER_SECONDS = 30.0
 _LEAVE_SECONDS = 15.0
-#: Who may be on the line at a time without having proved to be a node; then the oldest has to go.
+#: Most unproved connections at a time; beyond it the oldest is closed.
 _MOST_CALLERS = 128
 
 
 class Missing(Exception):
-    """Not all nodes take part; the message names them."""
+    """Raised where not all nodes take part; the message names them."""
 
 
 @dataclass
 class Node:
-    """One node of the run: what it said of itself and, at the end, what it found or why not."""
+    """Node of the run: its introduction and, at the end, its result or the reason for none."""
 
     link: wire.Connection
     introduction: Dict[str, Any]
-    found: Optional[Found] = None
+    found: Optional[NodeResult] = None
     lost: Optional[str] = None
 
     @property
@@ -64,8 +64,10 @@ class Node:
 def run_ranks(
     task: Task, run: str, deadline: float, arguments: Sequence[str], nodes_log: str
 ) -> Tuple[List[outcome.RankOutcome], List[Dict[str, Any]]]:
-    """How all ranks ended, and an entry of the record for each node. ``arguments``: the command
-    line of this launcher. Raises Missing, and Mismatch where the nodes are not alike."""
+    """Return the outcomes of all ranks, and an entry of the record for each node.
+
+    ``arguments``: command line of this launcher. Raises Missing, and Mismatch where the nodes are
+    not alike."""
     with _listening() as (listener, addresses), LogKeeper() as log:
         token = handshake.new_token()
         python = shlex.quote(sys.executable)
@@ -97,8 +99,9 @@ def run_ranks(
 
 @contextlib.contextmanager
 def _listening() -> Iterator[Tuple[socket.socket, List[str]]]:
-    """A listening socket, and the addresses at which it may be reached: by the host's name, and by
-    those of its interfaces, for a name that others cannot resolve."""
+    """Yield a listening socket and the addresses at which it may be reached.
+
+    They are the host's name and those of its interfaces, for names that others cannot resolve."""
     with socket.socket() as listener:
         listener.bind(("", 0))
         listener.listen(128)
@@ -114,7 +117,7 @@ def _listening() -> Iterator[Tuple[socket.socket, List[str]]]:
 def _started(
     command: List[str], variables: Dict[str, str], keeper: LogKeeper, log: str
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """The process that starts the agents. On the way out it has ended."""
+    """Yield the process that starts the agents. It has ended on exit."""
     output = keeper.open(log)
     try:
         process = subprocess.Popen(
@@ -186,7 +189,7 @@ def _wait_for_calls(
 def _check_proof(
     caller: handshake.Caller, callers: List[handshake.Caller], proved: List[wire.Connection]
 ) -> None:
-    """Whether one of the ``callers`` is a node of this run, as far as it has said by now."""
+    """Take in what a caller sent so far, and add it to ``proved`` if it is a node of this run."""
     try:
         if not caller.proved():
             return
@@ -197,7 +200,7 @@ def _check_proof(
 
 
 def _introduce(link: wire.Connection, proved: List[wire.Connection], called: List[Node]) -> None:
-    """Take in what a node says of itself."""
+    """Store the introduction of a node."""
     try:
         messages = link.received()
     except (wire.Closed, ValueError):
@@ -210,7 +213,7 @@ def _introduce(link: wire.Connection, proved: List[wire.Connection], called: Lis
 
 
 def _who_answered(task: Task, called: Sequence[Node]) -> str:
-    """And who did not, where the scheduler tells which nodes there should be."""
+    """Return which nodes have connected, and which not, where the scheduler tells."""
     here = [node.name for node in called]
     missing = [name for name in _expected_nodes() if name not in here]
     which = f", not {', '.join(missing)}" if missing else ""
@@ -218,16 +221,17 @@ def _who_answered(task: Task, called: Sequence[Node]) -> str:
 
 
 def _expected_nodes() -> List[str]:
-    """The names of the allocation's nodes; empty where SLURM does not tell. Asked by the job's
-    number, because Snakemake takes most of SLURM's variables away."""
+    """Return the names of the allocation's nodes; empty where SLURM does not tell.
+
+    The query is by the job's number, because Snakemake removes most of SLURM's variables."""
     job = os.environ.get("SLURM_JOB_ID")
     if not job:
         return []
-    listed = _told("squeue", "--noheader", "--format=%N", f"--jobs={job}")
-    return _told("scontrol", "show", "hostnames", listed.strip()).split() if listed else []
+    listed = _output_of("squeue", "--noheader", "--format=%N", f"--jobs={job}")
+    return _output_of("scontrol", "show", "hostnames", listed.strip()).split() if listed else []
 
 
-def _told(*command: str) -> str:
+def _output_of(*command: str) -> str:
     try:
         return subprocess.run(
             command,
@@ -243,7 +247,7 @@ def _told(*command: str) -> str:
 
 
 def _in_order(called: Sequence[Node]) -> List[Node]:
-    """By the scheduler's number of the node, which follows the network; else by name."""
+    """Return the nodes by the scheduler's number, which follows the network; else by name."""
     return sorted(
         called,
         key=lambda n: (n.introduction["index"] is None, n.introduction["index"] or 0, n.name),
@@ -251,7 +255,7 @@ def _in_order(called: Sequence[Node]) -> List[Node]:
 
 
 def check(task: Task, nodes: Sequence[Node]) -> None:
-    """Raises Mismatch, naming the node, where one cannot do its share or is not like the first."""
+    """Raise Mismatch, naming the node, where one cannot do its share or differs from the first."""
     per_device = task.request.cores_per_device or 0
     needed = per_device * task.case.devices_per_node
     first = nodes[0]
@@ -277,7 +281,7 @@ def check(task: Task, nodes: Sequence[Node]) -> None:
                 )
 
 
-#: What must be the same on all nodes.
+#: Properties that must be the same on all nodes.
 _COMPARED: Dict[str, Callable[[Dict[str, Any]], Any]] = {
     "Python": lambda told: told["python"],
     "packages": lambda told: told["packages"],
@@ -287,7 +291,7 @@ _COMPARED: Dict[str, Callable[[Dict[str, Any]], Any]] = {
 
 
 def _shown(one: Any, other: Any) -> str:
-    """What ``one`` has that ``other`` has not."""
+    """Return what ``one`` has that ``other`` has not."""
     if isinstance(one, dict):
         own = [
             f"{name} {version}"
@@ -333,7 +337,7 @@ def _wait_for_results(nodes: Sequence[Node], deadline: float) -> None:
 
 
 def _hear(node: Node) -> bool:
-    """Take in what a node says. Whether that means the end for the ranks of the others."""
+    """Store a node's message. Returns whether it ends the ranks of the other nodes."""
     try:
         messages = node.link.received()
     except (wire.Closed, ValueError) as error:
@@ -343,7 +347,7 @@ def _hear(node: Node) -> bool:
     for message in messages:
         if "outcomes" in message:
             outcomes = [outcome.RankOutcome(*judged) for judged in message["outcomes"]]
-            node.found = Found(outcomes, message["watch"], message["memory"])
+            node.found = NodeResult(outcomes, message["watch"], message["memory"])
         elif "error" in message:
             node.lost = f"could not start its ranks: {message['error']}"
             ends = True

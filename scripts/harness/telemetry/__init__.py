@@ -1,1 +1,1 @@
-"""What else happens on the machine while a run is timed."""
+"""Activity of the machine while a run is timed."""

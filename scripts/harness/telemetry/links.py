@@ -1,4 +1,4 @@
-"""What NVML tells of the links of GPUs: of each to the host, and of two to each other."""
+"""Links of GPUs as NVML reports them: of each to the host, and between pairs."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from harness.telemetry import nvml
 
 GENERATION, LANES = "pcie_generation", "pcie_lanes"
-#: Of the link between a GPU and the host; of two GPUs.
+#: Quantities of the link between a GPU and the host, and of two GPUs.
 OF_HOST, NVLINKS = (GENERATION, LANES), "nvlinks"
 UNITS = {GENERATION: "generation", LANES: "lanes", NVLINKS: "links"}
-#: What lies between two GPUs on PCI Express, by ``nvmlGpuTopologyLevel_t``, as ``nvidia-smi topo``
-#: has it: one bridge, several, the host's bridge, several of these in a NUMA node, several nodes.
+#: Path between two GPUs on PCI Express, by ``nvmlGpuTopologyLevel_t``, named as in ``nvidia-smi
+#: topo``: one bridge, several, the host's bridge, several of these in a NUMA node, several nodes.
 PATHS = {0: "board", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
-#: Of NVML_NVLINK_DEVICE_TYPE: what the other end of a link is.
+#: Type of the other end of a link, by NVML_NVLINK_DEVICE_TYPE.
 _SWITCH = 2
 
 
 class Links:
-    """Of the GPUs of one run, by their number. ``absent``: of each quantity that NVML does not
-    tell, why; it is None then. ``gpus``: None where there is no NVML, and ``why``."""
+    """Links of the GPUs of one run, by their number.
+
+    ``absent``: reason for each quantity that NVML does not report, which is None then. ``gpus``:
+    None where there is no NVML, and ``why``."""
 
     def __init__(self, gpus: Optional[nvml.Gpus], why: str = "") -> None:
         self._gpus, self._why = gpus, why
         self.absent: Dict[str, str] = {}
 
     def to_host(self, index: int) -> Dict[str, Any]:
-        """Generation and lanes of PCI Express, as they are now."""
+        """Return generation and lanes of PCI Express as they are now."""
 
         def asked(name: str, function: str) -> Any:
             return self._asked(
@@ -39,8 +41,10 @@ class Links:
         }
 
     def between(self, sender: int, receiver: int) -> Dict[str, Any]:
-        """``path``: one of PATHS; ``peer_access``: whether the one may write to the other's memory;
-        ``nvlinks``: how many lead there, directly or through switches."""
+        """Return the links from one GPU to another.
+
+        ``path``: one of PATHS; ``peer_access``: whether the sender may write to the receiver's
+        memory; ``nvlinks``: number of links, direct or through switches."""
 
         def asked(name: str, ask: Callable[[Any, Any, Any], Any]) -> Any:
             def of_both(n: Any, gpus: List[Any]) -> Any:
@@ -75,8 +79,10 @@ class Links:
 
 
 def nvlinks(library: Any, sender: Any, receiver: Any) -> int:
-    """Those of ``sender`` that are up and lead to ``receiver``. Where all lead to switches, as many
-    as both have there. Raises NVMLError where the GPU tells of none."""
+    """Return the number of active links of ``sender`` that lead to ``receiver``.
+
+    Where all lead to switches, it is the smaller number of links of the two. Raises NVMLError where
+    the GPU reports none."""
     address = nvml.text(library.nvmlDeviceGetPciInfo(receiver).busId).lower()
     ends = _other_ends(library, sender)
     direct = ends.count(address)
@@ -84,7 +90,7 @@ def nvlinks(library: Any, sender: Any, receiver: Any) -> int:
 
 
 def _other_ends(library: Any, gpu: Any) -> List[str]:
-    """PCI addresses of the GPUs to which links lead that are up, "" for a switch."""
+    """Return the PCI addresses of the GPUs at the other ends of active links, "" for a switch."""
     found: List[str] = []
     for link in range(library.NVML_NVLINK_MAX_LINKS):
         try:
@@ -103,7 +109,7 @@ def _other_ends(library: Any, gpu: Any) -> List[str]:
 
 
 def find(variables: Mapping[str, str], devices: int) -> Links:
-    """Of a run of so many devices of this node, with these variables."""
+    """Return the links of a run with ``devices`` on this node and these variables."""
     try:
         return Links(nvml.find(variables, devices))
     except nvml.Unwatchable as error:

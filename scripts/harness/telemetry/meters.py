@@ -1,6 +1,8 @@
-"""What the device of one rank tells of itself: its clock, the energy that it has taken, the errors
-of its memory. A GPU's through NVML. A CPU's from the kernel: the clock is that of the cores, energy
-that of whole processors, and errors are those of all memory."""
+"""Clock, energy and memory errors of a rank's device.
+
+NVML reports them for a GPU, the kernel for a CPU: the clock of the cores, the energy of whole
+processors, and the errors of all memory.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,16 @@ CLOCK, ENERGY, CORRECTED, UNCORRECTED = (
     "clock_mhz", "energy_joules", "corrected_errors", "uncorrected_errors",
 )  # fmt: skip
 QUANTITIES = (CLOCK, ENERGY, CORRECTED, UNCORRECTED)
-#: Of a memory controller in EDAC.
+#: Error counters of a memory controller in EDAC.
 _EDAC = {CORRECTED: "ce_count", UNCORRECTED: "ue_count"}
 
 Reading = Dict[str, Optional[float]]
 
 
 class Meter:
-    """``read`` gives each of QUANTITIES: the clock of this moment, and sums since some moment; None
-    for what is ``absent``, which says why, or gave no answer."""
+    """Readings of QUANTITIES: the current clock, and sums since some moment.
+
+    A quantity is None where it is ``absent``, which has the reason, or gave no answer."""
 
     absent: Dict[str, str]
 
@@ -61,7 +64,7 @@ class CpuMeter(Meter):
         }
 
     def _clock_of_cpuinfo(self) -> Optional[float]:
-        """Where the kernel scales no frequency it may tell one all the same."""
+        """Return the clock of /proc/cpuinfo, for kernels that do not scale frequency."""
         try:
             with open(f"{self._proc}/cpuinfo", encoding="ascii", errors="replace") as file:
                 text = file.read()
@@ -91,7 +94,8 @@ def _number(path: str) -> float:
 
 
 class GpuMeter(Meter):
-    """Of the GPU number ``index`` of a run. Raises :class:`harness.telemetry.nvml.Unwatchable`."""
+    """Meter of GPU number ``index`` of a run. Raises
+    :class:`harness.telemetry.nvml.Unwatchable`."""
 
     def __init__(self, library: Any, variables: Mapping[str, str], index: int) -> None:
         self._gpus = nvml.Gpus(library, variables, index + 1)

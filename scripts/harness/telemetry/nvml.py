@@ -1,7 +1,7 @@
-"""What NVIDIA's management library tells of the devices that a run uses.
+"""Readings of a run's GPUs from NVIDIA's management library.
 
-Through the package nvidia-ml-py (module ``pynvml``), which the environments for GPUs bring. Where
-it is missing, in an interpreter of the user's, the GPUs are not watched and the record says so.
+The package nvidia-ml-py (module ``pynvml``) is part of the environments for GPUs. Where it is
+missing, in a user's interpreter, GPUs are not watched and the record says so.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ THROTTLE_REASONS = {
 
 
 class Unwatchable(Exception):
-    """The devices cannot be watched; the message says why."""
+    """Raised where devices cannot be watched; the message has the reason."""
 
 
 def reasons(bits: int) -> List[str]:
-    """The names of all bits that are set; ``bit_N`` for one that has no name yet."""
+    """Return the names of all set bits; ``bit_N`` for an unknown one."""
     found = []
     for position in range(bits.bit_length()):
         if bits >> position & 1:
@@ -40,9 +40,10 @@ def reasons(bits: int) -> List[str]:
 
 
 def chosen(variables: Mapping[str, str], count: int, devices: int) -> List[str]:
-    """The first ``devices`` of those that a run with these variables sees, by index or uuid.
-    ``count``: GPUs of this machine. Raises :class:`Unwatchable` where CUDA's numbers may not be
-    the library's."""
+    """Return the first ``devices`` GPUs that a run with these variables sees, by index or uuid.
+
+    ``count``: GPUs of this machine. Raises :class:`Unwatchable` where CUDA's numbers may differ
+    from the library's."""
     if variables.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
         raise Unwatchable("CUDA_DEVICE_ORDER is not PCI_BUS_ID, so devices cannot be told apart")
     if "CUDA_VISIBLE_DEVICES" not in variables:
@@ -55,8 +56,10 @@ def chosen(variables: Mapping[str, str], count: int, devices: int) -> List[str]:
 
 
 class Gpus:
-    """The devices of one run. ``library`` is the module ``pynvml``. ``absent`` says of each
-    quantity that a device does not give why. Raises :class:`Unwatchable`."""
+    """GPUs of one run. Raises :class:`Unwatchable`.
+
+    ``library``: the module ``pynvml``. ``absent``: the reason for each quantity that a device does
+    not report."""
 
     def __init__(self, library: Any, variables: Mapping[str, str], devices: int) -> None:
         self.library = library
@@ -82,10 +85,11 @@ class Gpus:
         return self.library.nvmlDeviceGetHandleByUUID(name)
 
     def read(self, ours: Set[int]) -> Dict[str, Any]:
-        """One sample of all devices; ``ours``: the run's processes. Utilisation in percent, clocks
-        in MHz, power in W, temperature in degrees Celsius, reasons as bits, energy in J since some
-        moment, errors that were corrected or not since the driver started, the processes of
-        others."""
+        """Return one sample of all devices; ``ours``: the run's processes.
+
+        Utilization is in percent, clocks in MHz, power in W, temperature in degrees Celsius, energy
+        in J since some moment. Throttle reasons are bits. Errors, corrected or not, count since the
+        driver started. The processes of others are listed."""
         n = self.library
         quantities: Dict[str, Callable[[Any], Any]] = {
             "utilization_percent": lambda device: n.nvmlDeviceGetUtilizationRates(device).gpu,
@@ -115,8 +119,8 @@ class Gpus:
         return sample
 
     def _asked(self, index: int, name: str, ask: Callable[[], Any]) -> Any:
-        """None where the device gives no answer. What it does not give the first time, it is not
-        asked again."""
+        """Return a quantity; None where the device gives no answer. A quantity that fails the first
+        time is not read again."""
         if (index, name) in self._dropped:
             return None
         try:
@@ -128,11 +132,11 @@ class Gpus:
             return None
 
     def _others(self, index: int, device: Any, ours: Set[int]) -> List[int]:
-        """Processes of others that hold a context on the device.
+        """Return other users' processes that hold a context on the device.
 
-        In a container, the library may tell the host's numbers. Where it knows one of ours by its
-        number here, every other is foreign; else only those that were there before our ranks.
-        """
+        In a container, the library may report the host's process numbers. Where it knows one of
+        ours by its number here, every other is foreign; else only those that existed before our
+        ranks."""
         running = self.library.nvmlDeviceGetComputeRunningProcesses(device)
         found = {int(process.pid) for process in running}
         before = self._before[index]
@@ -141,7 +145,7 @@ class Gpus:
         return sorted(found - ours if found & ours else found & before)
 
     def close(self) -> None:
-        """Leave the library."""
+        """Close the library."""
         with contextlib.suppress(self.library.NVMLError):
             self.library.nvmlShutdown()
 
@@ -151,7 +155,7 @@ def text(value: Any) -> str:
 
 
 def find(variables: Mapping[str, str], devices: int) -> Gpus:
-    """The devices of a run of ``devices`` ranks with these variables on this node. Raises
+    """Return the GPUs of a run of ``devices`` ranks with these variables on this node. Raises
     :class:`Unwatchable`."""
     try:
         import pynvml

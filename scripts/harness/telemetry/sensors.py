@@ -1,5 +1,7 @@
-"""What the kernel tells of this machine in /proc and /sys: load, frequency, temperature, memory,
-energy. A source that is not there is absent, with the reason, and never zero."""
+"""Sensors of this machine in /proc and /sys: load, frequency, temperature, memory, energy.
+
+A missing source is absent, with the reason, and never zero.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from typing import Dict, List, Optional, Sequence
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
-#: Frequencies and throttle counts are read of so many cores at most, evenly spread: some kernels
-#: interrupt a core to ask for its frequency.
+#: Most cores, evenly spread, to read frequency and throttle counts of: some kernels interrupt a
+#: core for that.
 _MOST_CORES = 16
 
 #: Kernel drivers whose first sensor is the processor's own.
@@ -23,10 +25,10 @@ Reading = Dict[str, Optional[float]]
 
 
 class _File:
-    """A file of the kernel, kept open: read again from its start, it is made anew."""
+    """Kernel file that is kept open; reading it from the start gives a new value."""
 
     def __init__(self, path: str) -> None:
-        """Raises OSError where it is not there or may not be read."""
+        """Open the file. Raises OSError where it is missing or may not be read."""
         self._file = os.open(path, os.O_RDONLY)
         try:
             self.text()
@@ -35,7 +37,7 @@ class _File:
             raise
 
     def text(self) -> str:
-        """Raises OSError."""
+        """Return the file's text. Raises OSError."""
         parts: List[bytes] = []
         offset = 0
         while True:
@@ -46,7 +48,7 @@ class _File:
             offset += len(part)
 
     def number(self) -> Optional[float]:
-        """The number that it holds; None where it holds none just now."""
+        """Return the file's number; None where it holds none at the moment."""
         try:
             # One read: at a second, for the end, the kernel would ask the sensor once more.
             return float(os.pread(self._file, 64, 0))
@@ -54,7 +56,7 @@ class _File:
             return None
 
     def after(self, word: str) -> Optional[float]:
-        """The number behind the first ``word`` (and ``:``, ``=`` or blanks)."""
+        """Return the number after the first ``word`` (and ``:``, ``=`` or blanks)."""
         try:
             found = re.search(rf"\b{word}[:=\s]\s*(\d+)", self.text())
         except OSError:
@@ -66,10 +68,10 @@ class _File:
 
 
 class _Energy:
-    """One RAPL counter in joules, going on where the hardware's starts again from zero."""
+    """RAPL counter in joules that continues where the hardware's wraps around to zero."""
 
     def __init__(self, folder: str) -> None:
-        """Raises OSError or ValueError."""
+        """Open the counter. Raises OSError or ValueError."""
         self._file = _File(os.path.join(folder, "energy_uj"))
         with open(os.path.join(folder, "max_energy_range_uj"), encoding="utf-8") as file:
             self._range = float(file.read())
@@ -103,8 +105,9 @@ def _line(path: str) -> str:
 
 
 class Sensors:
-    """The sources that this machine has. ``cores``: the logical cores whose load counts.
-    ``absent`` says of each source that is missing why. Raises nothing."""
+    """Sensors of this machine. Never raises.
+
+    ``cores``: logical cores whose load counts. ``absent``: the reason for each missing source."""
 
     def __init__(self, cores: Sequence[int], proc: str = "/proc", sys: str = "/sys") -> None:
         self.absent: Dict[str, str] = {}
@@ -135,7 +138,7 @@ class Sensors:
         return found[0] if found else None
 
     def _many(self, name: str, paths: Sequence[str]) -> List[_File]:
-        """Those files that can be read; ``absent`` says why where none can."""
+        """Return the files that can be read; ``absent`` gets the reason where none can."""
         found = []
         why = "this machine has none"
         for path in paths:
@@ -149,7 +152,8 @@ class Sensors:
         return found
 
     def _rapl(self, sys: str) -> Dict[str, _Energy]:
-        """Packages and memories. Cores are part of their package, and a package of psys."""
+        """Return the counters of packages and memory. Cores are part of their package, and packages
+        of psys."""
         found: Dict[str, _Energy] = {}
         why = "this machine has no RAPL counters"
         for folder in sorted(glob.glob(f"{sys}/class/powercap/intel-rapl:*")):
@@ -166,8 +170,10 @@ class Sensors:
         return found
 
     def read(self) -> Reading:
-        """One sample. Times and energies are sums since some moment (s, J), frequencies MHz,
-        temperatures degrees Celsius, memory bytes; None for what is absent or did not answer."""
+        """Return one sample.
+
+        Times and energies are sums since some moment (s, J), frequencies MHz, temperatures degrees
+        Celsius, memory bytes. Absent or silent sources are None."""
         sample: Reading = dict(self._load())
         pressure = self._pressure.after("total") if self._pressure else None
         sample["waiting_seconds"] = None if pressure is None else pressure / 1e6
@@ -187,14 +193,16 @@ class Sensors:
         return sample
 
     def memory_bytes(self) -> Optional[int]:
-        """The machine's memory."""
+        """Return the machine's memory in bytes."""
         total = self._memory.after("MemTotal") if self._memory else None
         return None if total is None else int(total) * 1024
 
     def _load(self) -> Dict[str, Optional[float]]:
-        """Seconds that processes kept cores busy, and that a hypervisor took: of our cores and of
-        all. Without interrupts: those of the run's own messages are nobody's process time, and
-        cannot be told from others'."""
+        """Return the seconds that processes kept cores busy, and that a hypervisor took, of our
+        cores and of all.
+
+        Interrupts are excluded: those of the run's own messages are no process's time, and cannot
+        be told from others'."""
         names = ("busy", "stolen", "machine_busy", "machine_stolen")
         if self._stat is None:
             return {f"{name}_seconds": None for name in names}
@@ -231,7 +239,8 @@ def _numbers(files: Sequence[_File]) -> List[float]:
 
 
 def _processor_sensors(sys: str) -> List[str]:
-    """Files with a temperature of the processor; not those of disks and network cards."""
+    """Return files with a temperature of the processor, without those of disks and network
+    cards."""
     found = []
     for folder in sorted(glob.glob(f"{sys}/class/hwmon/hwmon*")):
         if _line(os.path.join(folder, "name")) in _PROCESSOR_SENSORS:

@@ -1,4 +1,4 @@
-"""The record's ``watch``: the samples of the watcher, cut to the timed window."""
+"""The record's ``watch``: the watcher's samples, cut to the timed region."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _JOULES = re.compile(r"^(.+)_joules$")
 Window = Tuple[float, float]
 
 
-def of(watcher: Watcher, ranks: Sequence[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
-    """The record's ``watch``; None for a run without a timed window."""
+def summary(watcher: Watcher, ranks: Sequence[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
+    """Return the record's ``watch``; None for a run without a timed region."""
     window = window_of(ranks)
     if window is None:
         return None
@@ -25,8 +25,10 @@ def of(watcher: Watcher, ranks: Sequence[Dict[str, Any]]) -> Optional[Dict[str, 
 
 
 def window_of(ranks: Sequence[Dict[str, Any]]) -> Optional[Window]:
-    """From the first rank's start to the last one's end, in seconds of the clock that all
-    processes of a machine share; None where no rank was timed."""
+    """Return the time from the first rank's start to the last one's end; None where no rank was
+    timed.
+
+    Both are seconds of the clock that all processes of a machine share."""
     timed = [rank for rank in ranks if "window_start" in rank and "window_seconds" in rank]
     if not timed:
         return None
@@ -35,8 +37,8 @@ def window_of(ranks: Sequence[Dict[str, Any]]) -> Optional[Window]:
 
 
 def at(samples: Sequence[Sample], name: str, moment: float) -> Optional[float]:
-    """A counter at ``moment``, interpolated linearly between the samples around it; None where
-    there are none."""
+    """Return a counter at ``moment``, interpolated linearly between neighbouring samples; None
+    where there are none."""
     points = [(s["seconds"], s[name]) for s in samples if s.get(name) is not None]
     for (before, low), (after, high) in zip(points, points[1:]):
         if before <= moment <= after and after > before:
@@ -45,7 +47,7 @@ def at(samples: Sequence[Sample], name: str, moment: float) -> Optional[float]:
 
 
 def growth(samples: Sequence[Sample], name: str, window: Window) -> Optional[float]:
-    """By how much a counter grew in the window."""
+    """Return the growth of a counter in the window."""
     low, high = at(samples, name, window[0]), at(samples, name, window[1])
     return None if low is None or high is None else high - low
 
@@ -53,10 +55,12 @@ def growth(samples: Sequence[Sample], name: str, window: Window) -> Optional[flo
 def summarize(
     samples: Sequence[Sample], interval: float, sources: Sources, window: Window
 ) -> Dict[str, Any]:
-    """What happened in ``window``. Sums (load, energy, events) are right for a window of any
-    length, as far as they grew evenly between two samples; events are those from the last sample
-    before it to the first after it; what is no sum (frequency, temperature,
-    reasons) is known from the samples within the window alone, and None where there is none."""
+    """Return a summary of ``window``.
+
+    Sums (load, energy) are exact for any window, if they grew evenly between two samples. Events
+    are counted from the last sample before the window to the first after it. Other values
+    (frequency, temperature, throttle reasons) come from samples within the window, and are None
+    without any."""
     start, end = window
     seconds = end - start
     inside = [sample for sample in samples if start <= sample["seconds"] <= end]
@@ -98,7 +102,7 @@ def summarize(
 
 
 def _around(samples: Sequence[Sample], window: Window) -> List[Sample]:
-    """The samples within the window, the last before and the first after it."""
+    """Return the samples within the window, the last before and the first after it."""
     before = [sample for sample in samples if sample["seconds"] < window[0]]
     after = [sample for sample in samples if sample["seconds"] > window[1]]
     inside = samples[len(before) : len(samples) - len(after)]
@@ -117,11 +121,12 @@ def _range(
     return {"min": min(lows), "median": statistics.median(middles), "max": max(highs)}
 
 
-def _foreign(samples: Sequence[Sample], of: str, window: Window) -> Optional[Dict[str, float]]:
-    """Cores kept busy by others: on average, and at most from one sample to the next. ``of``:
-    ``machine_`` or, for the counted cores, nothing."""
+def _foreign(samples: Sequence[Sample], prefix: str, window: Window) -> Optional[Dict[str, float]]:
+    """Return the cores that others kept busy: on average, and at most from one sample to the next.
 
-    busy, own = f"{of}busy_seconds", f"{of}own_seconds"
+    ``prefix``: ``machine_``, or "" for the counted cores."""
+
+    busy, own = f"{prefix}busy_seconds", f"{prefix}own_seconds"
 
     def foreign(sample: Sample) -> Optional[float]:
         known = sample.get(busy) is not None and sample.get(own) is not None
@@ -136,13 +141,14 @@ def _foreign(samples: Sequence[Sample], of: str, window: Window) -> Optional[Dic
         for earlier, later in zip(counted[1:-1], counted[2:-1])
         if later[""] is not None and earlier[""] is not None
     ]
-    # Ticks of the kernel's clock may be counted to one side sooner than to the other.
+    # Kernel clock ticks may be added to one account sooner than to the other.
     mean = max(0.0, grown / (window[1] - window[0]))
     return {"mean": mean, "max": max([mean, *loads])}
 
 
 def _energy(samples: Sequence[Sample], window: Window) -> Dict[str, float]:
-    """Joules of the window by counter: ``package-0``, ``dram-0``, ``gpu-0``; {} without any."""
+    """Return the joules of the window by counter: ``package-0``, ``dram-0``, ``gpu-0``; {} without
+    any."""
     found = {}
     for name in samples[0] if samples else ():
         counter = _JOULES.match(name)
@@ -165,7 +171,7 @@ def _gpu(
         found = values(name)
         return statistics.mean(found) if found else None
 
-    # Others may come and go between two samples: those before and after the window count, too.
+    # Processes may come and go between samples, so those before and after the window count too.
     others = _values(samples, prefix + "other_processes")
     told = values("throttle_reasons")
     named = [set(nvml.reasons(bits)) for bits in told]
@@ -191,8 +197,9 @@ def _difference(counts: Sequence[float]) -> Optional[float]:
 
 
 def _raw(samples: Sequence[Sample], start: float) -> Dict[str, List[Any]]:
-    """Column by column, from the last sample before the window to the first after it; ``seconds``
-    count from its start. Columns that are empty are left away."""
+    """Return the samples by column, from the last before the window to the first after it.
+
+    ``seconds`` count from the window's start. Empty columns are dropped."""
     columns: Dict[str, List[Any]] = {
         "seconds": [round(sample["seconds"] - start, 4) for sample in samples]
     }
@@ -203,7 +210,7 @@ def _raw(samples: Sequence[Sample], start: float) -> Dict[str, List[Any]]:
 
 
 def _short(value: Any) -> Any:
-    """To a tenth of a millisecond, a millijoule, a kilohertz: finer than any of the sources."""
+    """Round to a tenth of a millisecond, a millijoule, a kilohertz: finer than any source."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else round(value, 4)
     return value

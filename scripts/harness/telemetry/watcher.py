@@ -1,10 +1,10 @@
-"""A watcher beside the run: what else happens on the machine while the ranks are timed.
+"""Watch the machine while ranks are timed.
 
-A thread of the launcher, which otherwise sleeps, takes a sample every half second: some twenty
-small files, and some ten calls for each GPU. A thread, because a sensor that hangs must not keep
-the launcher from the time limit; on a core that the run does not use, where there is one. Load and
-energy are counters that never stop, so nothing need happen at the ends of the window: the summary
-(:mod:`harness.telemetry.watch_summary`) interpolates between the samples around them.
+A thread of the launcher, which otherwise sleeps, takes a sample every half second: about 20 small
+files, and 10 calls for each GPU. It is a thread because a hanging sensor must not keep the launcher
+from the time limit. It runs on a core that the run does not use, where there is one. Load and
+energy are counters, so nothing need happen at the ends of the timed region:
+:mod:`harness.telemetry.watch_summary` interpolates.
 """
 
 from __future__ import annotations
@@ -22,29 +22,28 @@ from harness.telemetry.sensors import Sensors
 
 INTERVAL_SECONDS = 0.5
 
-#: Beyond this many samples every other one goes and the interval doubles, so that the record of a
-#: long run stays of a bounded size: it may take RAW_BYTES, and for each device as much again.
+#: Beyond this many samples every other one is dropped and the interval doubles. This bounds the
+#: record of a long run to RAW_BYTES, and as much again for each device.
 MOST_SAMPLES = 1000
 RAW_BYTES = 20 * 20 * MOST_SAMPLES
 
-#: How long the ranks wait for the first sample, and the record for the last one.
+#: Seconds that ranks wait for the first sample, and the record for the last.
 _PATIENCE_SECONDS = 10.0
 
 Sample = Dict[str, Any]
 
 
 def shared_with(cores: Sequence[int]) -> List[int]:
-    """``cores`` and the other threads of the same physical cores, which share their units."""
+    """Return ``cores`` and the other threads of the same physical cores, which share their
+    units."""
     return sorted({sibling for core in cores for sibling in siblings(core)}.union(cores))
 
 
 class Watcher:
-    """Samples from entering the context until leaving it.
+    """Samples from entering the context until leaving it. Never raises: a run goes on unwatched.
 
-    ``cores``: the logical cores that the run uses; ``variables``: those of its ranks;
-    ``gpus``: how many devices it uses, 0 on a CPU. ``samples`` are in order of their ``seconds``,
-    on the clock that the ranks' windows are timed with. Never raises: a run goes on unwatched.
-    """
+    ``cores``: logical cores of the run. ``variables``: of its ranks. ``gpus``: number of its
+    devices, 0 on a CPU. ``samples``: in order of their ``seconds``, on the clock of the ranks."""
 
     def __init__(
         self, run: str, cores: Sequence[int], variables: Mapping[str, str], gpus: int
@@ -58,7 +57,7 @@ class Watcher:
 
     def __enter__(self) -> Watcher:
         self._thread.start()
-        # The ranks start after the first sample: what is on a GPU then is somebody else's.
+        # Ranks start after the first sample, so processes on a GPU by then belong to others.
         self._started.wait(_PATIENCE_SECONDS)
         return self
 
@@ -92,8 +91,10 @@ class Watcher:
 
 
 class Sources:
-    """All that a sample is made of. ``absent`` says what is not watched and why; ``counted`` are
-    the cores whose load counts, ``gpus`` name and uuid of each device."""
+    """Sources of a sample.
+
+    ``absent``: what is not watched and why. ``counted``: cores whose load counts. ``gpus``: name
+    and uuid of each device."""
 
     def __init__(
         self, run: str, cores: Sequence[int], variables: Mapping[str, str], gpus: int
@@ -108,12 +109,12 @@ class Sources:
         self._devices = gpus
 
     def open(self) -> None:
-        """Called in the thread that is to take the samples, which moves to cores that the run
-        leaves free."""
+        """Open the sources in the sampling thread, which moves to cores that the run leaves
+        free."""
         free = os.sched_getaffinity(0).difference(self.counted)
         if free:
             os.sched_setaffinity(0, free)
-        # Where the launcher cannot keep out of the run's way, it is none of the others' load.
+        # Where the launcher shares the run's cores, it does not count as load of others.
         self._beside = not free
         self._own = OwnTime(self._run, os.getpid())
         self._sensors = Sensors(self.counted)
@@ -128,7 +129,7 @@ class Sources:
         self.memory_bytes = self._sensors.memory_bytes()
 
     def take(self) -> Sample:
-        """One sample, now."""
+        """Return one sample, taken now."""
         sample: Sample = {"seconds": time.perf_counter()}
         sample.update(self._sensors.read())
         own = self._own.read()

@@ -193,7 +193,7 @@ def test_a_watcher_that_fails_does_not_spoil_the_run(monkeypatch: pytest.MonkeyP
     with watcher.Watcher(RUN, cores.allowed(), {}, 0) as watching:
         pass
     ranks = [{"window_start": time.perf_counter() - 1, "window_seconds": 1.0}]
-    found = watch_summary.of(watching, ranks)
+    found = watch_summary.summary(watching, ranks)
     assert found is not None
     assert not schema.errors(found, schema.record_schema()["properties"]["watch"])
     assert found["absent"] == {"watcher": "RuntimeError: no sensors today"}
