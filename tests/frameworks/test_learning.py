@@ -34,7 +34,7 @@ import numpy as np
 import tasks
 from harness.learning import batches, material, starting
 from harness.learning.evaluation import Evaluator
-from harness.learning.sources import Source
+from harness.learning.sources import TrainingData
 from harness.learning.targets import Softening, softened
 from harness.learning.training import Recipe, train
 from harness.kind import Context, Workload
@@ -129,15 +129,15 @@ class Silent(Report):
 adapter = started(facts, compiler=COMPILER, batch=32)
 evaluator = Evaluator(adapter, task.score, data.held_out)
 if LEARNS:
-    first = next(batches.of_epoch(data.train, 32, 0, 1, 0))
+    first = next(batches.epoch_batches(data.train, 32, 0, 1, 0))
     adapter.build(first)
     workload = Workload(adapter.case, facts, {}, 1, None, 1)
     context = Context(workload, adapter.rank_context, adapter, [], Silent("", 0, ""))
     recipe = Recipe(EPOCHS, "accuracy", None, "one_cycle", 0.1, 0.3)
-    source = Source(
+    source = TrainingData(
         len(data.train["labels"]),
         first,
-        lambda epoch: batches.of_epoch(data.train, 32, 0, 1, epoch),
+        lambda epoch: batches.epoch_batches(data.train, 32, 0, 1, epoch),
         lambda: evaluator,
         len(data.train["labels"]) // 32,
     )

@@ -177,7 +177,7 @@ class Converge(Kind):
             adapter.require_resumable()
         how = softening(workload.model_config, given["label_smoothing"], given["mixup"])
         adapter.model_config = _with_recipe(workload)
-        source = sources.in_steps(sources.source_of(context), given["epoch_steps"], context)
+        source = sources.in_steps(sources.training_data(context), given["epoch_steps"], context)
         source = sources.softening(source, how, context)
         recipe = _recipe(workload)
         evaluator = context.phase("build for evaluation", source.evaluator, "evaluator")
@@ -219,7 +219,7 @@ class Converge(Kind):
         reason = curve.missed(ranks[0]["curve"], sources.scores(workload)[0], _target_of(workload))
         if "diverged" not in reason:  # weights that are no numbers are not compared
             check_same_weights(ranks)
-        if not reason and pretraining.is_one(workload.model_config):
+        if not reason and pretraining.is_pretrained(workload.model_config):
             reason = pretraining.missed(ranks[0])
         if reason:
             raise TargetMissed(reason)

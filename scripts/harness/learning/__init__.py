@@ -1,1 +1,1 @@
-"""Training that goes on until something is learned: rates, epochs, evaluation, curve."""
+"""Training until something is learned: learning rates, epochs, evaluation, learning curve."""

@@ -1,4 +1,4 @@
-"""How many samples a training has, for a plan: nothing is decoded, cut to windows or tokenized."""
+"""Number of samples of a training, for a plan. Nothing is decoded, cut to windows or tokenized."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from core.inputs import READING
 from harness.learning import pretraining
 from harness.samples import folder
 
-#: Of a text, or of records of tokens: about as many make a token.
+#: Approximate bytes per token of a text, or of records of tokens.
 _BYTES = 4
 
 
 class Amounts(NamedTuple):
-    """Samples of an epoch, and those that are held out."""
+    """Samples of an epoch, and held-out samples."""
 
     train: int
     held_out: int
@@ -25,17 +25,18 @@ class Amounts(NamedTuple):
 def amounts(
     model_config: Mapping[str, Any], source: str, length: Optional[int], root: Optional[str]
 ) -> Optional[Amounts]:
-    """Of a model with this config. ``source``: where its samples come from, as
-    :mod:`core.inputs` has it; ``length``: tokens of a sequence; ``root``: the folder of the
-    files, None where there is none. Questions and images are counted, sequences are guessed from
-    the bytes of their files. None for a model that learns nothing so, and without its folder.
-    Raises :class:`tasks.BadData` and :class:`folder.BadData` for a folder that lacks what it must
-    have."""
+    """Return the amounts of a model; None for one that learns nothing this way, and without its
+    folder.
+
+    ``source``: where its samples come from, as in :mod:`core.inputs`. ``length``: tokens of a
+    sequence. ``root``: folder of the files, or None. Questions and images are counted; sequences
+    are estimated from the bytes of their files. Raises :class:`tasks.BadData` and
+    :class:`folder.BadData` for an incomplete folder."""
     if source not in READING:
         return _of_task(model_config, length, root)
     if root is None:
         return None
-    if pretraining.is_one(model_config):
+    if pretraining.is_pretrained(model_config):
         sizes = (_bytes(root, split) for split in (folder.TRAIN, folder.VALIDATION))
         return Amounts(*(size // (_BYTES * (length or 1)) for size in sizes))
     if folder.size_of(model_config["inputs"]) is None:
@@ -59,7 +60,7 @@ def _of_task(
 
 
 def _bytes(root: str, split: str) -> int:
-    """Of all files of a split."""
+    """Return the bytes of all files of a split."""
     total = 0
     for place, _, names in os.walk(root):
         within = os.path.relpath(place, root).split(os.sep)[0] == split

@@ -1,4 +1,4 @@
-"""Samples in the order in which they are fed."""
+"""Batches of samples in training and evaluation order."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from typing import Any, Dict, Iterator, Mapping, Sequence, Tuple
 
 from harness.adapter import Mismatch
 
-#: Arrays of as many samples each, by name.
+#: Arrays by name, with equal numbers of samples.
 Arrays = Dict[str, Any]
 
 
-def of_epoch(
+def epoch_batches(
     arrays: Arrays, batch: int, replica: int, replicas: int, seed: int
 ) -> Iterator[Arrays]:
-    """The batches of one of so many ``replicas`` in an epoch. All of them draw the same order by
-    ``seed`` and take other parts of it; what is left behind the last whole step is not fed."""
+    """Yield the batches of one of several ``replicas`` in an epoch.
+
+    All replicas draw the same order by ``seed`` and take different parts of it. The rest after the
+    last whole step is dropped."""
     import numpy as np
 
     (samples,) = {len(array) for array in arrays.values()}
@@ -27,9 +29,10 @@ def of_epoch(
         yield {name: array[chosen] for name, array in arrays.items()}
 
 
-def in_turn(arrays: Arrays, batch: int) -> Iterator[Tuple[Arrays, int]]:
-    """All samples in their own order, in batches of one size, and how many of each count: the last
-    batch is filled up with the first samples."""
+def evaluation_batches(arrays: Arrays, batch: int) -> Iterator[Tuple[Arrays, int]]:
+    """Yield all samples in order, in batches of one size, with the number of samples that count.
+
+    The last batch is filled up with the first samples."""
     import numpy as np
 
     (samples,) = {len(array) for array in arrays.values()}
@@ -39,9 +42,10 @@ def in_turn(arrays: Arrays, batch: int) -> Iterator[Tuple[Arrays, int]]:
 
 
 def check_inputs(arrays: Arrays, declared: Sequence[Mapping[str, Any]], length: int) -> None:
-    """Raises :class:`Mismatch` where the arrays are not those that a model takes, by its
-    ``declared`` inputs, or have a number that is beyond what it knows. ``length``: of its
-    sequences, 0 of a model without."""
+    """Raise :class:`Mismatch` where the arrays differ from the model's ``declared`` inputs, or have
+    numbers out of range.
+
+    ``length``: of its sequences, 0 for a model without."""
     names = [one["name"] for one in declared]
     if sorted(arrays) != sorted(names):
         raise Mismatch(f"the task has {sorted(arrays)}, the model takes {sorted(names)}")

@@ -1,10 +1,10 @@
-"""Arrays in a checkpoint of TensorFlow: ``NAME.index`` and ``NAME.data-00000-of-00001``, read
-without TensorFlow, and the names that Google's BERT and ELECTRA have there.
+"""Read TensorFlow checkpoints (``NAME.index`` and ``NAME.data-00000-of-00001``) without TensorFlow,
+with the names of Google's BERT and ELECTRA.
 
-The index is a table of LevelDB (tensorflow/core/lib/io/format.cc): blocks of sorted names, each
-with what it shares with the one before, and a footer that says where the block of blocks is. To a
-name belongs a message of protocol buffers (tensorflow/core/protobuf/tensor_bundle.proto): dtype,
-shape, and where in which data file the array lies. TensorFlow writes indexes without compression.
+The index is a LevelDB table (tensorflow/core/lib/io/format.cc): blocks of sorted names, each
+prefix-compressed against the one before, and a footer with the position of the index block. Each
+name has a protocol buffer (tensorflow/core/protobuf/tensor_bundle.proto) with dtype, shape, data
+file and offset of the array. TensorFlow writes indexes without compression.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from harness.loader.records import crc32c, masked
 
 _INDEX = ".index"
 _FOOTER, _MAGIC = 48, 0xDB4775248B80FB57
-#: Behind a block: how it is compressed, and its checksum.
+#: Bytes after a block: its compression, and its checksum.
 _TRAILER = 5
 #: TensorFlow's numbers of dtypes, as numpy names them; bfloat16 is the upper half of a float32.
 _DTYPES = {1: "<f4", 2: "<f8", 19: "<f2", 14: "<u2"}
 _BFLOAT16 = 14
 
-#: The last part of a name where Hugging Face has another.
+#: Last parts of names that differ in Hugging Face's.
 _LAST = {"kernel": "weight", "output_weights": "weight", "output_bias": "bias"}
-#: Whole names of a head, and Hugging Face's.
+#: Whole names of heads, and Hugging Face's.
 _HEADS = {
     "cls/squad/output_weights": "qa_outputs.weight",
     "cls/squad/output_bias": "qa_outputs.bias",
@@ -47,13 +47,13 @@ class _Entry(NamedTuple):
     checksum: int
 
 
-def is_one(path: str) -> bool:
-    """Whether ``path`` is the index of a checkpoint, or its name without a suffix."""
+def is_checkpoint(path: str) -> bool:
+    """Return whether ``path`` is the index of a checkpoint, or its name without a suffix."""
     return path.endswith(_INDEX) or os.path.isfile(path + _INDEX)
 
 
-def opened(path: str) -> Stored:
-    """Raises :class:`BadData` where it is no such checkpoint, and OSError."""
+def open_checkpoint(path: str) -> Stored:
+    """Open a checkpoint. Raises :class:`BadData` where it is none, and OSError."""
     stem = path[: -len(_INDEX)] if path.endswith(_INDEX) else path
     index = stem + _INDEX
     content = bounded.read_bytes(index)
@@ -72,7 +72,7 @@ def opened(path: str) -> Stored:
 
 
 def hugging_face(name: str) -> str:
-    """What Hugging Face calls the array ``name`` of Google's BERT or ELECTRA."""
+    """Return Hugging Face's name of an array of Google's BERT or ELECTRA."""
     if name in _HEADS:
         return _HEADS[name]
     parts = re.sub(r"/layer_(\d+)/", r"/layer/\1/", name).split("/")
@@ -83,7 +83,7 @@ def hugging_face(name: str) -> str:
 
 
 def _entries(content: bytes) -> Iterator[Tuple[bytes, Tuple[int, int]]]:
-    """Each name, and where its message begins and ends."""
+    """Yield each name, with begin and end of its message."""
     if len(content) < _FOOTER or struct.unpack("<Q", content[-8:])[0] != _MAGIC:
         raise ValueError("its last bytes are not those of one")
     place = len(content) - _FOOTER
@@ -94,14 +94,14 @@ def _entries(content: bytes) -> Iterator[Tuple[bytes, Tuple[int, int]]]:
 
 
 def _handle(content: bytes, place: int, end: int = 0) -> Tuple[int, int]:
-    """Where a block begins, and its size."""
+    """Return begin and size of a block."""
     offset, place = varint(content, place, end or len(content))
     size, _ = varint(content, place, end or len(content))
     return offset, size
 
 
 def _block(content: bytes, begin: int, size: int) -> Iterator[Tuple[bytes, Tuple[int, int]]]:
-    """Each key of a block, and where its value begins and ends."""
+    """Yield each key of a block, with begin and end of its value."""
     end = begin + size
     trailer = content[end : end + _TRAILER]
     if len(trailer) < _TRAILER:
@@ -123,7 +123,7 @@ def _block(content: bytes, begin: int, size: int) -> Iterator[Tuple[bytes, Tuple
 
 
 def _shards(content: bytes, header: Tuple[int, int]) -> int:
-    """How many data files there are."""
+    """Return the number of data files."""
     said = {number: value for number, _, value in fields(content, *header)}
     if not said.get(1):
         raise ValueError("it does not say how many data files there are")
@@ -153,7 +153,7 @@ def _extents(content: bytes, shape: Tuple[int, int]) -> Iterator[int]:
 
 
 def _array(files: Any, name: str, entry: _Entry) -> Any:
-    """In float32. A kernel of TensorFlow is (in, out)."""
+    """Return an array as float32. Dense kernels of TensorFlow are (in, out)."""
     import numpy as np
 
     path = files[entry.shard] if entry.shard < len(files) else "?"

@@ -1,4 +1,4 @@
-"""A training that was killed goes on behind its last whole epoch."""
+"""Continue a training that was killed after its last complete epoch."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from harness.batch_input import Checkpointing
 
 Curve = List[Dict[str, Any]]
 
-#: What the name of the file ends in that has the identity of a training.
+#: Suffix of the file with the identity of a training.
 _IDENTITY = ".training"
-#: So many differences of two trainings are spelled out.
+#: Most differences of two trainings to list.
 _SHOWN = 4
 
 
 class Checkpoint:
-    """Of one rank of a training, in a folder that others may have theirs in: a file or folder of
-    the framework's own for the last epoch, and a file of ours, which has the curve until then.
+    """Checkpoint of one rank of a training, in a folder that it may share with others.
 
-    Both are written beside their places and then moved there, ours last: whenever the process is
-    killed, one of two epochs is whole. The epoch before is kept until all ranks have the next, so
-    that ranks which were killed together have one epoch in common."""
+    It is a file or folder of the framework for the last epoch, and a file of ours with the curve so
+    far. Both are written under other names and then moved, ours last, so that one of two epochs is
+    complete whenever the process is killed. The epoch before is kept until all ranks have the next,
+    so that ranks that were killed together have one in common."""
 
     def __init__(self, folder: str, identity: Any, rank: int = 0, ranks: int = 1) -> None:
-        """``identity``: JSON values that tell this training from all others. Raises
-        :class:`Mismatch` while another process has the same training in this folder."""
+        """Lock the checkpoint. ``identity``: JSON values that identify this training.
+
+        Raises :class:`Mismatch` while another process runs the same training in this folder."""
         self._identity = json.loads(json.dumps(identity, sort_keys=True))
         text = json.dumps(identity, sort_keys=True).encode()
         part = f"-rank{rank}" if ranks > 1 else ""
@@ -42,10 +43,10 @@ class Checkpoint:
         self._held = _held(self._stem + ".lock", folder)
 
     def load(self, adapter: Checkpointing) -> Curve:
-        """Take the training up, and what it had left; empty where there is nothing to take up.
-        Raises what the framework raises where its file is damaged."""
+        """Restore the training and return its curve so far; empty where there is no checkpoint.
+        Raises the framework's error for a damaged file."""
         known = self._read() or []
-        # Ranks that were killed are one epoch apart at most: this is the one that all have.
+        # Killed ranks are at most one epoch apart; this is the epoch that all have.
         epoch = int(adapter.all_reduce(float(len(known)))) // self._ranks
         if len(known) > epoch:  # or a second kill would find states of other epochs than curves
             known = known[:epoch]
@@ -55,7 +56,8 @@ class Checkpoint:
         return known
 
     def save(self, adapter: Checkpointing, curve: Curve) -> None:
-        """Behind an epoch, the last of ``curve``. Returns when all ranks have theirs."""
+        """Save the state after an epoch, the last of ``curve``. Returns when all ranks have saved
+        theirs."""
         state = self._state(len(curve))
         for before in (state + ".part", state):  # of a process that was killed at this place
             self._drop(before)
@@ -67,7 +69,7 @@ class Checkpoint:
         self._drop(self._state(len(curve) - 1))
 
     def remove(self) -> None:
-        """Behind a training that has ended."""
+        """Remove the checkpoint of a finished training."""
         known = self._read() or []
         self._drop(self._curve)
         self._drop(self._stem + _IDENTITY)
@@ -77,8 +79,8 @@ class Checkpoint:
         self._held.close()
 
     def another(self) -> str:
-        """Name the checkpoint of another training of this model, in this framework and with this
-        seed, that is most like this one, and what differs; "" where there is none."""
+        """Return the most similar checkpoint of this model, framework and seed, and its
+        differences; "" without one."""
         kin, found = _kin(self._identity), []
         for name in sorted(os.listdir(self._folder)):
             stem = name[: -len(_IDENTITY)]
@@ -121,7 +123,7 @@ class Checkpoint:
 
 
 def differences(there: Any, here: Any, name: str = "") -> List[str]:
-    """Each value in which two trainings differ, as ``threads 1 (here 2)``."""
+    """Return each value in which two trainings differ, as ``threads 1 (here 2)``."""
     if isinstance(there, dict) and isinstance(here, dict):
         both = sorted({*there, *here})
         return [
@@ -131,7 +133,7 @@ def differences(there: Any, here: Any, name: str = "") -> List[str]:
 
 
 def _kin(identity: Any) -> Any:
-    """Return what a training shares with others that only differ from it by a change, else None."""
+    """Return what a training shares with others that differ from it by a change only, else None."""
     try:
         case = identity["case"]
         return [case["framework"], case["model"], identity["seed"]]
@@ -140,7 +142,7 @@ def _kin(identity: Any) -> Any:
 
 
 def _json(path: str) -> Any:
-    """The content of a file; None where there is none, or it is damaged."""
+    """Return the content of a file; None where it is missing or damaged."""
     try:
         return bounded.read_json(path)
     except (OSError, ValueError):
@@ -148,9 +150,11 @@ def _json(path: str) -> Any:
 
 
 def _held(path: str, folder: str) -> Any:
-    """The file ``path``, locked until this process closes it or ends. A lock of POSIX, which no
-    child inherits: a loader's worker that outlives a killed rank must not keep it. Raises
-    :class:`Mismatch`."""
+    """Return the file ``path``, locked until this process closes it or ends. Raises
+    :class:`Mismatch`.
+
+    POSIX locks are not inherited, so a loader's worker that outlives a killed rank does not keep
+    it."""
     while True:
         file = open(path, "a", encoding="utf-8")  # noqa: SIM115
         try:
@@ -161,7 +165,7 @@ def _held(path: str, folder: str) -> Any:
                 f"another run trains the same with its checkpoints in {folder}: wait for it, or "
                 "name another folder in `checkpoints`"
             ) from None
-        # Whoever had it before may have removed it in the meantime: then nobody else would see it.
+        # A previous holder may have removed the file meanwhile, and then nobody else would see it.
         with contextlib.suppress(OSError):
             if os.stat(path).st_ino == os.fstat(file.fileno()).st_ino:
                 return file

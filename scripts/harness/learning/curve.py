@@ -1,5 +1,5 @@
-"""What a training leaves: an entry for each epoch, and what follows from them. Pure functions of a
-rank's entry in the record."""
+"""Learning curve: an entry for each epoch, and metrics of them. Pure functions of a rank's entry in
+the record."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 from harness.kind import Metric
 
 #: An epoch: its number from 1, the samples of all ranks in it (``samples``), seconds of its steps
-#: with their feeding (``train_seconds``) and of the evaluation behind it (``evaluation_seconds``),
-#: mean ``loss`` of its steps and of the last of them (``final_loss``), the last ``learning_rate``,
-#: and what was found on held-out data (``held_out``: each score, and the loss).
+#: with loading (``train_seconds``) and of the evaluation after it (``evaluation_seconds``), mean
+#: ``loss`` of its steps and of the last of them (``final_loss``), the last ``learning_rate``, and
+#: the results on held-out data (``held_out``: each score, and the loss).
 Epoch = Mapping[str, Any]
 Rank = Mapping[str, Any]
 
 
 def _is_number(value: Any) -> bool:
-    """JSON has None for what is none."""
+    """Return whether a value is a number; JSON has None otherwise."""
     return value is not None and math.isfinite(value)
 
 
@@ -26,7 +26,7 @@ def _number(value: Any) -> Optional[float]:
 
 
 def reached(curve: Sequence[Epoch], score: str, target: float) -> Optional[int]:
-    """How many epochs it took until ``score`` was at ``target`` or above; None: it never was."""
+    """Return the epochs until ``score`` was at least ``target``; None if it never was."""
     for number, epoch in enumerate(curve, 1):
         if _is_number(epoch["held_out"][score]) and epoch["held_out"][score] >= target:
             return number
@@ -34,14 +34,14 @@ def reached(curve: Sequence[Epoch], score: str, target: float) -> Optional[int]:
 
 
 def best(curve: Sequence[Epoch], score: str) -> Optional[Epoch]:
-    """The first epoch with the highest ``score``; None where none has a number there."""
+    """Return the first epoch with the highest ``score``; None without any number."""
     known = [epoch for epoch in curve if _is_number(epoch["held_out"][score])]
     return max(known, key=lambda epoch: float(epoch["held_out"][score]), default=None)
 
 
 def missed(curve: Sequence[Epoch], score: str, target: Optional[float]) -> str:
-    """Why a training is no success, in words; "" where it is one: it reached its target, or had
-    none and ended with finite numbers."""
+    """Return why a training failed; "" if it reached its target, or had none and ended with finite
+    numbers."""
     top = best(curve, score)
     so_far = "no epoch has a score"
     if top is not None:
@@ -60,9 +60,10 @@ def metrics(
     losses: Sequence[str] = (),
     may_lack: Sequence[str] = (),
 ) -> Dict[str, Metric]:
-    """``scores``: names, the principal one first; ``unit``: of the throughput; ``losses``: names of
-    the parts of the loss, of a model that has some, whose loss in training is told, too;
-    ``may_lack``: names of scores that may be no number."""
+    """Return the metrics of a training.
+
+    ``scores``: names, the principal one first. ``unit``: of the throughput. ``losses``: names of
+    the parts of the loss that training reports. ``may_lack``: scores that may be no number."""
     principal = scores[0]
 
     def at_target(of: Callable[[Sequence[Epoch]], float]) -> Callable[[Rank], Optional[float]]:
@@ -81,7 +82,7 @@ def metrics(
         "samples_to_target": Metric("samples", "lower", "first", at_target(samples)),
     }
     speed = Metric(unit, "higher", "min", lambda rank: throughput(rank["curve"]))
-    # the first is that by which frameworks are compared for speed
+    # the first metric is the one that compares the frameworks' speed
     return {
         **(to_target if target is not None else {"throughput": speed}),
         **{
@@ -96,7 +97,8 @@ def metrics(
 
 
 def final_loss(rank: Rank) -> Optional[float]:
-    """Of the last steps of training, with dropout, as NVIDIA's ELECTRA publishes it."""
+    """Return the loss of the last steps of training, with dropout, as NVIDIA's ELECTRA publishes
+    it."""
     return _number(rank["curve"][-1]["final_loss"])
 
 
@@ -105,17 +107,17 @@ def samples(curve: Sequence[Epoch]) -> float:
 
 
 def train_seconds(curve: Sequence[Epoch]) -> float:
-    """Of all steps with their feeding, without evaluations."""
+    """Return the seconds of all steps including loading, without evaluations."""
     return float(sum(epoch["train_seconds"] for epoch in curve))
 
 
 def all_seconds(curve: Sequence[Epoch]) -> float:
-    """With the evaluations."""
+    """Return the seconds including evaluations."""
     return train_seconds(curve) + float(sum(epoch["evaluation_seconds"] for epoch in curve))
 
 
 def throughput(curve: Sequence[Epoch]) -> float:
-    """Samples per second of all epochs behind the first, in which frameworks compile; of that alone
-    where there is no other."""
+    """Return samples per second of all epochs after the first, in which frameworks compile; of the
+    first if it is the only one."""
     later = curve[1:] or curve
     return samples(later) / train_seconds(later)

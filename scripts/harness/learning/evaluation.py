@@ -1,4 +1,4 @@
-"""How good a model is at what it was not trained with."""
+"""Evaluate a model on held-out data."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from harness.adapter import Numerics
 from harness.batch_input import LearningRateSchedule
 from harness.learning import batches
 
-#: From outputs and their batch to the scores of each sample, and the loss of each, by name.
+#: Function from outputs and their batch to scores and loss of each sample, by name.
 Score = Callable[[Sequence[Any], Dict[str, Any]], Dict[str, Any]]
 
 
 class Learner(LearningRateSchedule, Numerics):
-    """An adapter as training with evaluations sees it."""
+    """Adapter that can be trained and evaluated."""
 
 
 class Evaluator:
-    """A second model of the same framework in the same process, built for inference: with running
-    statistics and without dropout. It gets the weights and statistics of the one that is trained
-    before each evaluation, by the names that all frameworks share."""
+    """Second model of the same framework in the same process, built for inference.
+
+    It has running statistics and no dropout. Before each evaluation it gets the weights and
+    statistics of the trained model, by the names that all frameworks share."""
 
     def __init__(
         self,
@@ -30,26 +31,29 @@ class Evaluator:
         held_out: Dict[str, Any],
         total: Callable[[Scored], Dict[str, float]] = means,
     ) -> None:
-        """``trained``: started, and not built yet. Building this model draws random numbers, which
-        building that one seeds. ``total``: from what was scored of the samples to their scores."""
+        """Build the model. ``trained``: started, but not built yet.
+
+        Building this model draws random numbers; building the trained one seeds them anew.
+        ``total``: reduces the samples' scores to their totals."""
         self._trained, self._score, self._arrays = trained, score, held_out
         self.total = total
         self._model = trained.inference_adapter()
         self._batch = trained.case.batch_per_device
-        first, _ = next(batches.in_turn(held_out, self._batch))
+        first, _ = next(batches.evaluation_batches(held_out, self._batch))
         self._model.build(first)
 
     def scores(self) -> Dict[str, float]:
-        """Each score of all samples, and the loss."""
+        """Return each score over all samples, and the loss, with the weights of the trained
+        model."""
         self.load({**self._trained.weights(), **self._trained.statistics()})
         return self.scores_as_loaded()
 
     def load(self, weights: Dict[str, Any]) -> None:
-        """Weights and running statistics of any framework."""
+        """Load weights and running statistics of any framework."""
         self._model.load_weights(weights)
 
     def scores_as_loaded(self) -> Dict[str, float]:
-        """The same with what was loaded last."""
+        """Return the scores with the weights loaded last."""
         import numpy as np
 
         found: Dict[str, List[Any]] = {}
@@ -60,5 +64,5 @@ class Evaluator:
         return self.total({name: np.concatenate(parts) for name, parts in found.items()})
 
     def held_out(self) -> Iterator[Tuple[Dict[str, Any], int]]:
-        """What is held out, in batches of one size, and how many samples of each count."""
-        return batches.in_turn(self._arrays, self._batch)
+        """Yield held-out batches of one size, with the number of samples that count."""
+        return batches.evaluation_batches(self._arrays, self._batch)

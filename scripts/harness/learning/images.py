@@ -1,6 +1,6 @@
-"""Images in a folder as what is learned, through the framework's own loader.
+"""Learn from images in a folder, through the framework's own loader.
 
-Training reads ``train``, with the crops and flips of :mod:`harness.samples.order`, evaluation
+Training reads ``train``, with the crops and flips of :mod:`harness.samples.order`. Evaluation reads
 ``val``, of which each rank has a part.
 """
 
@@ -20,22 +20,24 @@ from harness.measuring import input_pipeline, model
 from harness.samples import folder, order, supply
 
 Arrays = Dict[str, Any]
-#: The name of what is learned.
+#: Name of the task.
 NAME = "images"
 
 
 def scores(model_config: Mapping[str, Any]) -> Sequence[str]:
-    """Names of what a model's outputs are scored by."""
+    """Return the names of the scores of a model's outputs."""
     return classes.scores(model_config.get("hyperparameters", {}).get("classes", 0))
 
 
 class FolderEvaluator(Evaluator):
-    """Scores this rank's part of the images, and adds up the parts of all ranks: every image counts
-    once. Each rank has its own running statistics."""
+    """Evaluator of this rank's part of the images, which adds up all ranks: every image counts
+    once.
+
+    Each rank has its own running statistics."""
 
     def __init__(self, trained: Any, images: folder.Images, asked: Loads, first: Arrays) -> None:
-        """``trained``: one that loads images, too; ``asked``: this rank's part of the ``images``;
-        ``first``: a batch of the model's size."""
+        """Build the evaluator. ``trained``: also loads images. ``first``: batch of the model's
+        size."""
         self._loader, self._images, self._asked = trained, images, asked
         super().__init__(trained, classes.score, first, self.of_all_ranks)
 
@@ -49,7 +51,7 @@ class FolderEvaluator(Evaluator):
             yield {"images": images[chosen], "labels": labels[chosen]}, count
 
     def of_all_ranks(self, scored: Scored) -> Dict[str, float]:
-        """Means over what all ranks have scored."""
+        """Return the means over the samples of all ranks."""
         summed = self._trained.all_reduce
         samples = summed(float(len(next(iter(scored.values())))))
         return {name: summed(float(values.sum())) / samples for name, values in scored.items()}
@@ -58,9 +60,10 @@ class FolderEvaluator(Evaluator):
 def source(
     context: Context,
 ) -> Tuple[int, Arrays, Callable[[int], Iterator[Arrays]], Callable[[], Evaluator]]:
-    """The parts of a :class:`harness.learning.sources.Source`. Leaves the fields ``task``,
-    ``data_set``, ``loader`` and ``fed``. Raises :class:`folder.BadData` for images that are not as
-    they must be, and :class:`harness.adapter.Unsupported` without a loader."""
+    """Return the parts of a :class:`harness.learning.sources.TrainingData`.
+
+    Stores the fields ``task``, ``data_set``, ``loader`` and ``fed``. Raises :class:`folder.BadData`
+    for invalid images, and :class:`harness.adapter.Unsupported` without a loader."""
     adapter, workload, rank_context, fields = (
         context.adapter, context.workload, context.rank_context, context.fields,
     )  # fmt: skip
@@ -121,8 +124,8 @@ def source(
 def _part(
     images: folder.Images, rank: int, ranks: int, batch: int, size: int, workers: int
 ) -> Loads:
-    """Of so many ranks each has every so manieth image. Raises :class:`folder.BadData` where there
-    is none for it."""
+    """Return every n-th image for each of n ranks. Raises :class:`folder.BadData` where there is
+    none for a rank."""
     import numpy as np
 
     places = np.arange(rank, len(images.paths), ranks)
@@ -135,7 +138,7 @@ def _part(
 
 
 def _digest(*splits: folder.Images) -> str:
-    """SHA-256 (hex) over the paths of all images."""
+    """Return the SHA-256 (hex) of the paths of all images."""
     found = hashlib.sha256()
     for images in splits:
         found.update("\0".join([*images.paths, ""]).encode("utf-8", "surrogateescape"))

@@ -1,4 +1,4 @@
-"""What a training learns from, and what it starts from."""
+"""Data and initial weights of a training."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from harness.learning import batches, safetensors, starting
 from harness.samples import masking
 from harness.samples.folder import SKIP
 
-#: In the place of a folder or a number: there is none.
+#: Value of a parameter without a folder or number.
 NONE = "none"
 
 
 def data_of(context: Context, task: Task) -> Data:
-    """The data of the model's task, from files of a folder where its model config says that it
-    reads some. Raises :class:`Unsupported` where it should be,
-    :class:`harness.adapter.Mismatch` where the model does not take the data, and what the task
-    raises."""
+    """Return the data of the model's task, from a folder if the model config says so.
+
+    Raises :class:`Unsupported` where the folder is missing, :class:`harness.adapter.Mismatch` where
+    the model does not take the data, and what the task raises."""
     model_config, length = context.workload.model_config, context.workload.case.sequence_length
     parameters = context.workload.parameters
     folder, skips = parameters["data"], parameters["bad_answers"] == SKIP
@@ -33,7 +33,7 @@ def data_of(context: Context, task: Task) -> Data:
         )
     given = Given(length, folder if reads else None, skips)
     data: Data = context.phase("task", lambda: task.data(given))
-    # what is drawn for a model comes later
+    # the model's random numbers are drawn later
     declared = [one for one in model_config["inputs"] if one["name"] not in masking.DRAWN]
     for arrays in (data.train, data.held_out):
         batches.check_inputs(arrays, declared, length or 0)
@@ -41,9 +41,10 @@ def data_of(context: Context, task: Task) -> Data:
 
 
 def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
-    """Overwrite the weights of the model as built with those of a file, as far as it has them.
-    ``path``: of it, or of a folder that has one whose name begins with ``alike``. Returns notes for
-    the record. Raises :class:`tasks.BadData`."""
+    """Overwrite the built model's weights with those in a file; return notes for the record.
+
+    ``path``: the file, or a folder with one whose name begins with ``alike``. Weights that the file
+    lacks stay. Raises :class:`tasks.BadData`."""
     drawn = {**adapter.weights(), **adapter.statistics()}
     start = starting.read(
         starting.file_of(path, alike), {name: array.shape for name, array in drawn.items()}
@@ -53,12 +54,12 @@ def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
 
 
 def leave(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
-    """Write the weights and running statistics of the model, as any framework can start from them.
-    Returns notes for the record. Raises :class:`tasks.BadData` where they cannot be written."""
+    """Write weights and running statistics in a form that any framework can start from; return
+    notes for the record. Raises :class:`tasks.BadData` where they cannot be written."""
     path = os.path.join(folder, name + safetensors.SUFFIX)
     try:
         os.makedirs(folder, exist_ok=True)
         safetensors.write(path, {**adapter.weights(), **adapter.statistics()})
-        return {"file": path, "sha256": safetensors.opened(path).sha256()}
+        return {"file": path, "sha256": safetensors.open_safetensors(path).sha256()}
     except OSError as error:
         raise BadData(f"{error.filename or path}: {error.strerror}") from None

@@ -1,11 +1,10 @@
-"""Sentences as what is learned, of a task or from a folder: ELECTRA is pre-trained with them.
+"""Pre-train ELECTRA with sentences of a task or from a folder.
 
-Which words are hidden, which of them stay and by what number the replacement of each is sampled is
-drawn anew for each batch, on the host, by the seed, the epoch and the batch: the same in every
-framework. What is held out has its own draws, which are the same each time and for every seed.
-The number of a hidden word and each word of the vocabulary make Gumbel noise by a hash
-(``scripts/reference/electra.py``), so that two frameworks whose generators agree sample the same
-words; where two words are as likely as rounding can tell, they may sample another one.
+For each batch, the host draws which words are masked, which of them stay, and the number by which
+each replacement is sampled, by seed, epoch and batch: the same in every framework. Held-out data
+have draws of their own, the same for every seed. The number of a masked word and each word of the
+vocabulary give Gumbel noise by a hash (``scripts/reference/electra.py``), so frameworks with equal
+generators sample the same words, except for ties within rounding.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from harness.measuring.token_pipeline import WORKERS, TokenSource
 from harness.samples import folder, masking, tokens
 
 Arrays = Dict[str, Any]
-#: What a :class:`harness.learning.sources.Source` is made of.
+#: Arguments of :class:`harness.learning.sources.TrainingData`.
 Parts = Tuple[int, Arrays, Callable[[int], Iterator[Arrays]], Callable[[], Evaluator]]
-#: The name of what is learned from a folder.
+#: Task name of a folder.
 NAME = "words"
-#: By which what is held out is hidden.
+#: Seed of the masks of held-out data.
 _HELD_OUT = 0
-#: A loss that is below this part of the least that can be is no chance.
+#: A loss below this part of the possible minimum is no coincidence.
 _LEAST = 0.9
-#: Of the notes of a task: the least mean cross-entropy over hidden words that is held out.
+#: Note of a task with the minimal mean cross-entropy over masked held-out words.
 LEAST = "least_generator_loss"
 
 
-def is_one(model_config: Mapping[str, Any]) -> bool:
-    """Whether a model is pre-trained so."""
+def is_pretrained(model_config: Mapping[str, Any]) -> bool:
+    """Return whether a model is pre-trained this way."""
     return masking.form_of(model_config.get("inputs", [])) == masking.ELECTRA
 
 
@@ -49,17 +48,17 @@ def total_of(model_config: Mapping[str, Any]) -> replaced.Total:
 
 
 def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
-    """As :func:`tasks.scoring.replaced.score` has it. Raises :class:`Mismatch` where the model has
-    replaced another word than a hidden one."""
+    """Score a batch as :func:`tasks.scoring.replaced.score`. Raises :class:`Mismatch` where the
+    model replaced a word that was not masked."""
     counted = replaced.score(outputs, batch)
     if counted.pop("misplaced").any():
         raise Mismatch("the model says of words that were not hidden that they are replaced")
     return counted
 
 
-def hidden(batch: Arrays, length: int, *seed: int) -> Arrays:
-    """Sentences of so many tokens with what is drawn for them by ``seed``, numbers from 0 to below
-    2**32."""
+def masked_batch(batch: Arrays, length: int, *seed: int) -> Arrays:
+    """Return sentences of ``length`` tokens with the masks drawn for them by ``seed`` (numbers from
+    0 to below 2**32)."""
     import numpy as np
 
     # RandomState, not Generator: its stream is the same in every numpy since 1.0.
@@ -67,8 +66,8 @@ def hidden(batch: Arrays, length: int, *seed: int) -> Arrays:
 
 
 def of_task(context: Context, task: tasks.Task, data: tasks.Data) -> Parts:
-    """From sentences in memory. Leaves a note of the least loss that can be reached, where the task
-    knows it."""
+    """Return the parts of a source of sentences in memory. Notes the least reachable loss, where
+    the task knows it."""
     case, rank_context, model_config = (
         context.workload.case,
         context.rank_context,
@@ -79,29 +78,29 @@ def of_task(context: Context, task: tasks.Task, data: tasks.Data) -> Parts:
 
     def of_epoch(epoch: int) -> Iterator[Arrays]:
         seed = rank_context.seed * 100003 + epoch
-        every = batches.of_epoch(data.train, size, rank_context.rank, case.devices, seed)
+        every = batches.epoch_batches(data.train, size, rank_context.rank, case.devices, seed)
         for number, batch in enumerate(every):
-            yield hidden(batch, length, rank_context.seed, rank_context.rank, epoch, number)
+            yield masked_batch(batch, length, rank_context.seed, rank_context.rank, epoch, number)
 
-    held_out = hidden(data.held_out, length, _HELD_OUT)
+    held_out = masked_batch(data.held_out, length, _HELD_OUT)
     if task.least_loss:
         percent = model_config["hyperparameters"]["masked_percent"]
         notes = context.fields["task"].setdefault("notes", {})
         notes[LEAST] = task.least_loss(held_out, percent)
-    first, _ = next(batches.in_turn(data.train, size))
+    first, _ = next(batches.evaluation_batches(data.train, size))
     return (
         tasks.size(data.train),
-        hidden(first, length, rank_context.seed),
+        masked_batch(first, length, rank_context.seed),
         of_epoch,
         lambda: Evaluator(context.adapter, score, held_out, total_of(model_config).of_samples),
     )
 
 
 class FolderEvaluator(Evaluator):
-    """Scores this rank's part of the sequences, and adds up the parts of all ranks."""
+    """Evaluator of this rank's part of the sequences, which adds up all ranks."""
 
     def __init__(self, trained: Any, source: TokenSource, first: Arrays, total: Any) -> None:
-        """``first``: a batch of the model's size."""
+        """Build the evaluator. ``first``: batch of the model's size."""
         self._source, self._of_sums = source, total.of_sums
         super().__init__(trained, score, first, self.of_all_ranks)
 
@@ -115,16 +114,18 @@ class FolderEvaluator(Evaluator):
             yield {name: array[chosen] for name, array in batch.items()}, count
 
     def of_all_ranks(self, scored: tasks.Scored) -> Dict[str, float]:
-        """From the sums over what all ranks have scored."""
+        """Return the scores from the sums over all ranks."""
         sums = {name: self._trained.all_reduce(float(v.sum())) for name, v in scored.items()}
         found: Dict[str, float] = self._of_sums(sums)
         return found
 
 
 def of_folder(context: Context) -> Parts:
-    """From texts, tokens or records in a folder, through the framework's own loader. Leaves the
-    fields ``task``, ``data_set``, ``loader`` and ``fed``, and raises what reading the data
-    raises."""
+    """Return the parts of a source of texts, tokens or records in a folder, through the framework's
+    own loader.
+
+    Stores the fields ``task``, ``data_set``, ``loader`` and ``fed``. Raises errors of reading
+    data."""
     adapter, workload, fields = context.adapter, context.workload, context.fields
     require(adapter, Loading)
     case, root = workload.case, workload.data
@@ -161,10 +162,10 @@ def of_folder(context: Context) -> Parts:
 
 
 def missed(rank: Mapping[str, Any]) -> str:
-    """Why a training is worse than a coin, by its entry in the record; "" where the discriminator
-    tells more tokens right than wrong, which one does that only knows how rare a replaced one is.
-    Raises
-    :class:`harness.adapter.Mismatch` where the generator knows more than can be known."""
+    """Return why a training is worse than chance, from its entry in the record; "" if it is better.
+
+    Chance is knowing only how rare replaced tokens are. Raises :class:`harness.adapter.Mismatch`
+    where the generator's loss is below the possible minimum."""
     scores, notes = rank["curve"][-1]["held_out"], rank["task"].get("notes", {})
     loss, least = scores["generator_loss"], notes.get(LEAST)
     if loss is not None and least is not None and loss < _LEAST * least:

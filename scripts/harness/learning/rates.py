@@ -1,11 +1,11 @@
-"""Learning rates over the steps of a training. Each rises for a share of the steps, to its peak."""
+"""Learning-rate schedules. Each rises to its peak for a share of the steps."""
 
 from __future__ import annotations
 
 import math
 from typing import Callable, Mapping, Optional, Tuple
 
-#: A part of the peak, from the part of the way that is done: both from 0 to 1.
+#: Function from progress to the rate as part of the peak, both from 0 to 1.
 Part = Callable[[float], float]
 
 
@@ -13,11 +13,11 @@ def _half_cosine(begin: float, end: float) -> Part:
     return lambda done: end + (begin - end) * (1 + math.cos(math.pi * done)) / 2
 
 
-#: Where one cycle begins, and where it ends, as parts of its peak: those of PyTorch's OneCycleLR
-#: (its momentum stays as it is here).
+#: Begin and end of one cycle as parts of its peak, as in PyTorch's OneCycleLR (whose momentum cycle
+#: is left out).
 FIRST, LAST = 1 / 25, 1 / 25 / 1e4
-#: How a rate rises and how it falls. "cosine": Loshchilov and Hutter 2016 (arXiv:1608.03983) behind
-#: a linear warm-up; "linear": as BERT is fine-tuned (Devlin et al. 2018, arXiv:1810.04805);
+#: Rise and fall by name. "cosine": Loshchilov and Hutter 2016 (arXiv:1608.03983) after a linear
+#: warm-up; "linear": as BERT is fine-tuned (Devlin et al. 2018, arXiv:1810.04805);
 #: "one_cycle": Smith and Topin 2017 (arXiv:1708.07120).
 RISING: Mapping[str, Part] = {
     "constant": lambda done: done,
@@ -32,13 +32,13 @@ FALLING: Mapping[str, Part] = {
     "one_cycle": _half_cosine(1.0, LAST),
 }
 SCHEDULES = tuple(RISING)
-#: One with numbers of its own behind colons: the power by which a rate falls, and the part of the
-#: peak that it ends at. TensorFlow's PolynomialDecay behind a linear warm-up.
+#: Schedule with parameters after colons: the power of the fall, and the part of the peak at the
+#: end. It is TensorFlow's PolynomialDecay after a linear warm-up.
 POLYNOMIAL = "polynomial"
 
 
 def schedule_of(text: str) -> str:
-    """The schedule that ``text`` names. Raises ValueError where it names none."""
+    """Return the schedule that ``text`` names. Raises ValueError for an unknown one."""
     polynomial = _power_and_end(text)
     if polynomial:
         return ":".join([POLYNOMIAL, *(format(number, "g") for number in polynomial)])
@@ -51,7 +51,7 @@ def schedule_of(text: str) -> str:
 
 
 def _power_and_end(schedule: str) -> Optional[Tuple[float, float]]:
-    """Of a polynomial one; None of any other."""
+    """Return power and final value of a polynomial schedule; None of any other."""
     name, *numbers = schedule.split(":")
     try:
         power, end = map(float, numbers)
@@ -69,8 +69,10 @@ def _falling(schedule: str) -> Part:
 
 
 def rate_at(schedule: str, peak: float, warmup: float, step: int, steps: int) -> float:
-    """That of ``step``, from 0, of so many ``steps``. ``warmup``: the share of them in which it
-    rises, of which the last has the peak; it falls over the others."""
+    """Return the learning rate of ``step``, from 0, of ``steps``.
+
+    ``warmup``: share of the steps in which it rises, the last of which has the peak. It falls over
+    the others."""
     rising = round(warmup * steps)
     if step < rising:
         rise = RISING.get(schedule, RISING["constant"])

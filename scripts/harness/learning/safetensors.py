@@ -1,4 +1,4 @@
-"""Arrays in a file of Hugging Face's safetensors: theirs, and those that a training here leaves."""
+"""Read and write arrays in Hugging Face's safetensors files."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tasks import BadData
 from harness import bounded
 from harness.learning.stored import Stored
 
-#: Of a file's name.
+#: Suffix of file names.
 SUFFIX = ".safetensors"
-#: As safetensors names them, and as numpy does; bfloat16 is the upper half of a float32.
+#: Dtypes by safetensors' names and numpy's; bfloat16 is the upper half of a float32.
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 _METADATA, _OWN = "__metadata__", {"format": "framebench"}
 
 
-def opened(path: str) -> Stored:
-    """Raises :class:`BadData` where it is no such file, and OSError."""
+def open_safetensors(path: str) -> Stored:
+    """Open a file. Raises :class:`BadData` where it is not safetensors, and OSError."""
     with bounded.opened(path) as file:
         declared, begin = _header(path, file)
     is_own = declared.pop(_METADATA, None) == _OWN
@@ -32,8 +32,8 @@ def opened(path: str) -> Stored:
 
 
 def write(path: str, arrays: Mapping[str, Any]) -> None:
-    """``arrays`` by the names and in the layout that all frameworks share, as float32. The file is
-    there when it is whole. Raises OSError."""
+    """Write ``arrays`` as float32, with the names and layout that all frameworks share. The file
+    appears when it is complete. Raises OSError."""
     import numpy as np
 
     header: Dict[str, Any] = {_METADATA: _OWN}
@@ -56,7 +56,7 @@ def write(path: str, arrays: Mapping[str, Any]) -> None:
 
 
 def _header(path: str, file: IO[bytes]) -> Tuple[Dict[str, Any], int]:
-    """What stands in front of the arrays, and where these begin."""
+    """Return the header, and where the arrays begin."""
     size = int.from_bytes(file.read(8), "little")
     content = file.read(min(size, 100_000_000))  # their own limit
     try:
@@ -71,7 +71,7 @@ def _header(path: str, file: IO[bytes]) -> Tuple[Dict[str, Any], int]:
 
 
 def _array(path: str, file: IO[bytes], name: str, entry: Any, begin: int) -> Any:
-    """In float32."""
+    """Return an array as float32."""
     import numpy as np
 
     try:

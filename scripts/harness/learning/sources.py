@@ -1,5 +1,4 @@
-"""What there is to learn from: the arrays of a task in memory, or images or sentences in a
-folder."""
+"""Sources of training data: the arrays of a task in memory, or images or sentences in a folder."""
 
 from __future__ import annotations
 
@@ -20,10 +19,12 @@ from harness.samples import folder
 Arrays = Dict[str, Any]
 
 
-class Source(NamedTuple):
-    """``samples``: of all ranks, that an epoch has; ``first``: a batch to build with; ``of_epoch``:
-    from its number, from 0, to the batches of this rank; ``evaluator``: makes one, before the model
-    is built; ``steps``: of an epoch, by :func:`in_steps`."""
+class TrainingData(NamedTuple):
+    """Training data of a rank.
+
+    ``samples``: of all ranks in an epoch. ``first``: a batch to build with. ``of_epoch``: returns
+    this rank's batches of an epoch, numbered from 0. ``evaluator``: makes the evaluator, before the
+    model is built. ``steps``: of an epoch, by :func:`in_steps`."""
 
     samples: int
     first: Arrays
@@ -33,8 +34,8 @@ class Source(NamedTuple):
 
 
 def scores(workload: Workload) -> Sequence[str]:
-    """Names of what outputs are scored by, the principal one first."""
-    if pretraining.is_one(workload.model_config):
+    """Return the names of the scores, the principal one first."""
+    if pretraining.is_pretrained(workload.model_config):
         return replaced.SCORES
     task = workload.model_config.get("task")
     if task and workload.case.input not in READING:
@@ -43,27 +44,27 @@ def scores(workload: Workload) -> Sequence[str]:
 
 
 def losses(workload: Workload) -> Sequence[str]:
-    """Names of the parts of the loss that is found on held-out data, if it has parts."""
-    return replaced.LOSSES if pretraining.is_one(workload.model_config) else ()
+    """Return the names of the parts of the held-out loss, if it has parts."""
+    return replaced.LOSSES if pretraining.is_pretrained(workload.model_config) else ()
 
 
 def may_lack(workload: Workload) -> Sequence[str]:
-    """Names of the scores that may be of nothing, and are no number then."""
-    return replaced.MAY_LACK if pretraining.is_one(workload.model_config) else ()
+    """Return the names of scores that may be undefined."""
+    return replaced.MAY_LACK if pretraining.is_pretrained(workload.model_config) else ()
 
 
-def source_of(context: Context) -> Source:
-    """Leaves the field ``task``. Raises :class:`Unsupported` where there is nothing to learn, and
-    what reading it raises."""
+def training_data(context: Context) -> TrainingData:
+    """Return the training data and store the field ``task``. Raises :class:`Unsupported` where
+    there is nothing to learn, and errors of reading data."""
     case, model_config = context.workload.case, context.workload.model_config
     if case.input in READING:
-        if pretraining.is_one(model_config):
-            return Source(*pretraining.of_folder(context))
+        if pretraining.is_pretrained(model_config):
+            return TrainingData(*pretraining.of_folder(context))
         if folder.size_of(model_config["inputs"]) is None:
             raise Unsupported(
                 f"{case.model} has no images and is no ELECTRA: no other text is learned here"
             )
-        return Source(*images.source(context))
+        return TrainingData(*images.source(context))
     if case.input != SYNTHETIC:
         raise Unsupported(
             f"from {case.input} nothing is learned: {DATA}, or nothing, which is the model's task"
@@ -73,8 +74,8 @@ def source_of(context: Context) -> Source:
     return _of_task(context)
 
 
-def softening(source: Source, how: Optional[Softening], context: Context) -> Source:
-    """``source`` with soft answers in training, if there are any."""
+def softening(source: TrainingData, how: Optional[Softening], context: Context) -> TrainingData:
+    """Return ``source`` with soft targets in training, if there are any."""
     if how is None:
         return source
     softer, seed, rank = how, context.rank_context.seed, context.rank_context.rank
@@ -88,8 +89,9 @@ def softening(source: Source, how: Optional[Softening], context: Context) -> Sou
 
 
 class _Rounds:
-    """Epochs of a number of ``steps``, each of which goes on through the samples where the one
-    before it has stopped. ``of_pass``: once through all samples, in ``whole`` steps."""
+    """Epochs of a number of ``steps``, each of which continues where the one before stopped.
+
+    ``of_pass``: one pass through all samples, in ``whole`` steps."""
 
     def __init__(self, of_pass: Callable[[int], Iterator[Arrays]], whole: int, steps: int) -> None:
         self._of_pass, self._whole, self._steps = of_pass, whole, steps
@@ -110,9 +112,9 @@ class _Rounds:
             skipped = 0
 
 
-def in_steps(source: Source, steps: int, context: Context) -> Source:
-    """``source`` with epochs of so many steps; 0: each is once through all samples. Raises
-    :class:`harness.adapter.Mismatch` where there are too few samples for a step."""
+def in_steps(source: TrainingData, steps: int, context: Context) -> TrainingData:
+    """Return ``source`` with epochs of ``steps`` steps; 0 keeps one pass through all samples.
+    Raises :class:`harness.adapter.Mismatch` where there are too few samples for a step."""
     case = context.workload.case
     whole = source.samples // case.samples_per_step
     if not whole:
@@ -125,7 +127,7 @@ def in_steps(source: Source, steps: int, context: Context) -> Source:
     return source._replace(steps=steps, of_epoch=_Rounds(source.of_epoch, whole, steps))
 
 
-def _of_task(context: Context) -> Source:
+def _of_task(context: Context) -> TrainingData:
     case, rank_context = context.workload.case, context.rank_context
     task = tasks.load(context.workload.model_config["task"])
     data = material.data_of(context, task)
@@ -136,17 +138,17 @@ def _of_task(context: Context) -> Source:
         "held_out": tasks.size(data.held_out),
         **({"notes": dict(data.notes)} if data.notes else {}),
     }
-    if pretraining.is_one(context.workload.model_config):
-        return Source(*pretraining.of_task(context, task, data))
+    if pretraining.is_pretrained(context.workload.model_config):
+        return TrainingData(*pretraining.of_task(context, task, data))
 
     def of_epoch(epoch: int) -> Iterator[Arrays]:
         seed = rank_context.seed * 100003 + epoch
-        return batches.of_epoch(
+        return batches.epoch_batches(
             data.train, case.samples_of_replica, rank_context.rank, case.devices, seed
         )
 
-    first, _ = next(batches.in_turn(data.train, case.samples_of_replica))
-    return Source(
+    first, _ = next(batches.evaluation_batches(data.train, case.samples_of_replica))
+    return TrainingData(
         tasks.size(data.train),
         first,
         of_epoch,

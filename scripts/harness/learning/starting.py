@@ -1,5 +1,5 @@
-"""Weights that a training starts from: a file of Hugging Face's safetensors or a checkpoint of
-TensorFlow's with the names of BERT or ELECTRA, or what another training here has left."""
+"""Initial weights of a training: a safetensors file of Hugging Face's or a TensorFlow checkpoint
+with the names of BERT or ELECTRA, or the weights of another training."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tasks import BadData
 from harness.learning import bundle, safetensors
 from harness.learning.stored import Stored
 
-#: What stands in front of all names of an encoder that is part of a larger model.
+#: Prefixes of names of an encoder that is part of a larger model.
 _PREFIXES = ("bert.", "electra.", "discriminator.")
-#: Parts of their names and of ours, the first that fits. A layer's own parts come before all.
+#: Parts of their names and of ours; the first match counts. Parts of layers come first.
 _NAMES = (
     (r"encoder\.layer\.(\d+)\.attention\.self\.(query|key|value)", r"layers.\1.attention.\2"),
     (r"encoder\.layer\.(\d+)\.attention\.output\.dense", r"layers.\1.attention.output"),
@@ -33,23 +33,25 @@ _NAMES = (
     (r"qa_outputs", "span"),
 )
 _COMPILED = tuple((re.compile(theirs), ours) for theirs, ours in _NAMES)
-#: The last part of a name; older files have TensorFlow's for a normalisation.
+#: Last parts of names; older files have TensorFlow's for a normalization.
 _KINDS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
-#: What is pre-trained has two encoders; this is the one that is fine-tuned.
+#: The encoder that is fine-tuned, of the two of a pre-trained model.
 _DISCRIMINATOR = "discriminator."
-#: Of every model with an encoder: what a file must have. All else is a head, which may be new.
+#: Arrays that a file must have for a model with an encoder. All others belong to a head.
 _BODY = ("embeddings.", "layers.")
 
 
 class Start(NamedTuple):
-    """``weights``: by our names, laid out as frameworks share them; ``notes``: for the record."""
+    """Initial weights.
+
+    ``weights``: by our names, in the layout that frameworks share. ``notes``: for the record."""
 
     weights: Dict[str, Any]
     notes: Dict[str, Any]
 
 
 def our_name(theirs: str) -> Optional[str]:
-    """That of Hugging Face's; None of what no model here has."""
+    """Return our name of Hugging Face's; None for arrays that no model here has."""
     prefix = next((one for one in _PREFIXES if theirs.startswith(one)), "")
     name, _, kind = theirs[len(prefix) :].rpartition(".")
     if theirs == "cls.predictions.bias":
@@ -62,8 +64,8 @@ def our_name(theirs: str) -> Optional[str]:
 
 
 def file_of(path: str, alike: str) -> str:
-    """``path``, or where it is a folder the file in it that a training has left and whose name
-    begins with ``alike``. Raises :class:`BadData` where there is not one."""
+    """Return ``path``, or the one file of a training in that folder whose name begins with
+    ``alike``. Raises :class:`BadData` where there is not exactly one."""
     if not os.path.isdir(path):
         return path
     known = sorted(name for name in os.listdir(path) if name.endswith(safetensors.SUFFIX))
@@ -78,11 +80,16 @@ def file_of(path: str, alike: str) -> str:
 
 
 def read(path: str, shapes: Mapping[str, Tuple[int, ...]]) -> Start:
-    """What the file has of a model with arrays of these ``shapes``, by our names. Raises
-    :class:`BadData` where it is of neither format, lacks a part of the encoder, or has one of
-    another shape."""
+    """Return what the file has of a model with arrays of these ``shapes``, by our names.
+
+    Raises :class:`BadData` where it has neither format, lacks a part of the encoder, or has another
+    shape."""
     try:
-        stored = bundle.opened(path) if bundle.is_one(path) else safetensors.opened(path)
+        stored = (
+            bundle.open_checkpoint(path)
+            if bundle.is_checkpoint(path)
+            else safetensors.open_safetensors(path)
+        )
         weights, left = _arrays(path, stored, shapes)
         digest = stored.sha256()
     except OSError as error:
@@ -110,7 +117,7 @@ def read(path: str, shapes: Mapping[str, Tuple[int, ...]]) -> Start:
 
 
 def _is_pretrained(stored: Stored, shapes: Mapping[str, Tuple[int, ...]]) -> bool:
-    """Whether a file of ours is of ELECTRA as it is pre-trained, and the model an encoder alone."""
+    """Return whether a file of ours has pre-trained ELECTRA, and the model is an encoder alone."""
     names = (stored.names, shapes)
     theirs, own = (any(one.startswith(_DISCRIMINATOR) for one in some) for some in names)
     return theirs and not own
@@ -119,7 +126,7 @@ def _is_pretrained(stored: Stored, shapes: Mapping[str, Tuple[int, ...]]) -> boo
 def _arrays(
     path: str, stored: Stored, shapes: Mapping[str, Tuple[int, ...]]
 ) -> Tuple[Dict[str, Any], List[str]]:
-    """Those that the model has, and the names of the others."""
+    """Return the arrays that the model has, and the names of the others."""
     found: Dict[str, Any] = {}
     left: List[str] = []
     for theirs in stored.names:

@@ -1,4 +1,4 @@
-"""What a file of weights has, whatever its format."""
+"""Content of a file of weights, independent of its format."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from harness import bounded
 
 
 class Stored(NamedTuple):
-    """``names``: of its arrays, as the file has them; ``array``: of a name, in float32; ``called``:
-    from a name to that of Hugging Face, whose dense layers are (out, in), as ``array`` then has
-    them; ``files``: all that it is in; ``is_own``: left by a training here, with the names and the
-    layout that all frameworks share."""
+    """Arrays in a file of weights.
+
+    ``names``: as the file has them. ``array``: returns an array by name, in float32. ``called``:
+    returns Hugging Face's name, whose dense layers are (out, in), as ``array`` then has them.
+    ``files``: paths of all files. ``is_own``: written by a training here, with the names and layout
+    that all frameworks share."""
 
     names: Sequence[str]
     array: Callable[[str], Any]
@@ -21,7 +23,7 @@ class Stored(NamedTuple):
     is_own: bool = False
 
     def sha256(self) -> str:
-        """Over the content of all files (hex)."""
+        """Return the SHA-256 (hex) of the content of all files."""
         digest = hashlib.sha256()
         for path in self.files:
             with bounded.opened(path) as file:

@@ -1,8 +1,8 @@
-"""What a model is to answer, where that is not one class alone: label smoothing and mixup.
+"""Soft targets: label smoothing and mixup.
 
-Both are done on the host, the same way for every framework: ``labels`` become probabilities of all
-classes, float32 (batch, classes), which the losses of models of images take in the place of
-classes, int64 (batch,). Standard library and numpy; Python 3.7 to 3.13.
+Both are computed on the host, alike for every framework. ``labels`` become probabilities of all
+classes, float32 (batch, classes), which the losses of image models accept instead of classes, int64
+(batch,). Standard library and numpy; Python 3.7 to 3.13.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ Arrays = Dict[str, Any]
 
 
 class Softening(NamedTuple):
-    """``smoothing``: the part of each answer that is spread evenly over all ``classes`` (Szegedy et
-    al. 2016, arXiv:1512.00567); ``mixup``: of Beta(mixup, mixup), by which two samples are mixed
-    (Zhang et al. 2018, arXiv:1710.09412), 0 for none."""
+    """Parameters of soft targets.
+
+    ``smoothing``: part of each target that is spread evenly over all ``classes`` (Szegedy et al.
+    2016, arXiv:1512.00567). ``mixup``: of Beta(mixup, mixup), by which two samples are mixed (Zhang
+    et al. 2018, arXiv:1710.09412), 0 for none."""
 
     smoothing: float
     mixup: float
@@ -27,8 +29,8 @@ class Softening(NamedTuple):
 def softening(
     model_config: Mapping[str, Any], smoothing: float, mixup: float
 ) -> Optional[Softening]:
-    """None where there is nothing to soften. Raises :class:`Unsupported` for a model whose samples
-    are no images of one class each."""
+    """Return the parameters; None where there is nothing to soften. Raises :class:`Unsupported` for
+    models whose samples are not images of one class each."""
     if not smoothing and not mixup:
         return None
     names = {one["name"] for one in model_config["inputs"]}
@@ -42,9 +44,10 @@ def softening(
 
 
 def softened(batch: Arrays, how: Softening, seed: Sequence[int]) -> Arrays:
-    """``batch`` with soft answers. ``seed``: what the mixture is drawn by, numbers from 0 to below
-    2**32. A share is drawn for each sample, and it is mixed with its mirror image in the batch, the
-    first with the last, as NVIDIA's ResNet-50 does it: images and answers by the same share."""
+    """Return ``batch`` with soft targets. ``seed``: of the mixture, numbers from 0 to below 2**32.
+
+    Each sample gets a random share, and is mixed with its mirror image in the batch, the first with
+    the last, as NVIDIA's ResNet-50 does. Images and targets are mixed by the same share."""
     import numpy as np
 
     labels = batch["labels"]

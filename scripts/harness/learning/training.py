@@ -1,4 +1,4 @@
-"""Epochs of training with an evaluation behind each, until the target is reached."""
+"""Train epochs, each followed by an evaluation, until the target is reached."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from harness.kind import Context
 from harness.learning.checkpoints import Checkpoint
 from harness.learning.evaluation import Learner
 from harness.learning.rates import rate_at
-from harness.learning.sources import Source
+from harness.learning.sources import TrainingData
 
-#: The last steps of an epoch whose loss is told apart, as many as NVIDIA's ELECTRA logs one for.
+#: Last steps of an epoch whose loss is reported separately, as many as NVIDIA's ELECTRA logs.
 FINAL = 10
 
 
 class Recipe(NamedTuple):
-    """``target``: of the principal ``score``, None without one; ``peak``: the largest learning
-    rate; ``warmup``: the share of all steps in which it rises."""
+    """Training recipe.
+
+    ``target``: of the principal ``score``, None without one. ``peak``: largest learning rate.
+    ``warmup``: share of all steps in which it rises."""
 
     epochs: int
     score: str
@@ -30,17 +32,16 @@ class Recipe(NamedTuple):
 
 def train(
     context: Context,
-    source: Source,
+    source: TrainingData,
     recipe: Recipe,
     evaluate: Callable[[], Dict[str, float]],
     checkpoint: Optional[Checkpoint] = None,
 ) -> List[Dict[str, Any]]:
-    """An entry for each epoch, as :mod:`harness.learning.curve` has them, in ``fields["curve"]`` as
-    they come. The model has been built.
+    """Train a built model; return an entry for each epoch, as in :mod:`harness.learning.curve`.
 
-    The loss of each step is read, which waits for it. All ranks stop together: when the first has
-    reached the target, or one has a loss that is no number. ``checkpoint``: what another process
-    may have left, and where this one leaves what it has behind each epoch."""
+    Entries also go to ``fields["curve"]`` as they come. The loss of each step is read, which waits
+    for it. All ranks stop together, when the first has reached the target, or one has a loss that
+    is no number. ``checkpoint``: restored first, and saved after each epoch."""
     adapter, rank_context, clock = context.adapter, context.rank_context, time.perf_counter
     case = context.workload.case
     each = source.steps
@@ -94,13 +95,14 @@ def train(
 
 
 def mean(losses: Sequence[float]) -> float:
-    """No number where one is none."""
+    """Return the mean; no number where one loss is none."""
     return math.fsum(losses) / len(losses) if all(map(math.isfinite, losses)) else math.nan
 
 
 def is_done(epoch: Dict[str, Any], recipe: Recipe, rank: int) -> bool:
-    """Whether a rank sees a reason to stop behind ``epoch``; the first alone looks at the target,
-    which is that of its running statistics."""
+    """Return whether a rank wants to stop after ``epoch``.
+
+    Only the first rank looks at the target, which is that of its running statistics."""
     target, score = recipe.target, epoch["held_out"][recipe.score]
     is_reached = rank == 0 and target is not None and score >= target
     return is_reached or not math.isfinite(epoch["loss"])

@@ -52,8 +52,8 @@ def missing(requested: Optional[str]) -> Optional[str]:
     if known is None:
         return f"preload: there is no library {requested}"
     return (
-        f"preload: {requested} is not installed: there is no lib{known['library']}.so; in Debian it "
-        f"is in the package {known['package']}"
+        f"preload: {requested} is not installed: there is no lib{known['library']}.so; "
+        f"in Debian it is in the package {known['package']}"
     )
 
 

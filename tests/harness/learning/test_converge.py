@@ -81,19 +81,19 @@ def test_a_polynomial_schedule_says_its_power_and_its_end() -> None:
 
 def test_every_sample_is_fed_once_an_epoch_and_ranks_share_them() -> None:
     arrays = {"x": np.arange(103), "y": np.arange(103) * 2}
-    fed = [list(batches.of_epoch(arrays, 10, rank, 2, seed=5)) for rank in range(2)]
+    fed = [list(batches.epoch_batches(arrays, 10, rank, 2, seed=5)) for rank in range(2)]
     assert [len(one) for one in fed] == [5, 5]
     seen = np.concatenate([batch["x"] for one in fed for batch in one])
     assert len({*seen.tolist()}) == len(seen) == 100
     assert all((batch["y"] == 2 * batch["x"]).all() for one in fed for batch in one)
-    again = next(batches.of_epoch(arrays, 10, 0, 2, seed=5))
+    again = next(batches.epoch_batches(arrays, 10, 0, 2, seed=5))
     assert (again["x"] == fed[0][0]["x"]).all()
-    other = next(batches.of_epoch(arrays, 10, 0, 2, seed=6))
+    other = next(batches.epoch_batches(arrays, 10, 0, 2, seed=6))
     assert (other["x"] != fed[0][0]["x"]).any()
 
 
 def test_held_out_samples_count_once() -> None:
-    found = list(batches.in_turn({"x": np.arange(25)}, 10))
+    found = list(batches.evaluation_batches({"x": np.arange(25)}, 10))
     assert [count for _, count in found] == [10, 10, 5]
     assert [x for batch, count in found for x in batch["x"][:count].tolist()] == [*range(25)]
     assert all(len(batch["x"]) == 10 for batch, _ in found)

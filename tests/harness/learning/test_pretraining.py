@@ -28,7 +28,7 @@ def sentences() -> tasks.Data:
 
 
 def drawn(data: tasks.Data, *seed: int) -> dict[str, Any]:
-    return pretraining.hidden(data.held_out, LENGTH, *(seed or (0,)))
+    return pretraining.masked_batch(data.held_out, LENGTH, *(seed or (0,)))
 
 
 # ---- what is hidden -----------------------------------------------------------------------------

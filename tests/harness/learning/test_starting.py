@@ -117,7 +117,7 @@ def test_a_checkpoint_of_tensorflow_gives_its_arrays(written: Written, name: str
 
 def test_a_checkpoint_has_more_than_a_block_and_a_data_file(written: Written) -> None:
     """Or the test before would show less."""
-    stored = bundle.opened(str(written.folder / "model.ckpt"))
+    stored = bundle.open_checkpoint(str(written.folder / "model.ckpt"))
     assert len(stored.files) == 3
     assert sum(name.startswith("many/") for name in stored.names) == MANY
     assert (written.folder / "model.ckpt.index").stat().st_size > 2**18, "of a block"
