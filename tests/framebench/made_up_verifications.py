@@ -1,4 +1,4 @@
-"""Certificates in a folder of results, and the doubts that are left."""
+"""Write verification records into a folder of results, and read the flag that a run gets."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
     return run
 
 
-def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **other: Any) -> None:
+def verification_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **other: Any) -> None:
     """A certificate beside it, with this error of the outputs; ``dropout``: that with dropout;
     ``refused``: why there is nothing to compare; ``scale``: of the model."""
     record = changed(record_of(random.Random(1), case, 1), **other)
@@ -80,7 +80,7 @@ def certificate_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **ot
     path.write_text(json.dumps(record))
 
 
-def doubt_of(folder: Path, run: Run) -> tuple[str, str] | None:
-    certificates, problems = verifications.load(folder / "parity")
+def flag_of(folder: Path, run: Run) -> tuple[str, str] | None:
+    verification_results, problems = verifications.load(folder / "parity")
     assert not problems
-    return verified.VerificationFlags(certificates, MODELS).doubt(run)
+    return verified.VerificationFlags(verification_results, MODELS).flag(run)

@@ -73,7 +73,8 @@ def test_the_status_says_all_where_there_is_room_and_the_time_left_where_there_i
     done, total = {"run": 12, "probe": 3}, {"run": 84, "probe": 21, "comparison": 49, "tables": 1}
     running = ["jax bert_base train fp32 1n1g r1", "another"]
     assert status_lines.status(done, total, 2, running, LEFT) == (
-        "12/84 runs, 2 failed, 3/21 probes, 0/49 certificates; jax bert_base train fp32 1n1g r1 "
+        "12/84 runs, 2 failed, 3/21 peak benchmarks, 0/49 verifications; "
+        "jax bert_base train fp32 1n1g r1 "
         "and 1 more; about 12 min (9 to 16) left"
     )
     for width in range(30, 200):

@@ -359,7 +359,7 @@ def test_a_run_that_learns_its_batch_by_heart_is_marked(
 ) -> None:
     record = toy.run(does, warmup_steps=1, timed_steps=4).record
     assert_valid(record)
-    assert [one.mark for one in flags.flags_of(record) if one.mark == flags.VANISHED] == marks
+    assert [one.name for one in flags.flags_of(record) if one.name == flags.VANISHED] == marks
 
 
 def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:

@@ -58,10 +58,12 @@ def _run(arguments: list[str]) -> int:
     making.add_argument("--records", type=records, required=True, help="folder of records, or CSV")
     making.add_argument("--results", type=Path, required=True, help="folder to write to")
     making.set_defaults(command=lambda given: reporting.make_report(given.records, given.results))
-    certifying = commands.add_parser("parity", help="certificates, and tables and report with them")
-    certifying.add_argument("--records", type=records, required=True, help="folder of records")
-    certifying.add_argument("--results", type=Path, required=True, help="folder to write to")
-    certifying.set_defaults(
+    verifying = commands.add_parser(
+        "parity", help="write the verification table, and update tables and report"
+    )
+    verifying.add_argument("--records", type=records, required=True, help="folder of records")
+    verifying.add_argument("--results", type=Path, required=True, help="folder to write to")
+    verifying.set_defaults(
         command=lambda given: reporting.make_parity(given.records, given.results)
     )
     comparing = commands.add_parser("compare", help="two sets of records, case by case")

@@ -1,4 +1,4 @@
-# The proof that the frameworks compute the same: each against a reference that needs none of them.
+# Verification: each framework's computation against a reference that needs no framework.
 rule reference:
     output:
         directory(driver.comparisons.reference_folder),
@@ -27,7 +27,7 @@ rule comparison:
         ancient(driver.provisioning.environment),
         reference=ancient(driver.comparisons.reference),
     output:
-        driver.comparisons.certificate,
+        driver.comparisons.verification,
     log:
         driver.comparisons.log,
     priority: driver.comparisons.priority
@@ -59,7 +59,7 @@ rule parity:
         results=driver.tables.results,
         status=driver.tables.status,
     message:
-        "Certificates, tables and report"
+        "Verification, tables and report"
     shell:
         "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
         " {params.framebench:q} parity --records {params.records:q} --results {params.results:q}"

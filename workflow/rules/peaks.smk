@@ -1,4 +1,4 @@
-# The peak of the device: products of large matrices, in each framework and precision of the suite.
+# Peak FLOPS of the device: large matmuls, in each framework and precision of the suite.
 rule probe:
     input:
         ancient(driver.provisioning.environment),

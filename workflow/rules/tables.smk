@@ -4,7 +4,7 @@ rule tables:
         driver.runs.all,
         driver.peaks.all,
         driver.comparisons.small,
-        # Certificates, searches, probes and interruptions that are there: read with the records.
+        # Existing verifications, searches, peak-FLOPS benchmarks and interruptions.
         driver.tables.neighbours,
     # Not removed before the job: where it fails, the former tables and report are still there.
     output:

@@ -85,9 +85,9 @@ def test_what_the_candidate_lost_or_computes_otherwise_is_broken() -> None:
         assert found[0].verdict == "broken"
         assert why in found[0].reason
         assert decisions.status(found) == 4
-    other = [replace(run, doubts=(Flag("parity", "off"),)) for run in candidate]
+    other = [replace(run, flags=(Flag("parity", "off"),)) for run in candidate]
     assert [one.verdict for one in decided(base, other)] == ["broken"]
-    wrong_before = [replace(run, doubts=(Flag("parity", "off"),)) for run in base]
+    wrong_before = [replace(run, flags=(Flag("parity", "off"),)) for run in base]
     assert [one.verdict for one in decided(wrong_before, other)] == ["within the margin"]
     also = decided([*base, *in_pairs(1, model="b")[0]], in_pairs(0.8, model="b")[1])
     assert decisions.status(also) == 1, "a regression that is shown is told first"
@@ -169,7 +169,7 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
 
 def test_the_note_and_junit_name_flags() -> None:
     base, candidate = in_pairs(1.0)
-    noisy = replace(candidate[3], doubts=(Flag("disturbed", "others used its cores"),))
+    noisy = replace(candidate[3], flags=(Flag("disturbed", "others used its cores"),))
     found = decided(base, [*candidate[:3], noisy, *candidate[4:]])
     text = summary.note(found, decisions.status(found), ASKED)
     assert "disturbed (1)" in text

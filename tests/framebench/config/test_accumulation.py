@@ -22,7 +22,7 @@ from framebench.tables import registry, view
 
 from ..made_up_records import record_of
 from ..made_up_runs import build, run
-from ..made_up_verifications import CASE, certificate_in, doubt_of, run_in
+from ..made_up_verifications import CASE, flag_of, run_in, verification_in
 from ..plan.test_largest_batch import result
 from ..settings import CATALOG, ROOT, SUITE, assert_clear, settings
 from ..table_rows import row
@@ -209,15 +209,15 @@ def test_a_column_tells_it_where_it_differs_and_only_there() -> None:
 
 def test_it_takes_a_certificate_with_micro_steps(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
-    certificate_in(tmp_path, training)
+    verification_in(tmp_path, training)
     one, four = (run_in(tmp_path, {**training, "accumulation": n}) for n in (1, 4))
-    assert doubt_of(tmp_path, one) is None
-    assert doubt_of(tmp_path, four) == ("unproved", "it was not compared with micro-steps")
-    certificate_in(tmp_path, {**training, "accumulation": 2}, error=0.1)
-    assert doubt_of(tmp_path, four) == ("parity", "")
-    assert doubt_of(tmp_path, one) is None, "that of micro-steps says nothing of single steps"
-    certificate_in(tmp_path, {**training, "accumulation": 2}, started="2031-01-01")
-    assert doubt_of(tmp_path, four) is None
+    assert flag_of(tmp_path, one) is None
+    assert flag_of(tmp_path, four) == ("unverified", "it was not compared with micro-steps")
+    verification_in(tmp_path, {**training, "accumulation": 2}, error=0.1)
+    assert flag_of(tmp_path, four) == ("parity", "")
+    assert flag_of(tmp_path, one) is None, "that of micro-steps says nothing of single steps"
+    verification_in(tmp_path, {**training, "accumulation": 2}, started="2031-01-01")
+    assert flag_of(tmp_path, four) is None
 
 
 def test_parity_compares_two_micro_steps(tmp_path: Path) -> None:

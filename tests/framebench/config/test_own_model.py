@@ -24,7 +24,7 @@ from harness.request import own_model
 
 from ...conftest import ROOT
 from ..made_up_records import record_of
-from ..made_up_verifications import CASE, certificate_in, doubt_of, run_in
+from ..made_up_verifications import CASE, flag_of, run_in, verification_in
 from ..settings import CONFIG
 
 CATALOG = load_catalog(ROOT)
@@ -250,11 +250,11 @@ def test_its_figures_are_marked_and_proved_by_their_own_certificates(tmp_path: P
     case = {**CASE, "model": "my_model@01234567", "sequence_length": None}
     own = {"framework": "pytorch", "source": "/my_model.py", "sha256": "0" * 64}
     record = {**record_of(random.Random(1), case, 1), "own_model": own}
-    assert [doubt.mark for doubt in flags.flags_of(record)].count("own") == 1
+    assert [flag.name for flag in flags.flags_of(record)].count("own") == 1
     run = run_in(tmp_path, case, own_model=own)
-    assert "own" in {doubt.mark for doubt in run.doubts}
-    assert doubt_of(tmp_path, run) == ("unproved", "")
-    certificate_in(tmp_path, case, scale=SCALE)
-    assert doubt_of(tmp_path, run) is None
-    certificate_in(tmp_path, case, error=0.1, scale=SCALE, started="2031-01-01T00:00:00.000Z")
-    assert doubt_of(tmp_path, run) == ("parity", "")
+    assert "own" in {flag.name for flag in run.flags}
+    assert flag_of(tmp_path, run) == ("unverified", "")
+    verification_in(tmp_path, case, scale=SCALE)
+    assert flag_of(tmp_path, run) is None
+    verification_in(tmp_path, case, error=0.1, scale=SCALE, started="2031-01-01T00:00:00.000Z")
+    assert flag_of(tmp_path, run) == ("parity", "")

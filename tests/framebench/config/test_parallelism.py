@@ -17,7 +17,7 @@ from framebench.report import again
 from framebench.runs import commands, verify
 
 from ..made_up_runs import build, run
-from ..made_up_verifications import CASE, certificate_in, doubt_of, run_in
+from ..made_up_verifications import CASE, flag_of, run_in, verification_in
 from ..settings import CATALOG, ROOT, SUITE, assert_clear, settings
 from ..table_rows import row
 from .test_batch_total import BASE
@@ -172,14 +172,14 @@ def test_who_shares_samples_scales_weakly_and_who_does_not_strongly() -> None:
 def test_it_takes_a_certificate_of_its_own(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
     two = {**training, "devices_per_node": 2}
-    certificate_in(tmp_path, training)
-    certificate_in(tmp_path, two)
+    verification_in(tmp_path, training)
+    verification_in(tmp_path, two)
     data, fsdp = run_in(tmp_path, two), run_in(tmp_path, {**two, "parallelism": "fsdp"})
-    assert doubt_of(tmp_path, data) is None
+    assert flag_of(tmp_path, data) is None
     why = "it was not compared on several devices by fsdp"
-    assert doubt_of(tmp_path, fsdp) == ("unproved", why)
-    certificate_in(tmp_path, {**two, "parallelism": "fsdp"})
-    assert doubt_of(tmp_path, fsdp) is None
+    assert flag_of(tmp_path, fsdp) == ("unverified", why)
+    verification_in(tmp_path, {**two, "parallelism": "fsdp"})
+    assert flag_of(tmp_path, fsdp) is None
 
 
 def test_parity_compares_the_smallest_groups(tmp_path: Path) -> None:

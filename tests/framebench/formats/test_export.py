@@ -50,10 +50,10 @@ def of_steps(one: Run, steps: int = 4) -> Run:
 def runs() -> list[Run]:
     """A case with an interval and no mark, one with few and doubted repeats, one out of memory, one
     unsupported, and two of other kinds."""
-    doubt = (Flag("disturbed", "somebody compiled"),)
+    flag = (Flag("disturbed", "somebody compiled"),)
     return [
         *map(of_steps, repeats(*CLEAN)),
-        *(of_steps(one) for one in repeats(50.0, 52.0, precision="amp", doubts=doubt)),
+        *(of_steps(one) for one in repeats(50.0, 52.0, precision="amp", flags=flag)),
         run(None, batch_per_device=512, status="oom", reason=ODD),
         run(None, compiler="xla", status="unsupported", reason="has no xla"),
         measured("peak", [MetricValue("peak", 1.5, "TFLOP/s")], size=2048),
@@ -297,7 +297,7 @@ def test_google_benchmark_has_a_row_for_each_repeat() -> None:
 
 
 def cells(one: Run) -> list[dict[str, str]]:
-    return tidy_csv.rows_of(one, {doubt.mark for doubt in one.doubts})
+    return tidy_csv.rows_of(one, {flag.name for flag in one.flags})
 
 
 @pytest.mark.parametrize("name", ["csv", "google-benchmark", "pyperf", "mllog"])
@@ -335,12 +335,12 @@ def test_superbenchs_own_figures_come_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_mark_is_in_the_file_or_the_figure_is_not(name: str) -> None:
     """Two sets of the same figures, one of them doubted, are not the same file."""
-    doubt = (Flag("disturbed", "somebody compiled"),)
+    flag = (Flag("disturbed", "somebody compiled"),)
     clean = [*map(of_steps, repeats(*CLEAN))]
     if name == "github-action-benchmark-smaller":
         metric = MetricValue("latency", 2.5, "ms", "lower")
         clean = [replace(measured("copy", [metric]), repeat=number) for number in range(1, 7)]
-    doubted = [replace(one, doubts=doubt) for one in clean]
+    doubted = [replace(one, flags=flag) for one in clean]
     assert written(name, clean).content != written(name, doubted).content
 
 

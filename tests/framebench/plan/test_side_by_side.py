@@ -274,6 +274,6 @@ def test_the_load_of_neighbours_stays_in_the_record(tmp_path: Path) -> None:
     content["settings"]["side_by_side"] = True
     save(tmp_path / "r1.json", content)
     (run,) = record_sets.load(tmp_path).runs
-    assert not any(doubt.mark == "disturbed" for doubt in run.doubts)
+    assert not any(flag.name == "disturbed" for flag in run.flags)
     assert run.record is not None
     assert json.loads(run.record.read_text())["watch"]["machine_foreign_load"]["mean"] == 4.0

@@ -25,7 +25,7 @@ from framebench.runs import verify
 from ...conftest import ROOT
 from ..made_up_records import record_of
 from ..made_up_runs import changed as changed_run
-from ..made_up_verifications import CASE, certificate_in, changed, compared, doubt_of, run_in
+from ..made_up_verifications import CASE, changed, compared, flag_of, run_in, verification_in
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, None])
@@ -41,42 +41,42 @@ def test_a_record_tells_whether_it_had_dropout(tmp_path: Path, rate: float | Non
 
 def test_a_figure_without_a_certificate_is_unproved(tmp_path: Path) -> None:
     run = run_in(tmp_path, CASE)
-    assert doubt_of(tmp_path, run) == ("unproved", "")
-    certificate_in(tmp_path, CASE)
-    assert doubt_of(tmp_path, run) is None
+    assert flag_of(tmp_path, run) == ("unverified", "")
+    verification_in(tmp_path, CASE)
+    assert flag_of(tmp_path, run) is None
     imported = changed_run(run, source="dlperf-v1.0", model="unknown")
-    assert doubt_of(tmp_path, imported) is None
+    assert flag_of(tmp_path, imported) is None
 
 
 def test_a_small_model_proves_it_unless_the_model_itself_fails(tmp_path: Path) -> None:
     run = run_in(tmp_path, CASE)
-    certificate_in(tmp_path, CASE, scale="small")
-    assert doubt_of(tmp_path, run) is None
-    certificate_in(tmp_path, CASE, error=0.1, started="2031-01-01")
-    assert doubt_of(tmp_path, run) == ("parity", "")
-    certificate_in(tmp_path, CASE, scale="small", started="2032-01-01")
-    assert doubt_of(tmp_path, run) == ("parity", ""), "a small one made up for the model itself"
-    certificate_in(tmp_path, CASE, started="2033-01-01")
-    assert doubt_of(tmp_path, run) is None
+    verification_in(tmp_path, CASE, scale="small")
+    assert flag_of(tmp_path, run) is None
+    verification_in(tmp_path, CASE, error=0.1, started="2031-01-01")
+    assert flag_of(tmp_path, run) == ("parity", "")
+    verification_in(tmp_path, CASE, scale="small", started="2032-01-01")
+    assert flag_of(tmp_path, run) == ("parity", ""), "a small one made up for the model itself"
+    verification_in(tmp_path, CASE, started="2033-01-01")
+    assert flag_of(tmp_path, run) is None
 
 
 def test_a_small_model_that_fails_is_no_proof_whatever_the_model_itself_does(
     tmp_path: Path,
 ) -> None:
     run = run_in(tmp_path, CASE)
-    certificate_in(tmp_path, CASE)
-    certificate_in(tmp_path, CASE, error=0.1, scale="small")
-    assert doubt_of(tmp_path, run) == ("parity", "")
+    verification_in(tmp_path, CASE)
+    verification_in(tmp_path, CASE, error=0.1, scale="small")
+    assert flag_of(tmp_path, run) == ("parity", "")
 
 
 def test_a_small_model_that_can_be_compared_proves_what_the_model_itself_cannot(
     tmp_path: Path,
 ) -> None:
     run = run_in(tmp_path, CASE)
-    certificate_in(tmp_path, CASE, refused="too little memory")
-    assert doubt_of(tmp_path, run) == ("unproved", "it cannot be compared: too little memory")
-    certificate_in(tmp_path, CASE, scale="small")
-    assert doubt_of(tmp_path, run) is None
+    verification_in(tmp_path, CASE, refused="too little memory")
+    assert flag_of(tmp_path, run) == ("unverified", "it cannot be compared: too little memory")
+    verification_in(tmp_path, CASE, scale="small")
+    assert flag_of(tmp_path, run) is None
 
 
 def test_small_models_are_compared_where_the_models_themselves_were_not(
@@ -120,10 +120,10 @@ def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
 
 def test_a_certificate_with_fewer_layers_proves_what_it_can(tmp_path: Path) -> None:
     run = run_in(tmp_path, CASE)
-    certificate_in(tmp_path, CASE, scale="layers=4")
-    assert doubt_of(tmp_path, run) is None
-    certificate_in(tmp_path, CASE, error=0.1, scale="layers=4", started="2032-01-01")
-    assert doubt_of(tmp_path, run) == ("parity", "")
+    verification_in(tmp_path, CASE, scale="layers=4")
+    assert flag_of(tmp_path, run) is None
+    verification_in(tmp_path, CASE, error=0.1, scale="layers=4", started="2032-01-01")
+    assert flag_of(tmp_path, run) == ("parity", "")
 
 
 OWN = {"MKL_CBWR": "COMPATIBLE"}
@@ -132,80 +132,80 @@ OWN = {"MKL_CBWR": "COMPATIBLE"}
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        ({"code": {"version": "1", "computation": "d" * 64}}, "the certificate is of other code"),
-        ({"code": {"version": "1"}}, "the certificate does not say of which code it is"),
+        ({"code": {"version": "1", "computation": "d" * 64}}, "the verification is of other code"),
+        ({"code": {"version": "1"}}, "the verification does not record its code"),
         ({"packages": {"numpy": "1.0", "pytorch": "1"}}, "is of another environment"),
-        ({"given": OWN}, "the certificate is of other variables"),
-        ({"given": {"OMP_WAIT_POLICY": "ACTIVE"}}, "the certificate is of other variables"),
-        ({"variables": {"NVIDIA_TF32_OVERRIDE": "1"}}, "the certificate is of other variables"),
-        ({"hardware": {"cpu": "Another CPU"}}, "the certificate is of other hardware"),
+        ({"given": OWN}, "the verification is of other variables"),
+        ({"given": {"OMP_WAIT_POLICY": "ACTIVE"}}, "the verification is of other variables"),
+        ({"variables": {"NVIDIA_TF32_OVERRIDE": "1"}}, "the verification is of other variables"),
+        ({"hardware": {"cpu": "Another CPU"}}, "the verification is of other hardware"),
     ],
 )
 def test_a_certificate_of_something_else_proves_nothing(
     tmp_path: Path, other: dict[str, Any], why: str
 ) -> None:
-    certificate_in(tmp_path, CASE, **other)
-    mark, found = doubt_of(tmp_path, run_in(tmp_path, CASE)) or ("", "")
-    assert mark == "unproved"
+    verification_in(tmp_path, CASE, **other)
+    mark, found = flag_of(tmp_path, run_in(tmp_path, CASE)) or ("", "")
+    assert mark == "unverified"
     assert found.endswith(why)
     if other != {"code": {"version": "1"}}:  # and the other way round
-        assert doubt_of(tmp_path, run_in(tmp_path, CASE, **other)) is None
+        assert flag_of(tmp_path, run_in(tmp_path, CASE, **other)) is None
 
 
 @pytest.mark.parametrize("key", ["mode", "precision", "compiler", "sequence_length"])
 def test_each_mode_precision_compiler_and_length_needs_its_own(tmp_path: Path, key: str) -> None:
     other = {"mode": "train", "precision": "amp", "compiler": "inductor", "sequence_length": 64}
-    certificate_in(tmp_path, CASE)
+    verification_in(tmp_path, CASE)
     run = run_in(tmp_path, {**CASE, key: other[key]})
-    assert doubt_of(tmp_path, run) == ("unproved", "")
+    assert flag_of(tmp_path, run) == ("unverified", "")
 
 
 def test_an_old_record_that_does_not_name_its_code_is_unproved(tmp_path: Path) -> None:
-    certificate_in(tmp_path, CASE, code={"version": "1"})
+    verification_in(tmp_path, CASE, code={"version": "1"})
     run = run_in(tmp_path, CASE, code={"version": "1"})
-    assert doubt_of(tmp_path, run) == (
-        "unproved",
+    assert flag_of(tmp_path, run) == (
+        "unverified",
         "the record does not say which code computed it",
     )
-    certificate_in(tmp_path, CASE, error=0.1, code={"version": "1"}, started="2031-01-01")
-    assert doubt_of(tmp_path, run) == ("parity", ""), "a failure is not lost for want of a digest"
+    verification_in(tmp_path, CASE, error=0.1, code={"version": "1"}, started="2031-01-01")
+    assert flag_of(tmp_path, run) == ("parity", ""), "a failure is not lost for want of a digest"
 
 
 def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train"}
     one, four = (run_in(tmp_path, {**training, "devices_per_node": n}) for n in (1, 4))
-    certificate_in(tmp_path, training)
-    assert doubt_of(tmp_path, one) == ("unproved", "it was not compared with dropout")
-    certificate_in(tmp_path, training, dropout=True)
-    assert doubt_of(tmp_path, one) is None
-    assert doubt_of(tmp_path, four) == ("unproved", "it was not compared on several devices")
-    certificate_in(tmp_path, {**training, "devices_per_node": 2})
-    assert doubt_of(tmp_path, four) is None
+    verification_in(tmp_path, training)
+    assert flag_of(tmp_path, one) == ("unverified", "it was not compared with dropout")
+    verification_in(tmp_path, training, dropout=True)
+    assert flag_of(tmp_path, one) is None
+    assert flag_of(tmp_path, four) == ("unverified", "it was not compared on several devices")
+    verification_in(tmp_path, {**training, "devices_per_node": 2})
+    assert flag_of(tmp_path, four) is None
     inference = run_in(tmp_path, {**CASE, "devices_per_node": 4})
-    certificate_in(tmp_path, CASE)
-    assert doubt_of(tmp_path, inference) is None, "inference exchanges nothing"
+    verification_in(tmp_path, CASE)
+    assert flag_of(tmp_path, inference) is None, "inference exchanges nothing"
 
 
 def test_a_failed_certificate_marks_what_it_is_of_until_it_is_made_again(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
     one, two = (run_in(tmp_path, {**training, "devices_per_node": n}) for n in (1, 2))
     other = run_in(tmp_path, training, code={"version": "1", "computation": "d" * 64})
-    certificate_in(tmp_path, training)
-    certificate_in(tmp_path, {**training, "devices_per_node": 2}, error=0.1)
-    assert doubt_of(tmp_path, one) is None, "that of two devices says nothing of one"
-    assert doubt_of(tmp_path, two) == ("parity", "")
-    certificate_in(tmp_path, {**training, "devices_per_node": 2}, started="2031-01-01")
-    assert doubt_of(tmp_path, two) is None
-    assert doubt_of(tmp_path, other) == ("unproved", "the certificate is of other code")
+    verification_in(tmp_path, training)
+    verification_in(tmp_path, {**training, "devices_per_node": 2}, error=0.1)
+    assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
+    assert flag_of(tmp_path, two) == ("parity", "")
+    verification_in(tmp_path, {**training, "devices_per_node": 2}, started="2031-01-01")
+    assert flag_of(tmp_path, two) is None
+    assert flag_of(tmp_path, other) == ("unverified", "the verification is of other code")
 
 
 def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
-    certificate_in(tmp_path, CASE, refused="no amp on a CPU")
+    verification_in(tmp_path, CASE, refused="no amp on a CPU")
     run = run_in(tmp_path, CASE)
-    assert doubt_of(tmp_path, run) == ("unproved", "it cannot be compared: no amp on a CPU")
+    assert flag_of(tmp_path, run) == ("unverified", "it cannot be compared: no amp on a CPU")
     toy = run_in(tmp_path, {**CASE, "model": "toy", "sequence_length": None})
-    assert doubt_of(tmp_path, toy) == (
-        "unproved",
+    assert flag_of(tmp_path, toy) == (
+        "unverified",
         "there is no reference of toy to compare it with",
     )
 
@@ -215,18 +215,18 @@ def test_report_tells_how_many_figures_are_unproved(
 ) -> None:
     run_in(tmp_path, CASE)
     run_in(tmp_path, {**CASE, "mode": "train"})
-    certificate_in(tmp_path, CASE)
+    verification_in(tmp_path, CASE)
     assert cli.main(["report", "--records", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
-    hint = "\n1 of 2 figures are unproved: snakemake --cores all parity\n"
+    hint = "\n1 of 2 figures are unverified: run snakemake --cores all parity\n"
     assert hint in capsys.readouterr().out
     summary = (tmp_path / "tables" / "summary.md").read_text()
-    assert summary.count("unproved") == 2, "one figure, and the word explained"
+    assert summary.count("unverified") == 2, "one figure, and the word explained"
     assert cli.main(["lint", "--sources", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
-    certificate_in(tmp_path, {**CASE, "mode": "train"})
-    certificate_in(tmp_path, {**CASE, "mode": "train"}, dropout=True)
+    verification_in(tmp_path, {**CASE, "mode": "train"})
+    verification_in(tmp_path, {**CASE, "mode": "train"}, dropout=True)
     assert cli.main(["report", "--records", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
-    assert "unproved" not in capsys.readouterr().out
-    assert "unproved" not in (tmp_path / "tables" / "summary.csv").read_text()
+    assert "unverified" not in capsys.readouterr().out
+    assert "unverified" not in (tmp_path / "tables" / "summary.csv").read_text()
 
 
 def test_every_variant_with_variables_or_software_of_its_own_is_compared(
@@ -255,7 +255,7 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     monkeypatch.chdir(ROOT)
     plan = make_plan(load_settings(config, known), known, Machine(4, 0), None)
     wanted = verify.comparisons(plan, known)
-    assert [(one.arm, one.software, dict(one.variables)) for one in wanted] == [
+    assert [(one.variant, one.software, dict(one.variables)) for one in wanted] == [
         ("", "pytorch", {}),
         ("own", "pytorch", OWN),
         ("mine", "pytorch@mine", {}),

@@ -73,7 +73,7 @@ def test_what_is_odd_about_repeats_is_said() -> None:
         "summary", build(repeats(*steady, *(value - 4 for value in steady)))["summary"]
     )
     doubted = [
-        replace(one, doubts=(Flag("unsteady", "the steps took longer"),) * (one.repeat > 4))
+        replace(one, flags=(Flag("unsteady", "the steps took longer"),) * (one.repeat > 4))
         for one in repeats(*steady)
     ]
     found = only(build(doubted)["summary"])

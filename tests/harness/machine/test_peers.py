@@ -461,5 +461,5 @@ def test_a_warm_up_that_was_too_short_is_marked_and_can_be_longer(lab: Lab) -> N
     assert "steps took -" in found["remarks"], "how they changed is not said"
     settled = lab.run(steps, 20, 100, limit=200)
     assert settled.throughput == pytest.approx(10.0, rel=0.01)
-    assert not settled.doubts
+    assert not settled.flags
     assert not grouping.doubts_of(settled)

@@ -1,4 +1,4 @@
-"""Tables and report of a set of records, and the certificates."""
+"""Make tables, report and verification results of a set of records."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def make_report(source: Path, results: Path) -> None:
 
     own = record_sets.load_results(results) if source == results / "runs" else None
     found = own or record_sets.load(source)
-    certificates, of_parity = verifications.load(verifications.beside(source))
+    verification_results, of_parity = verifications.load(verifications.beside(source))
     searched, of_searches = searches.load(source.parent / searches.FOLDER)
     reached, of_probes = device_peaks.load(probes_of(source))
     interrupted, of_interrupted = interruptions.load(source.parent)
@@ -67,7 +67,7 @@ def make_report(source: Path, results: Path) -> None:
     if not found.runs and not reference.is_file():
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     inputs, tables, baseline = tabulated(
-        found, certificates, searched, reached, assumed, results, asked
+        found, verification_results, searched, reached, assumed, results, asked
     )
     compared = None
     if found.runs and reference.is_file():
@@ -100,9 +100,11 @@ def write_overview(source: Path, into: Path | None) -> None:
     found = record_sets.load(source)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    certificates, _ = verifications.load(verifications.beside(source))
+    verification_results, _ = verifications.load(verifications.beside(source))
     asked, _ = expected.load(source.parent)
-    _, tables, _ = tabulated(found, certificates, (), (), assumptions.NONE, source.parent, asked)
+    _, tables, _ = tabulated(
+        found, verification_results, (), (), assumptions.NONE, source.parent, asked
+    )
     table = registry.known()["overview"]
     of = origin.of(found.runs, calls.load(source.parent)[0])
     covered = coverage.sentences(coverage.rows_of(tables))
@@ -120,7 +122,7 @@ def write_overview(source: Path, into: Path | None) -> None:
 def _last(
     runs: Sequence[Run], tables: Mapping[Table, pd.DataFrame], provenance: Origin, page: Path
 ) -> list[str]:
-    """The last lines of the terminal: what is unproved, what all is from, and where it stands."""
+    """Return the last lines of a call: unverified figures, sources, and paths of the output."""
     from ..tables import answers, registry
 
     hint = unproved_text(tables[registry.known()["summary"]])
@@ -131,7 +133,7 @@ def _last(
 
 def tabulated(
     record_set: record_sets.RecordSet,
-    certificates: Sequence[verifications.VerificationResult],
+    verification_results: Sequence[verifications.VerificationResult],
     searched: Sequence[searches.Result],
     reached: Sequence[device_peaks.PeakFlops],
     assumed: Assumptions,
@@ -147,11 +149,13 @@ def tabulated(
     from ..tables.table import Inputs
 
     models = catalog.load_catalog(PROJECT).models
-    cases = grouping.group(record_set.runs, verified.VerificationFlags(certificates, models))
+    cases = grouping.group(
+        record_set.runs, verified.VerificationFlags(verification_results, models)
+    )
     nodes, baseline = node_health.judged(cases, results)
     inputs = Inputs(
         cases={key: result for key, result in cases.items() if key.case.is_step},
-        certificates=certificates,
+        verification_results=verification_results,
         peaks=device_peaks.PeakFlopsLookup(reached),
         searches=searched,
         models=models,
@@ -181,16 +185,16 @@ def printed_beside(record_set: record_sets.RecordSet) -> list[Printed]:
 
 
 def unproved_text(summary: pd.DataFrame) -> str:
-    """How many figures have no proof and how to get it; empty where all have one."""
+    """Say how many figures are unverified and which command verifies them; "" if none is."""
     from ..records import verified
 
     marks = [str(row).split() for row in summary.loc[summary["status"] == "ok", "marks"]]
     count = sum(verified.UNVERIFIED in own for own in marks)
-    return f"{count} of {len(marks)} figures are unproved: {verified.HOW}" if count else ""
+    return f"{count} of {len(marks)} figures are unverified: run {verified.HOW}" if count else ""
 
 
 def probes_of(source: Path) -> Path:
-    """The folder of the probes that belong to the records at ``source``: its neighbour."""
+    """Return the folder of peak-FLOPS records that belongs to the records at ``source``."""
     return source.parent / "probes"
 
 
@@ -212,23 +216,26 @@ def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> st
 
 
 def make_parity(source: Path, results: Path) -> None:
-    """Write and print the certificates; tables and report too, where something was measured.
-    Raises :class:`Disagreement` behind all that, where a certificate failed."""
+    """Write and print verification results, and tables and report if there are runs.
+
+    Raises :class:`Disagreement` at the end if a verification failed."""
     from ..tables import frames
     from ..tables.declared.verification import PARITY, summary_text
     from ..tables.table import Inputs
 
     found, problems = verifications.load(verifications.beside(source))
-    certificates = verifications.latest(found)
+    verification_results = verifications.latest(found)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if source.is_dir() and record_sets.load(source).runs:
         make_report(source, results)
     else:
-        rows = PARITY.rows(Inputs({}, certificates))
+        rows = PARITY.rows(Inputs({}, verification_results))
         frames.write({PARITY: frames.frame(PARITY, rows)}, results / "tables")
-    print(summary_text(certificates))
-    print(f"certificates: {results / 'tables' / 'parity.csv'}")
-    failed = sum(certificate.passed is False for certificate in certificates)
+    print(summary_text(verification_results))
+    print(f"verification: {results / 'tables' / 'parity.csv'}")
+    failed = sum(verification.passed is False for verification in verification_results)
     if failed:
-        raise Disagreement(f"{failed} of {len(certificates)} certificates failed, see above")
+        raise Disagreement(
+            f"{failed} of {len(verification_results)} verifications failed, see above"
+        )

@@ -130,7 +130,7 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     read = found = record_sets.load(source)
     if not found.runs and not found.problems:
         raise record_sets.RecordsError(f"{source}: holds no record of a run and no published table")
-    certificates, problems = verifications.load(verifications.beside(source))
+    verification_results, problems = verifications.load(verifications.beside(source))
     folders = (source.parent / "tables", results / "tables")
     stated = {folder: folder / FINGERPRINT for folder in folders}
     found = replace(found, problems=(*found.problems, *problems))
@@ -147,7 +147,7 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     reached, _ = device_peaks.load(probes_of(source))
     folder = folders[0] if stale else current[0]
     assumed, _ = assumptions.load(folder.parent)
-    _, tables, _ = tabulated(found, certificates, searched, reached, assumed, folder.parent)
+    _, tables, _ = tabulated(found, verification_results, searched, reached, assumed, folder.parent)
     return lint_results.check_results(found, tables, str(source), folder, stale)
 
 

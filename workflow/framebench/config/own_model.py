@@ -17,7 +17,7 @@ from .validation import ConfigError, NotAllowed
 if TYPE_CHECKING:
     from .suite import Axes, Suite
 
-#: The scale of its certificates: it is compared with its own run in float64, and no other.
+#: Scale of its verification: it is compared with its own run in float64 only.
 SCALE = "own float64 run"
 
 

@@ -52,7 +52,7 @@ class Handlers:
         self._outlook = Progress(work, snakemake, tables.report)
         self._started = time.time()
         self._signals = signals
-        #: Whether runs, certificates or peaks are measured, and no last line was said yet.
+        #: Whether something is measured and the closing lines are still to be printed.
         self._measures = False
         #: Whether the exit status is to say that a run failed.
         self._judges = False

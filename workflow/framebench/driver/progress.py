@@ -71,7 +71,7 @@ class Progress:
             name, comparison = self._work.comparison(job.wildcards)
             task, label = (
                 expected.of_comparison(plan, name, comparison),
-                f"certificate of {comparison}",
+                f"verification of {comparison}",
             )
         elif what == "probe":
             name, probe = self._work.probe(job.wildcards)

@@ -40,16 +40,16 @@ class PeakFlopsJobs:
 
 
 class VerificationJobs:
-    """``reference_folder``, ``reference_log``, ``certificate``, ``log``: files of a job, with its
+    """``reference_folder``, ``reference_log``, ``verification``, ``log``: files of a job, with its
     wildcards. ``script``: what computes a reference."""
 
     def __init__(self, work: Work, provisioning: Provisioning) -> None:
         self._work, self._provisioning = work, provisioning
-        results, certificate = work.results, "{framework}/{reference}/{comparison}"
+        results, verification = work.results, "{framework}/{reference}/{comparison}"
         self.reference_folder = f"{results}/reference/{{reference}}-{{digest}}"
         self.reference_log = f"{results}/logs/reference/{{reference}}-{{digest}}.log"
-        self.certificate = f"{results}/parity/{certificate}.json"
-        self.log = f"{results}/logs/parity/{certificate}.log"
+        self.verification = f"{results}/parity/{verification}.json"
+        self.log = f"{results}/logs/parity/{verification}.log"
         self.script = f"{work.plan.scripts}/reference"
         self._names = list(work.comparisons)
         self._small = list(work.small_comparisons)

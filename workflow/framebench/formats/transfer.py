@@ -172,4 +172,4 @@ def _of_another(source: ImportedFile, form: Format) -> str:
 
 
 def _marks(run: Run) -> list[str]:
-    return [doubt.mark for doubt in run.doubts]
+    return [flag.name for flag in run.flags]

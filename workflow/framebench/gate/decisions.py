@@ -169,7 +169,7 @@ def _broken(matched: Matched) -> str:
     if candidate.throughput is None:
         return f"the candidate is {candidate.status}: {candidate.reason}"
     if FAILED in candidate.marks - base.marks:
-        return "the candidate computes something else than the reference: see the certificates"
+        return "the candidate's computation differs from the reference: see the verification table"
     return ""
 
 

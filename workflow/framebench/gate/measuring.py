@@ -90,7 +90,7 @@ class Measuring:
             file = self._write_suite(f"suite-{number}", {"variants": {}, "repeats": number})
             for name in random.Random(number).sample([*sides], len(sides)):
                 self._snakemake(file, self.folder / name, models[name], ["--until", "benchmark"])
-        for name, path in models.items():  # certificates, tables and report
+        for name, path in models.items():  # verification, tables and report
             self._snakemake(file, self.folder / name, path)
 
     def _claim(self, named: Mapping[str, str], decided_by: Mapping[str, Any]) -> None:

@@ -122,8 +122,10 @@ def read(path: Path) -> tuple[list[HistoryPoint], list[Problem]]:
     with _unpacked(path) as folder:
         records = folder / "runs" if (folder / "runs").is_dir() else folder
         found = record_sets.load(records)
-        certificates, problems = verifications.load(records.parent / "parity")
-        cases = grouping.group(found.runs, verified.VerificationFlags(certificates, _models()))
+        verification_results, problems = verifications.load(records.parent / "parity")
+        cases = grouping.group(
+            found.runs, verified.VerificationFlags(verification_results, _models())
+        )
         points, ambiguous = _points(cases)
         return points, [*found.problems, *problems, *ambiguous]
 

@@ -152,7 +152,7 @@ def make_plan(
     wanted = matrix.narrow(everything, settings)
     place = fitting.capacity(settings, machine, everything)
     cases, left_out = fitting.fit(wanted, place, catalog)
-    # A framework's usual software is known too where only variants run: probes are of it.
+    # Peak-FLOPS benchmarks use the default software, even where only variants run.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
     runs_in = choose(dict.fromkeys(names), settings, catalog, place.accelerator)
     requests = {
@@ -426,7 +426,7 @@ def _record_of(
 
 def _run_again(run: Run, settings: Settings) -> bool:
     """Return whether a repeat that has left a record is wanted once more."""
-    is_disturbed = any(doubt.mark == disturbance.MARK for doubt in run.doubts)
+    is_disturbed = any(flag.name == disturbance.FLAG for flag in run.flags)
     return (
         settings.measures_again
         or run.status in settings.retry

@@ -1,8 +1,7 @@
-"""The peak of a device in a precision, as probes found it.
+"""Peak FLOPS of a device in a precision, as measured by the peak-FLOPS benchmark.
 
-The peak belongs to the device, not to the framework that reached it: the fastest products of any
-framework on the same machine, accelerator and cores, with as many devices at work, are what all are
-measured against.
+The peak belongs to the device, not to a framework: the fastest matmul of any framework on the same
+machine, accelerator and cores, with the same number of busy devices, is the bound for all.
 """
 
 from __future__ import annotations
@@ -27,9 +26,11 @@ _RELATIVE_ERROR = 1e-6
 
 @dataclass(frozen=True)
 class PeakFlops:
-    """What one probe reached: ``tflops`` are 10^12 floating-point operations per second, of
-    products in ``dtype`` of matrices with ``size`` rows, None unless ``status`` is ok; on the
-    slowest of so many ``devices`` of a node that were at work."""
+    """The result of one peak-FLOPS benchmark.
+
+    ``tflops``: 10^12 floating-point operations per second of matmuls in ``dtype`` with ``size``
+    rows, on the slowest of ``devices`` busy devices of a node; None unless ``status`` is ok.
+    ``sustained_seconds``: how long the rate held; None in older records."""
 
     framework: str
     framework_version: str
@@ -43,13 +44,12 @@ class PeakFlops:
     dtype: str
     size: int
     machine: Identity = UNKNOWN
-    sustained_seconds: float | None = None  # of older records None: theirs is of short blocks
+    sustained_seconds: float | None = None
     devices: int = 1
 
     @property
     def by(self) -> str:
-        """Who reached it: framework, version, dtype, rows of the matrices, how long it held, and
-        how many devices were at work."""
+        """Describe its origin: framework, version, dtype, matrix rows, duration, busy devices."""
         held = f" for {self.sustained_seconds:.1f} s" if self.sustained_seconds else ""
         together = f" on {self.devices} devices at once" if self.devices > 1 else ""
         return f"{self.framework} {self.framework_version} {self.dtype} {self.size}{held}{together}"
@@ -61,7 +61,7 @@ def tflops_of(block: Mapping[str, Any]) -> float:
 
 
 class PeakFlopsLookup:
-    """The peaks of devices, by what a run tells of its device."""
+    """Peak FLOPS of devices, looked up for a run."""
 
     def __init__(self, found: Iterable[PeakFlops] = ()) -> None:
         self._found: dict[tuple[Any, ...], list[PeakFlops]] = defaultdict(list)
@@ -71,9 +71,10 @@ class PeakFlopsLookup:
                 self._found[key].append(peak)
 
     def of(self, run: Run) -> PeakFlops | None:
-        """The highest on this machine, accelerator and number of cores, in this precision: with
-        as many devices at work as the run had on a node, or with the next smaller number that was
-        probed, whose peak is no lower."""
+        """Return the highest peak on the run's machine, accelerator, cores and precision.
+
+        It is of as many busy devices as the run had on a node, else of the next smaller number that
+        was measured, whose peak is no lower. None if there is none."""
         if run.case.source != OURS or not run.hardware:
             return None
         where = run.conditions
@@ -87,7 +88,7 @@ class PeakFlopsLookup:
 
 
 def load(folder: Path) -> tuple[list[PeakFlops], list[Problem]]:
-    """What the probes below ``folder`` found, and files that are none."""
+    """Return the peaks below ``folder``, and the files that cannot be read."""
     found = []
     files, problems = json_files.below(folder)
     for path in files:
@@ -99,13 +100,13 @@ def load(folder: Path) -> tuple[list[PeakFlops], list[Problem]]:
 
 
 def _peak(record: Mapping[str, Any]) -> PeakFlops:
-    """Raises ValueError for an ok record without a product that took time."""
+    """Read a peak from a record. Raises ValueError for an ok record without a timed matmul."""
     tflops, size, dtype = None, 0, ""
     if record["status"] == "ok":
         tflops, size, dtype = _reached(record["case"], record["ranks"])
         stated = record["metrics"].get("peak", {}).get("value")
         if stated is None or not math.isclose(stated, tflops, rel_tol=_RELATIVE_ERROR):
-            raise ValueError(f"states a peak of {stated} TFLOP/s, but its products took {tflops}")
+            raise ValueError(f"states a peak of {stated} TFLOP/s, but its matmuls reached {tflops}")
     settings = record["settings"]
     hardware = hardware_label(record["environment"]["hardware"])
     return PeakFlops(
@@ -131,21 +132,25 @@ def _sustained_seconds(ranks: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def _reached(case: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]]) -> tuple[float, int, str]:
-    """The rate of the slowest rank, at which size, and the dtype of its products."""
+    """Return the rate of the slowest rank in TFLOP/s, its matrix size, and its dtype."""
     devices = case["devices_per_node"]
     if case["nodes"] != 1 or len(ranks) != devices:
-        raise ValueError(f"is an ok probe of {len(ranks)} ranks on {devices} device(s) of a node")
+        raise ValueError(
+            f"is an ok peak-FLOPS benchmark of {len(ranks)} ranks on {devices} device(s) of a node"
+        )
     return min(map(_reached_by, ranks))
 
 
 def _reached_by(rank: Mapping[str, Any]) -> tuple[float, int, str]:
-    """The rate that a rank sustained, or in older records the highest of short blocks."""
+    """Return the sustained rate of a rank; in older records the highest rate of a short block."""
     sustained = rank.get("sustained")
     blocks = [sustained] if sustained else rank.get("matmuls", ())
     if not blocks or not all(block["seconds"] and min(block["seconds"]) for block in blocks):
-        raise ValueError("is an ok probe without products that took time")
+        raise ValueError("is an ok peak-FLOPS benchmark without timed matmuls")
     dtypes = list(rank.get("products", ()))
     if len(dtypes) != 1:
-        raise ValueError(f"is an ok probe with products in {dtypes}; allowed: one dtype")
+        raise ValueError(
+            f"is an ok peak-FLOPS benchmark with matmuls in {dtypes}; allowed: one dtype"
+        )
     tflops, size = max((tflops_of(block), int(block["size"])) for block in blocks)
     return tflops, size, str(dtypes[0])

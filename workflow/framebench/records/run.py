@@ -43,9 +43,9 @@ WAITED_NOWHERE = "nowhere"
 
 
 class Flag(NamedTuple):
-    """Why the figure of a run should not be believed: the mark for it, and what was found."""
+    """A reason not to trust the figure of a run. ``name``: the flag; ``why``: the observation."""
 
-    mark: str
+    name: str
     why: str
 
 
@@ -53,29 +53,36 @@ class Flag(NamedTuple):
 class Run:
     """One repeat of one case, measured by us or imported.
 
-    `metrics` has at least one, the kind's principal one first: of steps throughput (global
-    samples/s). `step_seconds` are the steps of the window of the slowest rank, whose number is
-    `slowest_rank`, () and None for imported runs; `waited_seconds` are its steps each of which was
-    complete before the next began, `waited_in` says where; `attempt` is 0 for the first.
-    `origin` is the record's path below the set's root, or "runs.csv:LINE". `hardware` (a label)
-    and `environment` (a digest of Python, packages and what is set for NCCL) are "" where they are
-    not known. `doubts` are of an ok run; () for imported ones, which do not tell. Peaks of memory
-    are in bytes, of the rank that took most; `joules` is the energy of the window and
-    `joules_per_sample` that over
-    all its samples, and `energy_sources` says of what; `split` is that of the slowest rank, None
-    where none was asked for; `all_reduce` and `exchange`, that of the gradients alone, are
-    None where none was timed.
-    `phases`: where its wall time went, None where its record does not tell. `last_cache`: bytes of
-    all caches of the last level, where the run asked for it. `fed`: of steps that
-    the host gave their batches, None of others.
-    `machine`: what tells the machine from others, of several nodes the first.
-    `product_dtypes`: of the matrix products that were observed, the commonest first.
-    `variables` are those that an A/B test gives the ranks and those that change a framework's
-    arithmetic, by name; `computation` is a digest of the code that computed it, "" where that is
-    not known; `commit` that of the code that measured, likewise.
-    `curve`: what a training learned by epoch, also of one that did not converge.
-    `largest`: its batch is the largest that fits, found by a search. `started`: when, in seconds of
-    the epoch, None where that is not known. `time_limit`: the seconds after which it was to end.
+    Attributes
+    ----------
+    attempt : 0 for the first attempt.
+    metrics : at least one; the principal metric of the kind comes first. For steps it is the
+        throughput in global samples/s.
+    step_seconds : seconds of each step in the timed region, on the slowest rank; () if imported.
+    slowest_rank : number of that rank; None if imported.
+    waited_seconds : seconds of steps that each completed before the next began, on that rank.
+    waited_in : where ``waited_seconds`` were timed.
+    origin : path of the record below the root of its set, or "runs.csv:LINE".
+    hardware : label of the machine; "" if unknown.
+    environment : digest of Python, packages and NCCL settings; "" if unknown.
+    machine : identity of the machine; with several nodes, of the first.
+    flags : reasons not to trust the figure of an ok run; () for imported runs.
+    peak_device_memory, peak_reserved_memory, peak_host_memory : bytes, on the rank with the most.
+    joules, joules_per_sample : energy of the timed region, and per sample.
+    energy_sources : what that energy includes.
+    split : step breakdown of the slowest rank; None if not requested.
+    all_reduce, exchange : timing of all-reduces, and of the gradients' alone; None if not timed.
+    phases : where the wall time went; None if not recorded.
+    last_cache : bytes of all last-level caches; None if not requested.
+    fed : input pipeline of steps whose batches came from the host; None for other runs.
+    product_dtypes : dtypes of the observed matmuls, most frequent first.
+    variables : environment variables of an A/B test, and those that change arithmetic, by name.
+    computation : digest of the code that computed the figure; "" if unknown.
+    commit : commit of the code that measured; "" if unknown.
+    curve : what a training learned by epoch, also without convergence.
+    largest : whether the batch is the largest that fits, found by a search.
+    started : seconds since the epoch; None if unknown.
+    time_limit : seconds after which the run was to end.
     """
 
     case: Case
@@ -91,7 +98,7 @@ class Run:
     hardware: str
     environment: str
     record: Path | None
-    doubts: tuple[Flag, ...] = ()
+    flags: tuple[Flag, ...] = ()
     peak_device_memory: int | None = None
     peak_reserved_memory: int | None = None
     allocated_memory: int | None = None

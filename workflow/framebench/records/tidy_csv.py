@@ -169,7 +169,7 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
         hardware="",
         environment="",
         record=None,
-        doubts=tuple(Flag(mark, "") for mark in marks) if status == "ok" else (),
+        flags=tuple(Flag(mark, "") for mark in marks) if status == "ok" else (),
     )
 
 

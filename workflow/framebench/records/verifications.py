@@ -1,5 +1,5 @@
-"""Certificates: what each framework's computation differs from the reference by, and whether it is
-within the bounds that make it the same computation."""
+"""Verification results: the errors of a framework's computation against the reference, and their
+bounds."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .record_files import (
 from .run import Problem, cause
 
 KIND = "parity"
-#: Of the model that is compared: its own size, or made small as its facts say. One that is too
-#: large for the reference has what makes it smaller, ``layers=2`` for example, in place of FULL.
+#: Scale of the compared model: its own size, or the small one of its config. A model that is too
+#: large for the reference has its reduction instead of FULL, for example ``layers=2``.
 FULL, SMALL = "full", "small"
 
-#: Whatever the precision: counts are exact, the outputs are moved by dropout as far as by the
-#: reference's, within what the randomness of one mask leaves open, and no operation of a model's
-#: own run in float64 is in a half precision.
+#: Bounds for every precision. Counts are exact. Dropout moves outputs as far as the reference's
+#: does, up to the randomness of one mask. A model's own float64 run has no half-precision
+#: operation.
 EVERYWHERE = {
     "trainable parameters": 0.0,
     "multiply-adds": 0.0,
@@ -43,11 +43,12 @@ EVERYWHERE = {
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """What one comparison found. ``dropout``: whether it was the one with dropout. ``errors``:
-    (quantity, error, where), () unless it is ok. ``arm``: of an A/B test, "" where it is of the
-    usual software. ``environment``, ``variables``, ``computation`` and ``machine`` are those of
-    a run. ``scale``: FULL, SMALL, or what makes the model smaller; ``accumulation``: the
-    micro-steps of a step; ``parallelism``: how devices shared it."""
+    """The result of one verification.
+
+    ``dropout``: whether dropout was on. ``errors``: (quantity, error, where); () unless ok.
+    ``variant``: of an A/B test; "" for the default software. ``environment``, ``variables``,
+    ``computation``, ``machine``: as in a run. ``scale``: FULL, SMALL, or the model's reduction.
+    ``accumulation``: micro-steps of a step. ``parallelism``: how devices shared a step."""
 
     framework: str
     framework_version: str
@@ -63,7 +64,7 @@ class VerificationResult:
     reason: str
     errors: tuple[tuple[str, float, str], ...]
     started: str
-    arm: str
+    variant: str
     environment: str
     variables: tuple[tuple[str, str], ...]
     computation: str
@@ -74,7 +75,7 @@ class VerificationResult:
 
     @property
     def subject(self) -> tuple[Any, ...]:
-        """What it certifies, without the number of devices."""
+        """The verified computation, without the number of devices."""
         return (
             self.framework,
             self.framework_version,
@@ -88,12 +89,12 @@ class VerificationResult:
 
     @property
     def variables_text(self) -> str:
-        """``NAME=VALUE`` of each."""
+        """The variables as ``NAME=VALUE`` pairs, separated by blanks."""
         return " ".join(f"{name}={value}" for name, value in self.variables)
 
     @property
     def passed(self) -> bool | None:
-        """None where there is nothing to compare: the framework cannot do it."""
+        """Whether all errors are within bounds; None if the framework does not support the case."""
         if self.status == "unsupported":
             return None
         within = [error <= bound(self.precision, name) for name, error, _ in self.errors]
@@ -101,46 +102,46 @@ class VerificationResult:
 
 
 def bound(precision: str, quantity: str) -> float:
-    """The largest error that counts as the same. Raises KeyError for a quantity that has none."""
+    """Return the largest allowed error of a quantity. Raises KeyError if it has no bound."""
     return _bounds(precisions.known()[precision])[quantity]
 
 
 def _bounds(precision: Precision) -> dict[str, float]:
-    """By quantity. Of its products, as many may have another dtype as the harness allows."""
+    """Return the bounds by quantity. The harness allows some matmuls to have another dtype."""
     return {**EVERYWHERE, "products": 1 - precision.share, **precision.bounds}
 
 
 def beside(source: Path) -> Path:
-    """The folder of the certificates that belong to the records at ``source``: its neighbour."""
+    """Return the folder of verification records that belongs to the records at ``source``."""
     return source.parent / KIND
 
 
 def load(folder: Path) -> tuple[list[VerificationResult], list[Problem]]:
-    """The certificates below ``folder``, and files that are none."""
+    """Return the verification results below ``folder``, and the files that cannot be read."""
     found = []
     files, problems = json_files.below(folder)
     for path in files:
         try:
-            certificate = _certificate(read(path, KIND))
+            verification = _certificate(read(path, KIND))
         except (OSError, ValueError) as error:
             problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
             continue
-        found.append(certificate)
+        found.append(verification)
     return found, [Problem(f"{folder.name}/{one.origin}", one.message) for one in problems]
 
 
-def latest(certificates: Iterable[VerificationResult]) -> list[VerificationResult]:
-    """The last of each comparison, whatever code and environment it was of, sorted."""
+def latest(verification_results: Iterable[VerificationResult]) -> list[VerificationResult]:
+    """Return the newest result of each verification, for any code and environment, sorted."""
     found: dict[tuple[Any, ...], VerificationResult] = {}
-    for one in sorted(certificates, key=lambda one: one.started):
+    for one in sorted(verification_results, key=lambda one: one.started):
         how = (one.devices, one.dropout, one.scale, one.accumulation, one.parallelism)
-        found[(*one.subject, one.arm, one.variables, *how)] = one
+        found[(*one.subject, one.variant, one.variables, *how)] = one
     # A length of sequences may be None, which has no order.
     return [found[k] for k in sorted(found, key=lambda k: [(one is not None, one) for one in k])]
 
 
 def _certificate(record: Mapping[str, Any]) -> VerificationResult:
-    """Raises ValueError for an ok record from which nothing follows."""
+    """Read a result from a record. Raises ValueError for an ok record without usable errors."""
     case = record["case"]
     return VerificationResult(
         framework=case["framework"],
@@ -157,7 +158,7 @@ def _certificate(record: Mapping[str, Any]) -> VerificationResult:
         reason=record["reason"],
         errors=tuple(_errors(record)) if record["status"] == "ok" else (),
         started=record["started"],
-        arm=record["settings"].get("variant") or "",
+        variant=record["settings"].get("variant") or "",
         environment=environment_digest(record["environment"]),
         variables=variables_of(record),
         computation=computation_of(record),
@@ -177,14 +178,14 @@ def _mode(record: Mapping[str, Any]) -> str:
 
 
 def _errors(record: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
-    """The worst of all ranks for each quantity. JSON has no NaN: null is one."""
+    """Yield the largest error over all ranks for each quantity. JSON null stands for NaN."""
     products = record["ranks"][0].get("products", {}) if record["ranks"] else {}
     total = sum(products.values())
     if not total:
-        raise ValueError("is an ok certificate whose first rank counted no products")
+        raise ValueError("is an ok verification whose first rank counted no matmuls")
     name, known = record["case"]["precision"], precisions.known()
     if name not in known:
-        raise ValueError(f"is a certificate of precision {name!r}; allowed: {', '.join(known)}")
+        raise ValueError(f"is a verification of precision {name!r}; allowed: {', '.join(known)}")
     bounds = _bounds(known[name])
     wanted = sum(count for dtype, count in products.items() if dtype in known[name].dtypes)
     counted = ", ".join(f"{number} {name}" for name, number in sorted(products.items()))

@@ -1,6 +1,5 @@
-"""Which figures are proved: those for which a certificate says that the same code, in the same
-environment, with the same variables and on the same kind of machine, computed what the reference
-does."""
+"""Which figures are verified: a verification passed with the same code, environment and variables,
+on the same hardware."""
 
 from __future__ import annotations
 
@@ -16,12 +15,13 @@ from .fields.flags import OWN
 from .run import Flag, Run
 from .verifications import VerificationResult
 
-FAILED, UNVERIFIED = "parity", "unproved"
+FAILED, UNVERIFIED = "parity", "unverified"
 
 
 class VerificationKind(NamedTuple):
-    """What a comparison is of besides one device, one micro-step and no dropout. ``by``: how
-    several devices share a step, each group of the smallest size; "" of one."""
+    """What a verification covers beyond one device, one micro-step and no dropout.
+
+    ``by``: parallelism of several devices, each group of the smallest size; "" for one device."""
 
     by: str = ""
     micro_steps: bool = False
@@ -29,7 +29,7 @@ class VerificationKind(NamedTuple):
 
     @property
     def words(self) -> str:
-        """ "" of one device, one micro-step and no dropout."""
+        """What it covers, as text; "" for one device, one micro-step and no dropout."""
         if self.by:
             return "on several devices" + (f" by {self.by}" if self.by != DATA else "")
         return "with micro-steps" if self.micro_steps else "with dropout" if self.dropout else ""
@@ -38,28 +38,31 @@ class VerificationKind(NamedTuple):
 ON_ONE = VerificationKind()
 WITH_MICRO_STEPS, WITH_DROPOUT = VerificationKind(micro_steps=True), VerificationKind(dropout=True)
 HOW = "snakemake --cores all parity"
-#: Of a user's own model: it is compared with its own run in float64, without dropout.
+#: Config of a user's own model, which is compared with its own run in float64, without dropout.
 _OWN_FACTS: Mapping[str, Any] = {"parity": {}, "hyperparameters": {}}
 
 
 class VerificationFlags:
-    """Which figures have no proof. ``models``: the facts of those that are known, by name."""
+    """Flags of runs that are not verified. ``models``: configs of known models, by name."""
 
     def __init__(
-        self, certificates: Iterable[VerificationResult], models: Mapping[str, Mapping[str, Any]]
+        self,
+        verification_results: Iterable[VerificationResult],
+        models: Mapping[str, Mapping[str, Any]],
     ) -> None:
         self._models = models
         self._of: dict[Any, list[VerificationResult]] = defaultdict(list)
-        for certificate in sorted(certificates, key=lambda one: one.started):
-            self._of[certificate.subject].append(certificate)
+        for verification in sorted(verification_results, key=lambda one: one.started):
+            self._of[verification.subject].append(verification)
         self._known: dict[Any, Flag | None] = {}
 
-    def doubt(self, run: Run) -> Flag | None:
-        """``parity`` where a comparison of what ``run`` computed failed, else ``unproved`` unless
-        all that it takes has passed, with the model itself or with the model made small: on one
-        device; in training also on several, where it had several, with micro-steps, where its
-        steps had several, and with dropout, where the model has it. None of runs of others, and of
-        other kinds than steps: what ran there is checked by the kind itself."""
+    def flag(self, run: Run) -> Flag | None:
+        """Return the flag of a run: ``parity``, ``unverified``, or None.
+
+        ``parity``: a verification of its computation failed. ``unverified``: a needed verification
+        has not passed. Needed are one device, and in training also several devices, micro-steps and
+        dropout where the run had them. The model may be its small version. Imported runs and
+        micro-benchmarks get no flag: a micro-benchmark checks its own work."""
         if run.case.source != OURS or not run.case.is_step:
             return None
         needed = self._needed(run)
@@ -69,7 +72,7 @@ class VerificationFlags:
         return self._known[key]
 
     def _needed(self, run: Run) -> list[VerificationKind]:
-        """The comparisons that prove it together."""
+        """Return the verifications that a run needs."""
         if run.case.mode != "train":
             return [ON_ONE]
         with_dropout = self._facts(run).get("hyperparameters", {}).get("dropout")
@@ -81,18 +84,18 @@ class VerificationFlags:
         ]
 
     def _facts(self, run: Run) -> Mapping[str, Any]:
-        if any(doubt.mark == OWN for doubt in run.doubts):
+        if any(flag.name == OWN for flag in run.flags):
             return _OWN_FACTS
         return self._models.get(run.case.model, {})
 
     def _judged(self, run: Run, needed: Sequence[VerificationKind]) -> Flag | None:
         found = self._of.get(_subject(run), [])
-        # The last of each comparison: it may have been made again. A small model that passes does
-        # not make up for the model itself that fails.
+        # The newest of each verification counts. A failure of the full model is not outweighed by a
+        # pass of the small one.
         own = {(_kind(one), one.scale): one for one in found if not _others(one, run)}
         unknown = [one for one in found if not (run.computation and one.computation)]
         for one in [*own.values(), *unknown]:
-            # One of several devices says nothing of a single one.
+            # A failure on several devices says nothing of one device.
             if one.passed is False and (_kind(one) in needed or one.dropout):
                 return Flag(FAILED, "")
         if "parity" not in self._facts(run):
@@ -114,7 +117,7 @@ def _kind(one: VerificationResult) -> VerificationKind:
 
 
 def _subject(run: Run) -> tuple[Any, ...]:
-    """As that of a certificate."""
+    """Return what a run computed, comparable with ``VerificationResult.subject``."""
     case = run.case
     return (
         case.framework,
@@ -129,7 +132,7 @@ def _subject(run: Run) -> tuple[Any, ...]:
 
 
 def _others(one: VerificationResult, run: Run) -> list[str]:
-    """In what else the two differ. Any machine with the same hardware is as good as another."""
+    """Name the differences between a verification and a run. Machines of equal hardware match."""
     alike = [machine._replace(memory="", host="") for machine in (one.machine, run.machine)]
     differing = {
         "another environment": one.environment != run.environment,
@@ -141,11 +144,11 @@ def _others(one: VerificationResult, run: Run) -> list[str]:
 
 
 def _why_not(run: Run, found: Iterable[VerificationResult], kind: VerificationKind) -> str:
-    """What is wrong with the certificate that comes nearest, or missing; empty without any."""
+    """Explain why the nearest verification does not count; "" if there is none at all."""
     like = [one for one in found if _kind(one) == kind]
     if not like:
         return f"it was not compared {kind.words}" if kind.words else ""
     nearest = min(like, key=lambda one: len(_others(one, run)))
     if not nearest.computation:
-        return "the certificate does not say of which code it is"
-    return f"the certificate is of {' and '.join(_others(nearest, run))}"
+        return "the verification does not record its code"
+    return f"the verification is of {' and '.join(_others(nearest, run))}"

@@ -36,7 +36,7 @@ def of_comparison(plan: Plan, name: str, one: Verification) -> Task:
 
 
 def of_probe(plan: Plan, name: str, one: PeakFlopsBenchmark) -> Task:
-    """Return the task of a probe of the peak; ``name``: of its file."""
+    """Return the task of a peak-FLOPS benchmark. ``name``: of its file."""
     return Task(_name(name, "framework", "probe"), "probe", name, peak_flops.seconds_of(plan, one))
 
 

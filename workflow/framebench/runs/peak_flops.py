@@ -1,4 +1,4 @@
-"""Which probes of the peak a suite needs, and the command of each."""
+"""Peak-FLOPS benchmarks that a suite needs, and the command of each."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MEASURING = 3.0
 
 
 class PeakFlopsBenchmark(NamedTuple):
-    """One framework multiplying matrices in one precision, on so many ``devices`` of a node at
-    once. ``model`` is any that the framework runs in the suite: what it says of itself may depend
-    on the products it has."""
+    """Matmuls of one framework in one precision, on ``devices`` of a node at once.
+
+    ``model``: any model that the framework runs in the suite; the harness needs one."""
 
     framework: str
     precision: str
@@ -35,7 +35,7 @@ class PeakFlopsBenchmark(NamedTuple):
 
 
 def wanted(plan: Plan) -> list[PeakFlopsBenchmark]:
-    """One for each framework, precision and number of devices on a node of the plan."""
+    """Return a benchmark for each framework, precision and number of devices of a node."""
     found: dict[tuple[str, str, int], PeakFlopsBenchmark] = {}
     for case in filter(lambda case: case.is_step, plan.computed):
         what = (case.framework, case.precision, case.devices_per_node)
@@ -44,8 +44,9 @@ def wanted(plan: Plan) -> list[PeakFlopsBenchmark]:
 
 
 def names(plan: Plan) -> dict[str, PeakFlopsBenchmark]:
-    """The record of each probe, below ``results/probes``, without ``.json``. Its name ends in a
-    digest of what decides the result: accelerator, cores and environment."""
+    """Return benchmarks by the name of their record below ``results/probes``, without ``.json``.
+
+    The name ends in a digest of accelerator, cores and environment, which decide the result."""
     found = {}
     for one in wanted(plan):
         asked = request(one.framework, plan.settings, plan.place, plan.software)
@@ -58,26 +59,26 @@ def names(plan: Plan) -> dict[str, PeakFlopsBenchmark]:
 
 
 def missing(results: Path, named: Mapping[str, PeakFlopsBenchmark]) -> list[str]:
-    """The names of those that were not made."""
+    """Return the names of benchmarks without a record."""
     return [name for name in named if not (results / "probes" / f"{name}.json").exists()]
 
 
 def describe(plan: Plan, probes: Mapping[str, PeakFlopsBenchmark]) -> str:
-    """How many are still to do, and their time; empty where none is."""
+    """Say how many benchmarks are still to run and how long they take; "" if none is."""
     to_do = [probes[name] for name in missing(plan.settings.results, probes)]
     if not to_do:
         return ""
     seconds = duration(sum(seconds_of(plan, one) for one in to_do))
-    return f"\nProbes of the peak to run, roughly {seconds}: {len(to_do)}"
+    return f"\nPeak-FLOPS benchmarks to run, roughly {seconds}: {len(to_do)}"
 
 
 def seconds_of(plan: Plan, one: PeakFlopsBenchmark) -> float:
-    """Return the seconds that a probe is expected to take."""
+    """Return the seconds that a benchmark is expected to take."""
     return estimates.start_of(one.framework, "", "", plan.place) + _MEASURING
 
 
 def arguments(plan: Plan, one: PeakFlopsBenchmark) -> list[str]:
-    """What to probe, as arguments of the harness."""
+    """Return the arguments of the harness for a benchmark."""
     named: dict[str, Any] = {
         "kind": KIND,
         "framework": f"{plan.scripts}/frameworks/{one.framework}",

@@ -1,4 +1,4 @@
-"""Which comparisons a suite needs, and the command of each."""
+"""Verifications that a suite needs, and the command of each."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ REDUCED = "reduced"
 
 
 class Verification(NamedTuple):
-    """One framework computing one thing. ``devices`` and ``accumulation``, its micro-steps, are 1
-    or 2, devices of a product of parallelisms 2 for each: more prove nothing else. ``dropout``:
-    with the model's dropout, only whether that acts. ``software``: the name of what it runs in;
-    ``variables``: what the ranks are given; ``arm``: of the A/B test that has either for itself,
-    else "". ``scale``: of the model, see :class:`framebench.records.verifications.Certificate`.
-    ``source``: whose code the model is, None for ours."""
+    """A computation of one framework that is compared with the reference.
+
+    ``devices`` and ``accumulation`` (micro-steps) are 1 or 2; combined parallelisms have 2 devices
+    each. ``dropout``: whether the model's dropout is on, to check that it acts. ``software``: name
+    of the environment. ``variables``: of the ranks. ``variant``: of an A/B test that changes
+    software or variables, else "". ``scale``: as in ``records.verifications.VerificationResult``.
+    ``source``: origin of the model's code; None for ours."""
 
     framework: str
     model: str
@@ -51,7 +52,7 @@ class Verification(NamedTuple):
     dropout: bool
     software: str
     variables: tuple[tuple[str, str], ...] = ()
-    arm: str = ""
+    variant: str = ""
     scale: str = FULL
     source: str | None = None
     accumulation: int = 1
@@ -59,14 +60,13 @@ class Verification(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """What it is compared with: the model, and where there is one the sequence length."""
+        """Name of the reference: the model, with the sequence length if it has one."""
         length = f"-s{self.sequence_length}" if self.sequence_length else ""
         return self.model + length + (f"-{SMALL}" if self.scale == SMALL else "")
 
     @property
     def is_behind_runs(self) -> bool:
-        """Whether it is made whenever something is measured: it takes a moment, or nothing but the
-        model's own framework."""
+        """Whether it runs in every call that measures, because it is short."""
         return self.scale in (SMALL, own_model.SCALE)
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class Verification(NamedTuple):
         words += [f"{self.devices} device(s)"]
         words += [self.parallelism] if self.parallelism != DATA else []
         words += [f"accumulation {self.accumulation}"] if self.accumulation > 1 else []
-        words += [f"variant {self.arm}"] if self.arm else []
+        words += [f"variant {self.variant}"] if self.variant else []
         return " ".join([*words, "dropout"] if self.dropout else words)
 
 
@@ -86,7 +86,7 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
     found: dict[Verification, Verification] = {}
 
     def add(one: Verification) -> None:
-        found.setdefault(one._replace(arm=""), one)
+        found.setdefault(one._replace(variant=""), one)
 
     for case in plan.computed:
         if not case.is_step or "parity" not in catalog.models[case.model]:
@@ -130,7 +130,7 @@ def scale_of(facts: Mapping[str, Any]) -> str:
 
 
 def file_of(results: Path, name: str) -> Path:
-    """The certificate of that name, made or not."""
+    """Return the path of a verification record, which may not exist."""
     return results / "parity" / f"{name}.json"
 
 
@@ -220,8 +220,8 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
     """The record of each comparison, below ``results/verifications``, without ``.json``.
 
     Its name ends in a digest of all that decides the result (environment, code of the harness and
-    of the adapter, reference), so that no certificate outlives what it certified. Where that name
-    is taken by something else than a certificate, or by one whose status is in ``retry``, the name
+    of the adapter, reference), so that no record outlives what it verified. Where that name
+    is taken by another record, or by one whose status is in ``retry``, the name
     of the next attempt."""
     scripts, seed = catalog.root / "scripts", plan.settings.seed
     harness = _contents([*_files(scripts / "core"), *_files(scripts / "harness")])
@@ -243,7 +243,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
         kind += "-dropout" if one.dropout else ""
         kind += f"-a{one.accumulation}" if one.accumulation > 1 else ""
         kind += f"-{one.parallelism}" if one.parallelism != DATA else ""
-        kind += f"-{one.arm}" if one.arm else ""
+        kind += f"-{one.variant}" if one.variant else ""
         code = harness + adapter(one.framework)
         digest = _digest([about, reference(one.model)], code)
         name = f"{one.framework}/{one.reference}/{kind}-{digest}"
@@ -271,7 +271,7 @@ def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
         "sequence-length": one.sequence_length,
         "accumulation": one.accumulation if one.accumulation > 1 else None,
         "parallelism": one.parallelism if one.parallelism != DATA else None,
-        "variant": one.arm or None,
+        "variant": one.variant or None,
         "source": one.source,
         **common(plan),
         "lease": lease_name(plan.room_of_comparisons),

@@ -47,7 +47,7 @@ P_VALUE = Form(spec=".4f")
 THREE_DIGITS = Form(spec=".3g")
 SCIENTIFIC = Form(spec=".1e")
 STATUS = Form(looks={name: name for name in STATUSES})
-#: Verdicts of certificates and of comparisons.
+#: Verdicts of verifications and of comparisons.
 VERDICT = Form(
     looks={
         "passed": "ok",
@@ -307,7 +307,7 @@ _DECLARED = [
         "the number of ratios in the table, which an interval is not",
         form=VERDICT,
     ),
-    # Certificates and printed figures.
+    # Verification and printed figures.
     Column("quantity", TEXT, "what is compared, or what a printed figure is"),
     Column("recomputed", NUMBER, "what the runs, or the other figures, give"),
 ]  # fmt: skip

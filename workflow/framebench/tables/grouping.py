@@ -40,11 +40,11 @@ def _judged(key: Key, runs: tuple[Run, ...], marks: VerificationFlags | None) ->
             reason = f"{_told(failures, len(runs))}; median of the other {len(values)}"
         interval = intervals.median_interval(values)
         middle = descriptive.median(values)
-        doubts = [(run.repeat, doubt) for run in ok for doubt in doubts_of(run)]
-        proofs = [(run.repeat, marks.doubt(run)) for run in ok] if marks else []
-        doubts += [(repeat, doubt) for repeat, doubt in proofs if doubt]
-        found = {doubt.mark for _, doubt in doubts} | _trust(values, middle, interval)
-        remarks = (*_found(ok), *_doubted(doubts), *_shaped(values, [run.repeat for run in ok]))
+        flags = [(run.repeat, flag) for run in ok for flag in flags_of_run(run)]
+        proofs = [(run.repeat, marks.flag(run)) for run in ok] if marks else []
+        flags += [(repeat, flag) for repeat, flag in proofs if flag]
+        found = {flag.name for _, flag in flags} | _trust(values, middle, interval)
+        remarks = (*_found(ok), *_doubted(flags), *_shaped(values, [run.repeat for run in ok]))
         # of an imported run the steps are not known
         if any(0 < len(run.step_seconds) < steady.FEWEST_STEPS for run in ok):
             found.add("untested")
@@ -71,20 +71,20 @@ def _found(runs: Sequence[Run]) -> Iterator[str]:
         yield f"{runs[0].case.batch_per_device} (max): the largest batch per device that fits"
 
 
-def doubts_of(run: Run) -> tuple[Flag, ...]:
+def flags_of_run(run: Run) -> tuple[Flag, ...]:
     """What its record tells against its figure, and what its step times tell. The latter are judged
     here, where tables are made, and not whenever records are read: a plan does not need it."""
     why = steady.unsteady(run.step_seconds)
-    return (*run.doubts, Flag("unsteady", why)) if why else run.doubts
+    return (*run.flags, Flag("unsteady", why)) if why else run.flags
 
 
-def _doubted(doubts: Sequence[tuple[int, Flag]]) -> Iterator[str]:
+def _doubted(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:
     """The first doubt of each kind that has words, and of how many repeats there is one;
-    ``doubts``: with the numbers of their repeats."""
+    ``flags``: with the numbers of their repeats."""
     kinds: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for repeat, doubt in doubts:
-        if doubt.why:
-            kinds[doubt.mark].append((repeat, doubt.why))
+    for repeat, flag in flags:
+        if flag.why:
+            kinds[flag.name].append((repeat, flag.why))
     for mark, found in sorted(kinds.items()):
         others = {repeat for repeat, _ in found} - {found[0][0]}
         more = f" (and in {len(others)} more)" if others else ""

@@ -15,12 +15,12 @@ from .results import CaseResults
 def grouped(source: RecordSource) -> CaseResults:
     """The cases of a set of records, judged; prints what is ignored."""
     found = record_sets.load(source.path)
-    certificates, problems = verifications.load(verifications.beside(source.path))
+    verification_results, problems = verifications.load(verifications.beside(source.path))
     for problem in (*found.problems, *problems):
         print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     runs = record_sets.of_arm(found, source.variant) if source.variant else found.runs
     return grouping.group(
-        runs, verified.VerificationFlags(certificates, catalog.load_catalog(PROJECT).models)
+        runs, verified.VerificationFlags(verification_results, catalog.load_catalog(PROJECT).models)
     )

@@ -37,7 +37,7 @@ class Inputs:
     with those that have no record yet."""
 
     cases: CaseResults
-    certificates: Sequence[VerificationResult] = ()
+    verification_results: Sequence[VerificationResult] = ()
     peaks: PeakFlopsLookup = field(default_factory=PeakFlopsLookup)
     searches: Sequence[Result] = ()
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

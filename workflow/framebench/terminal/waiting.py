@@ -12,9 +12,9 @@ NOUNS = {
     "run": ("run", "runs"),
     "search": ("largest batch", "largest batches"),
     "environment": ("environment", "environments"),
-    "probe": ("probe", "probes"),
+    "probe": ("peak benchmark", "peak benchmarks"),
     "reference": ("reference", "references"),
-    "comparison": ("certificate", "certificates"),
+    "comparison": ("verification", "verifications"),
     "tables": ("report", "reports"),
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import by_node
 
-MARK = "disturbed"
+FLAG = "disturbed"
 
 #: Cores that others kept busy, as a part of those that the run used. Below it lies what a system
 #: does for itself; a pinned rank that loses this part of its core is slower by about as much.

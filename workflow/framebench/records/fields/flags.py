@@ -1,4 +1,4 @@
-"""What a record tells against the figure in it, besides its step times (see `cases.doubts_of`)."""
+"""Flags that follow from one record, apart from its step times (see `tables.grouping`)."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import Any
 from ..run import Flag
 from . import disturbance
 
-#: The mark of a figure whose model is one that a user brought, for one framework.
+#: Flag of a figure whose model a user brought, for one framework.
 OWN = "own"
-#: That of a training which had learned its batch by heart when its window ended.
+#: Flag of a training whose loss had vanished at the end of the timed region.
 VANISHED = "vanished"
-#: Part of the first loss below which there is none: what float32 resolves. A cross-entropy in
-#: float32 is then zero but for rounding, and tells no more how small the gradients are: they go on
-#: to shrink, until products of them fall below its smallest normal number, 1.2e-38.
+#: Fraction of the first loss below which a loss counts as zero: the resolution of float32.
+#: Gradients shrink further, until their products fall below 1.2e-38, the smallest normal float32.
 RESOLVED = 2.0**-23
 
 
 def flags_of(record: Mapping[str, Any]) -> tuple[Flag, ...]:
-    """All such doubts about an ok record."""
+    """Return the flags of an ok record."""
     own = [Flag(OWN, "")] if "own_model" in record else []
     return (
         *_never_settled(record),
@@ -37,7 +36,7 @@ def _never_settled(record: Mapping[str, Any]) -> Iterator[Flag]:
 
 
 def _vanished(record: Mapping[str, Any]) -> Iterator[Flag]:
-    """What infers has outputs, no loss. Records that do not tell their values have none."""
+    """Yield a flag where the loss vanished. Inference has no loss; older records have no values."""
     if record["kind"] == "inference":
         return
     for rank in record["ranks"]:
@@ -49,11 +48,11 @@ def _vanished(record: Mapping[str, Any]) -> Iterator[Flag]:
 
 def _disturbed(record: Mapping[str, Any]) -> Iterator[Flag]:
     if why := disturbance.disturbed(record):
-        yield Flag(disturbance.MARK, why)
+        yield Flag(disturbance.FLAG, why)
 
 
 def _shared(record: Mapping[str, Any]) -> Iterator[Flag]:
-    """Older records do not tell how many physical cores there were."""
+    """Yield a flag if threads outnumbered physical cores; older records lack their count."""
     per_device, devices = record["settings"]["cores_per_device"], record["case"]["devices_per_node"]
     there = record["environment"]["hardware"].get("physical_cores")
     if record["settings"]["accelerator"] == "cpu" and per_device and isinstance(there, int):

@@ -113,7 +113,7 @@ def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str
     if not operations_known:
         return "the operations of this model, or of this sequence length, are not known"
     if not peak_known:
-        return f"no probe of such a device in {result.case.precision}"
+        return f"no peak-FLOPS benchmark of such a device in {result.case.precision}"
     return ""
 
 

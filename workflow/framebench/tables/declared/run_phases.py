@@ -98,7 +98,7 @@ SUITE = Table(
     title="All runs together",
     explanation="Where the time went: seconds of all runs together, by what they were spent on, "
     "and of those in each framework. Only the windows are measured: timed % is its part of the "
-    "whole. Runs that were tried again, probes, comparisons with the reference and the building of "
+    "whole. Retried runs, peak-FLOPS benchmarks, verifications and the building of "
     "environments are not in it; runs that were side by side count one by one.",
     columns=(
         *shared("framework"),

@@ -1,4 +1,4 @@
-"""Certificates as a table, as an overview of it, and as words for a terminal."""
+"""Verification results as a table, as an overview, and as text for a terminal."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ from ..columns import (
 )
 from ..table import Inputs, Overview, Table
 
-#: What an overview of a certificate shows of it.
+#: Quantities that the overview shows.
 SHOWN = ("outputs", "loss", "gradients", "losses", "dropout", "multiply-adds")
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
     """A row for each quantity of each certificate, the last of each comparison; one without error
     where nothing was compared."""
-    for certificate in latest(inputs.certificates):
-        yield from _rows(certificate)
+    for verification in latest(inputs.verification_results):
+        yield from _rows(verification)
 
 
-def _rows(certificate: VerificationResult) -> Iterator[Row]:
+def _rows(verification: VerificationResult) -> Iterator[Row]:
     subject = {
-        "framework": certificate.framework,
-        "model": certificate.model,
-        "mode": certificate.mode,
-        "precision": certificate.precision,
-        "compiler": certificate.compiler,
-        "devices": certificate.devices,
-        "framework_version": certificate.framework_version,
-        "accelerator": certificate.accelerator,
-        "sequence_length": certificate.sequence_length,
-        "accumulation": certificate.accumulation,
-        "parallelism": certificate.parallelism,
-        "arm": certificate.arm,
-        _VARIABLES.name: certificate.variables_text,
-        _SCALE.name: certificate.scale,
-        "status": certificate.status,
-        "reason": certificate.reason,
+        "framework": verification.framework,
+        "model": verification.model,
+        "mode": verification.mode,
+        "precision": verification.precision,
+        "compiler": verification.compiler,
+        "devices": verification.devices,
+        "framework_version": verification.framework_version,
+        "accelerator": verification.accelerator,
+        "sequence_length": verification.sequence_length,
+        "accumulation": verification.accumulation,
+        "parallelism": verification.parallelism,
+        "arm": verification.variant,
+        _VARIABLES.name: verification.variables_text,
+        _SCALE.name: verification.scale,
+        "status": verification.status,
+        "reason": verification.reason,
     }
-    if not certificate.errors:
+    if not verification.errors:
         nothing = {"quantity": "", "error": None, "bound": None, "where": ""}
-        yield {**subject, **nothing, "passed": certificate.passed}
-    for quantity, error, where in certificate.errors:
-        limit = bound(certificate.precision, quantity)
+        yield {**subject, **nothing, "passed": verification.passed}
+    for quantity, error, where in verification.errors:
+        limit = bound(verification.precision, quantity)
         compared = {"quantity": quantity, "error": error, "bound": limit, "where": where}
         yield {**subject, **compared, "passed": error <= limit}
 
@@ -106,25 +106,27 @@ def _why(row: Row) -> str:
     return f"{row['quantity']} {error}, at most {row['bound']:.2g} {row['where']}".rstrip()
 
 
-def summary_text(certificates: Sequence[VerificationResult]) -> str:
-    """A line for each certificate, worst quantity first, and how many passed."""
+def summary_text(verification_results: Sequence[VerificationResult]) -> str:
+    """Return a line for each verification, worst quantity first, and how many passed."""
     lines = []
-    for certificate in certificates:
-        devices = f"{certificate.devices} device(s)"
-        if certificate.dropout:
+    for verification in verification_results:
+        devices = f"{verification.devices} device(s)"
+        if verification.dropout:
             devices += ", with dropout"
-        if certificate.sequence_length:
-            devices += f", length {certificate.sequence_length}"
-        if certificate.accumulation > 1:
-            devices += f", accumulation {certificate.accumulation}"
-        if certificate.parallelism != DATA:
-            devices += f", {certificate.parallelism}"
-        if certificate.scale != FULL:
-            devices += f", {certificate.scale}"
-        if conditions := " ".join(filter(None, (certificate.arm, certificate.variables_text))):
+        if verification.sequence_length:
+            devices += f", length {verification.sequence_length}"
+        if verification.accumulation > 1:
+            devices += f", accumulation {verification.accumulation}"
+        if verification.parallelism != DATA:
+            devices += f", {verification.parallelism}"
+        if verification.scale != FULL:
+            devices += f", {verification.scale}"
+        if conditions := " ".join(
+            filter(None, (verification.variant, verification.variables_text))
+        ):
             devices += f", {conditions}"
-        lines.append(f"{columns(certificate)} {devices}  {_verdict(certificate)}")
-    counted = [certificate.passed for certificate in certificates]
+        lines.append(f"{columns(verification)} {devices}  {_verdict(verification)}")
+    counted = [verification.passed for verification in verification_results]
     lines.append(
         f"\n{counted.count(True)} of {len(counted)} passed, {counted.count(False)} failed, "
         f"{counted.count(None)} unsupported"
@@ -132,14 +134,14 @@ def summary_text(certificates: Sequence[VerificationResult]) -> str:
     return "\n".join(lines)
 
 
-def _verdict(certificate: VerificationResult) -> str:
-    if certificate.status != "ok":
-        return f"{certificate.status}: {certificate.reason}"
+def _verdict(verification: VerificationResult) -> str:
+    if verification.status != "ok":
+        return f"{verification.status}: {verification.reason}"
     failed = [
-        f"{name} {error:.2g} > {bound(certificate.precision, name):.2g}"
+        f"{name} {error:.2g} > {bound(verification.precision, name):.2g}"
         + (f" ({where})" if where else "")
-        for name, error, where in certificate.errors
-        if not error <= bound(certificate.precision, name)
+        for name, error, where in verification.errors
+        if not error <= bound(verification.precision, name)
     ]
     return "FAILED: " + "; ".join(failed) if failed else "passed"
 
@@ -173,7 +175,7 @@ PARITY = Table(
     rows=rows,
     group="Parity",
     heading="Parity",
-    absent="Not checked: there is no certificate beside these records. Make them with: snakemake "
+    absent="Not verified: these records have no verification results. Make them with: snakemake "
     "--cores all parity",
     overview=Overview(
         (
