@@ -221,7 +221,7 @@ def test_a_peak_that_does_not_follow_from_its_products_is_a_problem(tmp_path: Pa
     wrong = record(metrics={"peak": {"value": 0.06, "unit": "TFLOP/s", "better": "higher"}})
     found, problems = peaks_of(tmp_path, wrong)
     assert found.of(run(**HERE)) is None
-    assert "states a peak of 0.06 TFLOP/s, but its products took 0.05" in problems[0].message
+    assert "states a peak of 0.06 TFLOP/s, but its matmuls reached 0.05" in problems[0].message
 
 
 @pytest.mark.parametrize("blocks", [[], [{"size": 10, "products": 1, "seconds": [0.0]}]])
