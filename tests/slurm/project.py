@@ -13,7 +13,10 @@ import yaml
 from ..workflow.conftest import SUITE, Project
 from .cluster import Cluster
 
-OPTIONS = ("--workflow-profile", "profiles/slurm", "--latency-wait", "10")
+OPTIONS = (
+    *("--workflow-profile", "profiles/slurm", "--latency-wait", "10"),
+    *("--slurm-init-seconds-before-status-checks", "1"),
+)
 
 
 class OnCluster:

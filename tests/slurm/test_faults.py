@@ -108,11 +108,11 @@ def test_a_node_that_fails(slurm_project: OnCluster) -> None:
 
 def test_a_run_that_takes_too_long_ends_before_slurm_ends_it(slurm_project: OnCluster) -> None:
     slurm_project.suite(1, nodes=[2], devices_per_node=[1])
-    ran = slurm_project.run(*WORDS, "--config", "time_limit=25", toy="hang")
+    ran = slurm_project.run(*WORDS, "--config", "time_limit=10", toy="hang")
     assert ran.returncode == 0, ran.stdout
     (record,) = slurm_project.records()
     assert record["status"] == "timeout"
-    assert "the time limit of 25 s was reached" in record["reason"]
+    assert "the time limit of 10 s was reached" in record["reason"]
     assert not slurm_project.cluster.command("squeue", "--noheader").stdout
 
 
