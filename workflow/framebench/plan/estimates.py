@@ -69,7 +69,7 @@ def of_runs(
 
 
 def slowness(place: Capacity) -> float:
-    """Return the time that a core takes over that of a core with AVX-512; 1 for a GPU."""
+    """Return the time of a core of this machine over that of one with AVX-512."""
     return SLOWER if place.instruction_sets and "avx512f" not in place.instruction_sets else 1.0
 
 
@@ -129,8 +129,9 @@ def _estimate(
 
 def _seconds_of_sample(case: Case, place: Capacity, catalog: Catalog, trains: bool) -> float:
     operations = 2 * forward_multiply_adds(catalog.models[case.model], case.sequence_length)
-    rate = GPU_RATE if place.cores_per_device is None else CORE_RATE * place.cores_per_device
-    slower = slowness(place) * (EMULATED if place.emulates(case) else 1)
+    cores = place.cores_per_device
+    rate = GPU_RATE if cores is None else CORE_RATE * cores / slowness(place)
+    slower = EMULATED if place.emulates(case) else 1
     # the backward pass costs about two forward passes
     return operations * slower * (3 if trains else 1) / rate
 

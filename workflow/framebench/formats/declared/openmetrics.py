@@ -3,41 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable
+from types import SimpleNamespace
 
 from ...tables.results import CaseResult
 from ..case_notes import not_measured
 from ..format import ExportedFile, Format, Results
 
+_MARK = "Quality flags of the figure with the same labels."
+_REPEATS = "Repeats of the case by status."
 #: In the words that the specification asks for: base units, in the plural.
 _UNITS = {"s": "seconds", "TFLOP/s": "teraflops_per_second"}
 
 
 def write(results: Results) -> ExportedFile:
-    families: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    flags: list[str] = []
-    repeats: list[str] = []
+    """Return the text of a gauge for each metric, flag and count of repeats."""
+    from prometheus_client.metrics_core import Metric
+    from prometheus_client.openmetrics.exposition import generate_latest
+
+    families: dict[str, Metric] = {}
+
+    def add(name: str, unit: str, text: str, labels: dict[str, str], value: float) -> None:
+        family = families.setdefault(name, Metric(name, text, "gauge", unit))
+        family.add_sample(name, labels, value)
+
     for case in results.cases:
         labels = _labels(results, case)
-        if case.throughput is not None:
-            for end, value in _values(case):
-                family = _family(case, end)
-                families[family].append(f"{family[0]}{_text(labels)} {value!r}")
-            flags += [
-                f"framebench_mark{_text({**labels, 'mark': mark})} 1" for mark in sorted(case.marks)
-            ]
-        for status in sorted({run.status for run in case.runs}):
-            count = sum(run.status == status for run in case.runs)
-            repeats.append(f"framebench_repeats{_text({**labels, 'status': status})} {count}")
-    lines: list[str] = []
-    for (name, unit, help_), samples in families.items():
-        lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else [])]
-        lines += [f"# HELP {name} {help_}", *samples]
-    lines += _gauge("framebench_mark", "Quality flags of the figure with the same labels.", flags)
-    lines += _gauge("framebench_repeats", "Repeats of the case by status.", repeats)
+        for end, value in _values(case):
+            add(*_family(case, end), labels, value)
+        for mark in sorted(case.marks) if case.throughput is not None else ():
+            add("framebench_mark", "", _MARK, {**labels, "mark": mark}, 1)
+        for status, count in sorted(Counter(run.status for run in case.runs).items()):
+            add("framebench_repeats", "", _REPEATS, {**labels, "status": status}, count)
+    registry = SimpleNamespace(collect=families.values)
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
     # In words, because a case without a figure is a count of repeats here.
-    return ExportedFile("\n".join([*lines, "# EOF", ""]), list(not_measured(results)))
+    return ExportedFile(text.decode(), list(not_measured(results)))
 
 
 def _values(case: CaseResult) -> Iterable[tuple[str, float]]:
@@ -72,21 +74,8 @@ def _labels(results: Results, case: CaseResult) -> dict[str, str]:
     }
 
 
-def _gauge(name: str, help_: str, samples: list[str]) -> list[str]:
-    return [f"# TYPE {name} gauge", f"# HELP {name} {help_}", *samples] if samples else []
-
-
 def _word(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
-
-
-def _text(labels: dict[str, str]) -> str:
-    inner = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
-    return "{" + inner + "}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 FORMATS = [
