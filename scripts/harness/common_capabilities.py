@@ -1,4 +1,4 @@
-"""What nearly every framework brings, said once: its adapter names what it brings besides.
+"""Capabilities of nearly every framework, in one class; adapters add further ones.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -22,5 +22,5 @@ class CommonCapabilities(
     LayerOperations,
     Checkpointing,
 ):
-    """Several devices, single operations and collectives, a step in its parts, comparison with the
-    reference, and trainings that go on from checkpoints."""
+    """Several devices, single operations and collectives, step breakdown, comparison with the
+    reference, and checkpoints."""

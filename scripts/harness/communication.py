@@ -1,4 +1,4 @@
-"""What a framework brings for collectives of every sort, through its own runtime.
+"""Capabilities of frameworks for collectives, through their own runtime.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -23,9 +23,11 @@ OPERATIONS = (
 
 
 class Collective(NamedTuple):
-    """A collective over all ranks. ``reset`` gives this rank its own array back, ``run`` enqueues
-    the collective; ``result``: what this rank has by then, for numpy. An all-reduce or a reduce may
-    write over the array: run again, it adds up sums."""
+    """Collective over all ranks.
+
+    ``reset`` restores this rank's own array, ``run`` enqueues the collective, and ``result``
+    returns this rank's array for numpy. An all-reduce or a reduce may overwrite the array:
+    repeated, it adds up sums."""
 
     reset: Callable[[], Any]
     run: Callable[[], Any]
@@ -33,20 +35,22 @@ class Collective(NamedTuple):
 
 
 class Communication(Collectives):
-    """The collectives that users of the framework call."""
+    """The framework offers the collectives that its users call."""
 
-    LACKING: ClassVar[str] = "brings no collectives but its all-reduce of gradients"
+    LACKING: ClassVar[str] = "offers no collectives but its gradient all-reduce"
 
     @abstractmethod
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
-        """One of OPERATIONS on this rank's one-dimensional float32 ``array``, of ``dtype`` (as
-        numpy names it) on the device. Sums, where something is added up; rank 0 is the root of
-        BROADCAST and REDUCE; REDUCE_SCATTER and ALL_TO_ALL cut the array into a part for each rank;
-        SEND_RECEIVE sends it to the next rank and receives that of the one before. Called without
-        :meth:`build`, on several ranks alone. Raises :class:`harness.adapter.Unsupported`."""
+        """Prepare one of OPERATIONS on this rank's one-dimensional float32 ``array``, as ``dtype``
+        on the device.
+
+        Reductions are sums; rank 0 is the root of BROADCAST and REDUCE. REDUCE_SCATTER and
+        ALL_TO_ALL split the array into a part for each rank. SEND_RECEIVE sends it to the next rank
+        and receives that of the one before. Called without :meth:`build`, on several ranks only.
+        Raises :class:`harness.adapter.Unsupported`."""
 
     def no_collective(self, operation: str, words: str) -> Unsupported:
-        """Why there is none, in the framework's ``words``."""
+        """Return the error for a missing collective, with the framework's reason in ``words``."""
         accelerator = self.rank_context.accelerator
         device = "a CPU" if accelerator == "cpu" else accelerator
         return Unsupported(f"{self.case.framework} has no {operation} on {device}: {words}")

@@ -1,5 +1,8 @@
-"""Code that frameworks need before some packages of their environments can be imported:
-``install`` in the module ``importing`` of a framework's folder, which must not import it."""
+"""Import hooks of frameworks: ``install`` in the module ``importing`` of a framework's folder,
+which must not import the framework.
+
+Some packages of its environment cannot be imported without it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _FRAMEWORKS = os.path.join(
 
 
 def install() -> None:
-    """Install those of all frameworks; of packages that are not there they do nothing."""
+    """Install the hooks of all frameworks; hooks of missing packages do nothing."""
     for path in sorted(glob.glob(os.path.join(_FRAMEWORKS, "*", "importing.py"))):
         spec = spec_from_file_location("importing", path)
         if spec and spec.loader:

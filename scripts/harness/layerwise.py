@@ -1,7 +1,9 @@
 """Layer-wise decay of the learning rate, with which ELECTRA is fine-tuned (Clark et al. 2020,
-arXiv:2003.10555): a layer learns the more slowly the farther it is from the head. By their code,
-the head has the rate of the model config, the last layer that times ``layer_decay`` squared, each
-before it one factor more, and the embeddings one more than the first layer.
+arXiv:2003.10555): layers far from the head learn more slowly.
+
+As in their code, the head has the rate of the model config, the last layer that times
+``layer_decay`` squared, each layer before it one factor more, and the embeddings one more than the
+first layer.
 
 Standard library only; Python 3.7 to 3.13.
 """
@@ -12,7 +14,7 @@ from typing import Any, Dict, Mapping
 
 from harness.adapter import Unsupported
 
-#: The hyper-parameter; without it all layers have one rate.
+#: Hyper-parameter of the decay; without it all layers have one rate.
 DECAY = "layer_decay"
 
 
@@ -21,7 +23,7 @@ def decays(model_config: Mapping[str, Any]) -> bool:
 
 
 def factor(name: str, hyper: Mapping[str, Any]) -> float:
-    """Of the rate of a parameter, by the name that all frameworks share."""
+    """Return the factor of a parameter's learning rate, by the name that all frameworks share."""
     top = int(hyper["layers"]) + 2
     part, number = (name.split(".") + [""])[:2]
     depth = top
@@ -33,6 +35,6 @@ def factor(name: str, hyper: Mapping[str, Any]) -> float:
 
 
 def refuse(model_config: Dict[str, Any]) -> None:
-    """Raises :class:`Unsupported` where the model config wants it: for frameworks that lack it."""
+    """Raise :class:`Unsupported` where the model config has it: for frameworks that lack it."""
     if decays(model_config):
         raise Unsupported("its optimizer has one learning rate for all layers here")

@@ -1,4 +1,4 @@
-"""What a framework brings for the micro-benchmarks: one operation at a time, without a model.
+"""Capabilities of frameworks for micro-benchmarks: one operation at a time, without a model.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -10,25 +10,26 @@ from typing import Any, Callable, ClassVar, NamedTuple, Sequence, Tuple, Union
 
 from harness.adapter import Capability
 
-#: Matrices, or batches of them: (.., m, k) by (.., k, n).
+#: Matmul of matrices, or batches of them: (.., m, k) by (.., k, n).
 MATMUL = "matmul"
-#: Sum and product of two arrays, element by element.
+#: Elementwise sum and product of two arrays.
 ADD, MULTIPLY = "add", "multiply"
 #: Exponential of each element.
 EXP = "exp"
-#: STREAM's: SCALAR times each element, and of the second array added to the first.
+#: STREAM's scale and triad: SCALAR times each element, of the second array added to the first.
 SCALE, TRIAD = "scale", "triad"
-#: Of those; STREAM's own, which no precision rounds.
+#: Factor of both; STREAM's own, which no precision rounds.
 SCALAR = 3.0
-#: Which operands of a product are given transposed.
+#: Whether each operand of a matmul is transposed.
 Transposed = Tuple[bool, bool]
 NEITHER: Transposed = (False, False)
 
 
 class Operation(NamedTuple):
-    """An operation on the device whose operands stay as they are. ``run`` enqueues it once more;
-    none begins before the one before it is complete. ``result``: what the last gave, for numpy;
-    ``dtype``: of that."""
+    """Operation on the device whose operands stay as they are.
+
+    ``run`` enqueues it once more; none starts before the one before is complete. ``result`` returns
+    the last result for numpy, of ``dtype``."""
 
     run: Callable[[], Any]
     result: Callable[[], Any]
@@ -36,8 +37,8 @@ class Operation(NamedTuple):
 
 
 class SingleOperations(Capability):
-    """Single operations run as a user of the framework calls them: eagerly, or compiled alone where
-    the framework has nothing else."""
+    """The framework runs single operations as its users call them: eagerly, or compiled alone where
+    it has nothing else."""
 
     LACKING: ClassVar[str] = "runs no single operations"
 
@@ -45,16 +46,19 @@ class SingleOperations(Capability):
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
-        """Prepare MATMUL, ADD, MULTIPLY, EXP, SCALE or TRIAD of float32 numpy ``arrays``, copied to
-        the device in the dtype that matmuls have under the case's precision. ``transposed`` says
+        """Prepare MATMUL, ADD, MULTIPLY, EXP, SCALE or TRIAD of float32 numpy ``arrays``.
+
+        They are copied to the device in the matmuls' dtype of the case's precision. ``transposed``:
         which operands of MATMUL lie there as (.., k, m) or (.., n, k). :meth:`synchronize` waits
-        for the last run. Called without :meth:`build`. Raises
-        :class:`harness.adapter.Unsupported` for what the framework cannot compute there."""
+        for the last run. Called without :meth:`build`. Raises :class:`harness.adapter.Unsupported`
+        for what the framework cannot compute there."""
 
 
 class Convolution(NamedTuple):
-    """Images (batch, height, width, channels) with a kernel (rows, columns, channels / groups,
-    filters), padded with zeros on either side of rows and columns; without a bias."""
+    """Convolution without a bias.
+
+    Images are (batch, height, width, channels), the kernel is (rows, columns, channels / groups,
+    filters); rows and columns are padded with zeros on both sides."""
 
     batch: int
     height: int
@@ -85,10 +89,12 @@ class Convolution(NamedTuple):
 
 
 class Attention(NamedTuple):
-    """Queries (batch, heads, sequence, size) attend to keys and values (batch, key_value_heads,
-    sequence, size), by the softmax of their products over the root of ``size``; ``causal``: each
-    token to itself and those before it alone. As many heads of queries, one behind the other, share
-    one of keys and values as there are more of them."""
+    """Attention of queries (batch, heads, sequence, size) to keys and values (batch,
+    key_value_heads, sequence, size).
+
+    Weights are the softmax of their products over the root of ``size``. ``causal``: each token
+    attends to itself and earlier tokens only. Consecutive query heads share a key-value head where
+    there are more of them."""
 
     batch: int
     heads: int
@@ -107,9 +113,10 @@ class Attention(NamedTuple):
 
 
 class ForwardBackward(NamedTuple):
-    """``forward``: of an operation; ``backward``: from a gradient of its result to those of its
-    operands, whose ``result`` is a list of them, in their order. The forward pass that it belongs
-    to was run once and is not part of it."""
+    """Forward and backward kernels of a layer.
+
+    ``backward`` goes from a gradient of the result to those of the operands; its ``result`` is
+    their list, in order. The forward pass before it has run once and is not part of it."""
 
     forward: Operation
     backward: Operation
@@ -119,14 +126,15 @@ Layer = Union[Convolution, Attention]
 
 
 class LayerOperations(Capability):
-    """Operations of layers, as the framework's models here call them."""
+    """The framework runs single layers, as its models here call them."""
 
-    LACKING: ClassVar[str] = "runs no convolution and no attention alone here"
+    LACKING: ClassVar[str] = "runs no single convolution or attention here"
 
     @abstractmethod
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        """Forward and backward pass with float32 ``arrays`` of the shapes above: the operands
-        (images and kernel, or query, key and value) and behind them the gradient of the result. The
-        framework's own layout and the dtype of the case's precision are made here, not in a pass.
-        An attention is without dropout and without a mask of padding. As
-        :meth:`SingleOperations.operation` else."""
+        """Prepare forward and backward kernels of ``layer``.
+
+        ``arrays``: float32 operands of the shapes above (images and kernel, or query, key and
+        value), then the gradient of the result. The framework's layout and the dtype of the case's
+        precision are made here, outside the kernels. Attention has no dropout and no padding mask.
+        Otherwise as :meth:`SingleOperations.operation`."""

@@ -1,17 +1,17 @@
-"""What the model config says of its optimizer. Frameworks and the reference build theirs from it,
-and declare in ``framework.json`` which they have beside :data:`USUAL`."""
+"""Optimizers that model configs name. Frameworks and the reference build theirs from it, and
+declare in ``framework.json`` which they have besides :data:`COMMON`."""
 
 from __future__ import annotations
 
 from typing import Any, FrozenSet, Iterable, Mapping
 
-#: Lists of parts of parameters' names. What has one of them in its name does not decay; its update
-#: is not scaled by the ratio of two norms. Without a list all are.
+#: Keys with lists of parts of parameters' names. A matching parameter has no weight decay, or its
+#: update is not scaled by the trust ratio. Without a list no parameter is excluded.
 NO_DECAY, NO_TRUST_RATIO = "no_weight_decay", "no_trust_ratio"
-#: What every framework has.
-USUAL = ("sgd", "adamw")
-#: Hyper-parameters without which an optimizer is none.
-NEEDED: Mapping[str, Iterable[str]] = {
+#: Optimizers of every framework.
+COMMON = ("sgd", "adamw")
+#: Required hyper-parameters of each optimizer.
+REQUIRED: Mapping[str, Iterable[str]] = {
     "sgd": ("learning_rate", "momentum", "weight_decay"),
     "adamw": ("learning_rate", "beta1", "beta2", "epsilon", "weight_decay"),
     "lamb": (
@@ -22,10 +22,10 @@ NEEDED: Mapping[str, Iterable[str]] = {
 
 
 def check(hyper: Mapping[str, Any]) -> None:
-    """Raises ValueError where hyper-parameters of the optimizer that they name are missing, or are
-    no lists of words."""
+    """Raise ValueError where hyper-parameters of the optimizer are missing, or lists are
+    invalid."""
     name = hyper.get("optimizer")
-    for key in NEEDED.get(str(name), ()):
+    for key in REQUIRED.get(str(name), ()):
         if key not in hyper:
             raise ValueError(f"the optimizer {name} needs the hyper-parameter {key}")
     if "layer_decay" in hyper and name != "adamw":
@@ -39,8 +39,10 @@ def check(hyper: Mapping[str, Any]) -> None:
 
 
 def left_out(hyper: Mapping[str, Any], key: str, names: Iterable[str]) -> FrozenSet[str]:
-    """Those of ``names``, of all parameters of a model, that :data:`NO_DECAY` or
-    :data:`NO_TRUST_RATIO` says. Raises ValueError where one of its parts is in none of them."""
+    """Return the parameters among ``names`` that :data:`NO_DECAY` or :data:`NO_TRUST_RATIO`
+    excludes.
+
+    ``names``: all parameters of a model. Raises ValueError where an entry matches none of them."""
     every = list(names)
     for part in hyper.get(key, ()):
         if not any(part in name for name in every):

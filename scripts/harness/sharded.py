@@ -1,4 +1,4 @@
-"""What a framework brings that shares a training step in another way than by data."""
+"""Capability of frameworks for sharding a training step beyond data parallelism."""
 
 from __future__ import annotations
 
@@ -7,24 +7,26 @@ from typing import Dict
 
 from harness.adapter import Capability
 
-#: Collectives by the names that :meth:`Sharded.collective_counts` has for them.
+#: Names of collectives in :meth:`Sharded.collective_counts`.
 ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE, SEND = "all_gather", "reduce_scatter", "all_reduce", "send"
 
 
 class Sharded(Capability):
-    """No rank holds the whole model, as the case's :attr:`harness.adapter.Case.layout` says.
+    """No rank holds the whole model, as :attr:`harness.adapter.Case.layout` says.
 
-    ``weights``, ``gradients`` and ``outputs`` are nevertheless of the whole model, in every rank:
-    all of them ask for these together, in the same order. A rank's batch is that of its replica,
-    and so is its loss, where it is not the mean over all of them."""
+    ``weights``, ``gradients`` and ``outputs`` are still those of the whole model in every rank; all
+    ranks request them together, in the same order. A rank's batch is that of its replica, and so is
+    its loss, unless that is the mean over all replicas."""
 
-    LACKING = "shares no step among devices but by data"
+    LACKING = "supports no parallelism but data parallelism"
 
     @abstractmethod
     def held_parameters(self) -> int:
-        """Elements of trainable parameters that this rank has in memory between two steps."""
+        """Return the elements of trainable parameters that this rank holds between two steps."""
 
     @abstractmethod
     def collective_counts(self) -> Dict[str, int]:
-        """How many collectives of which kind a training step takes part in, which this may run, or
-        read from its program. Called in all ranks, behind the window."""
+        """Return how many collectives of each kind a training step takes part in.
+
+        The step may be run, or read from its program. Called in all ranks, after the timed
+        region."""

@@ -1,4 +1,4 @@
-"""The parts of a training step, as functions that can be timed one by one."""
+"""Parts of a training step, as functions that can be timed one by one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 
 class StepPart(NamedTuple):
-    """``run`` enqueues the part and, before it, those that it ``contains``, which their own times
-    are taken from. ``name``: forward, backward, all_reduce or optimizer; several joined by ``+``
-    where the framework has them in one. ``ends``: with what the forward pass ends, which differs
-    between frameworks: the loss, or the logits that it is made of."""
+    """Part of a training step.
+
+    ``name``: forward, backward, all_reduce or optimizer; several joined by ``+`` where the
+    framework has them in one. ``run``: enqueues the part and, before it, the parts it ``contains``,
+    whose own times are subtracted. ``ends``: end of the forward pass, which differs between
+    frameworks: the loss, or the logits it is made of."""
 
     name: str
     run: Callable[[], Any]
@@ -23,9 +25,11 @@ def eager_parts(
     averaged: Optional[Callable[[], Any]],
     update: Callable[[], Any],
 ) -> List[StepPart]:
-    """Of a framework that runs operation by operation: ``forward`` gives the loss to ``backward``,
-    which leaves this rank's gradients; ``averaged`` does both with the all-reduce that overlaps
-    them, None for a single rank."""
+    """Return the parts of a framework that runs operation by operation.
+
+    ``forward`` returns the loss for ``backward``, which leaves this rank's gradients. ``averaged``
+    runs both with the overlapping all-reduce, None for a single rank. ``update`` runs the
+    optimizer."""
     loss: List[Any] = []
     parts = [
         StepPart("forward", lambda: loss.append(forward()), ends="loss"),
@@ -39,10 +43,11 @@ def eager_parts(
 def program_parts(
     programs: Dict[str, Callable[[], Any]], step: Callable[[], Any]
 ) -> List[StepPart]:
-    """Of a framework that runs a step as one program: ``programs`` of their own, in the order of
-    the step, that each end with the part of that name (the forward pass with the logits), and the
-    whole ``step``, which ends with the optimizer. Runs each program once, so that it is compiled
-    when it is timed."""
+    """Return the parts of a framework that runs a step as one program.
+
+    ``programs``: separate programs in the order of the step, each ending with the part of that name
+    (the forward pass with the logits). ``step``: the whole step, which ends with the optimizer.
+    Each program is run once, so that it is compiled before it is timed."""
     for program in programs.values():
         program()
     functions = {**programs, "optimizer": step}

@@ -46,7 +46,7 @@ def test_the_core_and_the_operators_are_enough_to_be_timed(bench: Bench, mode: s
     [
         ({"devices_per_node": 2}, "autograd brings no collectives: one device only"),
         ({"precision": "amp"}, "autograd has no precision amp (it has: fp32)"),
-        (PEAK, "autograd offers no product of two matrices"),
+        (PEAK, "autograd offers no plain matmul"),
     ],
 )
 def test_what_needs_more_is_unsupported(
@@ -61,7 +61,7 @@ def test_a_step_that_cannot_be_taken_apart_is_timed_all_the_same(bench: Bench) -
     record = run(bench, parameters={"split_steps": 1})
     assert record["status"] == "ok", record["reason"]
     assert record["ranks"][0]["split"] == {
-        "reason": "autograd does not take its training step apart",
+        "reason": "autograd does not split its training step into parts",
         "parts": [],
     }
 

@@ -1,24 +1,22 @@
-"""What a framework brings: one subclass of :class:`Adapter` in its folder's ``adapter.py``.
+"""Interface of frameworks: one subclass of :class:`Adapter` in a framework's ``adapter.py``.
 
-An adapter says what differs between frameworks and nothing else. The loop, the clock, the
-statistics, the record, the launching and the error handling live in the harness.
+An adapter contains only what differs between frameworks. The loop, the clock, statistics, the
+record, launching and error handling are the harness's.
 
-:class:`Adapter` is the core (``base``): it builds a model (``layout``: whose arrays lie as all
-frameworks share them) and runs steps of a case in a place (``case``). What more a framework can do,
-its adapter says by the capabilities that it derives from. Without one, what needs it is
-`unsupported`:
+:class:`Adapter` is the core (``base``): it builds a model and runs steps of a case. Further
+abilities are capabilities that an adapter derives from. What needs a missing one is `unsupported`:
 
-- :class:`MatmulTrace`: which products run, in which dtype; every figure of a step needs the proof;
-- :class:`Rounding`: whether products of float32 run in TF32 (both in ``proof``);
+- :class:`MatmulTrace`: which matmuls run, in which dtype; every figure of a step needs it;
+- :class:`Rounding`: whether float32 matmuls run in TF32 (both in ``matmul_dtypes``);
 - :class:`Numerics`: outputs and gradients from given weights, to compare with the reference;
 - :class:`Collectives`: several devices (``devices``);
-- :class:`PeakMatmul`: the peak of the device (``peak``);
+- :class:`PeakMatmul`: peak FLOPS of the device (``peak``);
 - :class:`StepBreakdown`: where the time of a training step goes;
 - :class:`Accumulation`: several micro-steps before each update (both in ``training``);
-- :class:`Generation`: text, token by token;
-- :class:`OwnModels`: models that users bring;
+- :class:`Generation`: text generation, token by token;
+- :class:`OwnModels`: models of users;
 - :class:`harness.operations.SingleOperations`: single operations, without a model;
-- :class:`harness.common_capabilities.CommonCapabilities`: what nearly every framework has, in one;
+- :class:`harness.common_capabilities.CommonCapabilities`: those of nearly every framework;
 - :class:`harness.sharded.Sharded`: several devices that each hold a part of the model;
 - :mod:`harness.batch_input`: a new batch and a new learning rate for each step, and checkpoints.
 
@@ -26,14 +24,14 @@ The harness calls, in this order and in every rank of a run::
 
     start() -> prepare_all_reduce(array) on several ranks -> build(batch) -> matmul_dtypes()
     -> step() * warm-up -> compiled()
-    -> synchronize(), step(), mark(..), wait(..) * window, synchronize()
-    -> read(..), weights_checksum(), .. -> step(), synchronize() * waited window, if not blocking()
-    -> step_parts() in training, where they are wanted
+    -> synchronize(), step(), mark(..), wait(..) * timed steps, synchronize()
+    -> read(..), weights_checksum(), .. -> step(), synchronize() * steps, if not blocking()
+    -> step_parts() in training, where a breakdown is requested
     -> gradient_messages(), gradient_all_reduce(..) in training on several ranks
     -> stop(), unless something failed before
 
-or, to find the peak of the device, ``start() -> matmul(..)`` and nothing else; to generate text,
-``start() -> build(batch) -> matmul_dtypes() -> make_cache(count) -> prefill(), decode() ..``.
+For peak FLOPS it calls ``start() -> matmul(..)`` and nothing else; to generate text ``start() ->
+build(batch) -> matmul_dtypes() -> make_cache(count) -> prefill(), decode() ..``.
 
 Standard library and numpy; Python 3.7 to 3.13. Frameworks are imported in :meth:`Adapter.start`.
 """

@@ -1,4 +1,4 @@
-"""The core of the interface: what every framework brings, and that it may bring more."""
+"""Core of the interface: what every framework implements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Dict, Optional, Sequence
 from harness.adapter.case import Case, RankContext, Unsupported
 from harness.adapter.layout import Variable, in_shared_layout, shape_of
 
-#: What errors say when memory ran out, in any framework; compared without regard to case.
+#: Texts of out-of-memory errors of any framework; compared without regard to case.
 OUT_OF_MEMORY = (
     "out of memory",
     "cannot allocate memory",
@@ -24,14 +24,13 @@ OUT_OF_MEMORY = (
 class Adapter(ABC):
     """One framework running one case in one rank, which is a process of its own.
 
-    ``model_config`` is the model's entry in ``scripts/models/NAME.json`` (hyper-parameters, inputs,
-    parameter count). Subclasses use the attributes ``case``, ``model_config`` and
+    ``model_config`` is the model's entry in ``scripts/models/NAME.json`` (hyper-parameters,
+    inputs, parameter count). Subclasses use the attributes ``case``, ``model_config`` and
     ``rank_context``."""
 
-    #: The framework's module, whose ``__version__`` is that of the framework.
+    #: Name of the framework's module, which has its ``__version__``.
     MODULE: ClassVar[str]
-    #: What errors of this framework say when memory ran out, beside :data:`OUT_OF_MEMORY`: words of
-    #: their text or names of their types.
+    #: Texts or type names of this framework's out-of-memory errors, besides :data:`OUT_OF_MEMORY`.
     OUT_OF_MEMORY: ClassVar[Sequence[str]] = ()
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
@@ -55,13 +54,15 @@ class Adapter(ABC):
 
     @abstractmethod
     def step(self) -> Any:
-        """Enqueue one step. Training: zero gradients, forward, loss, backward, all-reduce,
-        optimizer; returns a handle on the loss. Where the case accumulates (:class:`Accumulation`)
-        forward, loss and backward are done for each micro-batch, and the loss is the mean of
-        theirs. Inference: forward; returns a handle on the outputs. A handle is a sequence of
-        tensors, unless :meth:`read` is overridden, and is read before the next step or never. Must
-        not wait for the device where the framework need not. The first step compiles all that the
-        others need."""
+        """Enqueue one step and return a handle.
+
+        Training: zero gradients, forward, loss, backward, all-reduce, optimizer; the handle is on
+        the loss. With accumulation (:class:`Accumulation`) forward, loss and backward run for each
+        micro-batch, and the loss is their mean. Inference: forward; the handle is on the outputs.
+
+        A handle is a sequence of tensors, unless :meth:`read` is overridden, and is read before the
+        next step or never. Must not wait for the device where the framework need not. The first
+        step compiles everything."""
 
     @abstractmethod
     def synchronize(self) -> None:
@@ -69,17 +70,19 @@ class Adapter(ABC):
 
     @abstractmethod
     def settings(self) -> Dict[str, Any]:
-        """What is set and matters for speed (threads, memory layout, fused optimizer, dtype of
-        mixed precision, TF32, back-end of the process group): JSON values, for the record."""
+        """Return settings that matter for speed, as JSON values for the record.
+
+        Examples: threads, memory layout, fused optimizer, dtype of mixed precision, TF32, back-end
+        of the process group."""
 
     @abstractmethod
     def state(self) -> Dict[str, Variable]:
-        """Every trainable parameter of the model as built, and the running statistics of batch
-        normalisation, by the names in the model's module under ``scripts/reference``."""
+        """Return every trainable parameter of the model as built, and the running statistics of
+        batch normalization, by the names in the model's module under ``scripts/reference``."""
 
     @abstractmethod
     def to_numpy(self, tensor: Any) -> Any:
-        """A tensor of the framework on the host, as float32 if it has fewer bits."""
+        """Return a tensor on the host, as float32 if it has fewer bits."""
 
     def definition(self) -> Any:
         """Return the module that defines the case's model; None where the case has no model.
@@ -98,46 +101,52 @@ class Adapter(ABC):
         return module.Definition(self.case, self.model_config, self.rank_context)
 
     def read(self, handle: Any) -> float:
-        """The number behind a handle of :meth:`step`: the loss, or the mean of all outputs."""
+        """Return the number behind a handle of :meth:`step`: the loss, or the mean of all
+        outputs."""
         arrays = [self.to_numpy(tensor) for tensor in handle]
         return float(sum(a.sum(dtype="float64") for a in arrays) / sum(a.size for a in arrays))
 
     def blocking(self) -> bool:
-        """Whether :meth:`step` returns only when its work is complete, on this device."""
+        """Return whether :meth:`step` returns only when its work is complete, on this device."""
         return False
 
     def mark(self, handle: Any) -> Any:
-        """What :meth:`wait` knows a step by, an event for example; called right behind it."""
+        """Return what :meth:`wait` identifies a step by, such as an event; called right after the
+        step."""
         return handle
 
     def wait(self, mark: Any) -> None:
-        """Return when the step of ``mark`` is complete; later ones are enqueued. By default they
-        are waited for as well: the framework never runs ahead."""
+        """Return when the step of ``mark`` is complete; later steps stay enqueued.
+
+        By default later steps are waited for as well: the framework never runs ahead."""
         self.synchronize()
 
     def version(self) -> str:
-        """The framework's own version string, as imported."""
+        """Return the version string of the imported framework."""
         return str(sys.modules[self.MODULE].__version__)
 
     def device(self) -> str:
-        """The device this rank computes on, e.g. ``cpu`` or ``cuda:0 NVIDIA H200``."""
+        """Return the device of this rank, e.g. ``cpu`` or ``cuda:0 NVIDIA H200``."""
         if self.rank_context.accelerator == "cpu":
             return "cpu"
         device = f"{self.rank_context.accelerator}:{self.rank_context.local_rank}"
         return f"{device} {self.accelerator_name()}".rstrip()
 
     def accelerator_name(self) -> str:
-        """Product name of the accelerator; empty where the framework does not tell it."""
+        """Return the product name of the accelerator; empty where the framework does not
+        report it."""
         return ""
 
     def trainable_parameters(self) -> int:
-        """Number of trainable parameters of the model as built."""
+        """Return the number of trainable parameters of the model as built."""
         trainable = (variable for variable in self.state().values() if variable.trainable)
         return sum(functools.reduce(operator.mul, shape_of(variable), 1) for variable in trainable)
 
     def weights(self) -> Dict[str, Any]:
-        """Every trainable parameter as a float32 numpy copy, by its name and in the layout that
-        all frameworks share: convolutions (height, width, in, out), dense layers (in, out)."""
+        """Return every trainable parameter as a float32 numpy copy, by name.
+
+        The layout is the one that all frameworks share: convolutions (height, width, in, out),
+        dense layers (in, out)."""
         return {
             name: in_shared_layout(self.to_numpy(variable.tensor), variable)
             for name, variable in self.state().items()
@@ -145,8 +154,8 @@ class Adapter(ABC):
         }
 
     def statistics(self) -> Dict[str, Any]:
-        """The running statistics of batch normalisation, as :meth:`weights` has parameters; {} of a
-        model without."""
+        """Return the running statistics of batch normalization, as :meth:`weights` returns
+        parameters; {} without any."""
         return {
             name: in_shared_layout(self.to_numpy(variable.tensor), variable)
             for name, variable in self.state().items()
@@ -154,47 +163,49 @@ class Adapter(ABC):
         }
 
     def weights_checksum(self) -> float:
-        """Sum of the absolute values of all trainable parameters, in float64. Ranks of one run
-        must agree on it: their batches differ, so only a real all-reduce keeps them equal."""
+        """Return the sum of absolute values of all trainable parameters, in float64.
+
+        Ranks of one run must agree on it: their batches differ, so only a real all-reduce keeps
+        them equal."""
         return float(sum(abs(a.astype("float64")).sum() for a in self.weights().values()))
 
     def all_reduce(self, value: float) -> float:
-        """Sum of ``value`` over all ranks; of one rank, its own."""
+        """Return the sum of ``value`` over all ranks."""
         return value
 
     def compiled(self) -> Dict[str, Any]:
-        """After warm-up, where the case has a compiler: proof that it compiled (counts, for the
-        record). Raises :class:`Mismatch` where it fell back. ``{}``: there is no proof."""
+        """Return evidence that the compiler worked (counts, for the record), after warm-up; {}
+        without any.
+
+        Raises :class:`Mismatch` where it fell back."""
         return {}
 
     def reset_peak_device_memory(self) -> None:  # noqa: B027
-        """Forget the peak so far (called between warm-up and window)."""
+        """Reset the memory peak (called between warm-up and the timed region)."""
 
     def peak_device_memory(self) -> Optional[int]:
-        """Peak bytes allocated on the device; None where the device is the host."""
+        """Return the peak bytes allocated on the device; None where the device is the host."""
         return None
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` is the framework's way to say that memory ran out."""
+        """Return whether ``error`` is the framework's way to report that memory ran out."""
         text = f"{type(error).__name__}: {error}".lower()
         words = (*OUT_OF_MEMORY, *self.OUT_OF_MEMORY)
         return isinstance(error, MemoryError) or any(word.lower() in text for word in words)
 
     def stop(self) -> None:  # noqa: B027
-        """Leave the process group, behind a run that was good: after an error the process just
-        ends."""
+        """Leave the process group after a successful run; after an error the process just ends."""
 
 
 class Capability(Adapter):
-    """What a framework may be able to do beyond running a step on one device."""
+    """Ability of a framework beyond running a step on one device."""
 
-    #: Why something that needs it cannot be measured; the framework's name stands before it.
+    #: Reason where the capability is missing; the framework's name is put before it.
     LACKING: ClassVar[str]
 
 
 def require(adapter: Adapter, *capabilities: type) -> None:
-    """Raises :class:`Unsupported` where ``adapter`` lacks one of ``capabilities``, classes like
-    those above."""
+    """Raise :class:`Unsupported` where ``adapter`` lacks one of these capability classes."""
     for capability in capabilities:
         if not isinstance(adapter, capability):
             lacking = getattr(capability, "LACKING", f"brings no {capability.__name__}")

@@ -1,4 +1,4 @@
-"""The device of a rank, and the exchange between those of several ranks.
+"""Device of a rank, and all-reduces between several ranks.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -13,33 +13,41 @@ from harness.adapter.case import RankContext, Unsupported
 
 
 class AllReduce(NamedTuple):
-    """An all-reduce of one array on the device. ``run`` enqueues it: each rank's array becomes the
-    sum over all ranks; run again, the sum of the sums. ``result``: the array now, for numpy."""
+    """All-reduce of one array on the device.
+
+    ``run`` enqueues it: each rank's array becomes the sum over all ranks, and repeated, the sum of
+    sums. ``result`` returns the current array for numpy."""
 
     run: Callable[[], Any]
     result: Callable[[], Any]
 
 
 class Collectives(Capability):
-    """Several ranks train together."""
+    """Several ranks can train together."""
 
     LACKING = "brings no collectives: one device only"
 
     @abstractmethod
     def prepare_all_reduce(self, array: Any) -> AllReduce:
-        """An all-reduce of a numpy array of float32, one-dimensional, through the collectives
-        that the gradients take. Called on several ranks alone, also before :meth:`build`."""
+        """Prepare an all-reduce of a one-dimensional float32 numpy array, through the collectives
+        of gradients.
+
+        Called on several ranks only, also before :meth:`build`."""
 
     def gradient_messages(self) -> List[int]:
-        """Bytes of each array that an all-reduce of a training step's gradients sends, as the
-        framework says after some steps, not as the model config lets expect. Raises
-        :class:`Unsupported` where it does not tell."""
-        raise Unsupported(f"{self.case.framework} does not tell in which messages gradients go")
+        """Return the bytes of each array in the gradient all-reduce of a training step.
+
+        The framework reports them after some steps; they are not derived from the model config.
+        Raises :class:`Unsupported` where it does not report them."""
+        raise Unsupported(f"{self.case.framework} does not report the messages of its gradients")
 
     def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
-        """A function that enqueues all-reduces of ``messages``, as :meth:`gradient_messages` has
-        them, of zeros: the sums of sums of anything else grow. By default one behind the other, of
-        one array for each size; a framework whose step enqueues them together does so here."""
+        """Return a function that enqueues all-reduces of zeros, in the sizes of
+        :meth:`gradient_messages`.
+
+        Zeros, because repeated sums of anything else grow. By default they are enqueued one after
+        the other, with one array for each size; frameworks whose step enqueues them together
+        override this."""
         all_reduces = {size: self.prepare_all_reduce(zeros(size)) for size in set(messages)}
 
         def run() -> None:
@@ -59,8 +67,9 @@ class Collectives(Capability):
 
 
 def require_tf32(capability: Optional[Sequence[int]], device: str) -> None:
-    """Raises :class:`Unsupported` where the ``device`` has no TF32. ``capability``: the compute
-    capability of NVIDIA's GPUs, as (major, minor); None of another device."""
+    """Raise :class:`Unsupported` where the ``device`` has no TF32.
+
+    ``capability``: compute capability of an NVIDIA GPU, (major, minor); None for other devices."""
     if capability is None or tuple(capability) < (8, 0):
         version = "" if capability is None else ", compute capability %d.%d" % tuple(capability)
         raise Unsupported(
@@ -70,15 +79,14 @@ def require_tf32(capability: Optional[Sequence[int]], device: str) -> None:
 
 
 def require_visible(framework: str, devices: int, rank_context: RankContext) -> None:
-    """Raises :class:`Unsupported` where the framework sees so few ``devices`` of the accelerator
-    that there is none for ``rank_context``."""
+    """Raise :class:`Unsupported` where the framework sees too few ``devices`` for this rank."""
     if rank_context.local_rank >= devices:
         seen = f"{framework} sees {devices} {rank_context.accelerator.upper()} devices"
         raise Unsupported(f"{seen}, too few for local rank {rank_context.local_rank}")
 
 
 def zeros(size: int) -> Any:
-    """A numpy array of float32 with ``size`` bytes, rounded up."""
+    """Return a float32 numpy array of at least ``size`` bytes."""
     import numpy as np
 
     return np.zeros(-(-size // 4), np.float32)

@@ -1,4 +1,4 @@
-"""The arrays of a model, in the layout of the framework and in that which all frameworks share.
+"""Arrays of a model, in the layout of the framework and in the layout that all frameworks share.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, NamedTuple, Sequence, Tuple
 
-#: The axes that permute an array of a model into the layout that all frameworks share.
+#: Axes that permute an array of a model into the layout that all frameworks share.
 Axes = Tuple[int, ...]
 SAME: Axes = ()
 CONVOLUTION_OIHW: Axes = (2, 3, 1, 0)  # (out, in, height, width) -> (height, width, in, out)
@@ -16,15 +16,17 @@ DENSE_CHWO: Axes = (1, 2, 0, 3)  # (channels, height, width, out) -> (height, wi
 
 
 class Variable(NamedTuple):
-    """One array of the model: a tensor of the framework, which has a ``shape``, and the ``axes``
-    that permute it into the shared layout. Running statistics are not ``trainable``.
+    """Array of a model: a tensor of the framework with a ``shape``, and the ``axes`` that permute
+    it into the shared layout.
 
-    ``unfolded`` is of a dense layer behind images that were flattened with their channels first,
-    where the shared layout has them last: the shape of its matrix with channels, height and width
-    as axes of their own, which ``axes`` permute.
+    Running statistics are not ``trainable``.
 
-    ``gates`` is of a recurrent layer whose gates stand side by side in another order on the last
-    axis: which of them the input, forget, cell and output gate of the shared layout are."""
+    ``unfolded``: for a dense layer after images that were flattened channels first, where the
+    shared layout is channels last. It is the shape of the matrix with channels, height and width as
+    separate axes, which ``axes`` permute.
+
+    ``gates``: for a recurrent layer whose gates are in another order on the last axis: positions of
+    the shared layout's input, forget, cell and output gate."""
 
     tensor: Any
     axes: Axes = SAME
@@ -34,9 +36,10 @@ class Variable(NamedTuple):
 
 
 def state_of_modules(model: Any, dense: type) -> Dict[str, Variable]:
-    """:meth:`Adapter.state` of a model whose modules name and lay out their arrays as PyTorch's do;
-    ``dense``: the class of its dense layers. One behind flattened images says as ``flattened`` what
-    was flattened: (channels, height, width)."""
+    """Return :meth:`Adapter.state` of a model whose modules are named and laid out as PyTorch's.
+
+    ``dense``: class of its dense layers. A layer after flattened images has the attribute
+    ``flattened``: (channels, height, width)."""
     layers = model.named_modules()
     matrices = {
         f"{name}.weight": getattr(layer, "flattened", ())
@@ -59,12 +62,13 @@ def state_of_modules(model: Any, dense: type) -> Dict[str, Variable]:
 
 
 def shape_of(variable: Variable) -> Tuple[int, ...]:
-    """The extents of its tensor."""
+    """Return the shape of its tensor."""
     return tuple(int(extent) for extent in variable.tensor.shape)
 
 
 def in_shared_layout(array: Any, variable: Variable) -> Any:
-    """A copy of ``array``, laid out as the tensor of ``variable``, in the shared layout."""
+    """Return a float32 copy of ``array``, laid out as the tensor of ``variable``, in the shared
+    layout."""
     import numpy as np
 
     if variable.unfolded:
@@ -76,7 +80,7 @@ def in_shared_layout(array: Any, variable: Variable) -> Any:
 
 
 def _ordered(array: Any, gates: Sequence[int]) -> Any:
-    """``array`` with the ``gates`` on its last axis in that order."""
+    """Return ``array`` with the ``gates`` on its last axis in that order."""
     import numpy as np
 
     if not gates:
@@ -86,8 +90,7 @@ def _ordered(array: Any, gates: Sequence[int]) -> Any:
 
 
 def own_layout(array: Any, variable: Variable) -> Any:
-    """What :func:`in_shared_layout` made ``array`` of. Raises ValueError where their shapes do not
-    fit."""
+    """Undo :func:`in_shared_layout`. Raises ValueError where the shapes do not fit."""
     import numpy as np
 
     if variable.gates:

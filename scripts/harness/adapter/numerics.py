@@ -1,4 +1,4 @@
-"""What a step computes, to compare it with the reference."""
+"""Results of a step, to compare them with the reference."""
 
 from __future__ import annotations
 
@@ -10,30 +10,35 @@ from harness.adapter.layout import in_shared_layout, own_layout, shape_of
 
 
 class Numerics(Capability):
-    """What a step computes, from weights that all frameworks share. It goes through the functions
-    that :meth:`step` runs, compiled where they are: of others it would prove nothing."""
+    """The framework returns what a step computes from given weights.
 
-    LACKING = "gives no gradients and outputs to compare with the reference"
+    It uses the functions that :meth:`step` runs, compiled if they are; others would prove
+    nothing."""
+
+    LACKING = "returns no gradients and outputs to compare with the reference"
 
     @abstractmethod
     def assign(self, arrays: Dict[str, Any]) -> None:
-        """Overwrite the tensors of :meth:`state` with ``arrays``: float32 numpy arrays of the same
-        names and shapes, to be copied."""
+        """Overwrite the tensors of :meth:`state` with copies of ``arrays``: float32 numpy arrays of
+        the same names and shapes."""
 
     @abstractmethod
     def raw_gradients(self) -> Dict[str, Any]:
-        """Gradient of the training step's loss in every trainable parameter: tensors laid out as
-        those, averaged over the ranks, times :meth:`loss_scale`, not clipped, without the
+        """Return the gradient of the loss in every trainable parameter, as tensors laid out as
+        those.
+
+        Gradients are averaged over the ranks, times :meth:`loss_scale`, not clipped, without the
         optimizer's weight decay. Weights and optimizer stay as they are."""
 
     @abstractmethod
     def logits(self) -> Sequence[Any]:
-        """The model's outputs for the batch, as tensors, in the case's mode: in training with the
-        batch's own statistics and with dropout, in inference with neither. Weights stay as they
-        are."""
+        """Return the model's outputs for the batch as tensors.
+
+        In training they use the batch's own statistics and dropout, in inference neither. Weights
+        stay as they are."""
 
     def loss_scale(self) -> float:
-        """What the last :meth:`raw_gradients` are multiplied by."""
+        """Return the factor of the last :meth:`raw_gradients`."""
         return 1.0
 
     def load_weights(self, weights: Dict[str, Any]) -> None:
@@ -55,8 +60,8 @@ class Numerics(Capability):
         self.assign(arrays)
 
     def gradients(self) -> Dict[str, Any]:
-        """The gradients as float32 numpy arrays, named and laid out as in :meth:`weights`, without
-        the loss scale."""
+        """Return the gradients as float32 numpy arrays, named and laid out as in :meth:`weights`,
+        without the loss scale."""
         gradients, state = self.raw_gradients(), self.state()
         scale = self.loss_scale()
         return {
@@ -65,5 +70,5 @@ class Numerics(Capability):
         }
 
     def outputs(self) -> List[Any]:
-        """The logits as numpy arrays."""
+        """Return the logits as numpy arrays."""
         return [self.to_numpy(tensor) for tensor in self.logits()]

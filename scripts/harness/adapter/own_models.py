@@ -1,4 +1,4 @@
-"""Models that users bring, and how their file becomes one."""
+"""Models of users, and how their file becomes a model."""
 
 from __future__ import annotations
 
@@ -15,28 +15,32 @@ FLOAT64 = "float64"
 
 
 class OwnModels(Numerics):
-    """It runs models that users bring, each compared with its own run in float64. Their batch in
-    :meth:`build` is ``{"seed": number}``: what the rank's own is drawn by."""
+    """The framework runs models of users, each compared with its own float64 run.
 
-    LACKING = "runs no models of one's own"
+    The batch in :meth:`build` is ``{"seed": number}``: seed of the rank's batch."""
+
+    LACKING = "runs no models of users"
 
     @abstractmethod
     def in_float64(self) -> ContextManager[OwnModels]:
-        """An adapter, started and not built, of the same model with the initial weights of this
-        one: alone, without a compiler, and in float64, for as long as the context lasts."""
+        """Return a started adapter of the same model and initial weights, for float64 without a
+        compiler.
+
+        It is not built, runs alone, and exists as long as the context."""
 
     @abstractmethod
     def result_dtypes(self) -> Dict[str, int]:
-        """How many operations of a forward pass give floating-point numbers of which dtype."""
+        """Return the number of operations of a forward pass with floating-point results, by
+        dtype."""
 
     @abstractmethod
     def batch_arrays(self) -> Sequence[Any]:
-        """This rank's inputs and targets, as numpy arrays."""
+        """Return this rank's inputs and targets as numpy arrays."""
 
 
 def own_module(model_config: Dict[str, Any]) -> Any:
-    """The user's file, run as a module: the content that the model config was made of. Raises what
-    running it raises."""
+    """Run the user's file as a module, from the content that the model config was made of. Raises
+    what running it raises."""
     own = model_config["own"]
     module = types.ModuleType("own_model")
     module.__file__ = own["source"]
@@ -48,9 +52,10 @@ def own_module(model_config: Dict[str, Any]) -> Any:
 def own_model_parts(
     made: Any, batch: int, first: Callable[[Any], Any]
 ) -> Tuple[Any, Any, Any, Any]:
-    """Model, inputs, targets and loss from what ``make`` has returned. ``first``: an array among
-    the inputs. Raises TypeError where it is something else, :class:`Mismatch` where the inputs are
-    not ``batch`` samples."""
+    """Return model, inputs, targets and loss from what ``make`` returned.
+
+    ``first``: returns an array among the inputs. Raises TypeError for anything else,
+    :class:`Mismatch` where the inputs are not ``batch`` samples."""
     try:
         model, (inputs, targets), loss = made
     except (TypeError, ValueError):
@@ -69,9 +74,9 @@ def own_model_parts(
     return model, inputs, targets, loss
 
 
-def own_model_optimizer(found: Any, kind: Any, library: str) -> Any:
-    """``found``, which the file's ``optimizer`` has returned. Raises TypeError unless it is of the
-    ``kind`` that the ``library`` has."""
-    if not isinstance(found, kind):
-        raise TypeError(f"optimizer returned {type(found).__name__}; allowed: one of {library}")
-    return found
+def own_model_optimizer(optimizer: Any, kind: Any, library: str) -> Any:
+    """Return the result of the file's ``optimizer``. Raises TypeError unless it is of the
+    ``library``'s type ``kind``."""
+    if not isinstance(optimizer, kind):
+        raise TypeError(f"optimizer returned {type(optimizer).__name__}; allowed: one of {library}")
+    return optimizer

@@ -1,4 +1,4 @@
-"""A training step of several micro-steps, and its parts one by one.
+"""Training steps of several micro-steps, and their breakdown into parts.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -15,40 +15,44 @@ from harness.step_breakdown import StepPart
 
 
 class Accumulation(MatmulTrace):
-    """A training step has several micro-steps: forward and backward pass of a micro-batch each, one
-    after the other and in the memory of one. Their gradients are averaged, then, once, over the
-    ranks, and update the weights once.
+    """A training step can have several micro-steps, the forward and backward pass of a micro-batch
+    each.
 
-    How many there are is observed, in the functions that :meth:`Adapter.step` runs: a case that
-    does not accumulate goes without all this."""
+    They run one after the other in the memory of one. Their gradients are averaged, all-reduced
+    once, and update the weights once. The number of micro-steps is observed in the functions that
+    :meth:`Adapter.step` runs; cases without accumulation do not use this."""
 
     LACKING = "accumulates no gradients"
 
     @abstractmethod
     def micro_step_matmuls(self) -> List[ExecutedMatmul]:
-        """Matrix products and convolutions of the first micro-batch alone, forward and, where the
-        framework shows them, backward. One in a loop counts as often as it is computed. With
-        their multiply-adds as far as the framework tells them."""
+        """Return the matmuls and convolutions of the first micro-batch alone.
+
+        They are of the forward pass and, where the framework shows it, of the backward pass. One in
+        a loop counts as often as it is computed. Multiply-adds are given where known."""
 
     @abstractmethod
     def step_matmuls(self) -> List[ExecutedMatmul]:
-        """The same of a whole training step: of its loop over the micro-batches, run or read.
+        """Return the matmuls of a whole training step with its loop over micro-batches, run or
+        read.
+
         Weights and optimizer stay as they are."""
 
     def step_all_reduces(self) -> int:
-        """All-reduces of gradients in one training step, which this may run. Called on several
-        ranks alone, in all of them, behind the window. Raises :class:`Unsupported` where the
-        framework does not tell."""
+        """Return the number of gradient all-reduces in one training step, which this may run.
+
+        Called in all of several ranks, after the timed region. Raises :class:`Unsupported` where
+        the framework does not report it."""
         raise Unsupported(
-            f"{self.case.framework} does not tell how often a step exchanges gradients: that "
-            "micro-steps do not cannot be proved on several devices"
+            f"{self.case.framework} does not report how often a step all-reduces gradients: "
+            "accumulation cannot be verified on several devices"
         )
 
 
 class StepBreakdown(Capability):
     """The parts of a training step can be run one by one."""
 
-    LACKING = "does not take its training step apart"
+    LACKING = "does not split its training step into parts"
 
     @abstractmethod
     def step_parts(self) -> List[StepPart]:
@@ -61,15 +65,15 @@ class StepBreakdown(Capability):
 
 
 class MicroBatch(NamedTuple):
-    """One on the device, of tensors. ``inputs``: what of it the model takes."""
+    """Micro-batch on the device. ``inputs``: tensors that the model takes."""
 
     tensors: Dict[str, Any]
     inputs: Tuple[Any, ...]
 
 
 def micro_batches(batch: Mapping[str, Any], count: int) -> List[Dict[str, Any]]:
-    """``batch`` cut along the first axis of its arrays into ``count`` parts of the same size, with
-    different samples in each. Raises ValueError where there is no such size."""
+    """Split ``batch`` along the first axis of its arrays into ``count`` micro-batches of equal
+    size. Raises ValueError where the size does not divide."""
     import numpy as np
 
     if count == 1:

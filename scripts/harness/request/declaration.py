@@ -90,7 +90,7 @@ def read_framework(folder: str) -> Framework:
         precisions=declared["precisions"],
         parallelism=[DATA, *declared["parallelism"]],
         no_stages=declared["no_stages"],
-        optimizers=[*optimizers.USUAL, *declared["optimizers"]],
+        optimizers=[*optimizers.COMMON, *declared["optimizers"]],
         open_ports=declared["open_ports"],
     )
 

@@ -160,9 +160,9 @@ def test_memory_that_ran_out_is_told_from_other_errors(error: Exception, memory:
 
 def test_what_an_adapter_lacks_is_the_reason() -> None:
     require(Numpy(), MatmulTrace, Numerics, Collectives)
-    with pytest.raises(Unsupported, match="numpy offers no product of two matrices"):
+    with pytest.raises(Unsupported, match="numpy offers no plain matmul"):
         require(Numpy(), MatmulTrace, PeakMatmul)
-    with pytest.raises(Unsupported, match="numpy does not take its training step apart"):
+    with pytest.raises(Unsupported, match="numpy does not split its training step into parts"):
         require(Numpy(), StepBreakdown)
 
 

@@ -121,7 +121,7 @@ def test_another_number_of_devices_and_inference_are_refused() -> None:
 
 
 def test_a_framework_without_it_is_unsupported() -> None:
-    with pytest.raises(Unsupported, match=r"^numpy shares no step among devices but by data$"):
+    with pytest.raises(Unsupported, match=r"^numpy supports no parallelism but data parallelism$"):
         require(Numpy(), MatmulTrace, Sharded)
 
 
