@@ -82,7 +82,7 @@ class JaxAdapter(
             self._sharding = self._shared_out()
 
     def _shared_out(self) -> Any:
-        """How the ranks share the model out that they will build."""
+        """Return the sharding of the model over the ranks."""
         from .parallel import sharded
 
         case = self.case
@@ -164,7 +164,7 @@ class JaxAdapter(
         self._shared, self._own = checkpoints.load(path, (self._shared, self._own))
 
     def _kept(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
-        """In the dtype that the precision keeps them in."""
+        """Convert parameters to the dtype in which the precision stores them."""
         if self.case.precision in ("fp32", "tf32", "amp"):
             return parameters
         return {name: array.astype(self._dtype) for name, array in parameters.items()}
@@ -290,7 +290,7 @@ class JaxAdapter(
         return dict(self._programs.collectives(self._step))
 
     def _local_arguments(self) -> Any:
-        """What this rank alone computes with; what all do, where they share the model out."""
+        """Return this rank's arguments of a step, or those of all ranks for a sharded model."""
         arguments = self._shared.parameters, self._own, self._batch
         return arguments if self._sharding else self._data_parallel.local(arguments)
 
@@ -431,7 +431,7 @@ class JaxAdapter(
         return self._kernels.passes(layer, arrays, self._device, self._dtype, self._note)
 
     def _note(self, result: Any) -> None:
-        """It is to be waited for."""
+        """Keep the result that :meth:`synchronize` waits for."""
         self._latest = result
 
     # JAX cannot forget a peak: the one it reports is that since the process started.

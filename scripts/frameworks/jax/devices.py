@@ -1,4 +1,4 @@
-"""The one device of a rank, the precision it computes in, and what JAX says is set for it."""
+"""Device and precision of a rank, and the settings that JAX reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEMORY_FRACTION = "XLA_CLIENT_MEM_FRACTION"
 
 
 def configure(rank_context: RankContext, precision: str) -> None:
-    """What JAX must know before it looks for devices."""
+    """Set the flags that JAX reads before it looks for devices."""
     jax.config.update("jax_enable_x64", False)
     # Ampere and newer take TF32 for float32 unless it is "highest"; nothing changes for bfloat16
     allowed = TF32 if precision == "tf32" else "highest"
@@ -78,8 +78,10 @@ def compute_dtype(precision: str, device: jax.Device) -> Any:
 
 
 def probe(dtype: Any) -> Dict[str, Any]:
-    """In which dtypes XLA executes one matrix product and one convolution of ``dtype``, read from
-    the compiled programs; empty where it does not show."""
+    """Return the dtypes in which XLA executes a matmul and a convolution of ``dtype``.
+
+    They are read from the compiled programs. The set is empty where a program does not show
+    them."""
     matrix = jnp.ones((256, 256), dtype)
     images, kernel = jnp.ones((8, 16, 16, 64), dtype), jnp.ones((3, 3, 64, 64), dtype)
 

@@ -48,7 +48,8 @@ class Generator:
         self._program(prompts)
 
     def _program(self, tokens: Array) -> Any:
-        """For so many ``tokens``."""
+        """Return the compiled program for a pass over ``tokens`` (batch, length), one for each
+        length."""
         if tokens.shape not in self._programs:
             arguments = (self._parameters, self._kept, self._none, tokens)
             self._programs[tokens.shape] = self._ready(self._follow, arguments)

@@ -79,7 +79,8 @@ def _decay(hyper: Dict[str, Any]) -> optax.GradientTransformation:
 
 
 def _others(hyper: Dict[str, Any], key: str) -> Callable[[Dict[str, Any]], Dict[str, bool]]:
-    """Which parameters are not left out by the ``key``."""
+    """Return a function that gives a mask of parameters: False for those that ``key`` leaves
+    out."""
 
     def chosen(parameters: Dict[str, Any]) -> Dict[str, bool]:
         without = left_out(hyper, key, parameters)

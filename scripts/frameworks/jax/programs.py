@@ -39,8 +39,10 @@ def compiled(
 
 
 def proof(run: Callable[..., Any]) -> Dict[str, Any]:
-    """What XLA made of a step. Raises :class:`Mismatch` where ``run`` is no executable, or one in
-    which nothing was fused, as with XLA's passes switched off."""
+    """Return counts of what XLA compiled in a step.
+
+    Raise :class:`Mismatch` where ``run`` is no executable, or one without fusions, as when XLA's
+    passes are switched off."""
     if not isinstance(run, jax.stages.Compiled):
         raise Mismatch("the step is not an executable of XLA: it runs operation by operation")
     found = {"executables": 1, "fusions": len(re.findall(r" fusion\(", run.as_text()))}
@@ -50,7 +52,7 @@ def proof(run: Callable[..., Any]) -> Dict[str, Any]:
 
 
 def multiply(left: jax.Array, right: jax.Array) -> jax.Array:
-    """As :meth:`harness.adapter.Rounding.matmul_result`."""
+    """Multiply two matrices, see :meth:`harness.adapter.Rounding.matmul_result`."""
     if left.ndim == 2:
         return jax.numpy.matmul(left, right)
     layout = ("NHWC", "HWIO", "NHWC")
@@ -67,15 +69,17 @@ def executed_dtypes(program: jax.stages.Compiled) -> Set[str]:
 
 
 def all_reduced_bytes(program: jax.stages.Compiled) -> Iterator[int]:
-    """Of each array that the all-reduces of an executable send, from XLA's optimised program. XLA
-    joins them into one operation, which sends each array for itself."""
+    """Yield the bytes of each array that the all-reduces of an executable send.
+
+    They are read from XLA's optimised program. XLA joins all-reduces into one operation, which
+    sends each array separately."""
     for results in _ALL_REDUCED.findall(program.as_text()):
         for bits, shape in _ARRAY.findall(results):
             yield math.prod(map(int, filter(None, shape.split(",")))) * int(bits) // 8
 
 
 def collectives(program: jax.stages.Compiled) -> Dict[str, int]:
-    """How many of which kind stand in XLA's optimised program; those in a loop count once."""
+    """Count the collectives in XLA's optimised program by kind; those in a loop count once."""
     names = _COLLECTIVE.findall(program.as_text())
     return dict(Counter(name.replace("-", "_") for name in names))
 
@@ -105,7 +109,7 @@ def products(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterat
 def each_product(
     function: Callable[..., Any], arguments: Tuple[Any, ...]
 ) -> Iterator[ExecutedMatmul]:
-    """The same, with those in a loop as often as they are computed."""
+    """Yield each matmul as often as it is computed, loops included."""
     for equation, times in _products(function, arguments):
         yield from times * [ExecutedMatmul(_dtype(equation), _multiply_adds(equation))]
 
@@ -130,8 +134,9 @@ def all_reduces(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> int
 
 
 def result_dtypes(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Dict[str, int]:
-    """How many operations of ``function``, which is not run, give floating-point numbers of which
-    dtype."""
+    """Count the operations of ``function`` that return floating-point numbers, by dtype.
+
+    The function is traced, not run."""
     found: Dict[str, int] = {}
     for equation, _ in _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr):
         for result in equation.outvars:
@@ -142,8 +147,10 @@ def result_dtypes(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> D
 
 
 def _dtype(product: JaxprEqn) -> str:
-    """Of the operands. Float32 counts as such only where it asks for the highest precision (XLA
-    takes TF32 for any other, on the GPUs that have it) or, under ``tf32``, for the next."""
+    """Return the dtype of the operands of a matmul.
+
+    Float32 counts as such only at the highest precision or, under ``tf32``, at the next: for any
+    other XLA takes TF32 on GPUs that have it."""
     dtypes = sorted({str(operand.aval.dtype) for operand in product.invars})
     asked = product.params["precision"]
     tf32 = jax.config.jax_default_matmul_precision == TF32

@@ -42,7 +42,8 @@ Differentiate = Callable[[Arrays, Own, Arrays], Tuple[Array, Own, Arrays]]
 
 
 def forward(definition: Any, model: Any, dtype: Any, train: bool) -> Forward:
-    """From parameters, a rank's own state and its batch to the logits and the next own state.
+    """Return a function from parameters, a rank's own state and its batch to logits and next state.
+
     ``model``: what the definition makes of the model config."""
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Tuple[Array, ...], Own]:
@@ -56,7 +57,7 @@ def forward(definition: Any, model: Any, dtype: Any, train: bool) -> Forward:
 
 
 def anew(own: Own, number: int) -> Own:
-    """For outputs behind which no state is kept: the masks of each ``number`` are its own."""
+    """Draw new dropout masks for each ``number``, for outputs that keep no state."""
     return own._replace(key=jax.random.fold_in(own.key, number))
 
 
@@ -66,7 +67,7 @@ def logits(forward: Forward) -> Callable[[Arrays, Own, Arrays], Tuple[Array, ...
 
 
 def differentiation(forward: Forward, loss: Callable[..., Array], model: Any) -> Differentiate:
-    """From the same to this rank's loss, next own state and gradients."""
+    """Return a function to this rank's loss, next own state and gradients."""
 
     def scored(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own]:
         outputs, own = forward(parameters, own, batch)
@@ -82,9 +83,11 @@ def differentiation(forward: Forward, loss: Callable[..., Array], model: Any) ->
 def accumulated(
     differentiate: Differentiate, vary: Callable[[Any], Any], in_loop: bool
 ) -> Differentiate:
-    """The same over micro-batches, which stand side by side along a first axis of ``batch``: one
-    after the other, to the mean of their losses and gradients. ``in_loop``: as ``lax.scan``, of
-    which a program keeps one iteration in memory. ``vary``: see :meth:`parallel.Together.vary`."""
+    """Differentiate over micro-batches, to the mean of their losses and gradients.
+
+    Micro-batches stand side by side along a first axis of ``batch``. ``in_loop``: as
+    ``lax.scan``, which keeps one iteration in memory. ``vary``: see
+    :meth:`data_parallel.Together.vary`."""
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
         count = len(next(iter(batch.values())))
@@ -111,7 +114,7 @@ def accumulated(
 
 
 def alone(differentiate: Differentiate, arrays: Any) -> Differentiate:
-    """The same as a rank's part of a program over all of them."""
+    """Differentiate as one rank's part of a program over all ranks."""
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
         return differentiate(arrays.vary(parameters), own, batch)
@@ -120,7 +123,7 @@ def alone(differentiate: Differentiate, arrays: Any) -> Differentiate:
 
 
 def averaged(differentiate: Differentiate, arrays: Any) -> Differentiate:
-    """The same with the gradients averaged over the ranks; the loss is still this rank's."""
+    """Average the gradients over the ranks; the loss is still this rank's."""
     differentiate = alone(differentiate, arrays)
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:

@@ -88,7 +88,7 @@ class PyTorchAdapter(
             self._sharding = self._shared_out()
 
     def _shared_out(self) -> Any:
-        """How the ranks share the model out that they will build."""
+        """Return the sharding of the model over the ranks."""
         case, name = self.case, self.case.parallelism
         if case.compiler != "none":
             raise Unsupported(f"with {name} a step runs without a compiler here")
@@ -176,7 +176,7 @@ class PyTorchAdapter(
         return MicroBatch(tensors, tuple(inputs))
 
     def _loss(self, model: Any, number: int) -> Any:
-        """Of the micro-batch that has this number when the step runs."""
+        """Return the loss of the micro-batch that has this number when the step runs."""
         batch = self._micro_batches[number]
         return self._definition.loss(self._forward(model, batch), batch.tensors, self.model_config)
 
@@ -206,7 +206,7 @@ class PyTorchAdapter(
         )
 
     def _unsynchronized(self, model: Any) -> Callable[[], Any]:
-        """Within which gradients are not averaged over the ranks."""
+        """Return a context in which gradients are not averaged over the ranks."""
         if self._sharding:
             return self._sharding.unsynchronized
         return model.no_sync if self._process_group else contextlib.nullcontext

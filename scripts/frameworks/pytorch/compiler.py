@@ -18,7 +18,7 @@ AUTOTUNED, GRAPHS = "max-autotune", "reduce-overhead"
 
 
 def _mode(name: str) -> Optional[str]:
-    """Of a compiler's name."""
+    """Return the mode in a compiler's name, such as ``max-autotune``."""
     return name.partition(":")[2] or None
 
 

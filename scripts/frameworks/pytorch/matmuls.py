@@ -1,5 +1,4 @@
-"""In which dtype the products and convolutions of a forward pass run, and how large they are:
-watched, not assumed."""
+"""Dtypes and sizes of the matmuls and convolutions of a forward pass, observed as they run."""
 
 from __future__ import annotations
 
@@ -32,8 +31,11 @@ def _attention_flops(query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: A
 
 
 def _recurrent_flops(x: Tensor, *arguments: Any, **_: Any) -> int:
-    """Of recurrent layers in one kernel: every row of every step by every matrix. Gates stand side
-    by side in a matrix; of several layers, all but the first take what the one before gives."""
+    """Return the operations of recurrent layers in one kernel: every row of every step times every
+    matrix.
+
+    Gates stand side by side in a matrix. Of several layers, all but the first take the output of
+    the previous one."""
     several = isinstance(arguments[0], list)
     weights: Sequence[Tensor] = arguments[0] if several else arguments[:2]
     return 2 * (x.numel() // x.shape[-1]) * sum(w.numel() for w in weights if w.dim() == 2)
@@ -49,7 +51,8 @@ FORMULAS = {
 
 
 def multiply(left: Any, right: Any, device: torch.device) -> Tensor:
-    """As :meth:`harness.adapter.Rounding.matmul_result`, with channels last in memory."""
+    """Multiply two matrices as a convolution in channels_last, see
+    :meth:`harness.adapter.Rounding.matmul_result`."""
     a, b = (torch.from_numpy(array).to(device) for array in (left, right))
     if a.dim() == 2:
         return a @ b
@@ -92,7 +95,9 @@ class ProductWatch(TorchDispatchMode):
 
 
 def _has_shape_alone(argument: Any) -> bool:
-    """Of what nothing is computed: DTensor learns the shape of a result in this way, once."""
+    """Return whether an argument is a meta or fake tensor, of which nothing is computed.
+
+    DTensor learns the shape of a result in this way, once."""
     return isinstance(argument, Tensor) and (
         argument.is_meta or type(argument).__name__ == "FakeTensor"
     )
@@ -148,7 +153,7 @@ def watch(
 def result_dtypes(
     model: nn.Module, forward: Callable[[], Any], device: torch.device
 ) -> Dict[str, int]:
-    """How many operations of one ``forward()`` give floating-point numbers of which dtype."""
+    """Count the operations of one ``forward()`` that return floating-point numbers, by dtype."""
     with _unchanged(model, device), torch.no_grad(), ResultWatch() as watching:
         forward()
     return watching.dtypes
@@ -157,7 +162,7 @@ def result_dtypes(
 def watch_training(
     model: nn.Module, differentiate: Callable[[], Any], device: torch.device
 ) -> List[ExecutedMatmul]:
-    """Those of forward and backward passes; the gradients of ``model`` are dropped."""
+    """Return the matmuls of forward and backward passes; drop the gradients of ``model``."""
     with _unchanged(model, device), ProductWatch() as watching:
         differentiate()
     model.zero_grad(set_to_none=True)

@@ -24,7 +24,8 @@ Groups = Sequence[Sequence[nn.Parameter]]
 def of_model(
     model: nn.Module, sharding: Any, model_config: Dict[str, Any]
 ) -> torch.optim.Optimizer:
-    """For all parameters of ``model``, which ``sharding`` shares out unless it is None."""
+    """Return the optimizer for all parameters of ``model``; ``sharding``: how ranks share them,
+    or None."""
     if layerwise.decays(model_config):
         if sharding:
             raise Unsupported("parts of layers have one learning rate for all layers here")
@@ -36,8 +37,8 @@ def of_model(
 def clipping(
     model: nn.Module, sharding: Any, model_config: Dict[str, Any]
 ) -> Optional[Callable[[], Any]]:
-    """What clips the gradients by their norm over all parameters, where the model config asks for
-    it."""
+    """Return a function that clips gradients by their global norm, or None where the model
+    config has no limit."""
     largest = model_config["hyperparameters"].get("clip_global_norm")
     if largest is None:
         return None
@@ -63,7 +64,8 @@ def from_model_config(
 
 
 def by_layer(model: nn.Module, model_config: Dict[str, Any]) -> torch.optim.Optimizer:
-    """The same with a group for each factor of the learning rate, see :func:`set_rate`."""
+    """Return the optimizer with a group for each factor of the learning rate, see
+    :func:`set_rate`."""
     groups: Dict[float, List[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         factor = layerwise.factor(name, model_config["hyperparameters"])
@@ -82,7 +84,8 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 
 def _cut(model: nn.Module, groups: Groups, hyper: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """Each group cut by what is left out of decay and, of LAMB, of the ratio of norms."""
+    """Split each group by parameters without weight decay and, for LAMB, without the ratio of
+    norms."""
     names = {parameter: name for name, parameter in model.named_parameters()}
     undecayed = left_out(hyper, NO_DECAY, names.values())
     unscaled = left_out(hyper, NO_TRUST_RATIO, names.values())

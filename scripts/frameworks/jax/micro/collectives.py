@@ -27,7 +27,7 @@ LACKING = "jax.lax has psum, all_gather, psum_scatter, all_to_all and ppermute"
 
 
 def has(operation: str) -> bool:
-    """Whether there is a primitive for it."""
+    """Return whether JAX has a primitive for the operation."""
     return operation in _functions(2)
 
 

@@ -34,12 +34,12 @@ ROWS = ("attention.output", "output")
 
 
 def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
-    """How many heads a projection has."""
+    """Return the number of attention heads of a projection."""
     return {f"attention.{kind}": (hyper["heads"],) for kind in ("query", "key", "value")}
 
 
 def model(model_config: Dict[str, Any]) -> Dict[str, Any]:
-    """What the functions below need to know."""
+    """Return the settings of the model that the functions below take."""
     hyper: Dict[str, Any] = model_config["hyperparameters"]
     return hyper
 

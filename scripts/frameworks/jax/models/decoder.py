@@ -36,7 +36,7 @@ ROWS = ("attention.output", "feed_forward.down")
 
 
 def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
-    """How many heads of each kind stand side by side, by the projection that has them."""
+    """Return the numbers of heads side by side in a projection, one for each kind of head."""
     kept = hyper["key_value_heads"]
     return {"attention.query_key_value": (hyper["heads"], kept, kept)}
 
@@ -57,7 +57,7 @@ class Cache(NamedTuple):
 
 
 def model(model_config: Dict[str, Any]) -> Dict[str, Any]:
-    """What the functions below need to know."""
+    """Return the settings of the model that the functions below take."""
     hyper: Dict[str, Any] = model_config["hyperparameters"]
     return hyper
 

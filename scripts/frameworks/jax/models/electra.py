@@ -50,7 +50,7 @@ def _generator(hyper: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
-    """How many heads a projection has: those of both encoders, which have matrices of their own."""
+    """Return the number of attention heads of a projection; each encoder has its own matrices."""
     heads = (hyper["heads"],), (_generator(hyper)["heads"],)
     return dict(zip(("discriminator", "generator"), heads))
 

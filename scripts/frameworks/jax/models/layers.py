@@ -1,9 +1,8 @@
-"""What the models are made of: pure functions of parameters and activations.
+"""Layers of the models: pure functions of parameters and activations.
 
-Mixed precision is that of the activations: products take their weights in the dtype of ``x``, while
-statistics, softmax and loss are computed in float32, as in jmp's policy
-``params=float32,compute=bfloat16,output=float32`` and in Flax's ``dtype`` argument.
-"""
+Mixed precision is that of the activations: matmuls cast their weights to the dtype of ``x``.
+Statistics, softmax and loss are computed in float32, as in jmp's policy
+``params=float32,compute=bfloat16,output=float32`` and in Flax's ``dtype`` argument."""
 
 from __future__ import annotations
 
@@ -121,7 +120,7 @@ def relu(x: Array) -> Array:
 
 
 def dropout(x: Array, rate: float, key: Optional[Array]) -> Array:
-    """Each element is zero with the probability ``rate``; without a key none is."""
+    """Set each element to zero with probability ``rate``; do nothing without a key."""
     if key is None or rate == 0.0:
         return x
     kept = jax.random.bernoulli(key, 1.0 - rate, x.shape)
@@ -151,6 +150,6 @@ def cut(x: Array, hyper: Dict[str, Any]) -> Array:
 
 
 def joined(x: Array, hyper: Dict[str, Any]) -> Array:
-    """The same in front of a layer's columns: with all of the sequence again."""
+    """Gather the whole sequence of (batch, sequence, hidden) before the columns of a layer."""
     sharing = hyper.get(SHARING)
     return x if sharing is None else sharing.joined(x)

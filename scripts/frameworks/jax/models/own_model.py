@@ -24,8 +24,9 @@ from .layers import Arrays
 
 
 class Definition:
-    """What the other models have as modules. Parameters and batch are dictionaries by the paths of
-    their arrays."""
+    """Functions that other models have as modules.
+
+    Parameters and batch are dictionaries by the paths of their arrays."""
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         if case.precision == "amp":
@@ -89,8 +90,9 @@ class Definition:
         dtype: Any,
         train: bool,
     ) -> Tuple[Tuple[Array, ...], Arrays]:
-        """What the user's function gives, with inputs in ``dtype``; it is told nothing of ``key``
-        and ``train``."""
+        """Return the result of the user's function for inputs in ``dtype``.
+
+        ``key`` and ``train`` are not passed on."""
         inputs, _ = self._batch_of(batch)
         ordered = [parameters[name] for name in self._names]
         outputs = self._apply(

@@ -20,7 +20,7 @@ GATES = 4
 
 
 def model(model_config: Dict[str, Any]) -> Dict[str, Any]:
-    """What the functions below need to know."""
+    """Return the settings of the model that the functions below take."""
     hyper: Dict[str, Any] = model_config["hyperparameters"]
     return hyper
 

@@ -79,7 +79,7 @@ class Ranks:
         return jax.jit(self._mean).lower(jax.tree.map(self.stacked, tree)).compile()
 
     def summing(self, tree: Any) -> Callable[[], Any]:
-        """What sums each array of ``tree`` over the ranks, in one program."""
+        """Return a function that sums each array of ``tree`` over the ranks, in one program."""
         stacked = jax.tree.map(self.stacked, tree)
         return lambda: self._sum(stacked)
 
@@ -94,7 +94,7 @@ class Ranks:
 
 
 def options_of(device: jax.Device) -> Dict[str, Any]:
-    """Of the compiler, for programs over several such devices."""
+    """Return compiler options for programs over several such devices."""
     if device.platform == "cpu":
         return {}
     # JAX's GPU performance tips: overlaps the collectives with the backward pass
@@ -107,7 +107,7 @@ def side_by_side(parts: Batches) -> Dict[str, Any]:
 
 
 class Arrangement:
-    """Where arrays are, and what becomes of functions of them: nothing, by default."""
+    """Placement of arrays and transformation of functions; the default changes nothing."""
 
     def moments(
         self, init: Function, parameters: Dict[str, np.ndarray], shared: Dict[str, jax.Array]
@@ -116,11 +116,11 @@ class Arrangement:
         return self.share(init(parameters))
 
     def share(self, tree: Any) -> Any:
-        """What all ranks have in common."""
+        """Place arrays that all ranks have in common."""
         raise NotImplementedError
 
     def own(self, tree: Any) -> Any:
-        """What each rank has for its own."""
+        """Place arrays that differ between ranks."""
         raise NotImplementedError
 
     def batches(self, parts: Batches) -> Tuple[Any, Any]:
@@ -184,8 +184,10 @@ class Together(Arrangement):
         return self._place(tree, NamedSharding(self._mesh, OWN))
 
     def vary(self, tree: Any) -> Any:
-        """To be differentiated by: without it JAX would sum the gradients over the ranks at every
-        use of a parameter, before it is known whether in bfloat16."""
+        """Mark parameters as varying over the ranks before they are differentiated.
+
+        Otherwise JAX sums the gradients over the ranks at every use of a parameter, before its
+        dtype, such as bfloat16, is known."""
         return jax.lax.pcast(tree, AXIS, to="varying")
 
     def average(self, tree: Any) -> Any:
@@ -208,7 +210,7 @@ def choose(device: jax.Device, ranks: Optional[Ranks], one_program: bool) -> Uni
 
 
 def collectives(device: jax.Device) -> str:
-    """What carries the all-reduce."""
+    """Return the name of the library that carries the all-reduce."""
     if device.platform != "cpu":
         return "nccl"
     return str(jax.config.jax_cpu_collectives_implementation)

@@ -88,7 +88,7 @@ class Sharding(Arrangement):
 
     @property
     def ranks(self) -> int:
-        """Of a tensor group."""
+        """Return the ranks of a tensor-parallel group."""
         return self._layout.tensor
 
     def cut(self, x: Array) -> Array:
@@ -96,7 +96,7 @@ class Sharding(Arrangement):
         return self._constrained(x, PartitionSpec(REPLICAS, TENSOR)) if self.ranks > 1 else x
 
     def joined(self, x: Array) -> Array:
-        """The same with all of the sequence in each rank."""
+        """Gather the whole sequence of (batch, sequence, hidden) in each rank."""
         return self._constrained(x, PartitionSpec(REPLICAS)) if self.ranks > 1 else x
 
     def _constrained(self, x: Array, spec: PartitionSpec) -> Array:
@@ -141,8 +141,10 @@ class Sharding(Arrangement):
         return PartitionSpec(*axes)
 
     def _ordered(self, parameters: Dict[str, np.ndarray]) -> Any:
-        """For each projection that has several kinds of heads side by side, an order of its columns
-        in which each rank's heads of all kinds stand together."""
+        """Return an order of columns for each projection that has several kinds of heads side by
+        side.
+
+        In this order the heads of all kinds that belong to a rank are adjacent."""
         for name, array in parameters.items():
             match = _PROJECTION.search(name)
             kinds = self._heads.get(match.group(1), ()) if match else ()
@@ -150,11 +152,12 @@ class Sharding(Arrangement):
                 yield name, by_rank(array.shape[-1], kinds, self.ranks)
 
     def own(self, tree: Any) -> Any:
-        """What is not shared out: the same in every rank."""
+        """Place arrays that are replicated in every rank."""
         return jax.tree.map(lambda array: self._placed(np.asarray(array), WHOLE, None), tree)
 
     def batches(self, parts: Sequence[Dict[str, np.ndarray]]) -> Tuple[Arrays, Arrays]:
-        """Those of all ranks: of the first micro-step, and of all of a step, side by side."""
+        """Place the batches of all ranks side by side: of the first micro-step, and of the whole
+        step."""
         first = self._of_all(parts[0], PartitionSpec(REPLICAS))
         if len(parts) == 1:
             return first, first
@@ -190,7 +193,7 @@ class Sharding(Arrangement):
 
     @property
     def of_batch(self) -> NamedSharding:
-        """Of outputs: each replica has those of its samples."""
+        """Return the sharding of outputs: each replica has those of its samples."""
         return NamedSharding(self.mesh, PartitionSpec(REPLICAS))
 
     def vary(self, tree: Arrays) -> Arrays:
@@ -237,7 +240,7 @@ class Sharding(Arrangement):
         return {name: Whole(one, self._join, orders.get(name)) for name, one in arrays.items()}
 
     def of_replica(self, products: Sequence[ExecutedMatmul]) -> List[ExecutedMatmul]:
-        """Of those that all ranks compute together, the part of one replica."""
+        """Return the matmuls of one replica out of those that all ranks compute together."""
         replicas = self._layout.replicas
         return [ExecutedMatmul(one.dtype, one.multiply_adds // replicas) for one in products]
 
@@ -256,8 +259,9 @@ def require_multiples(
 
 
 def _is_kept(primitive: Any, *_: Any, **parameters: Any) -> bool:
-    """Whether the backward pass finds the result of an operation of the forward pass: not that of
-    gathering a parameter, whose sharding, other than that of activations, is over no
+    """Return whether the forward pass keeps the result of an operation for the backward pass.
+
+    Gathered parameters are not kept: unlike activations, they are sharded over no
     :data:`REPLICAS`."""
     if primitive.name != "sharding_constraint":
         return True
@@ -270,8 +274,9 @@ def held(parameters: Arrays) -> int:
 
 
 def by_rank(columns: int, heads: Sequence[int], ranks: int) -> np.ndarray:
-    """Of ``columns`` in which several projections with so many ``heads`` stand side by side: an
-    order in which each rank's heads of all of them do."""
+    """Return an order of ``columns`` in which each rank's heads of all projections are adjacent.
+
+    ``heads``: number of heads of each projection; the projections stand side by side."""
     size = columns // sum(heads)
     ends = np.cumsum([count * size for count in heads])[:-1]
     parts = [np.split(part, ranks) for part in np.split(np.arange(columns), ends)]

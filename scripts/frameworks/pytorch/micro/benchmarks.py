@@ -1,5 +1,6 @@
-"""What PyTorch computes without a model: products, single operations and layers, collectives and
-copies. The modules behind it import PyTorch at their top, once something is asked of them."""
+"""Micro-benchmarks of PyTorch: matmuls, single operations and layers, collectives and copies.
+
+Modules of this folder import PyTorch at their top, so methods import them when they need them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from harness.transfers import PairTransfers, Transfers
 
 
 class MicroBenchmarks(Rounding, CommonCapabilities, Transfers, PairTransfers):
-    """This half of the adapter; the other one, with the model, sets these when it starts."""
+    """Part of the adapter without a model; the part with a model sets these attributes at start."""
 
     _torch: Any
     _device: Any
@@ -92,6 +93,6 @@ class MicroBenchmarks(Rounding, CommonCapabilities, Transfers, PairTransfers):
         return transfers.between(devices[0], devices[1], array, self._device)
 
     def _refuse_float8(self) -> None:
-        """What is no layer has no scales for its operands."""
+        """Raise :class:`Unsupported` for float8: operands outside a layer have no scales."""
         if self._in_float8:
             raise Unsupported("PyTorch multiplies in float8 in the linear layers of a model alone")

@@ -50,8 +50,8 @@ Prepared = Tuple[List[Tuple[Any, ...]], int, Tuple[int, ...]]
 
 
 def _prepared(mode: Schedule, runs: Dict[str, Callable[..., Tensor]]) -> Prepared:
-    """What computes each layer, with the places of its inputs, of its output and of what is freed
-    behind it; how many places there are; those of the outputs."""
+    """Return the layers with the indices of their inputs, output and freed buffers; the number
+    of buffers; the indices of the outputs."""
     calls: List[Tuple[Any, ...]] = []
     for before, call in zip([None, *mode.calls], mode.calls):
         own = (runs[call.layer.name], call.inputs, call.output, call.freed)
@@ -64,7 +64,7 @@ def _prepared(mode: Schedule, runs: Dict[str, Callable[..., Tensor]]) -> Prepare
 
 
 def _are_parts(one: Call, other: Call) -> bool:
-    """Whether they divide the same channels into two parts."""
+    """Return whether two layers divide the same channels into two parts."""
     if not one.layer.op == other.layer.op == "channels" or one.inputs != other.inputs:
         return False
     ends = [call.layer.attributes[end] for call in (one, other) for end in ("begin", "end")]
@@ -137,7 +137,8 @@ def _average_pool(layer: Layer) -> nn.Module:
 
 
 def _shuffle(layer: Layer) -> Callable[..., Tensor]:
-    """As (batch, h, w, channels), which channels_last is: no copy to another layout."""
+    """Shuffle channels as (batch, height, width, channels), which channels_last is: no copy to
+    another layout."""
     groups = layer.attributes["groups"]
 
     def shuffle(x: Tensor) -> Tensor:

@@ -247,7 +247,7 @@ NORMS = ("attention_norm", "feed_forward_norm")
 
 
 def heads_of(layer: Layer) -> List[int]:
-    """Of queries, keys and values."""
+    """Return the numbers of heads of queries, keys and values."""
     return list(layer.attention.parts)
 
 

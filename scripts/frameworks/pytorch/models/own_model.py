@@ -44,7 +44,7 @@ class Whole(nn.Module):
 
 
 class Definition:
-    """What the other models have as modules."""
+    """Functions that other models have as modules."""
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         self._case, self._model_config, self._rank_context = case, model_config, rank_context
@@ -62,7 +62,7 @@ class Definition:
         return own_model_parts(made, self._case.batch_per_device, lambda some: tree_leaves(some)[0])
 
     def inputs(self, batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-        """Those of this rank; its targets are kept for :meth:`loss`."""
+        """Return the inputs of this rank; keep its targets for :meth:`loss`."""
         torch.manual_seed(int(batch["seed"]))
         _, inputs, targets, _ = self._made()
         self._targets = tree_map(self._on_device, targets)
@@ -127,7 +127,7 @@ class Definition:
                 )
 
     def state(self, model: nn.Module) -> Dict[str, Variable]:
-        """As the model has it: only this framework compares it with anything."""
+        """Return the state as the model has it; no other framework is compared with it."""
         named = (*model.named_parameters(), *model.named_buffers())
         return {
             name: Variable(tensor, trainable=tensor.requires_grad)

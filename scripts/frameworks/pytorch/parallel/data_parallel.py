@@ -57,8 +57,10 @@ def join(device: torch.device, rank_context: RankContext) -> str:
 
 
 def options(accumulates: bool) -> Dict[str, Any]:
-    """Of DistributedDataParallel. It learns a static graph from its first pass, which must then be
-    one that it averages; where gradients accumulate, it is not."""
+    """Return the options of DistributedDataParallel.
+
+    It learns a static graph from its first pass, which must average gradients. Where gradients
+    accumulate, the graph is not static."""
     return {**OPTIONS, "static_graph": not accumulates}
 
 
@@ -70,15 +72,16 @@ def wrap(model: nn.Module, device: torch.device, accumulates: bool) -> Any:
 
 
 def count_all_reduces(run: Callable[[], Any]) -> int:
-    """How many ``run()`` asks of the process group, as PyTorch's profiler sees them."""
+    """Count the all-reduces that ``run()`` asks of the process group, by PyTorch's profiler."""
     with torch.autograd.profiler.profile() as profiled:
         run()
     return sum(event.name == "c10d::allreduce_" for event in profiled.function_events)
 
 
 def bucket_bytes(wrapped: Any) -> List[int]:
-    """Of each bucket that :func:`wrap` sends, in the order in which they are reduced: those that
-    DistributedDataParallel has made by the first backward pass."""
+    """Return the bytes of each bucket of :func:`wrap`, in the order of reduction.
+
+    DistributedDataParallel has made its buckets by the first backward pass."""
     buckets = wrapped.reducer._get_zeros_like_grad_buckets()
     return [bucket.buffer().nbytes for bucket in buckets]
 

@@ -67,7 +67,7 @@ class Whole:
         return self._like.shape
 
     def gather(self) -> Tensor:
-        """In every rank; all of them call this."""
+        """Gather a tensor in every rank; all ranks call this."""
         if distributed.get_rank() == self._owner:
             assert self._part is not None
             whole = self._part.gather().contiguous()
@@ -77,7 +77,7 @@ class Whole:
         return whole
 
     def assign(self, whole: Tensor) -> None:
-        """To what this rank has of it, if anything."""
+        """Assign values to this rank's part, if it has any."""
         if self._part is not None:
             self._part.assign(whole)
 
@@ -97,7 +97,7 @@ class Stage(nn.Module):
         loss: Loss,
         autocast: Callable[[], AbstractContextManager[Any]],
     ) -> None:
-        """With what :meth:`forward` computes, and how."""
+        """Set the micro-batches, loss and autocast of :meth:`forward`."""
         self._batches, self._loss, self._autocast = batches, loss, autocast
 
     def _compute(self, x: Optional[Tensor], *inputs: Tensor) -> Any:
@@ -111,11 +111,11 @@ class Stage(nn.Module):
         return self.part.finish(x, *inputs) if self._is_last else x
 
     def evaluate(self, x: Optional[Tensor], *inputs: Tensor) -> Any:
-        """The same, for a caller that is no schedule."""
+        """Evaluate the stages for a caller that is no schedule."""
         return self._compute(x, *inputs)
 
     def forward(self, *received: Tensor, number: Tensor) -> Tensor:
-        """Of the micro-batch ``number``."""
+        """Return the outputs of micro-batch ``number``."""
         batch = self._batches[int(number)]
         with self._autocast():
             found = self._compute(*(received or (None,)), *batch.inputs)
@@ -193,9 +193,11 @@ class Pipeline:
             self._shard(definition)
 
     def _shard(self, definition: Any) -> None:
-        """Each stage over its FSDP group: its layers one by one, and what it has besides. They are
-        whole from their first micro-batch to their last, as gathering them for each would take the
-        time of as many more collectives."""
+        """Shard each stage over its FSDP group: its layers one by one, and the rest of its
+        parameters.
+
+        Parameters stay gathered from the first micro-batch to the last: gathering them for each
+        would multiply the time of collectives."""
         options = {"mesh": self._mesh[FSDP], "reshard_after_forward": False}
         for stage in self._stages.values():
             for module in stage.modules():
@@ -366,7 +368,7 @@ class Pipeline:
         return self._whole(name, tensor, tensor)
 
     def gradients(self) -> Dict[str, Whole]:
-        """Of all parameters, by their names."""
+        """Return the gradients of all parameters by name."""
         return {name: self._whole(name, p.grad, p) for name, p in self._model.named_parameters()}
 
     def _whole(self, name: str, tensor: Optional[Tensor], like: Tensor) -> Whole:

@@ -87,7 +87,7 @@ class FirstInput(ParallelStyle):
 
 
 def by_mesh(parameters: Iterable[nn.Parameter]) -> List[List[nn.Parameter]]:
-    """In each group those that an operation of several tensors can take."""
+    """Group parameters by device mesh, so that one operation can take all tensors of a group."""
     found: Dict[Any, List[nn.Parameter]] = defaultdict(list)
     for one in parameters:
         found[one.device_mesh if isinstance(one, DTensor) else None].append(one)
@@ -95,7 +95,7 @@ def by_mesh(parameters: Iterable[nn.Parameter]) -> List[List[nn.Parameter]]:
 
 
 def squared_norm(groups: Sequence[Sequence[nn.Parameter]]) -> Tensor:
-    """Of the gradients of parameters in ``groups`` as :func:`by_mesh` makes them."""
+    """Return the squared norm of the gradients of parameters in ``groups``, see :func:`by_mesh`."""
     norms = [
         nn.utils.get_total_norm([p.grad for p in group if p.grad is not None]) for group in groups
     ]
@@ -126,12 +126,12 @@ def average(parameters: Iterable[nn.Parameter], group: Any, replicas: int) -> No
 
 
 def local_part(tensor: Tensor) -> Tensor:
-    """What this rank has of it."""
+    """Return this rank's part of a tensor."""
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def elements(parameters: Iterable[nn.Parameter]) -> int:
-    """Of ``parameters`` in this rank's memory."""
+    """Return the number of elements of ``parameters`` in this rank's memory."""
     return sum(local_part(p).numel() for p in parameters)
 
 
@@ -163,7 +163,7 @@ class Sharding:
         model.to(self._device)
 
     def forward(self, *inputs: Tensor) -> Any:
-        """What the model gives; it gathers its parameters in the call."""
+        """Return the outputs of the model, which gathers its parameters during the call."""
         return self._model(*inputs)
 
     @property
@@ -199,7 +199,7 @@ class Sharding:
 
     @contextlib.contextmanager
     def unsynchronized(self) -> Iterator[None]:
-        """Within it gradients stay each rank's own, and are kept as a whole."""
+        """Return a context in which gradients stay each rank's own and are kept unsharded."""
         if FSDP not in self._sizes:
             yield
             return
@@ -215,7 +215,7 @@ class Sharding:
         return Whole(tensor, self._orders.get(name))
 
     def gradients(self) -> Dict[str, Whole]:
-        """Of the parameters, by their names."""
+        """Return the gradients of the parameters by name."""
         named = self._model.named_parameters()
         found = {name: one.grad for name, one in named}
         return {name: self.whole(name, grad) for name, grad in found.items() if grad is not None}
@@ -230,7 +230,8 @@ def _is_partial(gradient: Optional[Tensor]) -> bool:
 
 
 def count_collectives(run: Callable[[], Any]) -> Dict[str, int]:
-    """How many ``run()`` asks of process groups, by kind, as PyTorch's profiler sees them."""
+    """Count the collectives that ``run()`` asks of process groups by kind, by PyTorch's
+    profiler."""
     with torch.autograd.profiler.profile() as profiled:
         run()
     names = (COLLECTIVES.get(event.name) for event in profiled.function_events)
@@ -288,8 +289,10 @@ def _require_multiples(layer: nn.Module, definition: Any, ranks: int) -> None:
 
 
 def _plan(layer: nn.Module, definition: Any) -> Dict[str, ParallelStyle]:
-    """Of one layer, whose inputs and outputs are parts of the sequence. What several columns take
-    is gathered once, in front of their module."""
+    """Return the tensor-parallel plan of one layer, whose inputs and outputs are parts of the
+    sequence.
+
+    The input of several column-parallel matmuls is gathered once, before their module."""
     plan: Dict[str, ParallelStyle] = {
         name: SequenceParallel(sequence_dim=SEQUENCE, use_local_output=True)
         for name in definition.NORMS
@@ -312,8 +315,9 @@ def _has(layer: nn.Module, name: str) -> bool:
 
 
 def _by_rank(rows: int, heads: Sequence[int], ranks: int) -> Tensor:
-    """Of ``rows`` in which several projections with so many ``heads`` stand below each other: an
-    order in which each rank's heads of all of them do."""
+    """Return an order of ``rows`` in which each rank's heads of all projections are adjacent.
+
+    ``heads``: number of heads of each projection; the projections stand below each other."""
     size = rows // sum(heads)
     numbers = torch.arange(rows).split([count * size for count in heads])
     parts: Tuple[Tuple[Tensor, ...], ...] = tuple(part.chunk(ranks) for part in numbers)

@@ -1,4 +1,4 @@
-"""Which layers and parameters a stage of a pipeline has, and which schedules there are."""
+"""Layers and parameters of the stages of a pipeline, and the schedules that exist."""
 
 from __future__ import annotations
 
