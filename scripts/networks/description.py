@@ -1,4 +1,4 @@
-"""From the model config to its layers."""
+"""Layers of a network from its model config."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def describe(model_config: Mapping[str, Any]) -> Network:
 
 
 def describe_images(hyper: Mapping[str, Any], images: Shape) -> Network:
-    """As :func:`describe`, from the hyper-parameters and the shape of an image."""
+    """Return the network of hyper-parameters and the shape of an image, see :func:`describe`."""
     layers = Layers(hyper, images)
     return layers.network(FAMILIES[hyper["family"]](layers))
 
 
 def forward_multiply_adds(network: Network, training: bool) -> int:
-    """Of one image's convolutions and linear layers."""
+    """Return the multiply-adds of the convolutions and linear layers of one image."""
     return sum(
         _multiply_adds(layer)
         for layer in network.layers

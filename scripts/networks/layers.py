@@ -14,7 +14,7 @@ Extent = Union[int, Sequence[int]]
 
 
 class Shape(NamedTuple):
-    """Of one sample. Behind a global pool, a flattening or a linear layer: 1 x 1 x channels."""
+    """Shape of one sample; after a global pool, a flattening or a linear layer 1 x 1 x channels."""
 
     height: int
     width: int
@@ -171,7 +171,7 @@ class Layers:
         )
 
     def adaptive_average_pool(self, x: str, name: str, size: int) -> str:
-        """To size x size; nothing where the input has this size."""
+        """Pool to size x size by averages; add nothing where the input has this size."""
         before = self.shape(x)
         if before[:2] == (size, size):
             return x
@@ -235,5 +235,5 @@ def _pair(extent: Extent) -> Tuple[int, int]:
 
 
 def _places(extent: int, kernel: int, stride: int, padding: int) -> int:
-    """Of a window that stays within the padded input."""
+    """Return the number of positions of a window that stays within the padded input."""
     return (extent + 2 * padding - kernel) // stride + 1

@@ -10,7 +10,8 @@ DIVISOR = 8  # of numbers of channels
 
 
 def rounded(channels: float, most_lost: float = 0.1) -> int:
-    """To the nearest multiple of DIVISOR, or the next where more than a share would be lost."""
+    """Round to the nearest multiple of DIVISOR, or to the next one where more than ``most_lost``
+    of the channels would be lost."""
     near = max(DIVISOR, int(channels + DIVISOR / 2) // DIVISOR * DIVISOR)
     return near + DIVISOR if near < (1 - most_lost) * channels else near
 

@@ -1,5 +1,5 @@
-"""In which order the layers of a network run, and where their outputs stay until nobody reads them
-any more: for a framework that runs one layer after the other."""
+"""Order in which the layers of a network run, and buffers of their outputs, for frameworks that
+run one layer after another."""
 
 from __future__ import annotations
 
@@ -67,9 +67,10 @@ def schedule(network: Network, training: bool) -> Schedule:
 
 
 def flattened(network: Network) -> Dict[str, Tuple[int, int, int]]:
-    """By the names of the linear layers behind images that were flattened: (channels, height,
-    width) of those. A framework that keeps channels first flattens them in that order, so that the
-    rows of its weights have another one than in :func:`networks.weights`."""
+    """Return (channels, height, width) by the name of each linear layer after flattened images.
+
+    A framework with channels first flattens in that order, so the rows of its weights are
+    ordered otherwise than in :func:`networks.weights`."""
     layers = {layer.name: layer for layer in network.layers}
     found = {}
     for layer in network.layers:

@@ -110,7 +110,8 @@ def _uses(network: Network) -> dict[str, list[Layer]]:
 
 
 def _is_shortcut(layer: Layer, uses: dict[str, list[Layer]]) -> bool:
-    """Whether a sum in front of a ReLU takes it as it is, or behind a max pool."""
+    """Return whether a layer's output goes, directly or through max pools, into a sum before a
+    ReLU."""
     return any(
         (user.op == "add" and _is_rectified(user, uses))
         or (user.op == "max_pool" and _is_shortcut(user, uses))
@@ -215,7 +216,7 @@ def _computed(
     training: bool,
     dropout: Dropout | None,
 ) -> Array:
-    """What the layer puts out."""
+    """Return the output of a layer."""
     x, given, name = inputs[0], layer.attributes, layer.name
     if layer.op == "convolution":
         y = convolution(

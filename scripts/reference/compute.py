@@ -58,7 +58,7 @@ def reduced(model_config: dict[str, Any], way: str = "small") -> dict[str, Any]:
 
 
 def module_of(model_config: dict[str, Any]) -> Any:
-    """What computes a model: that of its definition."""
+    """Return the module that computes a model, by its definition."""
     name = model_config.get("definition", model_config["name"].replace(".", "_"))
     return importlib.import_module(f"reference.{name}")
 
@@ -196,7 +196,7 @@ def _statistics(
 def count_multiply_adds(
     model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any], training: bool = False
 ) -> int:
-    """Of one forward pass."""
+    """Return the multiply-adds of one forward pass."""
     before = Products.multiply_adds
     model.forward(weights, batch, hyper, training)
     return Products.multiply_adds - before
@@ -238,7 +238,7 @@ def _train(
 def _dropout_distance(
     model: Any, weights: Arrays, batch: Arrays, model_config: dict[str, Any]
 ) -> float:
-    """How far dropout moves the first output: the many logits of the masked words."""
+    """Return how far dropout moves the first output of the model."""
     hyper = model_config["hyperparameters"]
     rate = hyper["dropout"]
     plain = model.forward(weights, batch, hyper, True)[0]

@@ -16,7 +16,7 @@ Array = Any
 
 
 class Products:
-    """How many multiply-adds all products since the start were made of."""
+    """Counter of the multiply-adds of all matmuls since the start."""
 
     multiply_adds = 0
 
@@ -50,8 +50,10 @@ class Moments:
 def running_statistics(
     weights: dict[str, Array], share: float, unbiased: bool = False
 ) -> dict[str, Array]:
-    """Those behind the last forward pass in training: ``share`` is that of the new ones.
-    ``unbiased``: with the variance over n - 1 values, as some frameworks keep it."""
+    """Return the running statistics after the last forward pass in training.
+
+    ``share``: weight of the new ones. ``unbiased``: with the variance over n - 1 values, as some
+    frameworks keep it."""
     found = {}
     for name, (mean, variance, count) in Moments.seen.items():
         if unbiased:
@@ -73,8 +75,10 @@ def _windows(
     x: Array, kernel: tuple[int, int], stride: int, padding: tuple[int, int],
     extra: tuple[int, int] = (0, 0), value: float = 0.0,
 ) -> list[Array]:  # fmt: skip
-    """For each place in a window what all windows have there. ``x`` is padded with ``value``;
-    ``extra``: beyond ``padding``, below and on the right."""
+    """Return the values of all windows, one array for each position in a window.
+
+    ``x`` is padded with ``value``; ``extra``: padding beyond ``padding``, below and on the
+    right."""
     padded = [(0, 0), *((pad, pad + more) for pad, more in zip(padding, extra)), (0, 0)]
     if any(map(any, padded)):
         x = np.pad(x, padded, "constant", constant_values=value)
@@ -147,8 +151,8 @@ def average_pool(x: Array, kernel: int, stride: int, padding: int) -> Array:
 
 
 def adaptive_average_pool(x: Array, size: int) -> Array:
-    """To size x size: window i begins at floor(i n / size) and ends before ceil((i + 1) n / size),
-    n being the extent."""
+    """Pool to size x size: window i begins at floor(i n / size) and ends before ceil((i + 1) n /
+    size), with n the extent."""
     for axis in (1, 2):
         extent = x.shape[axis]
         parts = []

@@ -68,8 +68,10 @@ class AdamW:
         return first / (1 - beta1**self.steps) / denominator
 
     def _part(self, name: str) -> float:
-        """Of the learning rate, by ELECTRA's layer-wise decay (Clark et al. 2020,
-        arXiv:2003.10555): squared for the last layer, once more for each part before it."""
+        """Return the factor of the learning rate by ELECTRA's layer-wise decay (Clark et al. 2020,
+        arXiv:2003.10555).
+
+        The decay is squared for the last layer, and applied once more for each part before it."""
         first, *others = name.split(".")
         if first not in ("embeddings", "layers"):
             return 1.0
@@ -91,7 +93,7 @@ class LAMB(AdamW):
 
 
 def trust_ratio(weight: Any, change: Any) -> float:
-    """Of the norms; 1 where either is zero."""
+    """Return the ratio of the norms; 1 where either is zero."""
     norms = [float(np.linalg.norm(one.ravel())) for one in (weight, change)]
     return norms[0] / norms[1] if all(norms) else 1.0
 

@@ -1,6 +1,7 @@
-"""What transformers have in common: dropout, attention, a chain of layers. Gradients take less
-memory for computing twice what need not be kept (Chen et al. 2016, arXiv:1604.06174): what all
-layers leave for the backward pass would be many times the weights."""
+"""Parts that transformers share: dropout, attention, a chain of layers.
+
+Gradients recompute activations to save memory (Chen et al. 2016, arXiv:1604.06174): the
+activations of all layers would take many times the memory of the weights."""
 
 from __future__ import annotations
 

@@ -27,9 +27,11 @@ class BadData(Exception):
 
 
 class Given(NamedTuple):
-    """What a task is asked for besides its name. ``sequence_length``: tokens, of a model that has
-    them; ``folder``: of the files of a task that reads some; ``skips``: whether samples that cannot
-    be used are left out and counted, or refused."""
+    """Arguments of a task besides its name.
+
+    ``sequence_length``: tokens, for models that have them. ``folder``: the files of a task that
+    reads some. ``skips``: whether samples that cannot be used are left out and counted, or
+    refused."""
 
     sequence_length: Optional[int] = None
     folder: Optional[str] = None
@@ -41,7 +43,7 @@ NOTHING = Given()
 
 
 def means(scored: Scored) -> Dict[str, float]:
-    """Of the samples."""
+    """Return the means over the samples."""
     return {name: float(values.mean()) for name, values in scored.items()}
 
 
@@ -72,7 +74,7 @@ class Task(NamedTuple):
 
 
 def names() -> List[str]:
-    """Of all tasks."""
+    """Return the names of all tasks."""
     files = os.listdir(_HERE)
     return sorted(file[:-3] for file in files if file.endswith(".py") and file[0] != "_")
 
@@ -87,7 +89,7 @@ def load(name: str) -> Task:
 
 
 def size(arrays: Arrays) -> int:
-    """How many samples they are of."""
+    """Return the number of samples."""
     return len(next(iter(arrays.values())))
 
 

@@ -18,8 +18,8 @@ ANSWER = 30
 
 
 def data(given: Given = NOTHING) -> Data:
-    """As :func:`tasks.reading.windows.cut` makes it: for training the questions of ``train``, held
-    out are those of ``dev``. Raises :class:`BadData`."""
+    """Return questions as :func:`tasks.reading.windows.cut` makes them: those of ``train`` for
+    training, those of ``dev`` held out. Raises :class:`BadData`."""
     if given.folder is None or given.sequence_length is None:
         raise BadData("SQuAD is read from a folder, into sequences of a length")
     version = _version(given.folder)
@@ -59,7 +59,7 @@ def _name(split: str, version: str) -> str:
 
 
 def _version(folder: str) -> str:
-    """The one of which the folder has a file. Raises :class:`BadData`."""
+    """Return the version of SQuAD of which the folder has a file. Raises :class:`BadData`."""
     try:
         files = os.listdir(folder)
     except OSError as error:
@@ -72,9 +72,11 @@ def _version(folder: str) -> str:
 
 
 def score(outputs: Sequence[Any], batch: Arrays) -> Scored:
-    """Of each window ``first`` and ``last`` token of its best span in the context and their
-    ``value``, the value of ``none``, and the ``loss``: the mean of the cross-entropies of the first
-    and the last token. Of scores (batch, tokens, 2)."""
+    """Return the scores of each window from (batch, tokens, 2).
+
+    ``first`` and ``last``: tokens of the best span in the context; ``value``: its score;
+    ``none``: the score of no answer; ``loss``: mean cross-entropy of the first and the last
+    token."""
     import numpy as np
 
     scores = np.asarray(outputs[0], np.float64)
@@ -90,7 +92,8 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Scored:
 
 
 class _Total(NamedTuple):
-    """From the windows to the questions. ``impossible``: whether a question may have no answer."""
+    """Scores of questions from those of their windows. ``impossible``: whether a question may
+    have no answer."""
 
     impossible: bool
     questions: Sequence[questions.Question]
@@ -106,8 +109,10 @@ class _Total(NamedTuple):
         return {"f1": common, "exact_match": exact, "loss": float(scored["loss"].mean())}
 
     def predictions(self, scored: Scored) -> List[str]:
-        """Of each question the text of the best span of all its windows. Where it may have none:
-        the empty text where the least value of none is above that of the span."""
+        """Return each question's text of the best span of all its windows.
+
+        Where a question may have no answer, it is the empty text if the smallest score of no
+        answer is above that of the span."""
         import numpy as np
 
         texts = [""] * len(self.questions)

@@ -202,7 +202,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         return found
 
     def _named(self) -> Dict[Any, Tuple[str, Any, Tuple[int, ...]]]:
-        """Of each parameter the name that all frameworks share, its axes and its shape unfolded."""
+        """Return the shared name, axes and unfolded shape of each parameter."""
         named: Dict[Any, Tuple[str, Any, Tuple[int, ...]]] = {}
         for prefix, block in _blocks(self._model):
             for own, parameter in block._reg_params.items():
@@ -262,7 +262,8 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         return self._watched(self._differentiate)
 
     def _watched(self, run: Callable[[], Any]) -> List[ExecutedMatmul]:
-        """In imperative mode, whatever is compiled; the gradients are what is left behind."""
+        """Observe the matmuls of a step in imperative mode, even if the model is compiled; drop
+        the gradients."""
         if self.case.compiler != "none":
             self._model.hybridize(active=False)
         found = self._matmuls.watched(self._model, run, self._definition.PRODUCTS)
@@ -363,5 +364,5 @@ def _blocks(block: Any, prefix: str = "") -> Iterator[Tuple[str, Any]]:
 
 
 def _shared_name(own: str) -> str:
-    """Of the parameter that a block names ``own``."""
+    """Return the shared name of the parameter that a block names ``own``."""
     return ENDINGS.get(own) or RECURRENT.sub(r"\3_\2h_l\1", own)

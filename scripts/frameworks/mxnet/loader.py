@@ -35,8 +35,8 @@ def decode(content: bytes) -> Any:
 
 
 class Levels(NamedTuple):
-    """Of an image before it is normalised: an MXNet array of uint8 (height, width, 3), and whether
-    it is to be mirrored, left to right."""
+    """Image before normalisation: an MXNet array of uint8 (height, width, 3), and whether it is
+    mirrored left to right."""
 
     array: Any
     is_flipped: bool
@@ -51,8 +51,9 @@ class Levels(NamedTuple):
 
 @functools.lru_cache(maxsize=1)
 def _normalization(shape: Tuple[int, ...]) -> Tuple[Any, Any]:
-    """What levels are multiplied by and what is taken away then, for each value of an image: to
-    broadcast numbers of the channels alone takes several times as long."""
+    """Return factor and offset of each value of an image.
+
+    Broadcasting numbers of the channels alone takes several times as long."""
     deviation = np.array(DEVIATION)
     each = 1 / (255 * deviation), np.array(MEAN) / deviation
     scale, offset = (np.broadcast_to(one, shape).astype(np.float32) for one in each)
@@ -154,7 +155,7 @@ load, load_tokens = one_by_one.loading(Images, batches)
 
 
 def pixels(content: bytes) -> Any:
-    """Of a JPEG file; see :class:`harness.loader.Loading`."""
+    """Decode a JPEG file, see :class:`harness.loader.Loading`."""
     return decode(content).asnumpy()
 
 

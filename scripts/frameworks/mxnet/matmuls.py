@@ -1,5 +1,7 @@
-"""In which dtype the products and convolutions of a forward pass run, and how large they are:
-watched in imperative mode, read from the graph that MXNet runs where that was compiled."""
+"""Dtypes and sizes of the matmuls and convolutions of a forward pass.
+
+They are observed in imperative mode, and read from the graph that MXNet runs where the model is
+compiled."""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ FUSED = {
 
 
 def multiply(left: mx.nd.NDArray, right: mx.nd.NDArray) -> mx.nd.NDArray:
-    """As :meth:`harness.adapter.Rounding.matmul_result`, with channels first as the models have."""
+    """Multiply two arrays, channels first, see :meth:`harness.adapter.Rounding.matmul_result`."""
     if left.ndim == 2:
         return mx.nd.FullyConnected(left, right.T, num_hidden=right.shape[1], no_bias=True)
     kernel = right.transpose((3, 2, 0, 1))
@@ -35,16 +37,20 @@ def multiply(left: mx.nd.NDArray, right: mx.nd.NDArray) -> mx.nd.NDArray:
 
 
 def telling(operator: str) -> int:
-    """Which operand of a product tells its size: the weight (of recurrent layers, one vector with
-    all that they have), or the first of two matrices."""
+    """Return the index of the operand that gives the size of a matmul.
+
+    It is the weight, for recurrent layers one vector of all weights, or the first of two
+    matrices."""
     return 0 if operator == "batch_dot" else 1
 
 
 def multiply_adds(
     operator: str, operand: Shape, result: Shape, attributes: Mapping[str, Any]
 ) -> int:
-    """Of one product. ``operand``: the shape of the one that tells; ``attributes``: those of the
-    operator, as values or as text."""
+    """Return the multiply-adds of one matmul.
+
+    ``operand``: shape of the operand that gives the size; ``attributes``: the operator's, as
+    values or as text."""
     if operator == "RNN":
         length, rows, hidden = result
         biases = 2 * GATES * hidden * int(attributes["num_layers"])
@@ -99,7 +105,7 @@ def imperative(
 
 
 def watched(model: Any, run: Callable[[], Any], operators: Sequence[str]) -> List[ExecutedMatmul]:
-    """Those of the forward passes of ``run()``, in imperative mode."""
+    """Return the matmuls of the forward passes of ``run()``, in imperative mode."""
     products: List[ExecutedMatmul] = []
     statistics = [p for p in model.collect_params().values() if p.grad_req == "null"]
     kept = [parameter.data().copy() for parameter in statistics]

@@ -65,9 +65,10 @@ def accumulated(
     sum_over_ranks: Optional[Callable[[List[Any]], None]],
     gradients: List[Any],
 ) -> Callable[[], Any]:
-    """The same of several micro-steps, each of which adds to the gradients of ``parameters``
-    (``grad_req`` is "add"), from the evaluations of their parts of the mean loss, which it returns.
-    The ranks' sums are made once, behind the last."""
+    """Run several micro-steps, each of which adds to the gradients of ``parameters``; return the
+    mean loss.
+
+    ``grad_req`` is "add". Ranks sum their gradients once, after the last micro-step."""
 
     def differentiate() -> Any:
         values = []
@@ -85,8 +86,9 @@ def accumulated(
 
 
 def gradient_scale(trainer: Any, ranks: int) -> float:
-    """What the gradients behind ``differentiate`` are to be multiplied by: the trainer divides by
-    the loss scale of that pass and by the number of ranks."""
+    """Return the factor for the gradients after ``differentiate``.
+
+    The trainer divides by the loss scale of that pass and by the number of ranks."""
     return trainer._scale / ranks
 
 

@@ -8,7 +8,7 @@ from oneflow import nn, optim
 
 
 def save(path: str, model: nn.Module, optimizer: optim.Optimizer) -> None:
-    """In eager mode. ``path``: of a folder."""
+    """Save a checkpoint in eager mode; ``path`` is a folder."""
     oneflow.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
 
 

@@ -46,7 +46,7 @@ class _Graph(nn.Graph):
 
 
 class Training(_Graph):
-    """From a batch to the losses, updating the model."""
+    """Graph from a batch to the losses, which updates the model."""
 
     def __init__(
         self,
@@ -66,8 +66,10 @@ class Training(_Graph):
 
 
 class Gradients(_Graph):
-    """From a batch to the gradients, as :class:`Training` finds them. OneFlow has a backward pass
-    only in a graph with an optimizer: this one's changes nothing."""
+    """Graph from a batch to the gradients, as :class:`Training` computes them.
+
+    OneFlow has a backward pass only in a graph with an optimizer; the optimizer of this graph
+    changes nothing."""
 
     def __init__(
         self,
@@ -89,7 +91,7 @@ class Gradients(_Graph):
 
 
 class Forward(_Graph):
-    """From a batch to the logits."""
+    """Graph from a batch to the logits."""
 
     def build(self, batch: Batch) -> List[Tensor]:
         return list(self.model(*self.definition.inputs(batch)))
@@ -104,9 +106,10 @@ def compile_graph(graph: _Graph, batch: Batch) -> None:
 
 
 def dropout_has_seeds(graph: _Graph) -> Optional[bool]:
-    """Whether the job's dropouts have seeds; None where it has no dropouts. In OneFlow 0.9.0 they
-    have none: layers of one shape drop the same positions, other ones in each step, the same in
-    all ranks."""
+    """Return whether the job's dropouts have seeds; None where it has no dropouts.
+
+    In OneFlow 0.9.0 they have none: layers of one shape drop the same positions, which change
+    with each step but are equal in all ranks."""
     operators = [entry.user_conf for entry in graph._compiled_graph_proto.net.op]
     dropouts = [found for found in operators if found.op_type_name == "dropout"]
     return all("seed" in found.attr for found in dropouts) if dropouts else None

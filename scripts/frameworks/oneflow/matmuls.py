@@ -37,7 +37,7 @@ class Multiplication(nn.Module):
 
 
 def multiply(left: Any, right: Any, device: str) -> Tensor:
-    """As :meth:`harness.adapter.Rounding.matmul_result`, with channels first as the models have."""
+    """Multiply two arrays, channels first, see :meth:`harness.adapter.Rounding.matmul_result`."""
     if left.ndim == 2:
         a, b = (oneflow.tensor(array, device=device) for array in (left, right))
         return oneflow.matmul(a, b)

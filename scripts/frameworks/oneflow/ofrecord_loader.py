@@ -30,8 +30,8 @@ _DIGITS = 5
 
 @contextlib.contextmanager
 def _reading(files: Sequence[str], batch: int) -> Iterator[Callable[[], Any]]:
-    """What gives the next ``batch`` records of the ``files``, one behind the other, and begins anew
-    behind the last. Raises OSError."""
+    """Return a function that reads the next ``batch`` records of the ``files`` in order, over
+    and over. Raises OSError."""
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         for number, file in enumerate(files):
@@ -103,8 +103,9 @@ def _sample(images: Any, pixels: Any, label: int, number: int) -> Tuple[Any, int
 
 
 def pixels(content: bytes) -> Any:
-    """Of a JPEG file; see :class:`harness.loader.Loading`. What Pillow cannot decode OneFlow is not
-    given."""
+    """Decode a JPEG file, see :class:`harness.loader.Loading`.
+
+    Files that Pillow cannot decode are not passed to OneFlow."""
     ofrecords.check(content)
     pillow.decode(io.BytesIO(content))
     made = OFRecord()

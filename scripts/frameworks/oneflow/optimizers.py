@@ -36,7 +36,7 @@ def from_model_config(
 
 
 def _groups(model: nn.Module, hyper: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """What decays, and what does not, if there is any."""
+    """Return the parameter groups with weight decay and, if there are any, without."""
     named = dict(model.named_parameters())
     undecayed = left_out(hyper, NO_DECAY, named)
     others = [parameter for name, parameter in named.items() if name not in undecayed]

@@ -148,7 +148,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         checkpoints.load(path, self._model, self._optimizer, self._scaler)
 
     def _loss(self, network: Any, number: int) -> Any:
-        """Of the micro-batch that has this number when the step runs."""
+        """Return the loss of the micro-batch that has this number when the step runs."""
         batch = self._micro_batches[number]
         return self._definition.loss(tuple(network(batch.inputs)), batch.tensors, self.model_config)
 

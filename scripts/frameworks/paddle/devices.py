@@ -31,7 +31,7 @@ def take(rank_context: RankContext) -> bool:
 
 
 def allow_tf32(gpu: bool) -> None:
-    """For products of matrices and convolutions. Raises :class:`Unsupported` where the device has
+    """Allow TF32 for matmuls and convolutions. Raise :class:`Unsupported` where the device has
     none."""
     cuda = paddle.device.cuda
     version = cuda.get_device_capability() if gpu else None
@@ -87,7 +87,7 @@ class Network(nn.Layer):
 
 
 def settings(rank_context: RankContext, gpu: bool) -> Dict[str, Any]:
-    """What acts on the device: JSON values."""
+    """Return the settings that act on the device: JSON values."""
     found: Dict[str, Any] = {"threads": rank_context.threads, "data_format": "NCHW"}
     if not gpu:
         core = paddle.base.core

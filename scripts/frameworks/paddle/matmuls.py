@@ -46,7 +46,7 @@ def _unchanged(model: nn.Layer) -> Iterator[None]:
 
 
 def multiply(left: Any, right: Any) -> paddle.Tensor:
-    """As :meth:`harness.adapter.Rounding.matmul_result`, with channels first as the models have."""
+    """Multiply two arrays, channels first, see :meth:`harness.adapter.Rounding.matmul_result`."""
     if left.ndim == 2:
         return paddle.matmul(paddle.to_tensor(left), paddle.to_tensor(right))
     images = paddle.to_tensor(left.transpose(0, 3, 1, 2))
@@ -61,8 +61,8 @@ def watch(model: nn.Layer, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
 
 
 def watch_training(model: nn.Layer, differentiate: Callable[[], Any]) -> List[ExecutedMatmul]:
-    """Those of the forward passes of a step, whatever is compiled; the gradients of ``model`` are
-    dropped."""
+    """Return the matmuls of the forward passes of a step, even if the model is compiled; drop
+    the gradients of ``model``."""
     paddle.jit.enable_to_static(False)
     try:
         return _watched(model, differentiate)
@@ -72,7 +72,7 @@ def watch_training(model: nn.Layer, differentiate: Callable[[], Any]) -> List[Ex
 
 
 def _watched(model: nn.Layer, run: Callable[[], Any]) -> List[ExecutedMatmul]:
-    """As Paddle's own statistics of low precision count them."""
+    """Return the matmuls that Paddle's statistics of low precision count."""
     with _unchanged(model), contextlib.redirect_stdout(io.StringIO()):  # it prints a table
         debugging.enable_operator_stats_collection()
         run()
@@ -98,7 +98,7 @@ def in_program(program: Any) -> List[ExecutedMatmul]:
 
 
 def _multiply_adds(operation: Any) -> int:
-    """Of one product of ``operation``."""
+    """Return the multiply-adds of ``operation``."""
     if operation.name() == "pd_op.rnn":
         return _recurrent_multiply_adds(operation)
     first, second = (tuple(value.shape) for value in operation.operands_source()[:2])

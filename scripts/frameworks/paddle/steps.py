@@ -44,10 +44,10 @@ def accumulated(
     scaler: paddle.amp.GradScaler,
     unsynchronized: Callable[[], "AbstractContextManager[Any]"],
 ) -> Callable[[], Tensor]:
-    """The same of several micro-steps, from the loss of each: it returns the mean loss and leaves
-    its gradients, which each backward pass adds to those that are there. The last one alone goes
-    with the all-reduce, of the sum; the others run in ``unsynchronized()``, forward pass included,
-    as the reference of DataParallel.no_sync has it."""
+    """Run several micro-steps; return the mean loss and leave the accumulated gradients.
+
+    Only the last backward pass all-reduces the sum. The others, forward passes included, run in
+    ``unsynchronized()``, as the reference of DataParallel.no_sync has it."""
     *earlier, last = losses
 
     def differentiate_one(loss: Callable[[], Tensor]) -> Tensor:

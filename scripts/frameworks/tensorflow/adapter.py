@@ -394,7 +394,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         return self._kernels.passes(layer, arrays, self._product_dtype())
 
     def _product_dtype(self) -> str:
-        """Of operations that run alone, whose device is now that to be waited for."""
+        """Return the compute dtype of operations without a model, and let ``synchronize`` wait
+        for their device."""
         self._device_name = self._tf.constant(0.0).device
         return str(self._tf.keras.mixed_precision.global_policy().compute_dtype)
 

@@ -1,4 +1,4 @@
-"""The one device of a rank, the precision it computes in, and its way to the other ranks."""
+"""Device and precision of a rank, and its connection to the other ranks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def set_tf32(enabled: bool, gpu: Optional[tf.config.PhysicalDevice]) -> None:
 
 
 def onednn_built_in() -> Optional[bool]:
-    """Whether oneDNN's kernels are in this build; None where it does not tell."""
+    """Return whether oneDNN's kernels are in this build; None where the build does not say."""
     try:
         from tensorflow.python.util import _pywrap_util_port
     except ImportError:
@@ -61,7 +61,7 @@ def policy(precision: str, gpu: Optional[tf.config.PhysicalDevice]) -> str:
 
 
 def collective(rank_context: RankContext) -> tf.distribute.experimental.CommunicationImplementation:
-    """What carries the all-reduce."""
+    """Return the name of the library that carries the all-reduce."""
     kinds = tf.distribute.experimental.CommunicationImplementation
     return kinds.RING if rank_context.accelerator == "cpu" else kinds.NCCL
 

@@ -1,4 +1,4 @@
-"""What TensorFlow will run, read from the graph of a traced function."""
+"""Operations that TensorFlow will run, read from the graph of a traced function."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def products(function: Any) -> List[ExecutedMatmul]:
 
 
 def result_dtypes(function: Any) -> Dict[str, int]:
-    """How many operations in a concrete function, and in all functions of its graph, give
-    floating-point numbers of which dtype."""
+    """Count the operations that return floating-point numbers by dtype, in a concrete function
+    and all functions of its graph."""
     graph = function.graph.as_graph_def()
     found: Dict[str, int] = {}
     for nodes in (graph.node, *(entry.node_def for entry in graph.library.function)):
@@ -57,9 +57,11 @@ def result_dtypes(function: Any) -> Dict[str, int]:
 
 
 def each_product(function: Any) -> List[ExecutedMatmul]:
-    """Those in a concrete function and all that it calls; one in a loop as often as it is computed,
-    or once where its number of steps is not in the graph. With their multiply-adds, where they are
-    known of their type."""
+    """Yield the matmuls in a concrete function and in all that it calls, with multiply-adds where
+    they are known.
+
+    A matmul in a loop counts as often as it is computed, or once where the number of iterations
+    is not in the graph."""
     return [
         ExecutedMatmul(op.inputs[0].dtype.name, _known_multiply_adds(op))
         for op in _executed(function.graph, PRODUCTS)
@@ -95,8 +97,10 @@ def _known_multiply_adds(product: tf.Operation) -> int:
 
 
 def sized_products(function: Any) -> List[ExecutedMatmul]:
-    """Those in the graph of a concrete function of a forward pass, with their multiply-adds from
-    the shapes in it; those in a loop, of all its steps together."""
+    """Return the matmuls in the graph of a concrete function of a forward pass.
+
+    Multiply-adds follow from the shapes in the graph; those in a loop are of all its iterations
+    together."""
     return list(_sized(function.graph))
 
 
@@ -159,19 +163,22 @@ def _multiply_adds(product: tf.Operation) -> int:
 
 
 def collective_bytes(function: Any) -> List[int]:
-    """Of what each all-reduce in the graph of a concrete function sends; of one in a loop once."""
+    """Return the bytes that each all-reduce in the graph of a concrete function sends; one in a
+    loop counts once."""
     sent = [op.inputs[0] for op in _executed(function.graph, COLLECTIVES, repeated=False)]
     return [tensor.shape.num_elements() * tensor.dtype.size for tensor in sent]
 
 
 def all_reduces(function: Any) -> int:
-    """How many a concrete function makes, one in a loop as often as it is made."""
+    """Count the all-reduces of a concrete function; one in a loop counts as often as it is made."""
     return sum(1 for _ in _executed(function.graph, COLLECTIVES))
 
 
 def xla_functions(function: Any) -> int:
-    """How many functions in the graph of a concrete function, itself included, carry the mark
-    that makes TensorFlow compile them with XLA or fail: with it there is no falling back."""
+    """Count the functions in the graph of a concrete function, itself included, that must be
+    compiled with XLA.
+
+    They carry the attribute with which TensorFlow compiles them or fails: there is no fallback."""
     library = function.graph.as_graph_def().library.function
     own = function.function_def.attr
     marks = [own] + [entry.attr for entry in library]

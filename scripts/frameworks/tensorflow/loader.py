@@ -44,7 +44,7 @@ def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
 
 
 def pixels(content: bytes) -> Any:
-    """Of a JPEG file; see :class:`harness.loader.Loading`."""
+    """Decode a JPEG file, see :class:`harness.loader.Loading`."""
     with tf.device("/CPU:0"):
         return tensorflow_data.decode(content).numpy()
 

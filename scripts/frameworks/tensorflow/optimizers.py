@@ -35,7 +35,8 @@ def leave_out(
     variables: Sequence[tf.Variable],
     name_of: NameOf,
 ) -> None:
-    """Of weight decay, what the hyper-parameters say. Before the optimizer is built."""
+    """Exclude variables from weight decay as the hyper-parameters say; call it before the
+    optimizer is built."""
     named = {name_of(variable): variable for variable in variables}
     undecayed = left_out(model_config["hyperparameters"], NO_DECAY, named)
     optimizer.exclude_from_weight_decay(var_list=[named[name] for name in undecayed])
@@ -87,7 +88,8 @@ class AdamW(keras.optimizers.AdamW):
 
 
 class LayerwiseAdamW(AdamW):
-    """Each variable has its ``part`` of the learning rate, and with it of the weight decay."""
+    """AdamW with a factor of the learning rate for each variable, which applies to its weight
+    decay too."""
 
     def __init__(self, part: Callable[[Any], float], **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -101,7 +103,7 @@ class LayerwiseAdamW(AdamW):
         super().update_step(gradient, variable, rate)
 
     def _apply_weight_decay(self, variables: Any) -> None:
-        """With the update."""
+        """Do nothing: the update applies weight decay."""
 
 
 class Lamb(keras.optimizers.Lamb):
@@ -137,7 +139,7 @@ class Lamb(keras.optimizers.Lamb):
 
 
 def trust_ratio(of_weight: tf.Tensor, of_change: tf.Tensor) -> tf.Tensor:
-    """Of their norms; 1 where either is zero."""
+    """Return the ratio of two norms; 1 where either is zero."""
     scalable = tf.logical_and(of_weight > 0, of_change > 0)
     return tf.where(scalable, of_weight / of_change, tf.ones_like(of_weight))
 

@@ -17,7 +17,7 @@ def traced(function: Callable[..., Any], xla: bool = False) -> Any:
 
 
 class Training(NamedTuple):
-    """Each is traced when it is first called or asked for its graph, and not before."""
+    """Functions of a training step; each is traced at its first call or when its graph is read."""
 
     step: Any  # from a batch to this rank's mean loss, updating the model
     gradients: Any  # from a batch to what the step gives to the optimizer
@@ -108,13 +108,13 @@ def _accumulated(
 
 
 def forward(definition: Any, model: keras.Model, training: bool, xla: bool) -> Any:
-    """From a batch to the model's outputs: a step of inference, the first part of a training
-    step."""
+    """Return a function from a batch to the outputs: an inference step, and the first part of a
+    training step."""
     return traced(lambda batch: model(definition.inputs(batch), training=training), xla)
 
 
 def sum_over_ranks(strategy: tf.distribute.Strategy) -> Any:
-    """From a scalar of each rank to their sum."""
+    """Return a function from a scalar of each rank to the sum over ranks."""
 
     def replica(value: tf.Tensor) -> tf.Tensor:
         context = tf.distribute.get_replica_context()

@@ -157,8 +157,9 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return super().inference_adapter()
 
     def _first_step(self) -> List[Any]:
-        """As every step, and notes the nodes that are executed for it from then on: the session
-        optimizes, and XLA compiles, once for the same fetches."""
+        """Run the first step, and note the nodes that are executed for it from then on.
+
+        The session optimizes, and XLA compiles, once for the same fetches."""
         values, self._executed = self._graphs.run_and_observe(self._run, self._fetches)
         self._step = self._run.make_callable(self._fetches)
         return values
@@ -334,7 +335,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             raise self.no_collective(operation, words)
 
     def _operands(self, *arrays: Any) -> Sequence[Any]:
-        """In the dtype of products."""
+        """Return operands in the dtype of matmuls."""
         if self.case.precision == "fp32":
             return arrays
         self._require_amp()

@@ -1,4 +1,4 @@
-"""The one device of a rank, and its way to the other ranks."""
+"""Device of a rank, and its connection to the other ranks."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def take(rank_context: RankContext, config: tf.ConfigProto) -> None:
 
 
 def product_name(config: tf.ConfigProto) -> str:
-    """Of the one GPU that ``config`` leaves visible."""
+    """Return the product name of the GPU that ``config`` leaves visible."""
     found = device_lib.list_local_devices(config)
     text = next(device.physical_device_desc for device in found if device.device_type == "GPU")
     return re.sub(r".*name: ([^,]*),.*", r"\1", text)
 
 
 def onednn_built_in() -> bool:
-    """Whether oneDNN's kernels are in this build."""
+    """Return whether oneDNN's kernels are in this build."""
     return bool(pywrap_tensorflow.IsMklEnabled())
 
 
@@ -68,7 +68,7 @@ def join(rank_context: RankContext, config: tf.ConfigProto) -> Optional[tf.train
 
 
 def collective(rank_context: RankContext) -> str:
-    """What carries the all-reduce."""
+    """Return the name of the library that carries the all-reduce."""
     return "nccl" if rank_context.accelerator == "cuda" else "ring"
 
 
@@ -88,9 +88,12 @@ def all_reduce(
 
 
 def averaging(rank_context: RankContext) -> Callable[[List[tf.Tensor]], List[tf.Tensor]]:
-    """From this rank's tensors to their means over the ranks, one collective for each: it starts
-    while the backward pass goes on. Putting them together, as ``MultiWorkerMirroredStrategy`` does
-    by ``scoped_allocator_optimization``, takes as much processor time and more memory."""
+    """Return a function from this rank's tensors to their means over the ranks, one collective for
+    each tensor.
+
+    A collective starts while the backward pass goes on. Joining them, as
+    ``MultiWorkerMirroredStrategy`` does by ``scoped_allocator_optimization``, takes as much
+    processor time and more memory."""
     if rank_context.world_size == 1:
         return lambda tensors: tensors
     return lambda tensors: [

@@ -1,4 +1,5 @@
-"""What TensorFlow runs, read from its graphs: as built, as Grappler leaves them, as executed."""
+"""Operations that TensorFlow runs, read from its graphs: as built, as Grappler leaves them, as
+executed."""
 
 from __future__ import annotations
 
@@ -48,8 +49,8 @@ def products(nodes: Iterable[Any]) -> List[ExecutedMatmul]:
 
 
 def sized_products(outputs: Iterable[tf.Tensor]) -> List[ExecutedMatmul]:
-    """Those of a forward pass behind ``outputs``, with their multiply-adds by the shapes in the
-    graph as built."""
+    """Return the matmuls of a forward pass that ``outputs`` depend on, with multiply-adds by the
+    shapes in the graph as built."""
     found = (op for op in _behind(outputs) if op.type in FORWARD)
     return [ExecutedMatmul(tf.as_dtype(op.get_attr("T")).name, _multiply_adds(op)) for op in found]
 

@@ -26,7 +26,7 @@ _DECODER: Dict[str, Any] = {}
 
 
 def _session(graph: Any) -> Any:
-    """On the host, whatever the model runs on."""
+    """Return a session on the host, whatever device the model runs on."""
     return tf.Session(graph=graph, config=tf.ConfigProto(device_count={"GPU": 0}))
 
 
@@ -101,7 +101,7 @@ def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
 
 
 def pixels(content: bytes) -> Any:
-    """Of a JPEG file; see :class:`harness.loader.Loading`."""
+    """Decode a JPEG file, see :class:`harness.loader.Loading`."""
     with _LOCK:
         if not _DECODER:
             with tf.Graph().as_default() as graph, tf.device("/CPU:0"):

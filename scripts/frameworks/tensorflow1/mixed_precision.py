@@ -9,8 +9,9 @@ from harness.adapter import ExecutedMatmul, Unsupported
 
 
 def configure(precision: str, config: tf.ConfigProto) -> None:
-    """What ``tf.train.experimental.enable_mixed_precision_graph_rewrite`` does to every session:
-    that function needs an optimizer, which inference has not."""
+    """Configure a session as ``tf.train.experimental.enable_mixed_precision_graph_rewrite`` does.
+
+    That function needs an optimizer, which inference does not have."""
     rewriting = config.graph_options.rewrite_options
     rewriting.auto_mixed_precision = rewriting.ON if precision == "amp" else rewriting.OFF
 

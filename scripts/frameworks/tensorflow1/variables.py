@@ -28,7 +28,7 @@ def _variable(initial: tf.Tensor, trainable: bool = True) -> tf.Variable:
 
 
 def empty(shape: Sequence[int], dtype: Any) -> tf.Variable:
-    """On the device, for what is put there later."""
+    """Return a variable of zeros on the device, for values that are assigned later."""
     return _variable(tf.zeros(shape, dtype), trainable=False)
 
 

@@ -99,7 +99,7 @@ def _short(text: str) -> str:
 
 
 def _item(path: str, place: str, holder: Any, key: str, kind: type) -> Any:
-    """What ``holder`` has under ``key``, of a ``kind``. Raises :class:`BadData`."""
+    """Return the value of ``key`` in ``holder``, of type ``kind``. Raises :class:`BadData`."""
     names: Dict[type, str] = {list: "a list", str: "a text", int: "a whole number"}
     if not isinstance(holder, dict) or key not in holder:
         raise BadData(f"{path}: {place or 'the file'} lacks {key}")

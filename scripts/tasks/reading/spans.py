@@ -1,4 +1,4 @@
-"""Where an answer begins and ends, by two scores of each token."""
+"""Best spans of answers, by two scores of each token."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 
 class Best(NamedTuple):
-    """Of each sample, (samples,): the first and the last token of its best span, and the sum of
-    their scores; minus infinity where no token is allowed."""
+    """Best span of each sample, (samples,): first token, last token and the sum of their scores.
+
+    The sum is minus infinity where no token is allowed."""
 
     first: Any
     last: Any
@@ -15,9 +16,10 @@ class Best(NamedTuple):
 
 
 def best(scores: Any, allowed: Any, longest: int) -> Best:
-    """Of all spans of up to ``longest`` tokens that begin and end with an allowed one the best, by
-    the sum of both scores; of equal ones a shorter. ``scores``: (samples, tokens, 2);
-    ``allowed``: bool (samples, tokens)."""
+    """Return the span with the largest sum of both scores, of up to ``longest`` tokens.
+
+    It begins and ends with an allowed token; of equal spans a shorter one is taken. ``scores``:
+    (samples, tokens, 2); ``allowed``: bool (samples, tokens)."""
     import numpy as np
 
     begin, end = (np.where(allowed, scores[:, :, side], -np.inf) for side in range(2))

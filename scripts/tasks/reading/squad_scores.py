@@ -15,8 +15,9 @@ _PUNCTUATION = frozenset(string.punctuation)  # that of ASCII alone
 
 
 def normalised(answer: str) -> str:
-    """In lower case, without punctuation, without articles, with one blank between words; in this
-    order."""
+    """Return text in lower case, without punctuation and articles, with one blank between words.
+
+    Steps are applied in this order."""
     text = "".join(letter for letter in answer.lower() if letter not in _PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", text).split())
 
@@ -39,8 +40,10 @@ def f1(prediction: str, answer: str, impossible: bool) -> float:
 
 
 def right_answers(answers: Sequence[str], impossible: bool) -> List[str]:
-    """Those that count. In 2.0 one without words does not, and a question without any has none to
-    be found, which is the empty text."""
+    """Return the answers that count.
+
+    In SQuAD 2.0 an answer without words does not count; a question without any has the empty
+    text as its answer."""
     if not impossible:
         return list(answers)
     return [answer for answer in answers if normalised(answer)] or [""]

@@ -22,7 +22,7 @@ class Window(NamedTuple):
     characters: Sequence[Tuple[int, int]]
 
     def text(self, context: str, first: int, last: int) -> str:
-        """What of the ``context`` the tokens ``first`` to ``last`` are."""
+        """Return the part of ``context`` from token ``first`` to token ``last``."""
         begin, end = self.characters[first - self.first][0], self.characters[last - self.first][1]
         return context[begin:end]
 

@@ -62,7 +62,7 @@ class WordPiece:
         ]
 
     def _parts(self, letters: str) -> List[Piece]:
-        """Of a word by itself; places are those of its ``letters``."""
+        """Return the word pieces of a single word, with positions as in its ``letters``."""
         found: List[Piece] = []
         begin = 0
         while begin < len(letters) <= _LONGEST:
@@ -81,7 +81,7 @@ class WordPiece:
 
 
 def read(path: str) -> WordPiece:
-    """From a file with a token a line, whose number is that of its line, from 0. Raises
+    """Read a vocabulary from a file with a token a line, numbered by line from 0. Raises
     :class:`BadData`."""
     lines = read_text(path).split("\n")
     tokens = [line.rstrip("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
@@ -111,7 +111,7 @@ def _words(text: str, cased: bool) -> Iterator[_Word]:
 
 
 def _folded(letter: str) -> str:
-    """In lower case and without accents; "" for an accent."""
+    """Return a character in lower case and without accents; "" for an accent."""
     parts = unicodedata.normalize("NFD", letter.lower())
     return "".join(part for part in parts if unicodedata.category(part) != "Mn")
 

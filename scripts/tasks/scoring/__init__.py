@@ -1,1 +1,1 @@
-"""How outputs are scored, for tasks that have that in common."""
+"""Scoring of outputs that several tasks share."""

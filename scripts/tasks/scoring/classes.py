@@ -1,5 +1,4 @@
-"""How outputs are scored that tell classes apart: logits (batch, classes), and in a batch
-``labels`` (batch,), the right class of each sample."""
+"""Scoring of classifiers: logits (batch, classes) against ``labels`` (batch,)."""
 
 from __future__ import annotations
 
@@ -13,14 +12,16 @@ FEWEST_FOR_TOP_5 = 10
 
 
 def scores(classes: int) -> Tuple[str, ...]:
-    """Their names, where there are so many classes."""
+    """Return the names of the scores for this number of classes."""
     return (ACCURACY, TOP_5) if classes >= FEWEST_FOR_TOP_5 else (ACCURACY,)
 
 
 def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
-    """Of each sample. ``accuracy``: whether the class with the largest logit is the right one (top
-    1); ``top_5_accuracy``: whether fewer than five others have a logit as large as its own, or
-    larger; it is left out where there are fewer than ten classes. ``loss``: cross-entropy."""
+    """Return the scores of each sample.
+
+    ``accuracy``: whether the class with the largest logit is right (top 1). ``top_5_accuracy``:
+    whether fewer than five others have a logit as large or larger; left out with fewer than ten
+    classes. ``loss``: cross-entropy."""
     import numpy as np
 
     logits, labels = np.asarray(outputs[0], np.float64), batch["labels"]

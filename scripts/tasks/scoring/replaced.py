@@ -1,7 +1,9 @@
-"""How ELECTRA's pre-training is scored: how well the generator knows hidden words, and the
-discriminator which words it has replaced. Outputs are, of a batch: logits that a token is replaced
-(batch, tokens), the generator's of the hidden words (batch, predictions, vocabulary), and 1 where a
-token is replaced, else 0 (batch, tokens)."""
+"""Scoring of ELECTRA's pre-training: the generator's hidden words and the discriminator's replaced
+tokens.
+
+Outputs of a batch: logits that a token is replaced (batch, tokens); the generator's logits of
+the hidden words (batch, predictions, vocabulary); 1 where a token is replaced, else 0 (batch,
+tokens)."""
 
 from __future__ import annotations
 
@@ -72,8 +74,9 @@ def _generated(logits: Any, right: Any) -> Any:
 
 
 class Total(NamedTuple):
-    """From the counts of all samples to their scores and losses. The ``loss`` is that of training:
-    the generator's and the discriminator's with their weights."""
+    """Scores and losses from the counts of all samples.
+
+    ``loss`` is that of training: the weighted sum of the generator's and the discriminator's."""
 
     generator_weight: float
     discriminator_weight: float
@@ -82,7 +85,7 @@ class Total(NamedTuple):
         return self.of_sums({name: float(values.sum()) for name, values in scored.items()})
 
     def of_sums(self, sums: Dict[str, float]) -> Dict[str, float]:
-        """The same from the sums of :func:`score`; what is of no token is no number."""
+        """Return the scores from the sums of :func:`score`; a mean over no tokens is NaN."""
 
         def share(name: str, of: str) -> float:
             return sums[name] / sums[of] if sums[of] else float("nan")

@@ -119,14 +119,14 @@ class Encoder(nn.HybridBlock):
 
 
 class Pooled(Encoder):
-    """Its head is on the first position."""
+    """BERT with a head on the first position."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
         self.pooler = dense(hyper["hidden"], hyper["hidden"])
 
     def pooled(self, F: Any, x: Any) -> Any:
-        """Of the first position, (batch, hidden)."""
+        """Return the first position after the pooler, (batch, hidden)."""
         first = F.reshape(F.slice_axis(x, axis=1, begin=0, end=1), (-3, 0))
         return F.tanh(self.pooler(first))
 

@@ -27,7 +27,8 @@ def dense(inputs: int, units: int, hyper: Dict[str, Any], share: float = 1.0) ->
 
 
 def added(hyper: Dict[str, Any]) -> float:
-    """What is added to the residuals starts the smaller, the more layers add to them."""
+    """Return the factor of the initial deviation of matrices that add to the residuals: 1 /
+    sqrt(2 layers)."""
     return float((2 * hyper["layers"]) ** -0.5)
 
 
@@ -191,8 +192,8 @@ class LanguageModel(nn.HybridBlock):
         return (logits,)
 
     def _positions(self, F: Any, position_ids: Any) -> Tuple[Any, ...]:
-        """What all layers need of (1, sequence): what is added to scores and, of rotary positions,
-        cosine and sine of their angles."""
+        """Return what all layers take from positions (1, sequence): the mask added to scores
+        and, for rotary positions, cosine and sine of the angles."""
         places = F.cast(position_ids, "float32")
         columns = F.expand_dims(places, axis=2)
         later = F.broadcast_lesser(columns, F.expand_dims(places, axis=1)) * MASKED_SCORE

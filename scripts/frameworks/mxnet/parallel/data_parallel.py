@@ -29,7 +29,8 @@ if os.getppid() == int(sys.argv[2]):
 
 
 def variables(rank_context: RankContext, role: str) -> Dict[str, str]:
-    """What tells a process of MXNet's parameter server its role and the way to the scheduler."""
+    """Return the environment variables of a process of MXNet's parameter server: its role and
+    the scheduler's address."""
     hosts = [address.rpartition(":")[0] for address in rank_context.addresses]
     return {
         "DMLC_ROLE": role,
@@ -113,7 +114,7 @@ class Group:
         return self.all_reduce_of(self._mx.nd.array(array, dtype="float32", ctx=context))
 
     def all_reduce_of(self, held: Any) -> Tuple[Callable[[], Any], Callable[[], Any]]:
-        """The same of an array on the device."""
+        """All-reduce an array on the device."""
         key, self._next_exchange = self._next_exchange, self._next_exchange + 1
         self._kvstore.init(key, held)
         return lambda: self._kvstore.pushpull(key, held), held.asnumpy

@@ -103,14 +103,14 @@ class Encoder(nn.Module):
 
 
 class Pooled(Encoder):
-    """Its head is on the first position."""
+    """BERT with a head on the first position."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
         self.pooler = nn.Linear(hyper["hidden"], hyper["hidden"])
 
     def pooled(self, x: Tensor) -> Tensor:
-        """Of the first position, (batch, hidden)."""
+        """Return the first position after the pooler, (batch, hidden)."""
         return oneflow.tanh(self.pooler(x[:, 0]))
 
 

@@ -155,7 +155,7 @@ class CNN(nn.Module):
 
 
 def _plan(plan: Schedule) -> Tuple[Any, int, Tuple[int, ...]]:
-    """Its calls with a function or the name of a module each."""
+    """Return the calls of a network, each with a function or the name of a module."""
 
     def operation(layer: Layer, in_place: bool) -> Any:
         if layer.op in MODULES:

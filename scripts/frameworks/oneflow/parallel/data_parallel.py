@@ -21,8 +21,10 @@ def wrap(model: nn.Module) -> nn.Module:
 
 
 def bucket_bytes(model: nn.Module) -> List[int]:
-    """Of each bucket that DistributedDataParallel sends, padding included, the last layers' first;
-    they stand in the ``model`` that was given to :func:`wrap`."""
+    """Return the bytes of each bucket that DistributedDataParallel sends, padding included, last
+    layers first.
+
+    ``model``: the argument of :func:`wrap`, which keeps the buckets."""
     return [bucket.numel() * bucket.element_size() for bucket in model._bucket_tensors]
 
 

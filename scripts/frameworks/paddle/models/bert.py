@@ -108,14 +108,14 @@ class Encoder(nn.Layer):
 
 
 class Pooled(Encoder):
-    """Its head is on the first position."""
+    """BERT with a head on the first position."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
         self.pooler = dense(hyper["hidden"], hyper["hidden"], hyper)
 
     def pooled(self, x: Tensor) -> Tensor:
-        """Of the first position, (batch, hidden)."""
+        """Return the first position after the pooler, (batch, hidden)."""
         return paddle.tanh(self.pooler(x[:, 0]))
 
 

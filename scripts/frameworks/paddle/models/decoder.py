@@ -21,7 +21,8 @@ def dense(inputs: int, units: int, hyper: Dict[str, Any], share: float = 1.0) ->
 
 
 def added(hyper: Dict[str, Any]) -> float:
-    """What is added to the residuals starts the smaller, the more layers add to them."""
+    """Return the factor of the initial deviation of matrices that add to the residuals: 1 /
+    sqrt(2 layers)."""
     return float((2 * hyper["layers"]) ** -0.5)
 
 

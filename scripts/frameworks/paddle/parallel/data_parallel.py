@@ -45,8 +45,8 @@ def wrap(model: nn.Layer) -> nn.Layer:
 
 
 def group_bytes(wrapped: Any) -> List[int]:
-    """Of each group of gradients that :func:`wrap` sends as one, in the order in which the backward
-    pass makes them."""
+    """Return the bytes of each group of gradients that :func:`wrap` sends at once, in the order
+    of the backward pass."""
     # the parameters that DataParallel numbers, in its order
     layers = wrapped.sublayers()
     found = [p for layer in layers for p in layer.parameters(include_sublayers=False)]

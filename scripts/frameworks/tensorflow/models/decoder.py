@@ -238,7 +238,8 @@ def _dense(units: int, hyper: Dict[str, Any], name: str, share: float = 1.0) -> 
 
 
 def _added(hyper: Dict[str, Any]) -> float:
-    """What is added to the residuals starts the smaller, the more layers add to them."""
+    """Return the factor of the initial deviation of matrices that add to the residuals: 1 /
+    sqrt(2 layers)."""
     return float((2 * hyper["layers"]) ** -0.5)
 
 

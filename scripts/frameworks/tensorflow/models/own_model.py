@@ -43,7 +43,7 @@ def computing_in(dtype: str) -> Iterator[None]:
 
 
 class Definition:
-    """What the other models have as modules."""
+    """Functions that other models have as modules."""
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         self._case, self._model_config = case, model_config
@@ -78,7 +78,7 @@ class Definition:
         return model
 
     def _built(self) -> keras.Model:
-        """With all of its weights, which a model may make when it is called first."""
+        """Return the model with all of its weights, some of which it may make at its first call."""
         model, inputs, _, self._loss = self._made()
         if not isinstance(model, keras.Model):
             raise TypeError(f"make returned {type(model).__name__} as the model, not a keras.Model")
@@ -92,7 +92,8 @@ class Definition:
         return model
 
     def name(self, weight: Any) -> str:
-        """By its place among the model's: Keras numbers layers anew whenever it makes a model."""
+        """Return a variable's name by its index in the model: Keras numbers layers anew for each
+        model."""
         return self._names[id(weight)]
 
     def inputs(self, batch: Dict[str, tf.Tensor]) -> Any:

@@ -10,8 +10,9 @@ from keras import layers
 
 
 class LSTM(layers.LSTM):
-    """With a second bias vector, as ``torch.nn.LSTM``, cuDNN and the other frameworks have: Keras
-    keeps one. What a step adds is the sum of both, taken once for all steps."""
+    """LSTM with a second bias vector, as in ``torch.nn.LSTM``, cuDNN and the other frameworks.
+
+    Keras keeps one. A step adds the sum of both, computed once for all steps."""
 
     def build(self, sequences_shape: Tuple[Optional[int], ...]) -> None:
         super().build(sequences_shape)
@@ -65,7 +66,8 @@ class Classifier(keras.Model):
 
 
 def _uniform(hidden: int) -> keras.initializers.Initializer:
-    """As in PyTorch. A new one for each array: a Keras initializer repeats its values."""
+    """Return PyTorch's uniform initializer, a new one for each array: a Keras initializer
+    repeats its values."""
     bound = hidden**-0.5
     return keras.initializers.RandomUniform(-bound, bound)
 

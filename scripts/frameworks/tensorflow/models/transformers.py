@@ -1,4 +1,4 @@
-"""What BERT and the causal language models have in common."""
+"""Layers that BERT and the causal language models share."""
 
 from __future__ import annotations
 

@@ -30,12 +30,12 @@ class Reduction(NamedTuple):
     value: tf.Tensor
 
     def start(self, session: tf.Session, array: Any) -> None:
-        """What this rank brings is ``array``."""
+        """Initialize the variables with this rank's ``array``."""
         session.run(self.initializers, {self.given: array})
 
 
 def reduction(shape: Any, dtype: str, rank_context: RankContext) -> Reduction:
-    """In the graph and on the device that are the default."""
+    """Return the reduction, made in the default graph on the default device."""
     number = next(_NUMBERS)
     given = tf.placeholder(tf.float32, shape)
     own = tf.get_local_variable(f"brought_{number}", initializer=tf.cast(given, dtype))

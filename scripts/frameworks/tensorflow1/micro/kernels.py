@@ -48,7 +48,8 @@ def convolution(
 def _kept(
     tensors: Sequence[tf.Tensor], extents: Sequence[Sequence[int]]
 ) -> Tuple[tf.Operation, List[tf.Tensor]]:
-    """What writes ``tensors`` to variables, and the values of these in float32."""
+    """Return the operation that writes ``tensors`` to variables, and the variables' values in
+    float32."""
     held = [variables.empty(extent, one.dtype) for one, extent in zip(tensors, extents)]
     pairs = zip(held, tensors)
     update = tf.group(*[variable.assign(one, read_value=False) for variable, one in pairs])

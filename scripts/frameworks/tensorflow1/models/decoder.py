@@ -146,5 +146,5 @@ def _angles(positions: tf.Tensor, size: int, base: float) -> Tuple[tf.Tensor, tf
 
 
 def _gelu_tanh(x: tf.Tensor) -> tf.Tensor:
-    """As in OpenAI's code."""
+    """Return the tanh approximation of GELU, as in OpenAI's code."""
     return 0.5 * x * (1.0 + tf.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * tf.pow(x, 3))))

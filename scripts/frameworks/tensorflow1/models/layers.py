@@ -1,4 +1,4 @@
-"""What models are made of: functions of activations and of variables by their names."""
+"""Layers of models: functions of activations and of variables by their names."""
 
 from __future__ import annotations
 
