@@ -1,20 +1,20 @@
-"""What editors and documents say of the configuration's keys is what the models say."""
+"""Schemas and generated tables of the configuration agree with its models."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 import yaml
-from core import precisions
 from framebench.config import documentation
 from framebench.config.cluster import Cluster
 from framebench.config.fields import Keys
+from framebench.config.key_texts import TABLES
 from framebench.config.settings import Configuration
 from framebench.config.suite import AxesKeys, SuiteFile
+from framebench.config.tuned import TunedFile, TunedSetting
 from framebench.tables import legend
 
 from ..settings import CONFIG, ROOT, SUITE
@@ -39,16 +39,17 @@ def test_the_committed_schema_is_what_models_and_documents_say(name: str) -> Non
     assert (ROOT / name).read_text() == expected, f"written anew by: {WRITE}"
 
 
+@pytest.mark.parametrize("name", [*documentation.PAGES, documentation.BOUNDS])
+def test_generated_tables_of_a_page_are_up_to_date(name: str) -> None:
+    assert (ROOT / name).read_text() == documentation.page(name), f"written anew by: {WRITE}"
+
+
 @pytest.mark.parametrize(
-    ("document", "models"),
-    [("config/README.md", [Configuration, SuiteFile, AxesKeys]), ("docs/cluster.md", [Cluster])],
+    "model", [Configuration, SuiteFile, AxesKeys, Cluster, TunedFile, TunedSetting]
 )
-def test_no_table_explains_a_key_that_is_none(document: str, models: list[type[Keys]]) -> None:
-    text = (ROOT / document).read_text()
-    tables = re.findall(r"^\| (?:key|axis) \|.*\n((?:\|.*\n)+)", text, re.M)
-    named = re.findall(r"^\| (`[^|]*) \|", "".join(tables), re.M)
-    explained = re.findall(r"`(\w+)`", " ".join(named))
-    assert sorted(explained) == sorted(key for model in models for key in model.key_names())
+def test_every_key_has_one_text(model: type[Keys]) -> None:
+    explained = [key for row in TABLES[model.__name__].rows for key in row[0].split(", ")]
+    assert sorted(explained) == sorted(model.key_names())
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -101,35 +102,6 @@ def test_the_configuration_that_ships_is_the_defaults() -> None:
     assert {name: value for name, value in defaults.items() if value is not None} == CONFIG
 
 
-def test_the_bounds_of_the_page_are_those_that_are_checked() -> None:
-    text = (ROOT / "docs" / "measuring.md").read_text()
-    (table,) = re.findall(r"^\| quantity \|.*\n(?:\|.*\n)+", text, re.M)
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()]
-    names = dict.fromkeys(rows[0][1:-1])
-    assert set(names) == set(precisions.known())
-    worst, total = ": the worst", ", all together"
-    quantities = {
-        "outputs, loss": ["outputs", "loss"],
-        f"gradients{worst} parameter{total}": ["gradients", "gradients, total"],
-        f"first update{worst} parameter{total}": ["first update", "first update, total"],
-        f"running statistics after it{worst}{total}": [
-            "running statistics",
-            "running statistics, total",
-        ],
-        "losses over five steps": ["losses"],
-    }
-    written: dict[str, dict[str, float]] = {name: {} for name in names}
-    for row in rows[1:]:
-        for name, cell in zip(names, row[1:-1], strict=True):
-            bounds = (
-                [float(one) for one in cell.split(", ")] if row[0] in quantities and cell else []
-            )
-            for position, quantity in enumerate(quantities.get(row[0], ())):
-                if bounds:  # one number is that of both
-                    written[name][quantity] = bounds[min(position, len(bounds) - 1)]
-    assert written == {name: dict(one.bounds) for name, one in precisions.known().items()}
-
-
 def test_every_suite_has_a_machine_that_it_is_for() -> None:
     page = (ROOT / "docs" / "operations.md").read_text()
     suites = [path.stem for path in (ROOT / "config" / "suites").glob("*.yaml")]
@@ -142,9 +114,8 @@ def test_every_mark_has_something_to_do_about_it() -> None:
 
 
 def test_the_table_of_keys_has_their_bounds() -> None:
-    """In the column of values: the least and the most, as the messages have them."""
-    text = (ROOT / "config" / "README.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", text, re.MULTILINE))
+    """The column of values names the least and the most, as messages do."""
+    rows = {key: row[1] for row in TABLES["Configuration"].rows for key in row[0].split(", ")}
     shown = {key: values.replace("10^12", str(10**12)) for key, values in rows.items()}
     properties = SCHEMAS["config"]["properties"]
     lacking = [

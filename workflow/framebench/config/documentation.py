@@ -1,19 +1,22 @@
-"""The configuration's schemas for editors: the models, with what the documents say of each key.
+"""Schemas for editors and generated tables of the documentation.
 
-``python -m framebench.config.documentation``, in ``workflow/``, writes them anew.
+``python -m framebench.config.documentation``, in ``workflow/``, writes them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
+from core import precisions
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
-from ..files import bounded
+from ..files import bounded, marked_block
+from .key_texts import TABLES
 from .settings import Configuration
 from .suite import SuiteFile
 from .tuned import TunedFile
@@ -24,16 +27,15 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "workflow/schemas/suite.schema.yaml": SuiteFile,
     "workflow/schemas/tuned.schema.yaml": TunedFile,
 }
-#: Where a table has a row for each key of a model: the document and, where it has tables of several
-#: models, the heading that they stand under.
-DOCUMENTS = {
-    "Configuration": ("config/README.md", "# Configuration"),
-    "SuiteFile": ("config/README.md", "## Suites"),
-    "AxesKeys": ("config/README.md", "## Suites"),
-    "Cluster": ("docs/cluster.md", ""),
-    "TunedFile": ("docs/frameworks.md", ""),
-    "TunedSetting": ("docs/frameworks.md", ""),
+#: Pages with tables of keys, by the names of the models.
+PAGES = {
+    "config/README.md": ("Configuration", "AxesKeys", "SuiteFile"),
+    "docs/cluster.md": ("Cluster",),
+    "docs/frameworks.md": ("TunedFile", "TunedSetting"),
 }
+#: Page with the largest errors that verification allows.
+BOUNDS = "docs/measuring.md"
+_LINK = re.compile(r"\[([^][]+)\]\([^()]*\)")
 
 
 class _Schema(GenerateJsonSchema):
@@ -44,34 +46,45 @@ class _Schema(GenerateJsonSchema):
 
 
 def schema(model: type[BaseModel]) -> str:
-    """The JSON schema of a model, as YAML. Raises KeyError for a key that no table explains."""
+    """Return the JSON schema of a model as YAML. Raises KeyError for a key without a text."""
     generated = model.model_json_schema(schema_generator=_Schema)
     for name, part in {model.__name__: generated, **generated["$defs"]}.items():
-        explained = meanings(*DOCUMENTS[name]) if name in DOCUMENTS else {}
-        for key, about in part["properties"].items() if explained else ():
-            about["description"] = explained[key]
+        texts = TABLES[name].descriptions() if name in TABLES else {}
+        for key, about in part["properties"].items() if texts else ():
+            about["description"] = _LINK.sub(r"\1", texts[key])
     dialect = {"$schema": GenerateJsonSchema.schema_dialect}
     text = yaml.safe_dump({**dialect, **generated}, sort_keys=False, allow_unicode=True, width=100)
-    return f"# Written by framebench.config.documentation from models and documents.\n{text}"
+    return f"# Written by framebench.config.documentation.\n{text}"
 
 
-def meanings(document: str, heading: str = "") -> dict[str, str]:
-    """What the last column of a document's tables, or of those under a heading, says of each key,
-    which the first one names."""
-    text = bounded.read_text(PROJECT / document)
-    if heading:
-        _, _, behind = f"\n{text}".partition(f"\n{heading}\n")
-        text, _, _ = behind.partition("\n## ")
-    lines = text.splitlines()
-    rows = [line[2:-2].split(" | ") for line in lines if line.startswith("| `")]
-    return {
-        # An editor has no links to follow.
-        key: re.sub(r"\[([^][]+)\]\([^()]*\)", r"\1", row[-1])
-        for row in rows
-        for key in re.findall(r"`(\w+)`", row[0])
-    }
+def page(name: str) -> str:
+    """Return a page of the documentation with its tables made anew. ``name``: path in the
+    project. Raises ValueError for a page without the comments around a table."""
+    text = bounded.read_text(PROJECT / name)
+    for model in PAGES.get(name, ()):
+        text = marked_block.replaced(text, model, TABLES[model].markdown())
+    return marked_block.replaced(text, "bounds", bounds()) if name == BOUNDS else text
+
+
+def bounds() -> str:
+    """Return a Markdown table of the largest relative errors, by quantity and precision."""
+    known = precisions.known()
+    quantities = dict.fromkeys(key for one in known.values() for key in one.bounds)
+    rows = [("quantity", *known), ("---",) * (len(known) + 1)]
+    rows += [(key, *(_error(one.bounds, key) for one in known.values())) for key in quantities]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _error(bounds: Mapping[str, float], quantity: str) -> str:
+    """Return a bound as text, empty for a quantity that is not compared."""
+    if quantity not in bounds:
+        return ""
+    value = bounds[quantity]
+    return f"{value:.0e}".replace("e-0", "e-") if value < 0.01 else f"{value:g}"
 
 
 if __name__ == "__main__":
     for file, described in SCHEMAS.items():
         (PROJECT / file).write_text(schema(described), encoding="utf-8")
+    for file in (*PAGES, BOUNDS):
+        (PROJECT / file).write_text(page(file), encoding="utf-8")
