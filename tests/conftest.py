@@ -26,15 +26,22 @@ LONG_GROUPS = (
     "slurm",
     *(f"test_contract.py {name}" for name in ("pytorch", "jax", "tensorflow")),
     "test_runs.py",  # of the harness
+    "browser",
 )
 LONG_FOLDERS = ("slurm", "frameworks", "workflow")
+#: Fixtures of a whole session that take long: the tests of each are a group.
+SHARED = ("browser", "finished")
 
 
 def group_of(item: pytest.Item) -> str:
-    """What is built once for several tests is built in one process: a group is the tests of a
-    file, or those of one framework in it, or all that use the cluster."""
+    """Return the name of the group that a test belongs to, which runs in one process, so that what
+    its tests share is built once: a cluster, a fixture, an environment of a framework, or what a
+    file has for itself."""
     if item.path.parent.name == "slurm":
         return "slurm"
+    for name in SHARED:
+        if name in getattr(item, "fixturenames", ()):
+            return name
     framework = item.callspec.params.get("framework") if hasattr(item, "callspec") else None
     return f"{item.path.name} {Path(framework).name}" if framework else item.path.name
 

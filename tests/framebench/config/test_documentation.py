@@ -21,7 +21,7 @@ from ..settings import CONFIG, ROOT, SUITE
 
 WRITE = "in workflow/: ../.venv/bin/python -m framebench.config.documentation"
 SCHEMAS = {
-    Path(name).name.partition(".")[0]: yaml.safe_load((ROOT / name).read_text())
+    Path(name).name.partition(".")[0]: yaml.load((ROOT / name).read_text(), yaml.CSafeLoader)
     for name in documentation.SCHEMAS
 }
 

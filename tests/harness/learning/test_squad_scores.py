@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import random
+from typing import Any
 
 import pytest
 from tasks.reading import squad_scores
-from transformers.data.metrics import squad_metrics
 
 #: Of which answers are made: articles alone and within words, punctuation of ASCII and of others,
 #: letters whose lower case is another number of letters, blanks that are none of ASCII.
@@ -27,6 +28,12 @@ CHOSEN = (
 )
 
 
+@pytest.fixture(scope="module")
+def squad_metrics() -> Any:
+    """Import the maintained implementation, which takes seconds, for these tests alone."""
+    return importlib.import_module("transformers.data.metrics.squad_metrics")
+
+
 class Example:
     """A question as that implementation takes it."""
 
@@ -41,7 +48,7 @@ def text(chance: random.Random) -> str:
     return blank.join(chance.choices(WORDS, k=chance.randrange(5)))
 
 
-def test_a_pair_scores_as_there() -> None:
+def test_a_pair_scores_as_there(squad_metrics: Any) -> None:
     chance = random.Random(0)
     pairs = [*CHOSEN, *((text(chance), text(chance)) for _ in range(5000))]
     assert len({squad_metrics.compute_f1(one, other) for one, other in pairs}) > 5
@@ -53,7 +60,7 @@ def test_a_pair_scores_as_there() -> None:
 
 
 @pytest.mark.parametrize("answers", range(4))
-def test_a_question_scores_as_there(answers: int) -> None:
+def test_a_question_scores_as_there(squad_metrics: Any, answers: int) -> None:
     """With as many right answers; without one, what is right is to give none."""
     chance = random.Random(answers)
     for _ in range(2000):
