@@ -129,6 +129,11 @@ class Case(_Values):
         return self.replicas * self.accumulation
 
     @property
+    def is_plain(self) -> bool:
+        """Whether a step is one micro-step and devices share it by data alone."""
+        return self.accumulation == 1 and self.parallelism == DATA
+
+    @property
     def divides(self) -> bool:
         """Whether every device has a whole number of samples."""
         return "/" not in str(self.batch_per_device)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from core import RECORD_FORMAT
+
 from harness.kind import SearchKind
 from harness.measuring import steps
 from harness.messages.report import encodable, printable, shorten
@@ -16,7 +18,6 @@ from harness.request.declaration import Task
 from harness.samples import folder
 from harness.telemetry.watcher import RAW_BYTES
 
-FORMAT = "framebench-record-2"
 #: Bytes of a record. The driver reads no larger file.
 LARGEST = 100 * 2**20
 
@@ -138,7 +139,7 @@ def assemble(
     imported = [fields.get("framework_version") for fields in measured.ranks]
     imported.append(measured.framework_version)
     record: Dict[str, Any] = {
-        "format": FORMAT,
+        "format": RECORD_FORMAT,
         "source": "framebench",
         "kind": task.kind.name,
         "case": _case(task),

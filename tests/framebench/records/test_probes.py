@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from core import RECORD_FORMAT
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
-from framebench.records import device_peaks, record_files
+from framebench.records import device_peaks
 from framebench.records.run import Problem
 from framebench.runs import peak_flops
 from harness.kinds.peak import orthogonal
@@ -27,7 +28,7 @@ from ..made_up_runs import run
 def record(**changes: Any) -> dict[str, Any]:
     """100 products of matrices with 1000 rows in 4 s: 0.05 TFLOP/s."""
     made: dict[str, Any] = {
-        "format": record_files.FORMAT,
+        "format": RECORD_FORMAT,
         "source": "framebench",
         "kind": device_peaks.KIND,
         "case": {

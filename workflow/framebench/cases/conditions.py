@@ -83,6 +83,10 @@ class Conditions:
     #: Values of axes of a user, see :class:`core.case.Case`; attributes too.
     further: Parameters = ()
 
+    def __post_init__(self) -> None:
+        if isinstance(self.further, list):  # as JSON holds them
+            object.__setattr__(self, "further", tuple(map(tuple, self.further)))
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -124,7 +128,12 @@ def replicas(case: Case, conditions: Conditions) -> int:
 
 def total_batch(case: Case, conditions: Conditions) -> int:
     """Samples of a step on all devices together."""
-    return case.batch_per_device * conditions.accumulation * replicas(case, conditions)
+    return samples_of_replica(case, conditions) * replicas(case, conditions)
+
+
+def samples_of_replica(case: Case, conditions: Conditions) -> int:
+    """Return the samples that a replica computes in a step."""
+    return case.batch_per_device * conditions.accumulation
 
 
 #: Those that every table has a column for.
@@ -168,6 +177,11 @@ class Key(NamedTuple):
     def total_batch(self) -> int:
         """Samples of a step on all devices together."""
         return total_batch(self.case, self.conditions)
+
+    @property
+    def samples_of_replica(self) -> int:
+        """Samples that a replica computes in a step."""
+        return samples_of_replica(self.case, self.conditions)
 
     @property
     def replicas(self) -> int:

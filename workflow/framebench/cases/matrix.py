@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from core import axes, inputs
 from core.case import INPUT, MAX, Case
 from core.inputs import SYNTHETIC
-from core.parallelism import DATA, layout_of
+from core.parallelism import DATA
 
 from ..config.catalog import Catalog
 from ..config.kinds import Measurement
@@ -205,10 +205,7 @@ def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
             )
         batches = batches[model]
     batches = [MAX if batch == MAX else int(batch) for batch in batches]
-    splits = itertools.product(
-        block["nodes"], block["devices_per_node"], block["accumulation"], block["parallelism"]
-    )
-    counts = sorted({layout_of(way, n * each).replicas * steps for n, each, steps, way in splits})
+    counts = _parts(block)
     for batch in batches if axis == "batch_total" else ():
         if all(batch % count for count in counts):
             raise ConfigError(
@@ -217,6 +214,15 @@ def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
                 f"({', '.join(map(str, counts))})"
             )
     return axis, batches
+
+
+def _parts(block: Axes) -> list[int]:
+    """Return the numbers of parts that training may divide a total batch into, rising."""
+    names = ["nodes", "devices_per_node", *(axis.name for axis in axes.optional())]
+    names = [name for name in names if name in block]
+    nothing = Case("", "", "train", 1, 1, 0, "", "", None)
+    product = itertools.product(*(block[name] for name in names))
+    return sorted({nothing.having(dict(zip(names, some, strict=True))).parts for some in product})
 
 
 def _each(total: int, parts: int) -> int | str:

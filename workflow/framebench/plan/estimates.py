@@ -112,7 +112,7 @@ def _estimate(
     if case.is_step or case.mode == INDEPENDENT:
         # those that devices compute together are shared out among them
         shared = case.replicas / case.devices
-        samples = steps * int(case.batch_per_device) * case.accumulation * shared
+        samples = steps * case.samples_of_replica * shared
         return start + samples * _seconds_of_sample(case, place, catalog, case.mode in _TRAINING)
     start += MEASURING_SECONDS * slowness(place)
     if not isinstance(learned, Amounts):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.case import Case
-from core.parallelism import DATA
 
 from ..config.kinds import INDEPENDENT
 from ..config.repeats import Repeats
@@ -50,7 +49,6 @@ def is_split(case: Case, repeat: int, suite: Suite) -> bool:
     all-reduce, which takes an interval. Those of several micro-steps alternate, and of devices that
     share more than data all exchange something: they are not. Nor is any where the suite wants no
     breakdown of steps."""
-    is_simple = case.accumulation == 1 and case.parallelism == DATA
-    if not (suite.steps.breakdown and case.mode == "train" and is_simple):
+    if not (suite.steps.breakdown and case.mode == "train" and case.is_plain):
         return False
     return repeat == 1 or (case.devices > 1 and INDEPENDENT in suite.measurements)

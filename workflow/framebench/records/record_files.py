@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import fastjsonschema
-from core import parallelism
+from core import RECORD_FORMAT, parallelism
 from core.case import further_of
 from core.parallelism import DATA
 
@@ -42,7 +42,6 @@ from .run import (
     cause,
 )
 
-FORMAT = "framebench-record-2"
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 # Of an environment: more than packages, what they are built on.
 _PROVIDED = ("image", "image_digest", "modules")
@@ -134,9 +133,9 @@ def parse(content: bytes, kind: str = "") -> dict[str, Any]:
     """Return the record in ``content``. Raises ValueError with what is wrong and where."""
     record = json_files.decode(content)
     form = record.get("format") if isinstance(record, dict) else None
-    if form != FORMAT:
+    if form != RECORD_FORMAT:
         shown = _shortened(repr(form))
-        raise ValueError(f"is no Framebench record: format is {shown}; allowed: {FORMAT!r}")
+        raise ValueError(f"is no Framebench record: format is {shown}; allowed: {RECORD_FORMAT!r}")
     try:
         _validator()(record)
     except fastjsonschema.JsonSchemaValueException as error:

@@ -16,7 +16,19 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ..cases.conditions import MODES, NATIVE, THROUGHPUT, Case, Conditions, Key, Parameters
+from core import axes
+from core.case import further_of
+
+from ..cases.conditions import (
+    CONDITIONS,
+    MODES,
+    NATIVE,
+    THROUGHPUT,
+    Case,
+    Conditions,
+    Key,
+    Parameters,
+)
 from ..config.validation import show
 from ..files import bounded
 from ..files.text import from_cell, no_formula, printable
@@ -42,9 +54,7 @@ COLUMNS = (
 #: Of a figure of any kind, in the place of ``throughput``.
 OF_METRIC = ("metric", "value")
 #: Conditions by the names that they have in all tables.
-_CONDITIONS = tuple(
-    one.name for one in fields(Conditions) if one.name not in ("input", "source_variant")
-)
+_CONDITIONS = tuple(name for name in CONDITIONS if name not in ("input", "source_variant"))
 OPTIONAL_COLUMNS = ("status", "reason", "better", "parameters", "marks", *_CONDITIONS)
 BETTER = ("higher", "lower")
 #: Marks that follow from the repeats of a case alone, so that whoever reads them finds them again.
@@ -252,7 +262,9 @@ def _conditions(row: Mapping[str, str]) -> dict[str, Any]:
             found[one.name] = _one_of(row, one.name, ("True", "False")) == "True"
         else:
             found[one.name] = _count_from_0(row, one.name)
-    return found
+    known = {axis.name: axis for axis in axes.further()}
+    written = {name: axis.type(row[name]) for name, axis in known.items() if row.get(name)}
+    return {**found, "further": further_of(written)}
 
 
 def _parameters(row: Mapping[str, str], mode: str) -> Parameters:

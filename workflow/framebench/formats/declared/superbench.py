@@ -108,7 +108,7 @@ class _Summary:
             missing = len(case.runs) - len(timed)
             why = f"no step times of {missing} of {len(case.runs)} repeats"
             self._leave_out(case, why if case.status == "ok" else f"{why}; {case.reason}")
-        batch = own.batch_per_device * case.conditions.accumulation
+        batch = case.key.samples_of_replica
         for index, run in enumerate(timed):
             prefix = f"{benchmark}/{index}" if len(timed) > 1 else benchmark
             steps = [seconds for seconds in run.waited_seconds if seconds > 0]

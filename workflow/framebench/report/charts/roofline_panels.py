@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
+from core import axes
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -130,8 +131,9 @@ def _settings(rows: Sequence[Any]) -> list[RooflineSetting]:
     points: dict[tuple[str, float], list[RooflinePoint]] = defaultdict(list)
     for row in rows:
         words = [row.model, row.mode, f"batch {row.batch_per_device}"]
-        for name in ("sequence_length", "accumulation"):
-            words.append(condition_text.short(name, _whole(getattr(row, name))))
+        for axis in (axes.named("sequence_length"), *axes.optional()):
+            if axis.form == axes.COUNT:
+                words.append(condition_text.short(axis.name, _whole(getattr(row, axis.name))))
         point = RooflinePoint(
             row.framework, row.compiler, row.intensity, row.tflops_per_device, row.mode == "train",
             row.reached, axes_of(row._asdict()),

@@ -34,7 +34,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
         per_sample = operations_per_sample(run, inputs.models)
         if per_sample:
             alone = found.of_step(run, inputs.models[run.case.model])
-            samples = run.case.batch_per_device * run.conditions.accumulation
+            samples = run.key.samples_of_replica
             if alone.results or alone.missing:
                 yield _row(result, alone, alone.operations / (per_sample * samples))
 
