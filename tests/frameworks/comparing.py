@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,13 @@ torch.set_num_interop_threads(1)
 torch.set_num_interop_threads = lambda number: None
 """,
 }
+
+
+def in_one_process(framework: str) -> str:
+    """What a process of ``framework`` needs that starts several adapters, each as it is asked."""
+    return BEFORE[framework] if framework == "pytorch" else ""
+
+
 COMPARE = """
 import json
 from harness.kinds.parity import Comparison, compare
@@ -82,9 +89,10 @@ def compared(
     precisions: Sequence[str] = ("fp32",),
     mistakes: Sequence[Mistake] = (),
     modes: Sequence[str] = ("train", "inference"),
+    training_only: Collection[Path] = (),
 ) -> Errors:
     """Training and inference, or one of these ``modes``, of the model of each folder; of one with
-    dropout that, too.
+    dropout that, too. ``training_only``: folders whose training without dropout is compared alone.
     Behind these, training with each of the ``mistakes``: what it is about ends the name."""
     computations = [
         (str(folder), name, mode, precision, {})
@@ -93,6 +101,7 @@ def compared(
         for mode in of_name
         for precision in precisions
         if (folder / f"{name}.json").exists()
+        and (folder not in training_only or (name, mode) == ("facts", "train"))
     ]
     computations += [
         (str(one.folder), "facts", "train", precision, one.given)

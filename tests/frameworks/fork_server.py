@@ -18,7 +18,7 @@ from ..conftest import build_environment
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PRELUDE = Path(__file__).with_name("prelude.py").read_text()
-SECONDS = 1500  # until a script is killed
+SECONDS = 600  # until a script is killed
 
 # Products in the prelude's small BERT: two layers of 8 (4 projections, 2 in attention, 2 behind
 # it) and 4 in the two heads.

@@ -11,7 +11,7 @@ from harness.adapter import ExecutedMatmul, Mismatch
 from harness.measuring.verification.accumulation import check_micro_steps
 
 from ..conftest import build_environment
-from .comparing import BEFORE, beyond
+from .comparing import beyond, in_one_process
 from .fork_server import ForkServer
 from .models import BERT
 
@@ -61,7 +61,7 @@ def prepared(compiler, planted=None, **options):
 
 
 def script(run: ForkServer, references: dict[str, Path]) -> str:
-    before = BEFORE["pytorch"] if run.framework == "pytorch" else ""
+    before = in_one_process(run.framework)
     return before + PREPARED.replace("FOLDER", str(references[BERT]))
 
 

@@ -15,7 +15,7 @@ from .comparing import beyond, compared
 from .fork_server import ForkServer, served
 from .models import trained_parameters
 from .processors import NO_BFLOAT16, emulates, onednn_has_bfloat16
-from .transformers import DECODERS, ENCODERS, compared_in
+from .transformers import DECODERS, ENCODERS, FULL, THOROUGH, compared_in
 
 FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob("scripts/frameworks/*/models/decoder.py")
@@ -61,9 +61,11 @@ run = served(*FRAMEWORKS)
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])
 def test_every_kind_computes_what_the_reference_does(
-    run: ForkServer, decoder_references: Path, precision: str
+    run: ForkServer, decoder_references: Path, precision: str, all_networks: bool
 ) -> None:
-    models = compared_in(run.framework) if precision == "fp32" else IN_AMP
+    every = all_networks or run.framework == FULL
+    models = compared_in(run.framework, every) if precision == "fp32" else IN_AMP
+    brief = [] if every else [decoder_references / one for one in models if one not in THOROUGH]
     folders = [decoder_references / model for model in models]
     if (run.framework, precision) in UNSUPPORTED:
         (found,) = run(REFUSED.replace("FOLDER", repr(str(folders[0]))))
@@ -71,7 +73,7 @@ def test_every_kind_computes_what_the_reference_does(
         return
     if run.framework == "tensorflow" and precision == "amp" and emulates("amp"):
         pytest.skip("where bfloat16 is emulated, TensorFlow's first update is 0.106 off, bound 0.1")
-    assert not beyond(compared(run, folders, [precision]))
+    assert not beyond(compared(run, folders, [precision], training_only=brief))
 
 
 @pytest.mark.parametrize("model", DECODERS)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ..conftest import ROOT, build_environment
-from .comparing import BEFORE
+from .comparing import in_one_process
 from .fork_server import ForkServer
 
 #: How each trains fastest, and whether a compiled step can take another rate.
@@ -188,7 +188,7 @@ class Answers:
             "KEPT": str(self._folder / f"{framework}-kept"),
         }
         given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
-        before = BEFORE["pytorch"] if framework == "pytorch" else ""
+        before = in_one_process(framework)
         folder = self._folder / framework
         folder.mkdir()
         with ForkServer(framework, build_environment(framework), "", folder) as run:

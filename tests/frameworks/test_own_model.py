@@ -13,7 +13,7 @@ import pytest
 
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
-from .comparing import BEFORE, beyond
+from .comparing import beyond, in_one_process
 from .fork_server import ForkServer
 
 DOCUMENT = "docs/own-model.md"
@@ -148,7 +148,7 @@ def run(
 def compared(
     run: ForkServer, cases: list[tuple[str, str, str]], ranks: int = 1
 ) -> list[dict[str, Any]]:
-    before = BEFORE["pytorch"] if run.framework == "pytorch" else ""
+    before = in_one_process(run.framework)
     script = before + COMPARE.replace("CASES", repr(cases))
     compiler = {"jax": "jit"}.get(run.framework, "none")  # as its users have it
     return run(script.replace("COMPILER", repr(compiler)), ranks)

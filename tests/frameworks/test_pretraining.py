@@ -13,7 +13,7 @@ from harness.adapter import Mismatch
 from harness.learning import pretraining
 
 from ..conftest import ROOT, build_environment
-from .comparing import BEFORE
+from .comparing import in_one_process
 from .fork_server import ForkServer
 
 PYTORCH = ROOT / "scripts/frameworks/pytorch"
@@ -68,7 +68,7 @@ class Learned:
             "PARAMETERS": PARAMETERS,
         }
         lines = [f"{name} = {value!r}" for name, value in given.items()]
-        before = BEFORE["pytorch"] if framework == "pytorch" else ""
+        before = in_one_process(framework)
         (answer,) = self._servers[framework]("\n".join([*lines, before, SCRIPT]))
         return answer
 

@@ -27,6 +27,11 @@ COMPARED = (
     *("superbench_gpt2_small", "superbench_bert_base", "electra_base"),
     *("bert_base_squad", "electra_base_squad"),
 )
+#: Compares all of each: the quickest. The others take these two, one of each structure, in
+#: inference and with dropout, too, and leave out what differs from others in its tied head alone.
+FULL = "pytorch"
+THOROUGH = ("gpt2_small", "electra_base")
+TIED_AGAIN = "llama_1b"
 #: The frameworks whose layers learn at rates of their own, and models that do; they stand for those
 #: that differ in nothing else.
 LAYERWISE = ("pytorch", "tensorflow", "jax", "paddle")
@@ -43,12 +48,13 @@ def write_decoder_references(folder: Path) -> None:
         compute.write(facts, SEQUENCE, 0, folder / model)
 
 
-def compared_in(framework: str) -> list[str]:
-    """Those that the framework has."""
+def compared_in(framework: str, every: bool) -> list[str]:
+    """Those that the framework has; ``every``: also the one with a tied head alone."""
     folder = ROOT / "scripts/frameworks" / framework
     other = WITHOUT_DECAY if framework in LAYERWISE else WITH_DECAY
+    left_out = (other,) if every else (other, TIED_AGAIN)
     return [
         model
         for model in COMPARED
-        if (folder / f"{definition_of(model)}.py").exists() and model != other
+        if (folder / f"{definition_of(model)}.py").exists() and model not in left_out
     ]

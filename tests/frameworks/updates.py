@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .comparing import BEFORE
+from .comparing import in_one_process
 
 UPDATES = """
 import numpy as np
@@ -50,5 +50,4 @@ def moved(adapter):
 
 def script(framework: str, facts: dict[str, Any], text: str) -> str:
     """``text`` with what stands above, for a process of this framework; ``FACTS`` are the facts."""
-    before = BEFORE["pytorch"] if framework == "pytorch" else ""
-    return f"{before}TEXT = {json.dumps(facts)!r}\n{UPDATES}{text}"
+    return f"{in_one_process(framework)}TEXT = {json.dumps(facts)!r}\n{UPDATES}{text}"
