@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -174,6 +174,14 @@ def properties_of_all() -> set[tuple[Any, ...]]:
         *(kinds(networks.describe(facts)) for facts in CNNS.values()),
         *(connections(networks.describe(compute.reduced(CNNS[name]))) for name in KINDS),
     )
+
+
+def smallest(names: Iterable[str]) -> list[str]:
+    """Of these networks the one with the fewest parameters among those with the same properties:
+    they differ in depth or width alone."""
+    by_size = sorted(names, key=lambda name: -int(CNNS[name]["trainable_parameters"]))
+    last = {frozenset(properties(compute.reduced(CNNS[name]))): name for name in by_size}
+    return sorted(last.values())
 
 
 def compared_whole() -> set[tuple[Any, ...]]:

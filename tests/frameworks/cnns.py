@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +42,6 @@ ALIKE = _alike()
 #: One of each kind of network made small: what is computed of it is computed of all others of its
 #: kind.
 KINDS = tuple(sorted(set(ALIKE.values())))
-
-
-def smallest(names: Sequence[str]) -> list[str]:
-    """Of these networks the one of each kind with the fewest parameters."""
-    by_size = sorted(names, key=lambda name: int(CNNS[name]["trainable_parameters"]))
-    first = {ALIKE[name]: name for name in reversed(by_size)}
-    return sorted(first.values())
 
 
 #: The name of the made-up network.

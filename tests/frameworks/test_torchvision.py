@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from .cnns import TORCHVISION, smallest
+from .blocks import smallest
+from .cnns import TORCHVISION
 from .fork_server import ForkServer, served
 
 SCRIPT = Path(__file__).with_name("torchvision_compared.py")

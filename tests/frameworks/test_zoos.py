@@ -6,7 +6,7 @@ import pytest
 
 from ..conftest import ROOT
 from . import zoos
-from .cnns import smallest
+from .blocks import smallest
 
 HEADING, *SECTIONS = (ROOT / "docs/zoos.md").read_text().split("\n## ")
 
