@@ -54,5 +54,5 @@ def _multiply_adds(layer: Layer) -> int:
         return 0
     rows, columns = layer.attributes["kernel"]
     inputs: int = layer.in_shape.channels // layer.attributes["groups"]
-    products: int = rows * columns * inputs  # that go into one value
-    return layer.shape.height * layer.shape.width * layer.shape.channels * products
+    matmuls: int = rows * columns * inputs  # that go into one value
+    return layer.shape.height * layer.shape.width * layer.shape.channels * matmuls

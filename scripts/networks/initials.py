@@ -7,7 +7,7 @@ from typing import Callable, NamedTuple, Tuple
 #: How values are drawn: ``("normal", standard deviation)`` around zero, ``("uniform", bound)``
 #: between -bound and bound, or ``("constant", value)``.
 Initial = Tuple[str, float]
-#: Of fan-in and fan-out: products that go into, and come out of, one value.
+#: Of fan-in and fan-out: matmuls that go into, and come out of, one value.
 Rule = Callable[[int, int], Initial]
 
 
@@ -42,7 +42,7 @@ def lecun_uniform_out(fan_in: int, fan_out: int) -> Initial:
 
 
 class Initials(NamedTuple):
-    """Of a family's products, where a layer has none of its own."""
+    """Of a family's matmuls, where a layer has none of its own."""
 
     convolution: Rule = by_fan_in
     convolution_bias: Rule = by_fan_in

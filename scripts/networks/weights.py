@@ -30,14 +30,14 @@ def weights(network: Network) -> Dict[str, Weight]:
 def _convolution(layer: Layer) -> Dict[str, Weight]:
     given = layer.attributes
     inputs = layer.in_shape.channels // given["groups"]
-    return _product(layer, (*given["kernel"], inputs, given["channels"]))
+    return _matmul(layer, (*given["kernel"], inputs, given["channels"]))
 
 
 def _linear(layer: Layer) -> Dict[str, Weight]:
-    return _product(layer, (layer.in_shape.channels, layer.attributes["features"]))
+    return _matmul(layer, (layer.in_shape.channels, layer.attributes["features"]))
 
 
-def _product(layer: Layer, shape: Tuple[int, ...]) -> Dict[str, Weight]:
+def _matmul(layer: Layer, shape: Tuple[int, ...]) -> Dict[str, Weight]:
     given = layer.attributes
     held = {"weight": Weight(shape, True, given["initial"])}
     if given["bias"]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import autograd.numpy as np
 
-from reference.operations import Array, cross_entropy, dense, gelu, layer_norm, product
+from reference.operations import Array, cross_entropy, dense, gelu, layer_norm, matmul
 from reference.transformers import Drop, Dropout, attention, chained, dropping
 from reference.weights import Drawn, trainable
 
@@ -126,7 +126,7 @@ def words_of(
     epsilon = hyper["layer_norm_epsilon"]
     masked = layer_norm(masked, weights, f"{prefix}transform_norm", epsilon)
     rows = np.reshape(masked, (-1, masked.shape[-1]))
-    words = product(rows, np.transpose(weights["embeddings.token.weight"]))
+    words = matmul(rows, np.transpose(weights["embeddings.token.weight"]))
     words = words + weights[f"{prefix}decoder_bias"]
     return np.reshape(words, (*masked.shape[:2], -1))
 

@@ -62,14 +62,14 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
         if layer.op == "batch_norm":
             values = _normalisation(layer, shapes["weight"], uses, sums)
         elif shapes:
-            values = _product(layer, shapes, layer.name in network.outputs)
+            values = _matmul(layer, shapes, layer.name in network.outputs)
         else:
             continue
         drawn.update({f"{layer.name}.{ending}": one for ending, one in values.items()})
     return drawn
 
 
-def _product(layer: Layer, shapes: dict[str, tuple[int, ...]], is_output: bool) -> dict[str, Drawn]:
+def _matmul(layer: Layer, shapes: dict[str, tuple[int, ...]], is_output: bool) -> dict[str, Drawn]:
     shape = shapes["weight"]
     fan_in = int(numpy.prod(shape[:-1]))
     if is_output and layer.op == "linear":
@@ -125,7 +125,7 @@ def _is_rectified(layer: Layer, uses: dict[str, list[Layer]]) -> bool:
 
 def calibrated(weights: dict[str, Any], batch: dict[str, Any], hyper: dict[str, Any]) -> Any:
     """The drawn ``weights`` with what takes a pass over a batch to know: running statistics near
-    the batch's own, and products in front of a ReLU, without batch normalisation between, that keep
+    the batch's own, and matmuls in front of a ReLU, without batch normalisation between, that keep
     away from its jump. In a chain of such layers, nothing that is drawn alone neither explodes nor
     dies. Float32 arrays by name."""
     network = _network(batch, hyper)

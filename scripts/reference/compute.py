@@ -17,7 +17,7 @@ from harness.kinds.parity import RANKS, STEPS
 from harness.measuring.synthetic import make_batch
 from harness.measuring.verification import masks
 
-from reference.operations import NEAREST, Jumps, Moments, Products, running_statistics
+from reference.operations import NEAREST, Jumps, Moments, MultiplyAdds, running_statistics
 from reference.optimizers import OPTIMIZERS, clip_by_global_norm
 from reference.weights import draw
 
@@ -197,9 +197,9 @@ def count_multiply_adds(
     model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any], training: bool = False
 ) -> int:
     """Return the multiply-adds of one forward pass."""
-    before = Products.multiply_adds
+    before = MultiplyAdds.multiply_adds
     model.forward(weights, batch, hyper, training)
-    return Products.multiply_adds - before
+    return MultiplyAdds.multiply_adds - before
 
 
 def _train(

@@ -17,7 +17,7 @@ from reference.operations import (
     cross_entropy,
     gelu_tanh,
     layer_norm,
-    product,
+    matmul,
     rms_norm,
     rotated,
     silu,
@@ -50,7 +50,7 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     for layer in range(hyper["layers"]):
         name = f"layers.{layer}"
         norm(f"{name}.attention_norm")
-        # queries, keys and values in one product: sharp attention that adds little
+        # queries, keys and values in one matmul: sharp attention that adds little
         columns = (hyper["heads"] + 2 * hyper["key_value_heads"]) * size
         linear(f"{name}.attention.query_key_value", hidden, columns, 1.5)
         linear(f"{name}.attention.output", hidden, hidden, 0.4)
@@ -87,7 +87,7 @@ def forward(
         return normalise(x, weights, name, hyper["norm_epsilon"])
 
     def linear(x: Array, weights: dict[str, Array], name: str) -> Array:
-        y = product(np.reshape(x, (-1, x.shape[-1])), weights[f"{name}.weight"])
+        y = matmul(np.reshape(x, (-1, x.shape[-1])), weights[f"{name}.weight"])
         if hyper["bias"]:
             y = y + weights[f"{name}.bias"]
         return np.reshape(y, (*x.shape[:-1], -1))
@@ -129,7 +129,7 @@ def forward(
     x = norm(x, weights, "norm")
     if not hyper["tied"]:
         return [linear(x, weights, "head")]
-    words = product(np.reshape(x, (-1, x.shape[-1])), np.transpose(embeddings))
+    words = matmul(np.reshape(x, (-1, x.shape[-1])), np.transpose(embeddings))
     return [np.reshape(words, (*x.shape[:2], -1))]
 
 

@@ -15,7 +15,7 @@ from autograd.tracer import getval
 Array = Any
 
 
-class Products:
+class MultiplyAdds:
     """Counter of the multiply-adds of all matmuls since the start."""
 
     multiply_adds = 0
@@ -64,10 +64,10 @@ def running_statistics(
     return found
 
 
-def product(x: Array, y: Array) -> Array:
+def matmul(x: Array, y: Array) -> Array:
     """``x @ y``, counted."""
     rows = int(np.prod(x.shape[:-1]))
-    Products.multiply_adds += rows * x.shape[-1] * y.shape[-1]
+    MultiplyAdds.multiply_adds += rows * x.shape[-1] * y.shape[-1]
     return np.matmul(x, y)
 
 
@@ -98,7 +98,7 @@ def convolution(
     groups: int = 1,
 ) -> Array:
     """``weight`` is (rows, columns, in / groups, out); padded by half of the kernel on every side,
-    or by ``padding`` (rows, columns). The sum over the kernel's places of one matrix product each,
+    or by ``padding`` (rows, columns). The sum over the kernel's places of one matmul each,
     and for each group."""
     kernel = weight.shape[:2]
     half = (kernel[0] // 2, kernel[1] // 2)
@@ -107,13 +107,13 @@ def convolution(
     columns = places[0] if len(places) == 1 else np.concatenate(places, axis=3)
     if groups == 1:
         rows = np.reshape(columns, (-1, columns.shape[3]))
-        y = product(rows, np.reshape(weight, (-1, weight.shape[3])))
+        y = matmul(rows, np.reshape(weight, (-1, weight.shape[3])))
         return np.reshape(y, (batch, height, width, -1))
     inner = channels // groups
     split = np.reshape(columns, (-1, len(places), groups, inner))
     rows = np.reshape(np.transpose(split, (2, 0, 1, 3)), (groups, -1, len(places) * inner))
     shares = np.reshape(weight, (len(places) * inner, groups, -1))
-    y = product(rows, np.transpose(shares, (1, 0, 2)))
+    y = matmul(rows, np.transpose(shares, (1, 0, 2)))
     return np.reshape(np.transpose(y, (1, 0, 2)), (batch, height, width, -1))
 
 
@@ -207,7 +207,7 @@ def rotated(x: Array, base: float) -> Array:
 def dense(x: Array, weights: dict[str, Array], name: str) -> Array:
     """Over the last axis."""
     rows = np.reshape(x, (-1, x.shape[-1]))
-    y = product(rows, weights[f"{name}.weight"]) + weights[f"{name}.bias"]
+    y = matmul(rows, weights[f"{name}.weight"]) + weights[f"{name}.bias"]
     return np.reshape(y, (*x.shape[:-1], -1))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import autograd.numpy as np
 import numpy
 
-from reference.operations import Array, cross_entropy, dense, product
+from reference.operations import Array, cross_entropy, dense, matmul
 from reference.weights import Drawn, trainable
 
 GATES = 4
@@ -51,13 +51,13 @@ def _layer(x: Array, weights: dict[str, Array], layer: int) -> Array:
     rows, length, features = x.shape
     recurrent = weights[f"lstm.weight_hh_l{layer}"]
     biases = weights[f"lstm.bias_ih_l{layer}"] + weights[f"lstm.bias_hh_l{layer}"]
-    # those of all steps in one product: only what comes from the step before needs that step
-    entering = product(np.reshape(x, (-1, features)), weights[f"lstm.weight_ih_l{layer}"]) + biases
+    # those of all steps in one matmul: only what comes from the step before needs that step
+    entering = matmul(np.reshape(x, (-1, features)), weights[f"lstm.weight_ih_l{layer}"]) + biases
     entering = np.reshape(entering, (rows, length, -1))
     output = cell = numpy.zeros((rows, len(recurrent)))
     outputs = []
     for step in range(length):
-        gates = entering[:, step] + product(output, recurrent)
+        gates = entering[:, step] + matmul(output, recurrent)
         write, keep, new, read = np.split(gates, GATES, axis=1)  # input, forget, cell, output
         cell = _logistic(keep) * cell + _logistic(write) * np.tanh(new)
         output = _logistic(read) * np.tanh(cell)

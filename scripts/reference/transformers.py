@@ -12,7 +12,7 @@ import autograd.numpy as np
 from autograd.core import make_vjp
 from autograd.extend import defvjp_argnums, primitive
 
-from reference.operations import Array, product, softmax
+from reference.operations import Array, matmul, softmax
 
 Dropout = Callable[[tuple[int, ...]], Any]
 #: What drops from an array.
@@ -74,8 +74,8 @@ def attention(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -
 
 def _head(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -> Array:
     """(batch, sequence, size)."""
-    scores = product(query, np.swapaxes(key, 1, 2)) / np.sqrt(query.shape[-1])
-    return product(drop(softmax(scores - 1e9 * hidden)), value)
+    scores = matmul(query, np.swapaxes(key, 1, 2)) / np.sqrt(query.shape[-1])
+    return matmul(drop(softmax(scores - 1e9 * hidden)), value)
 
 
 def chained(

@@ -192,7 +192,7 @@ def test_an_inference_step_computes_everything_and_fetches_nothing(run: ForkServ
     (found,) = run("""
 adapter = built(small_bert(), mode="inference")
 adapter.step()
-executed = adapter._graphs.products(adapter._executed)
+executed = adapter._graphs.matmuls(adapter._executed)
 first, fetched = adapter.outputs(), adapter._step()
 bias = {"pooler.bias": adapter._model["pooler.bias"]}
 adapter._variables.load(bias, {"pooler.bias": np.ones(32, "float32")}, adapter._run)

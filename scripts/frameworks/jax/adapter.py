@@ -262,16 +262,16 @@ class JaxAdapter(
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         function = self._logits if forward_only else self._observed
-        found = list(self._programs.products(function, self._local_arguments()))
+        found = list(self._programs.matmuls(function, self._local_arguments()))
         return self._sharding.of_replica(found) if self._sharding else found
 
     def micro_step_matmuls(self) -> List[ExecutedMatmul]:
-        return list(self._programs.each_product(self._observed, self._local_arguments()))
+        return list(self._programs.each_matmul(self._observed, self._local_arguments()))
 
     def step_matmuls(self) -> List[ExecutedMatmul]:
         whole = self._arrays.whole(self._differentiate_alone, self._data_parallel.OWN)
         arguments = (self._shared.parameters, self._own, self._step_batch)
-        return list(self._programs.each_product(whole, arguments))
+        return list(self._programs.each_matmul(whole, arguments))
 
     def step_all_reduces(self) -> int:
         if self.case.compiler == "jit":

@@ -46,7 +46,7 @@ def take(rank_context: RankContext) -> jax.Device:
         raise Unsupported(f"JAX {jax.__version__}: {error}") from error
 
 
-#: In which products are computed.
+#: In which matmuls are computed.
 DTYPES = {
     "fp32": jnp.float32,
     "tf32": jnp.float32,
@@ -57,8 +57,8 @@ DTYPES = {
 
 
 def compute_dtype(precision: str, device: jax.Device) -> Any:
-    """The dtype of what products take under ``precision``. Raises :class:`Unsupported` where the
-    device has no TF32, and for a half precision where XLA replaces its products by products in
+    """The dtype of what matmuls take under ``precision``. Raises :class:`Unsupported` where the
+    device has no TF32, and for a half precision where XLA replaces its matmuls by matmuls in
     float32, as it does for CPUs."""
     dtype = DTYPES[precision]
     if precision == "tf32":

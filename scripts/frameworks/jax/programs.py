@@ -11,13 +11,13 @@ import jax
 from harness.adapter import ExecutedMatmul, Mismatch
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
-# XLA's names for what executes a product; cuBLAS and cuDNN are called by custom-call
+# XLA's names for what executes a matmul; cuBLAS and cuDNN are called by custom-call
 _EXECUTED = re.compile(r"= .*? (?:dot|convolution|custom-call)\(([^)]*)\)")
 _DEFINED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = (\w+)\[", re.MULTILINE)
 _ALL_REDUCED = re.compile(r"= (.*?) all-reduce(?:-start)?\(")
 _COLLECTIVE = re.compile(r" (all-gather|reduce-scatter|all-reduce)(?:-start)?\(")
 _ARRAY = re.compile(r"\b[a-z]+(\d+)\[([\d,]*)\]")
-#: The default precision of products under which XLA takes TF32 for float32.
+#: The default precision of matmuls under which XLA takes TF32 for float32.
 TF32 = "tensorfloat32"
 _XLA_DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 
@@ -60,7 +60,7 @@ def multiply(left: jax.Array, right: jax.Array) -> jax.Array:
 
 
 def executed_dtypes(program: jax.stages.Compiled) -> Set[str]:
-    """Dtypes of the operands of all products in an executable, from XLA's optimised program."""
+    """Dtypes of the operands of all matmuls in an executable, from XLA's optimised program."""
     text = program.as_text()
     defined = dict(_DEFINED.findall(text))
     operands = ",".join(_EXECUTED.findall(text)).split(",")
@@ -98,23 +98,23 @@ def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:
                     yield from _equations(inner, times * steps)
 
 
-def products(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterator[ExecutedMatmul]:
-    """Matrix products and convolutions of ``function``, which is not run; those in a loop as one.
+def matmuls(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterator[ExecutedMatmul]:
+    """Matmuls and convolutions of ``function``, which is not run; those in a loop as one.
     Multiply-adds are from the shapes; a convolution's taps in the padding count, as in all such
     counts."""
-    for equation, times in _products(function, arguments):
+    for equation, times in _matmuls(function, arguments):
         yield ExecutedMatmul(_dtype(equation), times * _multiply_adds(equation))
 
 
-def each_product(
+def each_matmul(
     function: Callable[..., Any], arguments: Tuple[Any, ...]
 ) -> Iterator[ExecutedMatmul]:
     """Yield each matmul as often as it is computed, loops included."""
-    for equation, times in _products(function, arguments):
+    for equation, times in _matmuls(function, arguments):
         yield from times * [ExecutedMatmul(_dtype(equation), _multiply_adds(equation))]
 
 
-def _products(
+def _matmuls(
     function: Callable[..., Any], arguments: Tuple[Any, ...]
 ) -> Iterator[Tuple[JaxprEqn, int]]:
     for equation, times in _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr):
@@ -146,13 +146,13 @@ def result_dtypes(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> D
     return found
 
 
-def _dtype(product: JaxprEqn) -> str:
+def _dtype(matmul: JaxprEqn) -> str:
     """Return the dtype of the operands of a matmul.
 
     Float32 counts as such only at the highest precision or, under ``tf32``, at the next: for any
     other XLA takes TF32 on GPUs that have it."""
-    dtypes = sorted({str(operand.aval.dtype) for operand in product.invars})
-    asked = product.params["precision"]
+    dtypes = sorted({str(operand.aval.dtype) for operand in matmul.invars})
+    asked = matmul.params["precision"]
     tf32 = jax.config.jax_default_matmul_precision == TF32
     wanted = jax.lax.Precision.HIGH if tf32 else jax.lax.Precision.HIGHEST
     if dtypes == ["float32"] and asked != (wanted, wanted):
@@ -160,13 +160,13 @@ def _dtype(product: JaxprEqn) -> str:
     return "*".join(dtypes)
 
 
-def _multiply_adds(product: JaxprEqn) -> int:
-    left, right = (operand.aval.shape for operand in product.invars)
-    (out,) = (result.aval.shape for result in product.outvars)
-    if product.primitive.name == "dot_general":
-        (contracted, _), _ = product.params["dimension_numbers"]
+def _multiply_adds(matmul: JaxprEqn) -> int:
+    left, right = (operand.aval.shape for operand in matmul.invars)
+    (out,) = (result.aval.shape for result in matmul.outvars)
+    if matmul.primitive.name == "dot_general":
+        (contracted, _), _ = matmul.params["dimension_numbers"]
         each = math.prod(left[axis] for axis in contracted)
     else:
-        features = product.params["dimension_numbers"].rhs_spec[0]
+        features = matmul.params["dimension_numbers"].rhs_spec[0]
         each = math.prod(right) // right[features]
     return math.prod(out) * each

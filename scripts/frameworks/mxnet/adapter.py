@@ -251,9 +251,9 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         of = self._matmuls
-        products = of.imperative if self.case.compiler == "none" else of.compiled
+        matmuls = of.imperative if self.case.compiler == "none" else of.compiled
         train = self.case.mode == "train"
-        return products(self._model, self._inputs, train, self._definition.PRODUCTS)
+        return matmuls(self._model, self._inputs, train, self._definition.MATMULS)
 
     def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         return self._watched(lambda: self._evaluate()[1].backward())
@@ -266,7 +266,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         the gradients."""
         if self.case.compiler != "none":
             self._model.hybridize(active=False)
-        found = self._matmuls.watched(self._model, run, self._definition.PRODUCTS)
+        found = self._matmuls.watched(self._model, run, self._definition.MATMULS)
         if self.case.compiler != "none":
             self._model.hybridize(**self._hybridize)
         return list(found)
@@ -332,14 +332,14 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         held = self._mx.nd.dot(a, b)
         communicate, result = self._group.all_reduce_of(held)
 
-        def product() -> None:
+        def matmul() -> None:
             self._mx.nd.dot(a, b, out=held)
 
         def both() -> None:
-            product()
+            matmul()
             communicate()
 
-        return MatmulCollective(product, communicate, both, result, "float32")
+        return MatmulCollective(matmul, communicate, both, result, "float32")
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER

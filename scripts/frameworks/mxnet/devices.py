@@ -50,9 +50,9 @@ def itemsize(dtype: Any) -> int:
     return np.dtype(dtype).itemsize
 
 
-def set_precision(precision: str, device: mx.Context, products: Sequence[str]) -> str:
+def set_precision(precision: str, device: mx.Context, matmuls: Sequence[str]) -> str:
     """Switch mixed precision on where it is asked for, for the whole process; returns the dtype
-    that products have. ``products`` are the names of the operators that a model has; those that
+    that matmuls have. ``matmuls`` are the names of the operators that a model has; those that
     MXNet has not in that dtype on ``device`` stay in float32.
 
     Raises :class:`Unsupported` where that are all of them, or all recurrent layers of a model that
@@ -61,19 +61,19 @@ def set_precision(precision: str, device: mx.Context, products: Sequence[str]) -
         return "float32"
     # what MXNet's AMP has for each device: the other one is refused or ignored there
     dtype = "bfloat16" if device.device_type == "cpu" else "float16"
-    reasons = {name: refusal(name, dtype, device) for name in products}
+    reasons = {name: refusal(name, dtype, device) for name in matmuls}
     refused = {name for name, reason in reasons.items() if reason}
-    if refused == set(products) or "RNN" in refused:
+    if refused == set(matmuls) or "RNN" in refused:
         raise Unsupported(f"MXNet's products on {device.device_type} in {dtype}: {reasons}")
     # MXNet's list leaves batch_dot to the widest of its operands, and a softmax gives float32
-    half = {*amp.list_lp16_ops(DTYPES[dtype]), *products} - refused
+    half = {*amp.list_lp16_ops(DTYPES[dtype]), *matmuls} - refused
     single = {*amp.list_fp32_ops(DTYPES[dtype]), *refused}
     amp.init(dtype, target_precision_ops=sorted(half), fp32_ops=sorted(single))
     return dtype
 
 
 def refusal(operator: str, dtype: str, device: mx.Context) -> str:
-    """Why MXNet cannot compute ``operator``, a product, in ``dtype`` on ``device``, in its own
+    """Why MXNet cannot compute ``operator``, a matmul, in ``dtype`` on ``device``, in its own
     words, found by trying; empty where it can."""
     one, two = (1, 8, 3, 3), (8, 8)
     shapes = {

@@ -19,7 +19,7 @@ Shape = Tuple[int, ...]
 
 GATES = 4  # of an LSTM
 
-# what oneDNN's fusion makes of a product and the operators behind it
+# what oneDNN's fusion makes of a matmul and the operators behind it
 FUSED = {
     "_sg_mkldnn_conv": "Convolution",
     "_sg_mkldnn_fully_connected": "FullyConnected",
@@ -66,8 +66,8 @@ def multiply_adds(
 
 
 @contextlib.contextmanager
-def _watched(operators: Sequence[str], products: List[ExecutedMatmul]) -> Iterator[None]:
-    """While it lasts, each call of ``operators`` in imperative mode is noted in ``products``."""
+def _watched(operators: Sequence[str], matmuls: List[ExecutedMatmul]) -> Iterator[None]:
+    """While it lasts, each call of ``operators`` in imperative mode is noted in ``matmuls``."""
     originals = {name: getattr(mx.nd, name) for name in operators}
 
     def watching(name: str) -> Any:
@@ -76,7 +76,7 @@ def _watched(operators: Sequence[str], products: List[ExecutedMatmul]) -> Iterat
             operand = arguments[telling(name)]
             output = result[0] if name == "RNN" else result  # with its states behind it
             size = multiply_adds(name, operand.shape, output.shape, options)
-            products.append(ExecutedMatmul(name_of(output.dtype), size))
+            matmuls.append(ExecutedMatmul(name_of(output.dtype), size))
             return result
 
         return call
@@ -97,7 +97,7 @@ def _mode(train: bool) -> Any:
 def imperative(
     model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]
 ) -> List[ExecutedMatmul]:
-    """The products of one forward pass, which leaves the running statistics as they were.
+    """The matmuls of one forward pass, which leaves the running statistics as they were.
 
     A training step's pass is one in training mode: inference lays out the weights anew."""
     with _mode(train):
@@ -106,20 +106,20 @@ def imperative(
 
 def watched(model: Any, run: Callable[[], Any], operators: Sequence[str]) -> List[ExecutedMatmul]:
     """Return the matmuls of the forward passes of ``run()``, in imperative mode."""
-    products: List[ExecutedMatmul] = []
+    matmuls: List[ExecutedMatmul] = []
     statistics = [p for p in model.collect_params().values() if p.grad_req == "null"]
     kept = [parameter.data().copy() for parameter in statistics]
-    with _watched(operators, products):
+    with _watched(operators, matmuls):
         run()
     for parameter, before in zip(statistics, kept):
         parameter.set_data(before)
-    return products
+    return matmuls
 
 
 def compiled(
     model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]
 ) -> List[ExecutedMatmul]:
-    """The products in the graph that a hybridized model runs, by MXNet's own inference of types
+    """The matmuls in the graph that a hybridized model runs, by MXNet's own inference of types
     and shapes."""
     if model._cached_op is None:
         # as the first call of the model does; a model may have more layers in training
@@ -134,7 +134,7 @@ def compiled(
     shapes = dict(zip(names, internals.infer_shape(**{n: a.shape for n, a in known.items()})[1]))
     dtypes = dict(zip(names, internals.infer_type(**{n: a.dtype for n, a in known.items()})[1]))
     nodes = json.loads(internals.tojson(remove_amp_cast=False))["nodes"]
-    products = []
+    matmuls = []
     for node in nodes:
         operator = FUSED.get(node["op"], node["op"])
         if operator not in operators:
@@ -146,8 +146,8 @@ def compiled(
             shapes[_output(node)],
             node.get("attrs", {}),
         )
-        products.append(ExecutedMatmul(name_of(dtypes[_output(node)]), size))
-    return products
+        matmuls.append(ExecutedMatmul(name_of(dtypes[_output(node)]), size))
+    return matmuls
 
 
 def _output(node: Dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Matrix products and convolutions: in which dtype they run, and how many multiply-adds they are.
+"""Matmuls and convolutions: in which dtype they run, and how many multiply-adds they are.
 
 In eager mode they are watched as they happen, in their modules; in a graph they are read
 from the job that OneFlow compiled. (``oneflow.profiler`` shows no dtype, and on a machine without
@@ -26,7 +26,7 @@ OPERATORS = {
 
 
 class Multiplication(nn.Module):
-    """A matrix product of two tensors as a module, so that it can be watched like the others."""
+    """A matmul of two tensors as a module, so that it can be watched like the others."""
 
     def __init__(self, transpose_b: bool = False) -> None:
         super().__init__()
@@ -47,9 +47,9 @@ def multiply(left: Any, right: Any, device: str) -> Tensor:
 
 
 def watched(model: nn.Module, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
-    """The products of one ``forward()`` in eager mode, by what their modules put out. Buffers of
+    """The matmuls of one ``forward()`` in eager mode, by what their modules put out. Buffers of
     ``model`` (running statistics) and the random state are left as they were."""
-    products: List[ExecutedMatmul] = []
+    matmuls: List[ExecutedMatmul] = []
 
     def note(module: nn.Module, original: Callable[..., Any], *inputs: Tensor) -> Any:
         result = original(*inputs)
@@ -63,7 +63,7 @@ def watched(model: nn.Module, forward: Callable[[], Any]) -> List[ExecutedMatmul
         else:
             summands = inputs[0].shape[-1]
         dtype = str(output.dtype).replace("oneflow.", "")
-        products.append(ExecutedMatmul(dtype, output.numel() * summands))
+        matmuls.append(ExecutedMatmul(dtype, output.numel() * summands))
         return result
 
     kinds = (nn.Conv2d, nn.Linear, nn.LSTM, Multiplication)
@@ -81,16 +81,16 @@ def watched(model: nn.Module, forward: Callable[[], Any]) -> List[ExecutedMatmul
         for module in noted:
             del module.forward
     oneflow.set_rng_state(state)
-    return products
+    return matmuls
 
 
 def compiled(graph: nn.Graph, ranks: int) -> List[ExecutedMatmul]:
-    """The products in the job that OneFlow compiled from ``graph``.
+    """The matmuls in the job that OneFlow compiled from ``graph``.
 
     A job has the tensors of all ``ranks`` in one, split along the batch; multiply-adds
     are those of one rank, and hold for a graph without a backward pass."""
     job = graph._compiled_graph_proto
-    products: List[ExecutedMatmul] = []
+    matmuls: List[ExecutedMatmul] = []
     for operator in (entry.user_conf for entry in job.net.op):
         if operator.op_type_name not in OPERATORS:
             continue
@@ -106,8 +106,8 @@ def compiled(graph: nn.Graph, ranks: int) -> List[ExecutedMatmul]:
             summands = 0  # of a convolution's backward pass
         dtype = data_type_pb2.DataType.Name(out.data_type)
         values = rows // ranks * math.prod(others)
-        products.append(ExecutedMatmul(DTYPES.get(dtype, dtype), values * summands))
-    return products
+        matmuls.append(ExecutedMatmul(DTYPES.get(dtype, dtype), values * summands))
+    return matmuls
 
 
 def _tensor(job: Any, name: str) -> Any:

@@ -14,8 +14,8 @@ from . import matmuls
 
 
 def amp_dtype(device: oneflow.device, graph: bool, train: bool) -> oneflow.dtype:
-    """The dtype of products under mixed precision: OneFlow's default. Raises :class:`Unsupported`
-    where products stay in float32."""
+    """The dtype of matmuls under mixed precision: OneFlow's default. Raises :class:`Unsupported`
+    where matmuls stay in float32."""
     dtype = oneflow.float16
     eager, warning = _autocast(device, dtype)
     if graph:
@@ -36,7 +36,7 @@ def _operands(device: oneflow.device) -> Tuple[Tensor, Tensor]:
 
 
 def _autocast(device: oneflow.device, dtype: oneflow.dtype) -> Tuple[oneflow.dtype, str]:
-    """The dtype of a product in eager mode, and what OneFlow warned of."""
+    """The dtype of a matmul in eager mode, and what OneFlow warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with oneflow.autocast(device.type, dtype=dtype):
@@ -44,7 +44,7 @@ def _autocast(device: oneflow.device, dtype: oneflow.dtype) -> Tuple[oneflow.dty
     return found, "; ".join(str(warning.message) for warning in caught)
 
 
-class _Product(nn.Graph):
+class _Matmul(nn.Graph):
     def __init__(self, dtype: oneflow.dtype) -> None:
         super().__init__()
         self.config.enable_amp(True, dtype=dtype)
@@ -54,8 +54,8 @@ class _Product(nn.Graph):
 
 
 def _enable_amp(device: oneflow.device, dtype: oneflow.dtype) -> str:
-    """The dtype of a product in a graph."""
-    graph = _Product(dtype)
+    """The dtype of a matmul in a graph."""
+    graph = _Matmul(dtype)
     graph(*_operands(device))
-    (product,) = matmuls.compiled(graph, ranks=1)
-    return product.dtype
+    (matmul,) = matmuls.compiled(graph, ranks=1)
+    return matmul.dtype

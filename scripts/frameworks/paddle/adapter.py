@@ -78,7 +78,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         self._amp = self.case.precision == "amp"
         if self.case.precision == "tf32":
             devices.allow_tf32(self._gpu)
-        self._dtype = devices.product_dtype(self.case.precision, self._gpu)
+        self._dtype = devices.matmul_dtype(self.case.precision, self._gpu)
         self._compiled = self.case.compiler != "none"
         compiler.require(self.case.compiler)
         if self._amp and not self._compiled:

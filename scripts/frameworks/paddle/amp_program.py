@@ -11,7 +11,7 @@ import paddle
 from paddle import Tensor
 
 
-class Product(paddle.nn.Layer):
+class Matmul(paddle.nn.Layer):
     def __init__(self) -> None:
         super().__init__()
         self.dense = paddle.nn.Linear(8, 8)
@@ -23,7 +23,7 @@ class Product(paddle.nn.Layer):
 
 if __name__ == "__main__":
     paddle.set_device("cpu")
-    model = paddle.jit.to_static(Product(), full_graph=True, backend=None)
+    model = paddle.jit.to_static(Matmul(), full_graph=True, backend=None)
     total = model(paddle.ones([2, 8])).astype("float32").sum()
     if sys.argv[1] == "train":
         total.backward()

@@ -1,4 +1,4 @@
-"""The device a rank computes on, the precision of its products, and what is set for both."""
+"""The device a rank computes on, the precision of its matmuls, and what is set for both."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def allow_tf32(gpu: bool) -> None:
     paddle.base.core.set_cudnn_switch(True)
 
 
-def product_dtype(precision: str, gpu: bool) -> str:
-    """The dtype that products shall have: under ``amp`` bfloat16 wherever the device has it."""
+def matmul_dtype(precision: str, gpu: bool) -> str:
+    """The dtype that matmuls shall have: under ``amp`` bfloat16 wherever the device has it."""
     if precision in ("fp32", "tf32"):
         return "float32"
     return "bfloat16" if not gpu or paddle.amp.is_bfloat16_supported() else "float16"
@@ -49,19 +49,19 @@ def product_dtype(precision: str, gpu: bool) -> str:
 
 def require_amp(dtype: str) -> None:
     """Raise :class:`Unsupported`, with Paddle's words, where the dynamic graph's ``auto_cast``
-    does not change the dtype of a product."""
+    does not change the dtype of a matmul."""
     operand = paddle.ones([2, 2])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with paddle.amp.auto_cast(dtype=dtype, level="O1"):
-            product = paddle.matmul(operand, operand)
-    if product.dtype != getattr(paddle, dtype):
+            matmul = paddle.matmul(operand, operand)
+    if matmul.dtype != getattr(paddle, dtype):
         said = "; ".join(str(warning.message) for warning in caught)
-        raise Unsupported(f"a product under auto_cast is {product.dtype}: {said}")
+        raise Unsupported(f"a product under auto_cast is {matmul.dtype}: {said}")
 
 
 def require_amp_of(model: nn.Layer) -> None:
-    """Raise :class:`Unsupported` where ``model`` has layers whose products ``auto_cast`` leaves in
+    """Raise :class:`Unsupported` where ``model`` has layers whose matmuls ``auto_cast`` leaves in
     float32."""
     recurrent = any(isinstance(layer, nn.layer.rnn.RNNBase) for layer in model.sublayers())
     if recurrent and "rnn" not in WHITE_LIST:
@@ -69,7 +69,7 @@ def require_amp_of(model: nn.Layer) -> None:
 
 
 class Network(nn.Layer):
-    """``model`` in Paddle's mixed precision O1 (products in ``dtype``, parameters in float32), or
+    """``model`` in Paddle's mixed precision O1 (matmuls in ``dtype``, parameters in float32), or
     as it is where ``dtype`` is float32. Takes the model's inputs as one tuple: to_static knows no
     ``*inputs``."""
 

@@ -1,4 +1,4 @@
-"""Products and convolutions of a forward pass: their dtypes and their multiply-adds."""
+"""Matmuls and convolutions of a forward pass: their dtypes and their multiply-adds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WATCHED = {
     "matmul_v2": 1,
     "flash_attn": 2,
     "memory_efficient_attention": 2,
-    "rnn": 1,  # all products of all recurrent layers
+    "rnn": 1,  # all matmuls of all recurrent layers
 }
 IN_PROGRAMS = {
     "pd_op.conv2d": 1,
@@ -55,7 +55,7 @@ def multiply(left: Any, right: Any) -> paddle.Tensor:
 
 
 def watch(model: nn.Layer, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
-    """Products of one ``forward()`` in the dynamic graph by dtype alone."""
+    """Matmuls of one ``forward()`` in the dynamic graph by dtype alone."""
     with paddle.no_grad():
         return _watched(model, forward)
 
@@ -78,23 +78,23 @@ def _watched(model: nn.Layer, run: Callable[[], Any]) -> List[ExecutedMatmul]:
         run()
         calls = paddle.base.core.get_low_precision_op_list()
         debugging.disable_operator_stats_collection()
-    products: List[ExecutedMatmul] = []
+    matmuls: List[ExecutedMatmul] = []
     for name, each in WATCHED.items():
         counts = str(calls.get(name, "0,0,0,0")).split(",")
         for dtype, count in zip(COLUMNS, counts):
-            products += each * int(count) * [ExecutedMatmul(dtype)]
-    return products
+            matmuls += each * int(count) * [ExecutedMatmul(dtype)]
+    return matmuls
 
 
 def in_program(program: Any) -> List[ExecutedMatmul]:
-    """Products of a program by the dtype and the shapes of their operands."""
-    products: List[ExecutedMatmul] = []
+    """Matmuls of a program by the dtype and the shapes of their operands."""
+    matmuls: List[ExecutedMatmul] = []
     for operation in program.global_block().ops:
         each = IN_PROGRAMS.get(operation.name())
         if each:
             dtype = str(operation.operands_source()[0].dtype).rpartition(".")[2].lower()
-            products += each * [ExecutedMatmul(dtype, _multiply_adds(operation))]
-    return products
+            matmuls += each * [ExecutedMatmul(dtype, _multiply_adds(operation))]
+    return matmuls
 
 
 def _multiply_adds(operation: Any) -> int:

@@ -330,7 +330,7 @@ class PyTorchAdapter(
             return self._forward(self._sharding.forward if self._sharding else self._model)
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        # the dispatcher sees single products
+        # the dispatcher sees single matmuls
         return self._matmuls.watch(self._model, lambda: self._forward(self._eager), self._device)
 
     @contextlib.contextmanager

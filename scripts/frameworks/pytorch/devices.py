@@ -27,7 +27,7 @@ def take(rank_context: RankContext) -> torch.device:
 
 
 def set_precision(precision: str, device: torch.device) -> torch.dtype:
-    """Switch TF32 off, or on where it is the ``precision``, and return the dtype of what products
+    """Switch TF32 off, or on where it is the ``precision``, and return the dtype of what matmuls
     take. Raises :class:`Unsupported` where the device has no TF32."""
     tf32 = precision == "tf32"
     if tf32:
@@ -39,7 +39,7 @@ def set_precision(precision: str, device: torch.device) -> torch.dtype:
     torch.backends.cudnn.allow_tf32 = tf32
     if precision in ("fp32", "tf32"):
         return torch.float32
-    # where no fused kernel takes dropout (CPU), attention is plain products, and without this
+    # where no fused kernel takes dropout (CPU), attention is plain matmuls, and without this
     # they would be done in float32
     torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
     if precision in WHOLE:

@@ -1,4 +1,4 @@
-"""Linear layers whose products take float8, by torchao; the rest of a model runs as under ``amp``.
+"""Linear layers whose matmuls take float8, by torchao; the rest of a model runs as under ``amp``.
 
 Operands are scaled to float8's range and rounded each time; what is multiplied is float8
 (``torch._scaled_mm``), what is added up is not. Weights, gradients and optimizer stay as they are.
@@ -24,7 +24,7 @@ CAPABILITY = (8, 9)
 
 
 def require(precision: str, device: torch.device) -> None:
-    """Raises :class:`Unsupported` where the ``device`` has no products of float8."""
+    """Raises :class:`Unsupported` where the ``device`` has no matmuls of float8."""
     if device.type == "cuda" and torch.cuda.get_device_capability(device) < CAPABILITY:
         needed = ".".join(map(str, CAPABILITY))
         raise Unsupported(
@@ -46,7 +46,7 @@ def convert(model: nn.Module, precision: str, dtype: torch.dtype) -> None:
     finally:
         logging.disable(logging.NOTSET)
     recipe = Float8LinearConfig.from_recipe_name(RECIPES[precision])
-    # a layer's gradient is a product along the rows of a batch, as many as there are
+    # a layer's gradient is a matmul along the rows of a batch, as many as there are
     config = replace(recipe, pad_inner_dim=True)
     convert_to_float8_training(model, config=config, module_filter_fn=_fits)
     converted = [module for module in model.modules() if isinstance(module, Float8Linear)]

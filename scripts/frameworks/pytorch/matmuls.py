@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry, sdpa_flop_count
 
 # what F.linear, conv2d and matmul become once autocast has chosen the dtype
-ONE_PRODUCT = {
+ONE_MATMUL = {
     *("mm", "addmm", "bmm", "baddbmm", "linear", "_addmm_activation"),
     *("convolution", "cudnn_convolution", "mkldnn_convolution", "mkldnn_linear"),
     "_scaled_mm",  # of float8
@@ -23,7 +23,7 @@ ONE_PRODUCT = {
 WRAPPERS = {"DTensor", "Float8TrainingTensor"}
 # fused attention in all its variants: queries by keys, probabilities by values; recurrent layers:
 # inputs by their weights, the outputs of the step before by theirs
-TWO_PRODUCTS = ("_scaled_dot_product_", "mkldnn_rnn_layer", "_cudnn_rnn")
+TWO_MATMULS = ("_scaled_dot_product_", "mkldnn_rnn_layer", "_cudnn_rnn")
 
 
 def _attention_flops(query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any) -> int:
@@ -60,14 +60,14 @@ def multiply(left: Any, right: Any, device: torch.device) -> Tensor:
     return F.conv2d(a.permute(0, 3, 1, 2), kernel).permute(0, 2, 3, 1)
 
 
-class ProductWatch(TorchDispatchMode):
-    """Notes the products that reach the kernels below it, by the dtype of their operands and by
+class MatmulWatch(TorchDispatchMode):
+    """Notes the matmuls that reach the kernels below it, by the dtype of their operands and by
     PyTorch's own formulas for floating-point operations, two for each multiply-add; where it has
     none, nothing is counted, which the comparison with the reference shows."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.products: List[ExecutedMatmul] = []
+        self.matmuls: List[ExecutedMatmul] = []
 
     def __torch_dispatch__(
         self,
@@ -81,7 +81,7 @@ class ProductWatch(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         kernel = func.overloadpacket
         name = kernel.__name__
-        count = 1 if name in ONE_PRODUCT else 2 if name.startswith(TWO_PRODUCTS) else 0
+        count = 1 if name in ONE_MATMUL else 2 if name.startswith(TWO_MATMULS) else 0
         if count and any(_has_shape_alone(argument) for argument in args):
             count = 0
         if count:
@@ -90,7 +90,7 @@ class ProductWatch(TorchDispatchMode):
             dtype = str(operand.dtype).removeprefix("torch.")
             formula = FORMULAS.get(kernel)
             operations = formula(*args, **(kwargs or {}), out_val=result) if formula else 0
-            self.products += count * [ExecutedMatmul(dtype, operations // 2 // count)]
+            self.matmuls += count * [ExecutedMatmul(dtype, operations // 2 // count)]
         return result
 
 
@@ -139,15 +139,15 @@ def _unchanged(model: nn.Module, device: torch.device) -> Iterator[None]:
 def watch(
     model: nn.Module, forward: Callable[[], Any], device: torch.device
 ) -> List[ExecutedMatmul]:
-    """Products of one ``forward()``.
+    """Matmuls of one ``forward()``.
 
     ``forward`` runs in the mode ``model`` is in: with dropout, attention may take another kernel
     than without. Without gradients, but not in inference mode, whose dispatch shows the composite
     operators and not what they become.
     """
-    with _unchanged(model, device), torch.no_grad(), ProductWatch() as watching:
+    with _unchanged(model, device), torch.no_grad(), MatmulWatch() as watching:
         forward()
-    return watching.products
+    return watching.matmuls
 
 
 def result_dtypes(
@@ -163,7 +163,7 @@ def watch_training(
     model: nn.Module, differentiate: Callable[[], Any], device: torch.device
 ) -> List[ExecutedMatmul]:
     """Return the matmuls of forward and backward passes; drop the gradients of ``model``."""
-    with _unchanged(model, device), ProductWatch() as watching:
+    with _unchanged(model, device), MatmulWatch() as watching:
         differentiate()
     model.zero_grad(set_to_none=True)
-    return watching.products
+    return watching.matmuls

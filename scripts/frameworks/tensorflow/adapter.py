@@ -273,8 +273,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if forward_only:
-            return self._graphs.sized_products(self._forward.get_concrete_function(self._batch))
-        return self._graphs.products(self._step)
+            return self._graphs.sized_matmuls(self._forward.get_concrete_function(self._batch))
+        return self._graphs.matmuls(self._step)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[TensorFlowAdapter]:
@@ -295,10 +295,10 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
 
     def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         function = self._training.micro_step.get_concrete_function(self._batch)
-        return self._graphs.each_product(function)
+        return self._graphs.each_matmul(function)
 
     def step_matmuls(self) -> List[ExecutedMatmul]:
-        return self._graphs.each_product(self._step)
+        return self._graphs.each_matmul(self._step)
 
     def step_all_reduces(self) -> int:
         return int(self._graphs.all_reduces(self._step))
@@ -336,8 +336,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
     def matmul_result(self, left: Any, right: Any) -> Any:
         tf = self._tf
         convolve = functools.partial(tf.nn.conv2d, strides=1, padding="VALID")
-        product = tf.matmul if left.ndim == 2 else convolve
-        run = self._steps.traced(product, self.case.compiler == "xla")
+        matmul = tf.matmul if left.ndim == 2 else convolve
+        run = self._steps.traced(matmul, self.case.compiler == "xla")
         return run(tf.constant(left), tf.constant(right)).numpy()
 
     def make_cache(self, new_tokens: int) -> None:
@@ -377,23 +377,23 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         return self._collectives.collective(operation, array, dtype, self._strategy)
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
-        dtype = self._product_dtype()
+        dtype = self._matmul_dtype()
         return self._overlap.overlapped(name, arrays, count, message, dtype, self._strategy)
 
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
-        dtype = self._product_dtype()
+        dtype = self._matmul_dtype()
         return self._collectives.sharded_matmul(left, right, operation, dtype, self._strategy)
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
     ) -> Operation:
-        dtype = self._product_dtype()
+        dtype = self._matmul_dtype()
         return self._operations.operation(name, arrays, transposed, dtype)
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        return self._kernels.passes(layer, arrays, self._product_dtype())
+        return self._kernels.passes(layer, arrays, self._matmul_dtype())
 
-    def _product_dtype(self) -> str:
+    def _matmul_dtype(self) -> str:
         """Return the compute dtype of operations without a model, and let ``synchronize`` wait
         for their device."""
         self._device_name = self._tf.constant(0.0).device

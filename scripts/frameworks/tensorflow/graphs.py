@@ -7,14 +7,14 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Set
 import tensorflow as tf
 from harness.adapter import ExecutedMatmul
 
-PRODUCTS = frozenset(
+MATMULS = frozenset(
     {
         *("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "_FusedMatMul"),
         *("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
         "DepthwiseConv2dNative",
         "DepthwiseConv2dNativeBackpropInput",
         "DepthwiseConv2dNativeBackpropFilter",
-        "CudnnRNNV3",  # all products of a recurrent layer, which Keras makes an LSTM's on a GPU
+        "CudnnRNNV3",  # all matmuls of a recurrent layer, which Keras makes an LSTM's on a GPU
     }
 )
 COLLECTIVES = frozenset({"CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3"})
@@ -23,22 +23,22 @@ LOOPS = frozenset({"While", "StatelessWhile"})
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
-def products(function: Any) -> List[ExecutedMatmul]:
-    """Matrix products and convolutions in a concrete function and all that it calls, by their
+def matmuls(function: Any) -> List[ExecutedMatmul]:
+    """Matmuls and convolutions in a concrete function and all that it calls, by their
     dtypes alone."""
     graph = function.graph.as_graph_def()
     library = {entry.signature.name: entry.node_def for entry in graph.library.function}
-    products: List[ExecutedMatmul] = []
+    matmuls: List[ExecutedMatmul] = []
 
     def visit(nodes: Iterable[Any]) -> None:
         for node in nodes:
-            if node.op in PRODUCTS:
-                products.append(ExecutedMatmul(tf.as_dtype(node.attr["T"].type).name))
+            if node.op in MATMULS:
+                matmuls.append(ExecutedMatmul(tf.as_dtype(node.attr["T"].type).name))
             for attribute in node.attr.values():
                 visit(library.get(attribute.func.name, ()))
 
     visit(graph.node)
-    return products
+    return matmuls
 
 
 def result_dtypes(function: Any) -> Dict[str, int]:
@@ -56,7 +56,7 @@ def result_dtypes(function: Any) -> Dict[str, int]:
     return found
 
 
-def each_product(function: Any) -> List[ExecutedMatmul]:
+def each_matmul(function: Any) -> List[ExecutedMatmul]:
     """Yield the matmuls in a concrete function and in all that it calls, with multiply-adds where
     they are known.
 
@@ -64,7 +64,7 @@ def each_product(function: Any) -> List[ExecutedMatmul]:
     is not in the graph."""
     return [
         ExecutedMatmul(op.inputs[0].dtype.name, _known_multiply_adds(op))
-        for op in _executed(function.graph, PRODUCTS)
+        for op in _executed(function.graph, MATMULS)
     ]
 
 
@@ -89,14 +89,14 @@ def _known_steps(loop: tf.Operation) -> int:
         return 1
 
 
-def _known_multiply_adds(product: tf.Operation) -> int:
+def _known_multiply_adds(matmul: tf.Operation) -> int:
     try:
-        return _multiply_adds(product)
+        return _multiply_adds(matmul)
     except ValueError:
         return 0
 
 
-def sized_products(function: Any) -> List[ExecutedMatmul]:
+def sized_matmuls(function: Any) -> List[ExecutedMatmul]:
     """Return the matmuls in the graph of a concrete function of a forward pass.
 
     Multiply-adds follow from the shapes in the graph; those in a loop are of all its iterations
@@ -106,7 +106,7 @@ def sized_products(function: Any) -> List[ExecutedMatmul]:
 
 def _sized(graph: tf.Graph, times: int = 1) -> Iterator[ExecutedMatmul]:
     for op in _behind(graph.outputs):
-        if op.type in PRODUCTS:
+        if op.type in MATMULS:
             yield ExecutedMatmul(op.inputs[0].dtype.name, times * _multiply_adds(op))
         elif op.type in LOOPS:
             # as traced: in that of its definition, what the loop reads has no shape
@@ -138,27 +138,27 @@ def _steps(loop: tf.Operation) -> int:
     return int(steps)
 
 
-def _multiply_adds(product: tf.Operation) -> int:
+def _multiply_adds(matmul: tf.Operation) -> int:
     """Values of the output times products summed for each. Raises ValueError where that is not
     known for this type of operation or a shape is not."""
-    if product.type == "CudnnRNNV3":
-        inputs, state = (tensor.shape for tensor in product.inputs[:2])
+    if matmul.type == "CudnnRNNV3":
+        inputs, state = (tensor.shape for tensor in matmul.inputs[:2])
         gates = 4 * state[-1]
         return inputs[:-1].num_elements() * gates * (inputs[-1] + state[-1])
-    first, second = (tensor.shape for tensor in product.inputs)
-    if product.type == "Conv2D":  # filters (height, width, in, out)
+    first, second = (tensor.shape for tensor in matmul.inputs)
+    if matmul.type == "Conv2D":  # filters (height, width, in, out)
         summed = second[:-1].num_elements()
-    elif product.type == "DepthwiseConv2dNative":  # (height, width, in, out of each)
+    elif matmul.type == "DepthwiseConv2dNative":  # (height, width, in, out of each)
         summed = second[:-2].num_elements()
-    elif product.type == "MatMul":
-        summed = first[0 if product.get_attr("transpose_a") else 1]
-    elif product.type.startswith("BatchMatMul"):
-        summed = first[-2 if product.get_attr("adj_x") else -1]
+    elif matmul.type == "MatMul":
+        summed = first[0 if matmul.get_attr("transpose_a") else 1]
+    elif matmul.type.startswith("BatchMatMul"):
+        summed = first[-2 if matmul.get_attr("adj_x") else -1]
     else:
-        raise ValueError(f"multiply-adds of {product.type} are not known")
-    values = product.outputs[0].shape.num_elements()
+        raise ValueError(f"multiply-adds of {matmul.type} are not known")
+    values = matmul.outputs[0].shape.num_elements()
     if values is None or summed is None:
-        raise ValueError(f"{product.name} has no shape")
+        raise ValueError(f"{matmul.name} has no shape")
     return values * summed
 
 

@@ -237,16 +237,16 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if forward_only:
-            return self._graphs.sized_products(self._logits)
+            return self._graphs.sized_matmuls(self._logits)
         train = self.case.mode == "train"
-        # All products of a step, and nothing that it changes.
+        # All matmuls of a step, and nothing that it changes.
         tensors = self._training.gradients.values() if train else self._logits
         operations = [tensor.op for tensor in tensors]
         if self.case.compiler == "none":
             _, nodes = self._graphs.run_and_observe(self._run, operations)
         else:
             nodes = self._graphs.optimized(self._config, operations)
-        return self._graphs.products(nodes)
+        return self._graphs.matmuls(nodes)
 
     def compiled(self) -> Dict[str, Any]:
         return self._compiler.proof(self._executed)
@@ -304,15 +304,15 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         arrays = {"left": left, "right": right}
         if self.case.precision == "amp":
             self._require_amp()
-            # what the rewrite makes of operands, without its conversions around a single product
+            # what the rewrite makes of operands, without its conversions around a single matmul
             arrays = {name: array.astype("float16") for name, array in arrays.items()}
         with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
             resident = self._variables.resident(arrays)
-            product = tf.matmul(resident["left"], resident["right"])
-            update = resident["right"].assign(product, read_value=False)
+            matmul = tf.matmul(resident["left"], resident["right"])
+            update = resident["right"].assign(matmul, read_value=False)
         session = self._session(graph)
         self._variables.load(resident, arrays, session)
-        return ChainedMatmul(session.make_callable(update), product.dtype.name)
+        return ChainedMatmul(session.make_callable(update), matmul.dtype.name)
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
         self._require_sum(operation)
@@ -357,9 +357,9 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def _require_amp(self) -> None:
         with self._tf.Graph().as_default():
             operand = self._tf.placeholder("float32", (64, 64))
-            product = self._tf.matmul(operand, operand).op
-            nodes = self._graphs.optimized(self._config, [product])
-        self._mixed_precision.require(self._graphs.products(nodes))
+            matmul = self._tf.matmul(operand, operand).op
+            nodes = self._graphs.optimized(self._config, [matmul])
+        self._mixed_precision.require(self._graphs.matmuls(nodes))
 
     def stop(self) -> None:
         # Not when Python has gone: then the server's destructor fails.

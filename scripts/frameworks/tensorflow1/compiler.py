@@ -18,7 +18,7 @@ import tensorflow as tf
 from harness.adapter import Mismatch, Unsupported
 
 from .graphs import (
-    PRODUCTS,
+    MATMULS,
     RECURRENT,
 )
 
@@ -40,7 +40,7 @@ def configure(compiler: str, config: tf.ConfigProto) -> None:
 
 
 def require(compiler: str, graph: tf.Graph) -> None:
-    """Raises :class:`Unsupported` where ``graph`` has products that XLA does not compile."""
+    """Raises :class:`Unsupported` where ``graph`` has matmuls that XLA does not compile."""
     operations = {operation.type for operation in graph.get_operations()}
     if compiler != "none" and operations & RECURRENT:
         left = ", ".join(sorted(operations & RECURRENT))
@@ -49,10 +49,10 @@ def require(compiler: str, graph: tf.Graph) -> None:
 
 def proof(executed: Iterable[Any]) -> Dict[str, Any]:
     """Counts in the nodes that a session executed. Raises :class:`Mismatch` where nothing was
-    compiled, or a product was left to TensorFlow's own kernels."""
+    compiled, or a matmul was left to TensorFlow's own kernels."""
     operations = Counter(node.op for node in executed)
     clusters = operations["_XlaRun"]
-    outside = sorted(PRODUCTS.intersection(operations))
+    outside = sorted(MATMULS.intersection(operations))
     if not clusters or outside:
         raise Mismatch(f"XLA compiled {clusters} clusters; left out: {outside or 'no product'}")
     return {"clusters": clusters}

@@ -11,16 +11,16 @@ from tensorflow.python.grappler import tf_optimizer
 
 CONVOLUTIONS = frozenset({"Conv2D", "_FusedConv2D"})
 DEPTHWISE = frozenset({"DepthwiseConv2dNative"})
-MATRIX_PRODUCTS = frozenset({"MatMul", "_FusedMatMul", "BatchMatMul", "BatchMatMulV2"})
+MATRIX_MATMULS = frozenset({"MatMul", "_FusedMatMul", "BatchMatMul", "BatchMatMulV2"})
 BACKWARD_CONVOLUTIONS = frozenset(
     f"{convolution}Backprop{of}"
     for convolution in ("Conv2D", "DepthwiseConv2dNative")
     for of in ("Input", "Filter")
 )
-#: All products of a recurrent layer, and of its backward pass.
+#: All matmuls of a recurrent layer, and of its backward pass.
 RECURRENT, BACKWARD_RECURRENT = frozenset({"BlockLSTM"}), frozenset({"BlockLSTMGrad"})
-FORWARD = CONVOLUTIONS | DEPTHWISE | MATRIX_PRODUCTS | RECURRENT
-PRODUCTS = FORWARD | BACKWARD_CONVOLUTIONS | BACKWARD_RECURRENT
+FORWARD = CONVOLUTIONS | DEPTHWISE | MATRIX_MATMULS | RECURRENT
+MATMULS = FORWARD | BACKWARD_CONVOLUTIONS | BACKWARD_RECURRENT
 
 
 def run_and_observe(session: tf.Session, fetches: Sequence[Any]) -> Tuple[List[Any], List[Any]]:
@@ -42,32 +42,32 @@ def optimized(config: tf.ConfigProto, operations: Iterable[tf.Operation]) -> Lis
     return list(tf_optimizer.OptimizeGraph(config, meta_graph).node)
 
 
-def products(nodes: Iterable[Any]) -> List[ExecutedMatmul]:
-    """Matrix products and convolutions by their dtypes alone."""
-    dtypes = (node.attr["T"].type for node in nodes if node.op in PRODUCTS)
+def matmuls(nodes: Iterable[Any]) -> List[ExecutedMatmul]:
+    """Matmuls and convolutions by their dtypes alone."""
+    dtypes = (node.attr["T"].type for node in nodes if node.op in MATMULS)
     return [ExecutedMatmul(tf.as_dtype(dtype).name) for dtype in dtypes]
 
 
-def sized_products(outputs: Iterable[tf.Tensor]) -> List[ExecutedMatmul]:
+def sized_matmuls(outputs: Iterable[tf.Tensor]) -> List[ExecutedMatmul]:
     """Return the matmuls of a forward pass that ``outputs`` depend on, with multiply-adds by the
     shapes in the graph as built."""
     found = (op for op in _behind(outputs) if op.type in FORWARD)
     return [ExecutedMatmul(tf.as_dtype(op.get_attr("T")).name, _multiply_adds(op)) for op in found]
 
 
-def _multiply_adds(product: tf.Operation) -> int:
-    if product.type in RECURRENT:  # every row of every step by one matrix
-        steps, rows, _ = product.inputs[1].shape.as_list()
-        return steps * rows * product.inputs[4].shape.num_elements()
-    values = product.outputs[0].shape.num_elements()
-    if product.type in CONVOLUTIONS:
-        height, width, inner, _ = product.inputs[1].shape.as_list()
+def _multiply_adds(matmul: tf.Operation) -> int:
+    if matmul.type in RECURRENT:  # every row of every step by one matrix
+        steps, rows, _ = matmul.inputs[1].shape.as_list()
+        return steps * rows * matmul.inputs[4].shape.num_elements()
+    values = matmul.outputs[0].shape.num_elements()
+    if matmul.type in CONVOLUTIONS:
+        height, width, inner, _ = matmul.inputs[1].shape.as_list()
         return values * height * width * inner
-    if product.type in DEPTHWISE:
-        height, width, _, _ = product.inputs[1].shape.as_list()
+    if matmul.type in DEPTHWISE:
+        height, width, _, _ = matmul.inputs[1].shape.as_list()
         return values * height * width
-    transposed = "transpose_a" if product.type == "MatMul" else "adj_x"
-    return values * product.inputs[0].shape[-2 if product.get_attr(transposed) else -1].value
+    transposed = "transpose_a" if matmul.type == "MatMul" else "adj_x"
+    return values * matmul.inputs[0].shape[-2 if matmul.get_attr(transposed) else -1].value
 
 
 def _behind(outputs: Iterable[tf.Tensor]) -> Set[tf.Operation]:

@@ -21,9 +21,9 @@ def scaled(optimizer: tf.train.Optimizer) -> tf.train.Optimizer:
     return tf.train.experimental.MixedPrecisionLossScaleOptimizer(optimizer, "dynamic")
 
 
-def require(products: Iterable[ExecutedMatmul]) -> None:
-    """Raises :class:`Unsupported` where the rewrite left all ``products`` as they were."""
-    if not any(product.dtype == "float16" for product in products):
+def require(matmuls: Iterable[ExecutedMatmul]) -> None:
+    """Raises :class:`Unsupported` where the rewrite left all ``matmuls`` as they were."""
+    if not any(matmul.dtype == "float16" for matmul in matmuls):
         raise Unsupported(
             "TensorFlow's graph rewrite left all products in float32: 'No (suitable) GPUs "
             "detected, skipping auto_mixed_precision graph optimizer' (it wants Tensor Cores)"

@@ -114,7 +114,7 @@ def sharded_matmul(
     part = computing(a, b, zeros(columns))
     whole = zeros(columns if operation == ALL_REDUCE else columns * ranks.mesh.size)
 
-    def product() -> None:
+    def matmul() -> None:
         nonlocal part
         part = computing(a, b, part)
         note(part)
@@ -132,4 +132,4 @@ def sharded_matmul(
     def result() -> Any:
         return np.array(local(whole)[0]).astype(np.float32)
 
-    return MatmulCollective(product, communicate, both, result, str(part.dtype))
+    return MatmulCollective(matmul, communicate, both, result, str(part.dtype))

@@ -59,7 +59,7 @@ def _attention(
     rows = (shape.batch, shape.sequence * sharing, groups, shape.size)
 
     def function(query: jax.Array, key: jax.Array, value: jax.Array) -> jax.Array:
-        # the heads of queries that share one of keys are more rows of the same product
+        # the heads of queries that share one of keys are more rows of the same matmul
         apart = query.reshape(shape.batch, shape.sequence, groups, sharing, shape.size)
         grouped = apart.swapaxes(2, 3).reshape(rows)
         context = layers.attention(grouped, key, value, mask, 0.0, None)

@@ -146,7 +146,7 @@ def _attention(
         if x.shape[1] == 1:
             positions, (key_of_token, value) = cache.length[None], cache.kept[name]
             of_keys = jnp.arange(key_of_token.shape[1])
-    # The heads of queries that share one of keys become more rows of the same product, so that
+    # The heads of queries that share one of keys become more rows of the same matmul, so that
     # nothing is copied for them: one such row a position.
     query = jnp.swapaxes(query.reshape(*x.shape[:2], groups, heads // groups, -1), 2, 3)
     rows = query.reshape(x.shape[0], -1, *key_of_token.shape[2:])

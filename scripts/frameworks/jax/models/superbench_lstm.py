@@ -50,12 +50,12 @@ def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
 
 def _layer(parameters: Arrays, layer: int, x: Array) -> Array:
     """(sequence, batch, features) -> (sequence, batch, hidden). Gates and cells are computed in
-    float32, products in the dtype of ``x``."""
+    float32, matmuls in the dtype of ``x``."""
     inner, recurrent = (
         parameters[f"lstm.weight_{kind}_l{layer}"].astype(x.dtype) for kind in ("ih", "hh")
     )
     biases = parameters[f"lstm.bias_ih_l{layer}"] + parameters[f"lstm.bias_hh_l{layer}"]
-    # those of all steps in one product: only what comes from the step before needs that step
+    # those of all steps in one matmul: only what comes from the step before needs that step
     entering = jnp.matmul(x, inner) + biases.astype(x.dtype)
 
     def step(carry: Tuple[Array, Array], entering: Array) -> Tuple[Tuple[Array, Array], Array]:

@@ -239,10 +239,10 @@ class Sharding(Arrangement):
         orders = self._orders
         return {name: Whole(one, self._join, orders.get(name)) for name, one in arrays.items()}
 
-    def of_replica(self, products: Sequence[ExecutedMatmul]) -> List[ExecutedMatmul]:
+    def of_replica(self, matmuls: Sequence[ExecutedMatmul]) -> List[ExecutedMatmul]:
         """Return the matmuls of one replica out of those that all ranks compute together."""
         replicas = self._layout.replicas
-        return [ExecutedMatmul(one.dtype, one.multiply_adds // replicas) for one in products]
+        return [ExecutedMatmul(one.dtype, one.multiply_adds // replicas) for one in matmuls]
 
 
 def require_multiples(

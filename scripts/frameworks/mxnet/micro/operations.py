@@ -36,7 +36,7 @@ def operation(
     if dtype != "float32":
         tensors = [mx.nd.amp_cast(tensor, dtype=DTYPES[dtype]) for tensor in tensors]
     functions: Dict[str, Callable[..., Any]] = {
-        MATMUL: _product(tensors, transposed, dtype),
+        MATMUL: _matmul(tensors, transposed, dtype),
         ADD: mx.nd.elemwise_add,
         MULTIPLY: mx.nd.elemwise_mul,
         EXP: mx.nd.exp,
@@ -68,7 +68,7 @@ def _triad(b: mx.nd.NDArray, c: mx.nd.NDArray, **out: mx.nd.NDArray) -> mx.nd.ND
     return mx.nd.elemwise_add(b, _scale(c, **out), **out)
 
 
-def _product(tensors: Sequence[Any], transposed: Transposed, dtype: str) -> Callable[..., Any]:
+def _matmul(tensors: Sequence[Any], transposed: Transposed, dtype: str) -> Callable[..., Any]:
     """The operator that has the dtype: `dot` has no bfloat16, FullyConnected takes its second
     operand transposed and knows no batches."""
     first, second = transposed

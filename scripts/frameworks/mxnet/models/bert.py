@@ -12,7 +12,7 @@ import numpy as np
 from mxnet.gluon import nn
 
 LAYOUT = None
-PRODUCTS = ("FullyConnected", "batch_dot")
+MATMULS = ("FullyConnected", "batch_dot")
 MASKED_SCORE = -10000.0  # the authors' value; unlike -1e9 it fits float16
 
 

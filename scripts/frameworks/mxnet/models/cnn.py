@@ -13,7 +13,7 @@ from networks import Layer, Network
 from networks.schedule import Schedule, flattened, schedule
 
 LAYOUT = "NCHW"  # the only layout of convolutions on the CPU; oneDNN reorders it by itself
-PRODUCTS = ("Convolution", "FullyConnected")
+MATMULS = ("Convolution", "FullyConnected")
 
 Operation = Callable[..., Any]  # of mx.nd or mx.sym, and its inputs
 Initials = Dict[str, Any]  # the initializers of a layer's arrays, by their names in it

@@ -12,7 +12,7 @@ from mxnet.gluon import nn
 from .bert import MASKED_SCORE
 
 LAYOUT = None
-PRODUCTS = ("FullyConnected", "batch_dot")
+MATMULS = ("FullyConnected", "batch_dot")
 
 
 def dense(inputs: int, units: int, hyper: Dict[str, Any], share: float = 1.0) -> nn.Dense:
@@ -89,7 +89,7 @@ class Attention(nn.HybridBlock):
             query, key = rotate(F, query, *angles), rotate(F, key, *angles)
         key, value = (F.reshape(one, (-3, 0, 0)) for one in (key, value))
         # The heads of queries that share one of keys stand one below the other, as more rows of the
-        # same product, so that nothing is copied for them: (batch * groups, rows, size).
+        # same matmul, so that nothing is copied for them: (batch * groups, rows, size).
         query = F.reshape(query * self.size**-0.5, (0, -4, groups, -1, 0, 0))
         query = F.reshape(query, (-3, -3, 0))
         scores = F.batch_dot(query, key, transpose_b=True)

@@ -9,7 +9,7 @@ import numpy as np
 from mxnet.gluon import nn, rnn
 
 LAYOUT = "TNC"  # of the fused operator: NTC has its input transposed to it
-PRODUCTS = ("RNN", "FullyConnected")
+MATMULS = ("RNN", "FullyConnected")
 
 
 class Classifier(nn.HybridBlock):

@@ -79,7 +79,7 @@ def sharded_matmul(
     rows, columns = part.shape
     parts = oneflow.zeros(ranks * rows, columns, dtype=part.dtype, device=device)
 
-    def product() -> None:
+    def matmul() -> None:
         nonlocal part
         part = oneflow.matmul(a, b)
 
@@ -93,8 +93,8 @@ def sharded_matmul(
             whole = oneflow.cat(parts.chunk(ranks), 1)
 
     def both() -> None:
-        product()
+        matmul()
         communicate()
 
     name = str(part.dtype).replace("oneflow.", "")
-    return MatmulCollective(product, communicate, both, lambda: whole.float().numpy(), name)
+    return MatmulCollective(matmul, communicate, both, lambda: whole.float().numpy(), name)

@@ -89,7 +89,7 @@ class Attention(nn.Module):
         if angles:
             query, key = rotate(query, *angles), rotate(key, *angles)
         # The heads of queries that share one of keys stand one below the other, as more rows of the
-        # same product, so that nothing is copied for them.
+        # same matmul, so that nothing is copied for them.
         shared = (rows, self.groups, self.heads // self.groups * length, self.size)
         scores = self.scores((query * self.size**-0.5).reshape(*shared), key)
         scores = scores.reshape(rows, self.heads, length, length) + later.to(x.dtype)

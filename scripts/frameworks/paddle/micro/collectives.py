@@ -73,7 +73,7 @@ def sharded_matmul(left: Any, right: Any, operation: str, dtype: str) -> MatmulC
     a, b = (paddle.to_tensor(array).astype(dtype) for array in (left, right))
     part = whole = paddle.matmul(a, b)
 
-    def product() -> None:
+    def matmul() -> None:
         nonlocal part
         part = paddle.matmul(a, b)
 
@@ -88,9 +88,9 @@ def sharded_matmul(left: Any, right: Any, operation: str, dtype: str) -> MatmulC
             whole = paddle.concat(parts, 1)
 
     def both() -> None:
-        product()
+        matmul()
         communicate()
 
     return MatmulCollective(
-        product, communicate, both, lambda: whole.astype("float32").numpy(), part.dtype.name.lower()
+        matmul, communicate, both, lambda: whole.astype("float32").numpy(), part.dtype.name.lower()
     )

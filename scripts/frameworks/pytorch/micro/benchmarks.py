@@ -19,7 +19,7 @@ class MicroBenchmarks(Rounding, CommonCapabilities, Transfers, PairTransfers):
 
     _torch: Any
     _device: Any
-    _dtype: Any  # of products
+    _dtype: Any  # of matmuls
     _in_float8: bool
     _definition: Any
 

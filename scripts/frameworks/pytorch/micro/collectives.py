@@ -64,7 +64,7 @@ def sharded_matmul(
     parts = [torch.empty_like(part) for _ in range(ranks if operation == ALL_GATHER else 0)]
     whole = part
 
-    def product() -> None:
+    def matmul() -> None:
         torch.matmul(a, b, out=part)
 
     def communicate() -> None:
@@ -76,8 +76,8 @@ def sharded_matmul(
             whole = torch.cat(parts, 1)
 
     def both() -> None:
-        product()
+        matmul()
         communicate()
 
     name = str(part.dtype).removeprefix("torch.")
-    return MatmulCollective(product, communicate, both, lambda: whole.float().cpu().numpy(), name)
+    return MatmulCollective(matmul, communicate, both, lambda: whole.float().cpu().numpy(), name)

@@ -61,7 +61,7 @@ def sharded_matmul(
     together = program(strategy, lambda a, b: exchanged(operation, tf.matmul(a, b), 1), a, b)
     whole = part
 
-    def product() -> None:
+    def matmul() -> None:
         nonlocal part
         part = computing(a, b)
 
@@ -74,5 +74,5 @@ def sharded_matmul(
         whole = together(a, b)
 
     return MatmulCollective(
-        product, communicate, both, lambda: whole.numpy().astype("float32"), part.dtype.name
+        matmul, communicate, both, lambda: whole.numpy().astype("float32"), part.dtype.name
     )

@@ -21,7 +21,7 @@ def tied_logits(
     """(batch, positions, hidden) to (batch, positions, vocabulary), by the token embedding."""
     flat = tf.reshape(x, (-1, x.shape[-1]))
     logits = tf.matmul(flat, tf.cast(token.embeddings, x.dtype), transpose_b=True)
-    if bias is not None:  # next to the product, with which TensorFlow fuses it
+    if bias is not None:  # next to the matmul, with which TensorFlow fuses it
         logits += tf.cast(bias, x.dtype)
     return tf.reshape(logits, (-1, tf.shape(x)[1], logits.shape[-1]))
 
@@ -37,7 +37,7 @@ def attended(
     ``dropped``: dropout of the probabilities.
 
     The heads of queries that share one of keys stand one below the other, as more rows of the same
-    product, so that nothing is copied for them."""
+    matmul, so that nothing is copied for them."""
     heads, groups, size = query.shape[1], key.shape[1], query.shape[3]
     length = tf.shape(query)[2]
     rows = tf.reshape(query * size**-0.5, (-1, groups, heads // groups * length, size))

@@ -1,4 +1,4 @@
-"""An all-reduce alone: a graph of one, on a variable; and one of a product."""
+"""An all-reduce alone: a graph of one, on a variable; and one of a matmul."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def sharded_matmul(
     left: Any, right: Any, rank_context: RankContext, session_of: Callable[[tf.Graph], tf.Session]
 ) -> MatmulCollective:
     """See :class:`harness.communication.ShardedMatmuls`; with an all-reduce. ``left`` and
-    ``right`` have the dtype of the product."""
+    ``right`` have the dtype of the matmul."""
     arrays, graph = {"left": left, "right": right}, tf.Graph()
     with graph.as_default(), tf.device(devices.device_name(rank_context)):
         resident = variables.resident(arrays)
@@ -80,13 +80,13 @@ def sharded_matmul(
             total = devices.all_reduce(tensor, rank_context, key, mean=False)
             return whole.assign(total, read_value=False)
 
-        product = part.assign(computed, read_value=False)
+        matmul = part.assign(computed, read_value=False)
         communicate, both = summed(part.read_value()), summed(computed)
         value = tf.cast(whole.read_value(), tf.float32)
     session = session_of(graph)
     variables.load(resident, arrays, session)
-    session.run(product)
-    product, communicate, both, result = map(
-        session.make_callable, (product, communicate, both, value)
+    session.run(matmul)
+    matmul, communicate, both, result = map(
+        session.make_callable, (matmul, communicate, both, value)
     )
-    return MatmulCollective(product, communicate, both, result, computed.dtype.name)
+    return MatmulCollective(matmul, communicate, both, result, computed.dtype.name)

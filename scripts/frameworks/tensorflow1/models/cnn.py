@@ -118,7 +118,7 @@ def _convolution(layer: Layer, variables: Variables, x: tf.Tensor) -> tf.Tensor:
         y = tf.nn.depthwise_conv2d(x, weight, (1, stride, stride, 1), "VALID")
     else:
         # On a CPU, Conv2D refuses groups. Split and concatenated, as users of TensorFlow 1 had
-        # their ResNeXt, the products are those of a grouped convolution.
+        # their ResNeXt, the matmuls are those of a grouped convolution.
         pairs = zip(tf.split(x, groups, -1), tf.split(weight, groups, -1))
         y = tf.concat([_ungrouped(layer, *pair) for pair in pairs], -1)
     return tf.nn.bias_add(y, variables[f"{layer.name}.bias"]) if given["bias"] else y

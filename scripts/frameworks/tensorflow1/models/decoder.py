@@ -92,7 +92,7 @@ def forward(
         if rotary:
             query, key = rotated(query), rotated(key)
         # The heads of queries that share one of keys stand one below the other, as more rows of the
-        # same product, so that nothing is copied for them.
+        # same matmul, so that nothing is copied for them.
         query = tf.reshape(query * size**-0.5, (rows, groups, -1, size))
         scores = tf.matmul(query, key, transpose_b=True)
         weights = tf.nn.softmax(tf.reshape(scores, (rows, heads, length, length)) + later)
