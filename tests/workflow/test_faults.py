@@ -132,7 +132,7 @@ def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) 
     before = project.records()
     unasked = project.measure().stdout
     assert project.records() == before, "failed runs were repeated unasked"
-    assert f"{RUNS} run(s) failed and count as done: --config retry=failed" in unasked
+    assert f"{RUNS} run(s) failed and count as done; --config retry=failed" in unasked
     again = project.all("retry=failed,timeout")
     assert again.returncode == 0, again.stdout
     after = project.records()

@@ -102,7 +102,7 @@ def test_plan_runs_nothing(project: Project) -> None:
     assert f"{CASES} cases x 2 repeats = {RUNS} runs" in plan.stdout, plan.stdout
     assert "needs 512 devices per node" in plan.stdout
     assert "needs 2 nodes" in plan.stdout
-    assert "a rough guess" in plan.stdout
+    assert "rough estimate" in plan.stdout
     assert not (project.folder / "results").exists(), "plan wrote something"
 
 

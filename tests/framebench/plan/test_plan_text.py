@@ -24,7 +24,7 @@ def test_runs_that_a_higher_limit_might_let_through_are_named() -> None:
     assert said("ok", "", "unsupported") == []
     timed_out, no_memory = said("ok", "timeout", "oom", "timeout")
     assert timed_out == (
-        "2 run(s) timed out and count as done: --config retry=timeout runs them again "
+        "2 run(s) timed out and count as done; --config retry=timeout repeats them "
         "(time_limit was 210 to 212 s and is 7200 s now)"
     )
     assert no_memory.startswith("1 run(s) ran out of memory and count as done")

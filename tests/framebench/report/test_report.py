@@ -68,7 +68,7 @@ def test_the_first_screen_answers(browser: Browser, page: Path, quick: Path) -> 
     assert len(seen["rows"]) == 5
     train = next(row for row in seen["rows"] if row.startswith("resnet50_v1.5 train fp32 1n2g"))
     assert re.search(
-        r"pytorch 7\.176 images/s .*1\.30 . paddle too few repeats: 5 could show it 7 of 7",
+        r"pytorch 7\.176 images/s .*1\.30 . paddle too few repeats: needs 5 7 of 7",
         train,
     )
     of_made_up = browser.open(page).evaluate(FIRST_SCREEN)

@@ -54,7 +54,7 @@ def fastest(*runs: Sequence[Run]) -> list[Row]:
 
 def words(runs: Sequence[Run]) -> answers.Answers:
     cases = grouping.group(list(runs), None)
-    return answers.of(frames.build(Inputs(cases)))
+    return answers.answers_of(frames.build(Inputs(cases)))
 
 
 def test_the_fastest_stands_before_the_next_and_the_lead_is_shown() -> None:
@@ -86,9 +86,9 @@ def test_too_few_repeats_say_how_many_it_takes() -> None:
     ]
     one, *_ = fastest(*pairs[:1])
     assert (one["verdict"], one["lead_ci_low"]) == ("", None)
-    assert one["reason"] == "too few repeats: 4 could show it"
+    assert one["reason"] == "too few repeats: needs 4"
     eight = fastest(*pairs)
-    assert {row["reason"] for row in eight} == {"too few repeats: 6 could show it"}
+    assert {row["reason"] for row in eight} == {"too few repeats: needs 6"}
 
 
 def test_repeats_that_are_enough_for_one_lead_may_be_too_few_for_one_of_many() -> None:
@@ -100,7 +100,7 @@ def test_repeats_that_are_enough_for_one_lead_may_be_too_few_for_one_of_many() -
     apart = by("jax", *times(9, four), batch_per_device=1) + by("mxnet", *four, batch_per_device=1)
     assert fastest(apart)[0]["verdict"] == FASTER
     row, *_ = fastest(apart, *others)
-    assert (row["verdict"], row["reason"]) == (CANNOT_TELL, "too few repeats: 5 could show it")
+    assert (row["verdict"], row["reason"]) == (CANNOT_TELL, "too few repeats: needs 5")
     assert row["lead_ci_low"] > 1
 
 
@@ -229,11 +229,11 @@ def test_what_precision_compiler_and_devices_bring() -> None:
     assert (amp["faster"], amp["slower"], amp["ratio_frameworks"]) == (1, 1, 2)
     assert rows["compiler over none"]["most"] == pytest.approx(1.1)
     assert rows["1n2g over 1n1g, same batch per device"]["most"] == pytest.approx(1.9)
-    devices = "1n2g over 1n1g, same batch per device: 1.90x (mxnet), 1 of 1 shown below 2x"
+    devices = "1n2g over 1n1g, same batch per device: 1.90x (mxnet), 1 of 1 significantly below 2x"
     assert words(runs).gains[2] == devices
     assert words(runs).first_gains == words(runs).gains[:3], "the most important of each"
     assert words(runs).gains[0] == (
-        "amp over fp32: 0.70x (mxnet) to 1.50x (jax), 1 of 2 shown above 1x, 1 below"
+        "amp over fp32: 0.70x (mxnet) to 1.50x (jax), 1 of 2 significantly above 1x, 1 below"
     )
 
 
@@ -289,7 +289,7 @@ def test_the_terminal_ends_with_the_answers(
     assert re.search(
         r"jax\+jit [\d.]+ images/s, 1\.\d\dx \(1\.\d+ . 1\.\d+\) pytorch\+inductor$", train
     )
-    assert lines[0] == "Fastest: 12 of 12 leads are shown"
+    assert lines[0] == "Fastest: 12 of 12 leads are significant"
     assert any(line.startswith("amp over fp32: ") for line in lines)
     assert any("runs unsupported" in line for line in lines)
     assert lines[-1] == f"report: {tmp_path}/report.html"

@@ -527,7 +527,7 @@ def test_markdown_says_in_words_what_is_missing() -> None:
     made = build(some_runs())
     text = in_markdown("summary", made["summary"])
     common = "source framebench, accelerator cpu, warm-up steps 1, timed steps 2"
-    assert f"All rows: {common}, every figure is marked few" in text
+    assert f"All rows: {common}, every figure has the flag few" in text
     assert "| abcdef |" in text, "only what differs stands in the rows"
     assert "- failed [" in text
     assert r"a \"quoted\" \| piped reason, with &lt;b>".replace('\\"', '"') in text
@@ -538,12 +538,12 @@ def test_markdown_says_in_words_what_is_missing() -> None:
 def test_a_mark_of_all_figures_stands_above_them_and_one_of_some_beside_them() -> None:
     few = [run(1.0, framework="jax"), run(2.0, framework="jax", devices_per_node=8)]
     for runs, shared, beside in (
-        (few, "every figure is marked few", 0),
+        (few, "every figure has the flag few", 0),
         ([*few, *(run(3.0 + n, repeat=n) for n in range(1, 8))], "", 2),
         (few[:1], "", 1),
     ):
         seen = view.of(registry.known()["summary"], build(runs)["summary"])
-        told = [f"{name} {value}" for name, value in seen.shared if "marked" in name]
+        told = [f"{name} {value}" for name, value in seen.shared if "flag" in name]
         assert told == [shared] * bool(shared)
         (figures,) = (field for field in seen.fields if field.column.name == "throughput_median")
         assert [cell.marks for cell in figures.cells].count("few") == beside
@@ -559,7 +559,7 @@ def test_weak_scaling_reads_like_dlperfs_table() -> None:
     text = in_markdown("weak_scaling", build(runs)["weak_scaling"])
     assert "## resnet50_v1.5, train, fp32, bsz=32 (images/s)" in text
     assert "| node num | device num | pytorch 2.8.0 | tensorflow 2.8.0 |" in text
-    assert "every figure is marked few" in text
+    assert "every figure has the flag few" in text
     assert "| 1 | 1 | 397.64 (1.00) | not run |" in text
     assert "| 1 | 8 | 3130.34 (7.87) | 322.00 (- [1]) |" in text
     assert "| 4 | 32 | 12411.97 (31.21) | not run |" in text

@@ -88,7 +88,11 @@ def make_report(source: Path, results: Path) -> None:
     write_together(files)
     if inputs.nodes:
         print("\n".join(node_health.lines(inputs.nodes)))
-    print("\n".join(answers.lines(answers.of(tables), _last(found.runs, tables, provenance, page))))
+    print(
+        "\n".join(
+            answers.lines(answers.answers_of(tables), _last(found.runs, tables, provenance, page))
+        )
+    )
 
 
 def write_overview(source: Path, into: Path | None) -> None:

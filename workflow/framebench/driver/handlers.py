@@ -1,4 +1,4 @@
-"""What is done before the first job and behind the last."""
+"""Handlers that Snakemake calls before the first job and after the last."""
 
 from __future__ import annotations
 

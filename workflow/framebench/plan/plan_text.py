@@ -1,4 +1,4 @@
-"""The plan as text, for whoever wants to know before anything runs."""
+"""Describe the plan as text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from ..environments.soundness import is_sound
 from . import estimates, groups, limits
 from .planning import Plan, duration, remaining, seconds_for
 
-#: Of so many cases the names are listed.
+#: Largest number of cases whose names are listed.
 MOST_NAMES = 12
 
 
 def describe(plan: Plan, description: str = "") -> str:
-    """The plan as text: what is run of each workload, what is left out and why,
-    the time."""
+    """Return the plan as text: runs of each workload, excluded cases with reasons, and time."""
     suite, place = plan.settings.suite, plan.place
     cases = set(plan.folders).difference(plan.emulated)
     emulated = len(plan.folders) - len(cases)
@@ -56,7 +55,7 @@ def describe(plan: Plan, description: str = "") -> str:
         + (
             f"(from {plan.cached} cached records)"
             if plan.cached
-            else "(a rough guess: none of these runs has a record here yet)"
+            else "(rough estimate: none of these runs has a record here yet)"
         ),
         *_at_most(plan),
     ]
@@ -71,12 +70,12 @@ def describe(plan: Plan, description: str = "") -> str:
         time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))
         lines += [f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
         if own := plan.settings.model:
-            lines += [f"What {own.source} needs of it is tried once it is built"]
+            lines += [f"Imports of {own.source} are checked once it is built"]
     return "\n".join(lines)
 
 
 def left_as_they_are(plan: Plan) -> list[str]:
-    """The runs that a higher limit might let through, or another attempt, and how to try that."""
+    """Return lines on runs that a higher limit or another attempt may complete."""
     ended = Counter(run.status for run in plan.runs)
     next_words = {
         "timeout": ("timed out", _time_limits(plan)),
@@ -88,7 +87,7 @@ def left_as_they_are(plan: Plan) -> list[str]:
         "not_converged": ("did not converge", ""),
     }
     return [
-        f"{ended[status]} run(s) {what} and count as done: --config retry={status} runs them again"
+        f"{ended[status]} run(s) {what} and count as done; --config retry={status} repeats them"
         + limit
         for status, (what, limit) in next_words.items()
         if ended[status]
@@ -96,7 +95,7 @@ def left_as_they_are(plan: Plan) -> list[str]:
 
 
 def _time_limits(plan: Plan) -> str:
-    """The time limits of the runs that timed out, and those that they would have now."""
+    """Return the past and present time limits of runs that timed out."""
     stopped = [run for run in plan.runs if run.status == "timeout"]
     then = _range({run.limit for run in stopped if run.limit})
     now = _range({limits.run_limit(plan.settings, plan.minutes.get(r.case)) for r in stopped})
@@ -104,7 +103,7 @@ def _time_limits(plan: Plan) -> str:
 
 
 def _range(seconds: Collection[float]) -> str:
-    """``30 to 1800 s``; empty where there are none."""
+    """Format a range of seconds, like ``30 to 1800 s``; "" without values."""
     if not seconds:
         return ""
     low, high = f"{min(seconds):g}", f"{max(seconds):g}"
@@ -118,24 +117,24 @@ def left_out(plan: Plan) -> list[str]:
 
 
 def of_other_machines(plan: Plan) -> list[str]:
-    """What is there and does not count, because another machine left it."""
+    """Return lines on records of other machines, which do not count."""
     counted = Counter(str(run.machine) for run in plan.elsewhere)
     return [
-        f"{count} record(s) are of another machine ({name}): left alone, measured anew here "
-        f"({plan.here}); a folder for each is --config results=DIR"
+        f"{count} record(s) are of another machine ({name}): ignored, measured again here "
+        f"({plan.here}); use --config results=DIR for one folder per machine"
         for name, count in sorted(counted.items())
     ]
 
 
 def _side_by_side(plan: Plan) -> list[str]:
-    """How many runs go at a time, where these may be several."""
+    """Return a line on concurrent runs, if several may run at a time."""
     if plan.room is None:
         return []
     return [f"  side by side: up to {plan.room.at_a_time} runs with one device, with --cores all"]
 
 
 def _to_find(plan: Plan) -> list[str]:
-    """The searches, done and to do."""
+    """Return lines on batch searches, finished and pending."""
     if not plan.searches:
         return []
     to_do = [seconds for search, seconds in plan.searches if not search.result]
@@ -167,12 +166,12 @@ def _emulated(plan: Plan) -> list[str]:
 
 
 def _names(plan: Plan) -> list[str]:
-    """The names of the cases, as the key ``cases`` takes them, where they are few."""
+    """Return lines with the case names that the key ``cases`` takes, if they are few."""
     found = [str(case) for case in plan.folders]
     if len(found) > MOST_NAMES:
         return [
-            f"  Of at most {MOST_NAMES} cases, for example with --config frameworks=NAME, the plan "
-            "says the names, which --config cases=.. takes"
+            f"  Plans of at most {MOST_NAMES} cases list their names for --config cases=.., for "
+            "example with --config frameworks=NAME"
         ]
     return ["", "Cases, as --config cases=.. takes them:", *(f"  {name}" for name in found)]
 
@@ -182,10 +181,10 @@ def _at_most(plan: Plan) -> list[str]:
         return []
     most = seconds_for(plan, [*plan.pending, *plan.reserve])
     runs = len(plan.pending) + len(plan.reserve)
-    return [f"and at most {runs} runs, {duration(most)}, if no interval gets narrow"]
+    return [f"and at most {runs} runs, {duration(most)}, if no interval becomes narrow enough"]
 
 
 def _provided(plan: Plan) -> list[str]:
-    """What is not made from a file of ours."""
+    """Return lines on environments that the user provides."""
     provided = sorted(plan.software.items())
     return [f"  {name}: {one}" for name, one in provided if name and not one.file]

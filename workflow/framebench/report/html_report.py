@@ -117,7 +117,7 @@ def render(
     machine = [fact for fact in known[0] if all(fact in facts for facts in known)] if known else []
     failed, failed_left_out = failures.by_status(cases, link)
     statuses = Counter(run.status for run in runs)
-    found = answers.of(tables)
+    found = answers.answers_of(tables)
     plots = _plots(inputs, tables, look, link)
     sections = _sections(inputs, tables, links)
     shown_published = (

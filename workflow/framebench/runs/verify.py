@@ -217,7 +217,7 @@ def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
 
 
 def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[str, Verification]:
-    """The record of each comparison, below ``results/verifications``, without ``.json``.
+    """The record of each comparison, below ``results/parity``, without ``.json``.
 
     Its name ends in a digest of all that decides the result (environment, code of the harness and
     of the adapter, reference), so that no record outlives what it verified. Where that name

@@ -1,6 +1,7 @@
-"""What was found out, in words: which framework is fastest at what, by how much and whether that is
-shown, what precisions, compilers and devices bring, and what failed. The first screen of the report
-and the last lines of the terminal are made of it."""
+"""Answers as sentences: the fastest framework of each setting, its lead and whether that is
+significant, gains of precisions, compilers and devices, and failures.
+
+They make up the first screen of the report and the last lines of the terminal."""
 
 from __future__ import annotations
 
@@ -25,20 +26,21 @@ from .measured import NO_FRAMEWORK
 from .results import marks_of_all, other_marks
 from .table import Table
 
-#: Of the terminal: characters of a line, lines, and those of gains; reasons of a status.
+#: Terminal: characters of a line, number of lines, lines of gains and reasons of a status.
 WIDTH, LINES, MOST = 100, 15, 3
-#: Of what a figure is of, so that the figure has room beside it.
+#: Characters of a setting, so that its figure fits next to it.
 SETTING = 52
 LONGEST_REASON = 120
-SHOWN, NOT_SHOWN = "shown", "not shown"
+SHOWN, NOT_SHOWN = "significant", "not significant"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Which ``framework`` is fastest at one ``setting``; ``fastest`` says too what it had its own
-    way. ``lead``: over the ``next``, with its ``interval``; all are "" where there is none.
-    ``why``: what keeps the lead from being shown, or why there is none; ``needs``: the
-    repeats that could show it, where there are fewer."""
+    """The fastest ``framework`` at one ``setting``.
+
+    ``fastest``: its name with its compiler and variant. ``lead``: over the ``next``, with its
+    ``interval``; all "" if there is none. ``why``: why the lead is not significant, or why there is
+    none. ``needs``: the repeats that a significant lead needs; None if there are enough."""
 
     setting: str
     framework: str
@@ -57,7 +59,7 @@ class Answer:
 
     @property
     def of(self) -> int:
-        """Count how many frameworks were tried, or are still to be."""
+        """Number of frameworks that were tried, or still will be."""
         return self.tried + len(list(filter(None, self.missing.split(", "))))
 
     @property
@@ -66,7 +68,7 @@ class Answer:
 
     @property
     def short_verdict(self) -> str:
-        """With what it takes, or why there is none."""
+        """The verdict, or why there is none."""
         if self.needs is not None:
             return self.why
         return self.verdict or self.why
@@ -74,9 +76,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Answers:
-    """``first_gains``: one of precisions, one of compilers, and so on. ``failures``: each status,
-    and a sentence; ``counted``: all in one. ``everywhere``: the marks that all figures of the
-    fastest carry. ``coverage``: how much of each suite has been measured."""
+    """All sentences of a report.
+
+    ``first_gains``: one for precisions, one for compilers, and so on. ``failures``: (status,
+    sentence). ``counted``: all failures in one sentence. ``everywhere``: flags of every fastest
+    figure. ``coverage``: how much of each suite has been measured."""
 
     fastest: Sequence[Answer]
     gains: Sequence[str]
@@ -88,7 +92,7 @@ class Answers:
 
     @property
     def verdicts(self) -> str:
-        """How many leads are shown, of how many, and what the others need."""
+        """Say how many leads are significant, and how many repeats the others need."""
         leads = [one for one in self.fastest if one.lead]
         missing = list(dict.fromkeys(
             name for one in self.fastest for name in filter(None, one.missing.split(", "))
@@ -98,20 +102,23 @@ class Answers:
         if not leads:
             return "there is nothing to compare"
         counted = Counter(one.verdict for one in leads if one.needs is None)
-        parts = [f"{counted.pop(SHOWN, 0)} of {len(leads)} leads are shown"]
+        significant = counted.pop(SHOWN, 0)
+        parts = [f"{significant} of {len(leads)} leads are significant"]
+        if not significant:
+            parts = ["no winner is significant yet"]
         if needs := sorted(one.needs for one in leads if one.needs is not None):
             enough = f"{needs[0]} to {needs[-1]}" if needs[-1] > needs[0] else str(needs[0])
-            parts.append(f"{len(needs)} have too few repeats: {enough} could show them")
+            parts.append(f"{len(needs)} of {len(leads)} comparisons need {enough} repeats")
         return "; ".join([*parts, *(f"{count} {verdict}" for verdict, count in counted.items())])
 
     def most_compared(self, most: int) -> list[Answer]:
-        """At ``most`` so many, those of most frameworks, in their order."""
+        """Return up to ``most`` answers, those that compare most frameworks, in their order."""
         ranked = sorted(range(len(self.fastest)), key=lambda at: -self.fastest[at].compared)
         return [self.fastest[at] for at in sorted(ranked[:most])]
 
 
-def of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
-    """From the tables that have them."""
+def answers_of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
+    """Make all sentences from the tables."""
     rows = view.records(tables[FASTEST])
     everywhere = marks_of_all(row["marks"] for row in rows if row["median"] is not None)
     gains, failed = view.records(tables[GAINS]), view.records(tables[FAILURES])
@@ -130,10 +137,10 @@ def of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
 
 
 def lines(answers: Answers, last: Sequence[str]) -> list[str]:
-    """For the terminal, at most LINES of WIDTH characters; ``last``: those at the end."""
+    """Return at most LINES lines of WIDTH characters for the terminal. ``last``: the last lines."""
     behind = [*answers.first_gains[:MOST], *[answers.counted] * bool(answers.failures)]
     if answers.everywhere:
-        behind.append(f"every figure of the fastest is marked: {' '.join(answers.everywhere)}")
+        behind.append(f"all of these figures have flags: {' '.join(answers.everywhere)}")
     covered = answers.coverage[:MOST]
     chosen = answers.most_compared(LINES - len(covered) - len(behind) - len(last) - 2)
     width = max((len(_shortened(one.setting)) for one in chosen), default=0)
@@ -147,7 +154,7 @@ def lines(answers: Answers, last: Sequence[str]) -> list[str]:
 
 
 def _line(one: Answer, width: int, verdict: bool) -> str:
-    """With the interval of the lead, where there is room for it, and perhaps its ``verdict``."""
+    """Return the line of an answer, with the interval of its lead if that fits."""
     marks = f" [{one.marks}]" if one.marks else ""
     start = f"{_shortened(one.setting):<{width}}  {one.fastest} {one.figure}".rstrip()
     if not one.lead:
@@ -159,7 +166,7 @@ def _line(one: Answer, width: int, verdict: bool) -> str:
 
 
 def _shortened(setting: str) -> str:
-    """Not longer than SETTING, with its last word: of a kind with many parameters, the metric."""
+    """Cut a setting to SETTING characters; its last word, often the metric, is kept."""
     if len(setting) <= SETTING:
         return setting
     last = setting.rpartition(" ")[2][: SETTING // 2]
@@ -167,12 +174,12 @@ def _shortened(setting: str) -> str:
 
 
 def cut(text: str) -> str:
-    """Not longer than WIDTH."""
+    """Cut a line to WIDTH characters."""
     return text if len(text) <= WIDTH else text[: WIDTH - 2] + ".."
 
 
 def _case(row: Row, told: str) -> str:
-    """What a row is of, but for conditions."""
+    """Return the label of a row without its settings and environment."""
     size = topology(row["nodes"], row["devices_per_node"])
     batch = f"b{row['batch_per_device']}" if row["batch_per_device"] else ""
     metric = "" if row["metric"] == THROUGHPUT else row["metric"]
@@ -215,7 +222,7 @@ def _verdict(row: Row) -> str:
 
 
 def _entrant(row: Row, prefix: str) -> str:
-    """The framework, and what it had its own way."""
+    """Return the framework with its compiler and variant."""
     name = row[f"{prefix}framework"]
     compiler = row[f"{prefix}compiler"]
     words = [name or ("" if prefix else NO_FRAMEWORK)]
@@ -229,22 +236,22 @@ def _figure(value: float) -> str:
 
 
 def _gain(row: Row, everywhere: Sequence[str]) -> str:
-    """The range, of which cases its ends are, and what the verdicts say."""
+    """Return the range of a gain, the cases at its ends, and how many ratios are significant."""
     marks = f" [{marks}]" if (marks := other_marks(row["marks"], everywhere)) else ""
     alone, line = row["ratios"] == 1, f"{row['perfect'] or 1}x"
     ends = f"{row['most']:.2f}x ({row['most_of']})"
     if not alone:
         ends = f"{row['least']:.2f}x ({row['least_of']}) to {ends}"
     if not row["faster"] and (row["slower"] or row["perfect"]):
-        shown = f"{row['slower']} of {row['ratios']} shown below {line}"
+        shown = f"{row['slower']} of {row['ratios']} significantly below {line}"
     else:
-        shown = f"{row['faster']} of {row['ratios']} shown above {line}"
+        shown = f"{row['faster']} of {row['ratios']} significantly above {line}"
         shown += f", {row['slower']} below" if row["slower"] else ""
     return f"{row['change']}: {ends}, {shown}{marks}"
 
 
 def _failures(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
-    """A line for each status: how many runs, and their commonest reasons."""
+    """Yield (status, line) with the number of runs and their most frequent reasons."""
     for status, some in _by_status(rows).items():
         reasons = [f"{row['failed_runs']} {row['failed_in']}: {_short(row['reason'])}"
                    for row in some[:MOST]]  # fmt: skip
@@ -253,7 +260,7 @@ def _failures(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
 
 
 def _counted(rows: Sequence[Row]) -> str:
-    """All statuses, and the commonest reason of the first."""
+    """Count all statuses in one line, with the most frequent reason of the first."""
     statuses = _by_status(rows)
     counts = ", ".join(_count(status, some) for status, some in statuses.items())
     return counts + (f"; {rows[0]['failed_in']}: {_short(rows[0]['reason'])}" if rows else "")

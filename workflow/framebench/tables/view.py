@@ -131,7 +131,7 @@ def of(
     shown = rows[:most]
     shared, dropped = _shared(columns, shown, narrow)
     if everywhere := _marks_of_all(columns, shown):
-        shared.append(("every figure is marked", " ".join(everywhere)))
+        shared.append(("every figure has the flag", " ".join(everywhere)))
         shown = [{**row, "marks": other_marks(_text(row["marks"]), everywhere)} for row in shown]
     visible = [
         column

@@ -1,4 +1,4 @@
-"""The last lines of a call that did not measure everything."""
+"""Closing lines of a call in which runs failed or are missing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def failures(failed: Sequence[Failed], runs: int) -> list[str]:
         f"Not measured: {len(failed)} of {count_of(runs, 'run')} ({counted})",
         *named[:_MOST],
         *([f"  and {more} more, see the report"] if more > 0 else []),
-        "They count as done. To run them again: the same call with --config retry="
+        "These runs count as done. To repeat them, add --config retry="
         + ",".join(dict.fromkeys(one.status for one in failed)),
     ]
 

@@ -1,4 +1,4 @@
-"""Which framework is fastest at what, by how much, and whether that is shown."""
+"""Table of the fastest framework at each setting, its lead, and whether that is significant."""
 
 from __future__ import annotations
 
@@ -114,21 +114,21 @@ def _incomparable(contest: Contest) -> str:
 
 
 def _undecided(row: Row) -> str:
-    """Say why a lead is not shown; "" where its verdict says all."""
+    """Say why a lead is not significant; "" where its verdict says all."""
     if row["verdict"] not in DECIDED and too_few(row):
-        return f"too few repeats: {row['repeats_to_show']} could show it"
+        return f"too few repeats: needs {row['repeats_to_show']}"
     if row["verdict"] == CANNOT_TELL:
         return possible((row["lead_ci_low"], row["lead_ci_high"]))
     return ""
 
 
 def too_few(row: Row) -> bool:
-    """Whether the repeats of a row could not show a lead, were it the only one of the table."""
+    """Return whether a row has too few repeats for significance, even as the only comparison."""
     return bool(min(row["repeats"], row["next_repeats"]) < (row["repeats_to_show"] or 0))
 
 
 def _ends(contest: Contest) -> str:
-    """How the frameworks without a figure ended."""
+    """Count the statuses of frameworks without a figure."""
     ends = Counter(result.status for result in contest.without)
     return ", ".join(f"{count} {status}" for status, count in sorted(ends.items()))
 
@@ -141,7 +141,7 @@ def _behind(row: Row) -> list[tuple[str, Fields]]:
 
 
 def _own(name: str) -> Column:
-    """A column of the fastest: one that frameworks differ in stands in its row."""
+    """Return a column of the fastest framework."""
     titles = {"framework": "fastest"}
     return replace(
         COLUMNS[name],
@@ -152,12 +152,12 @@ def _own(name: str) -> Column:
 
 
 def _of_next(name: str) -> Column:
-    """The same of the next."""
-    titles = {"framework": "next", "compiler": "its compiler"}
+    """Return the same column for the runner-up."""
+    titles = {"framework": "runner-up", "compiler": "its compiler"}
     return Column(
         f"next_{name}",
         COLUMNS[name].type,
-        f"the same of the next: `{name}`",
+        f"`{name}` of the runner-up",
         title=titles.get(name, f"its {COLUMNS[name].header}"),
         hidden=name not in titles,
     )
@@ -167,11 +167,11 @@ _MISSING = {name: False if COLUMNS[name].type == "bool" else "" for name in OWN}
 FASTEST = Table(
     name="fastest",
     title="Fastest framework",
-    explanation="At each setting the fastest framework, and its lead over the next: the ratio of "
-    "their medians. Of several cases of a framework, which may differ in compiler, variant and "
-    "version, the fastest counts. The lead is shown where the verdict is faster. The verdict is "
-    "adjusted for the choice among cases of one framework; the choice among frameworks needs no "
-    "adjusting, because the others are further behind than the next.",
+    explanation="The fastest framework at each setting, and its lead over the runner-up: the ratio "
+    "of their medians. The fastest case of each framework counts; its cases may differ in compiler, "
+    "variant and version. The lead is significant where the verdict is faster. The verdict is "
+    "adjusted for the choice among cases of one framework. The choice among frameworks needs no "
+    "adjustment, because the others are further behind than the runner-up.",
     columns=(
         *(replace(COLUMNS[name], detail="") for name in SETTING),
         ON_MACHINE,
@@ -182,27 +182,28 @@ FASTEST = Table(
         *shared("unit", "repeats"),
         *map(_of_next, OWN),
         Column(
-            "next_median", NUMBER, "median of the next, in `unit`", title="its median",
+            "next_median", NUMBER, "median of the runner-up, in `unit`", title="its median",
             form=measured.MEDIAN.form, why=lambda row: "",
         ),
-        Column("next_repeats", WHOLE, "repeats behind that", hidden=True),
+        Column("next_repeats", WHOLE, "repeats of the runner-up", hidden=True),
         Column(
-            "lead", NUMBER, "the fastest over the next, or the next over the fastest where less "
-            "is better", form=THOUSANDTHS, marked=True, check="ratio", why=lambda row: "",
+            "lead", NUMBER, "ratio of the fastest to the runner-up, above 1 also where less is "
+            "better", form=THOUSANDTHS, marked=True, check="ratio", why=lambda row: "",
         ),
         *interval(
             "lead", "the lead", form=THOUSANDTHS, check="ratio",
             why=why_no_ratio_interval("lead"),
         ),
         Column(
-            "repeats_to_show", COUNT, "the fewest repeats of each with which a lead can be shown, "
-            "be it the only one of the table", title="needs repeats", why=lambda row: "",
+            "repeats_to_show", COUNT, "fewest repeats of each side with which a lead can be "
+            "significant, as the only comparison of the table", title="needs repeats",
+            why=lambda row: "",
         ),
-        Column("compared", WHOLE, "frameworks that have a figure", title="frameworks"),
+        Column("compared", WHOLE, "frameworks with a figure", title="frameworks"),
         Column("tried", WHOLE, "frameworks that were tried"),
         Column(
-            "missing", TEXT, "frameworks of the suite that are not measured yet, so that none is "
-            "the fastest", title="not measured yet",
+            "missing", TEXT, "frameworks of the suite that are not measured yet; until then no "
+            "framework is called the fastest", title="not measured yet",
         ),
         VERDICT,
         *shared("reason", "marks"),

@@ -237,7 +237,7 @@ def _layout(rows: Sequence[Row], layout: str) -> PublishedLayout:
             shown[title] = cell_of
     notes = [f"{_name_of(row)}{row['reason']}" for row in rows if row["reason"]]
     if everywhere:
-        notes.insert(0, f"Every figure is marked {' '.join(everywhere)}.")
+        notes.insert(0, f"Every figure has the flag {' '.join(everywhere)}.")
     return PublishedLayout(
         _title(rows, {name for heading in headings for name in heading.columns}, layout),
         list(shown),
