@@ -27,7 +27,10 @@ from pathlib import Path
 from typing import Any
 
 #: What each call would import, but nothing of the project.
-IMPORTED = ("snakemake.cli", "requests", "smart_open", "fastjsonschema")
+IMPORTED = (
+    *("snakemake.cli", "snakemake.profiles", "snakemake.report.html_reporter"),
+    *("requests", "smart_open", "fastjsonschema", "statistics"),
+)
 LENGTH = 1 << 20  # bytes of a request, at most
 _INTEGER = 4  # bytes
 
