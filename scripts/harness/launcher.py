@@ -42,7 +42,7 @@ _CANNOT_WRITE = 3
 
 @dataclass(frozen=True)
 class Setup:
-    """What is known before the ranks start."""
+    """State before the ranks start."""
 
     task: declaration.Task
     schema: Dict[str, Any]  # of the record
@@ -56,7 +56,7 @@ class Setup:
 
 
 def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
-    """Start the ranks, wait for them, judge them."""
+    """Start the ranks, wait for them, and judge them."""
     task = setup.task
     request, case = task.request, task.case
     found: Optional[node.NodeResult] = None
@@ -102,8 +102,9 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
 
 
 def exposed_by(task: declaration.Task, why: str) -> str:
-    """Return why the run is refused whose ranks have no network of their own (``why``); "" where
-    nothing speaks against it. That they are disturbed is all that may happen to most frameworks."""
+    """Return why ranks without a private network (``why``) are refused; "" where they may run.
+
+    Disturbance is all that can happen to most frameworks."""
     framework = task.framework
     if framework is None or not framework.open_ports or task.kind.independent_ranks:
         return ""
@@ -117,8 +118,10 @@ def exposed_by(task: declaration.Task, why: str) -> str:
 
 @contextlib.contextmanager
 def network_of(task: declaration.Task) -> Iterator[Optional[Network]]:
-    """That of the ranks of one node alone; None where there is nothing to reach (a single rank), or
-    it is not known what they have to reach: GPUs through NCCL, and a model that the user brings."""
+    """Yield the private network of the ranks of one node.
+
+    Yields None where there is nothing to reach (a single rank), or where it is unknown what they
+    have to reach: GPUs through NCCL, and models of users."""
     case = task.case
     if (
         case.devices == 1
@@ -133,7 +136,7 @@ def network_of(task: declaration.Task) -> Iterator[Optional[Network]]:
 
 
 def check(task: declaration.Task, ranks: List[Dict[str, Any]]) -> None:
-    """Compare what the ranks of a good run left with each other, and with what was asked. Raises
+    """Compare what the ranks of a successful run left with each other, and with the request. Raises
     Mismatch, TargetMissed."""
     task.kind.check(task.workload, ranks)
     if task.framework:
@@ -144,8 +147,8 @@ def check(task: declaration.Task, ranks: List[Dict[str, Any]]) -> None:
 def metrics_of(
     kind: Kind, workload: Workload, left: Sequence[Mapping[str, Any]]
 ) -> Dict[str, Optional[float]]:
-    """The metrics of a good run, by what its ranks left, or its attempts. Raises Mismatch where
-    they left nothing to make one of."""
+    """Return the metrics of a successful run from its ranks or attempts. Raises Mismatch where one
+    is missing."""
     values = {}
     for name, metric in kind.metrics(workload).items():
         try:
@@ -158,7 +161,7 @@ def metrics_of(
 
 
 def run_search(setup: Setup, kind: SearchKind, arguments: Sequence[str]) -> record.Measured:
-    """Start one run after the other, and judge them all."""
+    """Run a search and judge it."""
     task = setup.task
     try:
         measured = search.measure(task, kind, arguments, setup.schema)
@@ -170,8 +173,8 @@ def run_search(setup: Setup, kind: SearchKind, arguments: Sequence[str]) -> reco
 
 
 def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measured]:
-    """How the run ended before it began; None where nothing speaks against it. ``installed``: the
-    versions of what is."""
+    """Return the result of a run that cannot start; None where it can. ``installed``: versions of
+    all packages."""
     task = setup.task
     if isinstance(task.kind, SearchKind):  # its runs say so
         return None
@@ -225,7 +228,7 @@ def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
 
 
 def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> Dict[str, Any]:
-    """The record of this run, whatever happens to it except a signal that is not the scheduler's at
+    """Return the record of this run, whatever happens except a signal other than the scheduler's at
     the end of its job's time. Raises :class:`search.NoRecord`."""
     task = setup.task
     request, framework = task.request, task.framework
@@ -291,7 +294,7 @@ def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
     cores = cores_of.allowed()
     common = node.common_environment(request)
     with devices_for(request, isinstance(task.kind, SearchKind), cores, common) as lease:
-        started = record.Started.now()  # with its devices: to wait for them is not its own time
+        started = record.Started.now()  # after waiting for devices, which does not count
         partial = reservation.partial(request.output, identity)
         files = lease.files if lease else []
         with temporary_folder(identity, partial, files) as folder:
@@ -311,9 +314,11 @@ def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit status: 0 whenever a record was written, whatever it says; 2 for a wrong command
-    line or an output that is already there; 3 where the output cannot be written; 128 + N after
-    signal N, with no record; that of a run of a series that left none."""
+    """Return the exit status.
+
+    0 whenever a record was written, whatever it says; 2 for a wrong command line or an existing
+    output; 3 where the output cannot be written; 128 + N after signal N, without a record; that of
+    a run of a search that left none."""
     parent = os.environ.pop(PARENT_VARIABLE, None)
     if parent:
         signal_when_parent_dies(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""One rank of a run: start the framework, if the kind of measurement needs one, measure, report."""
+"""Run one rank: start the framework, if the kind needs one, measure, and report."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _SECONDS_TO_LEAVE = 10
 
 
 def rank_context_from(environment: Mapping[str, str], spec: Dict[str, Any]) -> RankContext:
-    """The rank's place. Raises KeyError where a variable is missing and ValueError where
-    WORLD_SIZE contradicts FRAMEBENCH_ADDRESSES."""
+    """Return the rank context. Raises KeyError for a missing variable, ValueError where WORLD_SIZE
+    contradicts FRAMEBENCH_ADDRESSES."""
     addresses = environment["FRAMEBENCH_ADDRESSES"].split(",")
     if int(environment["WORLD_SIZE"]) != len(addresses):
         raise ValueError(
@@ -51,9 +51,10 @@ def rank_context_from(environment: Mapping[str, str], spec: Dict[str, Any]) -> R
     )
 
 
-def alone(rank_context: RankContext) -> RankContext:
-    """The place of a rank that knows of no other, on the same device. The environment says so,
-    too: some frameworks look there for others by themselves."""
+def independent_context(rank_context: RankContext) -> RankContext:
+    """Return the context of an independent rank on the same device.
+
+    The environment changes too, because some frameworks look there for other ranks."""
     address = rank_context.addresses[rank_context.rank]
     host, _, port = address.rpartition(":")
     os.environ.update(
@@ -62,9 +63,8 @@ def alone(rank_context: RankContext) -> RankContext:
     return replace(rank_context, rank=0, addresses=[address])
 
 
-def offer_to_the_kernel() -> None:
-    """Where memory runs out all the same, the kernel is to kill this process, and what it starts,
-    before any other on the machine."""
+def prefer_for_oom_kill() -> None:
+    """Make the kernel kill this process and its children first when memory runs out."""
     with contextlib.suppress(OSError), open(
         "/proc/self/oom_score_adj", "w", encoding="utf-8"
     ) as file:
@@ -86,8 +86,8 @@ def load_framework(
 
 
 def start_framework(context: Context) -> None:
-    """Start the framework and, on several ranks, try their collectives. Raises what the adapter
-    raises, Mismatch where an all-reduce is wrong."""
+    """Start the framework and, on several ranks, verify their collectives. Raises what the adapter
+    raises, Mismatch for a wrong all-reduce."""
     adapter, fields = context.adapter, context.fields
     context.phase("import", adapter.start)
     fields["framework_version"] = adapter.version()
@@ -101,7 +101,7 @@ def start_framework(context: Context) -> None:
 
 
 def _pin(text: str) -> List[int]:
-    """Pin this process to the cores of ``text``, where it names some."""
+    """Pin this process to the cores in ``text``, if any, and return them."""
     cores = parse_list(text)
     if cores:
         os.sched_setaffinity(0, cores)
@@ -123,12 +123,13 @@ def _leave(status: int) -> None:
 
 
 def main(spec_path: str) -> int:
-    """Run the rank whose place is in the environment. The results go to the folder named by the
-    spec; the exit status only says whether they are good."""
+    """Run the rank that the environment describes.
+
+    Results go to the folder named by the spec; the exit status only says whether they are good."""
     # Before the spec is opened: a launcher that ends sooner has removed it, one that ends later
     # takes this rank along.
     signal_when_parent_dies(signal.SIGKILL)
-    offer_to_the_kernel()
+    prefer_for_oom_kill()
     faulthandler.enable()
     spec = bounded.read_json(spec_path)
     begin = time.perf_counter()
@@ -146,7 +147,9 @@ def main(spec_path: str) -> int:
         workload = Workload(**dict(spec["workload"], case=Case.from_json(spec["workload"]["case"])))
         if kind.independent_ranks:
             barrier = Barrier(spec["folder"], rank_context.rank, workload.case.devices_per_node)
-            adapter = load_framework(kind, spec["framework_folder"], workload, alone(rank_context))
+            adapter = load_framework(
+                kind, spec["framework_folder"], workload, independent_context(rank_context)
+            )
             context = Context(workload, rank_context, adapter, cores, report, barrier)
         else:
             adapter = load_framework(kind, spec["framework_folder"], workload, rank_context)

@@ -24,10 +24,10 @@ import os
 from types import SimpleNamespace
 from harness.kind import Context, Workload
 from harness.measuring.verification import float64_run
-from harness.request.own_model import facts
+from harness.request.own_model import model_config
 errors, refused = {}, {}
 for path, mode, precision in CASES:
-    adapter = started(facts(path), mode, precision, COMPILER, batch=8)
+    adapter = started(model_config(path), mode, precision, COMPILER, batch=8)
     workload = Workload(adapter.case, adapter.model_config, {}, 1, None, 1)
     report = SimpleNamespace(enter=print, fields={})
     context = Context(workload, adapter.rank_context, adapter, [], report)

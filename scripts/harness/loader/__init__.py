@@ -1,7 +1,7 @@
-"""What a framework brings to read samples from files: the loader that it recommends itself.
+"""Capability of frameworks to read samples from files, by the loader that each recommends.
 
-What is loaded, in which order and by which crops, the harness says, the same for all frameworks;
-how it is done is the framework's business. Standard library and numpy; Python 3.7 to 3.13.
+The harness decides what is loaded, in which order and with which crops, alike for all frameworks;
+how is up to the framework. Standard library and numpy; Python 3.7 to 3.13.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from harness.adapter import Capability, Unsupported
 from harness.loader import features, ofrecords, records
 from harness.loader.workers import watched
 
-#: Of the channels red, green and blue, on a scale from 0 to 1: those of ImageNet, as torchvision
-#: and NVIDIA's ResNet-50 have them.
+#: Mean and standard deviation of red, green and blue from 0 to 1: those of ImageNet, as in
+#: torchvision and NVIDIA's ResNet-50.
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-#: Of a random crop: its part of the area, its width over its height, how often it is drawn.
+#: Random crop: part of the area, width over height, number of tries.
 AREA, RATIO, TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
-#: Numbers that a sample's crop is drawn by: four for each try, and one for the flip.
+#: Random numbers for each sample's crop: four for each try, and one for the flip.
 DRAWS = 4 * TRIES + 1
-#: The shorter side in validation over the side of the centre that is cut out: 256 over 224.
+#: Shorter side in validation over the side of the central crop: 256 over 224.
 SHORTER = 256 / 224
-#: What samples lie in: images in a folder of each class, or records of one or more files.
+#: Formats: images in a folder of each class, or records of one or more files.
 FOLDER, TFRECORD, RECORDIO = "folder", features.TFRECORD, "recordio"
 OFRECORD = features.OFRECORD
-#: Those of them whose records a loader reads from the beginning of their file.
+#: Formats whose records a loader reads from the beginning of their file.
 SEQUENTIAL = (TFRECORD, OFRECORD)
 _CALLED = {
     FOLDER: "folders of image files",
@@ -41,13 +41,14 @@ _CALLED = {
 
 
 class Loads(NamedTuple):
-    """What is to be loaded, in this order. ``paths``: of JPEG files, or FILE/NUMBER of records,
-    which in formats of SEQUENTIAL lie together and upwards; ``labels``: int64 (samples,);
-    ``draws``: float64 (samples, DRAWS) from 0 to 1, None in validation; ``batch``: samples of each
-    batch, of which the last may have fewer; ``size``: pixels of a side; ``workers``: processes or
-    threads beside the one that asks; ``decodes_only``: the files are read and decoded to RGB, and
-    nothing else; of each image one pixel is given on; ``format``: FOLDER, RECORDIO or one of
-    SEQUENTIAL."""
+    """Request to a loader for images, in this order.
+
+    ``paths``: JPEG files, or FILE/NUMBER of records, which in formats of SEQUENTIAL are consecutive
+    and ascending. ``labels``: int64 (samples,). ``draws``: float64 (samples, DRAWS) from 0 to 1,
+    None in validation. ``batch``: samples of each batch, of which the last may have fewer.
+    ``size``: pixels of a side. ``workers``: processes or threads besides the caller.
+    ``decodes_only``: files are only read and decoded to RGB, and one pixel of each is returned.
+    ``format``: FOLDER, RECORDIO or one of SEQUENTIAL."""
 
     paths: Sequence[str]
     labels: Any
@@ -60,9 +61,10 @@ class Loads(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A batch as the loader gives it, of arrays that numpy takes without a copy where that can be.
-    ``images``: float32 (batch, size, size, 3), normalised; ``labels``: int64 (batch,); ``numbers``:
-    int64 (batch,), the place of each sample in what was asked for."""
+    """Batch of images from a loader, as arrays that numpy takes without a copy where possible.
+
+    ``images``: float32 (batch, size, size, 3), normalized. ``labels``: int64 (batch,). ``numbers``:
+    int64 (batch,), position of each sample in the request."""
 
     images: Any
     labels: Any
@@ -70,13 +72,15 @@ class Loaded(NamedTuple):
 
 
 class TokenLoads(NamedTuple):
-    """Sequences of tokens, in this order. ``path``: of a file of whole numbers of the type
-    ``dtype``, little-endian, and nothing else; ``starts``: int64 (samples,), the place of the first
-    token of each; ``length``: tokens of each; ``batch``, ``workers``: as of :class:`Loads`.
+    """Request to a loader for sequences of tokens, in this order.
 
-    Or ``records``, FILE/NUMBER, that lie together and upwards as of :class:`Loads`: a sequence is
-    the numbers of the ``features`` (name and count) one behind the other, ``length`` in all;
-    ``format``: TFRECORD or OFRECORD; ``path`` is the folder, ``starts`` counts them."""
+    ``path``: file of little-endian whole numbers of type ``dtype``, and nothing else. ``starts``:
+    int64 (samples,), position of each sequence's first token. ``length``: tokens of each.
+    ``batch``, ``workers``: as in :class:`Loads`.
+
+    Alternatively ``records``, FILE/NUMBER, consecutive and ascending as in :class:`Loads`: a
+    sequence is the concatenation of the ``features`` (name and count), ``length`` numbers in all.
+    ``format`` is TFRECORD or OFRECORD, ``path`` the folder, and ``starts`` counts them."""
 
     path: str
     dtype: str
@@ -90,25 +94,29 @@ class TokenLoads(NamedTuple):
 
 
 class LoadedTokens(NamedTuple):
-    """A batch as the loader gives it. ``tokens``: int64 (batch, length); ``numbers``: int64
-    (batch,), the place of each sequence in what was asked for."""
+    """Batch of sequences from a loader.
+
+    ``tokens``: int64 (batch, length). ``numbers``: int64 (batch,), position of each sequence in the
+    request."""
 
     tokens: Any
     numbers: Any
 
 
 class Loading(Capability):
-    """Samples come through the loader that the framework recommends: the module ``loader`` in its
-    folder, with the functions ``load``, ``load_tokens``, ``pixels`` (of the bytes of a JPEG file)
-    and ``settings``, as the methods here have them; ``FORMATS`` where it reads more images than
-    folders of files, ``TOKEN_FORMATS`` where it does not read all records of tokens, ``MODULES``
-    where another module beside it reads images of a format. They are called behind :meth:`start`,
+    """Samples come through the loader that the framework recommends.
+
+    The module ``loader`` in its folder has the functions ``load``, ``load_tokens``, ``pixels`` (of
+    the bytes of a JPEG file) and ``settings``, like the methods here. ``FORMATS`` lists image
+    formats beyond folders of files, ``TOKEN_FORMATS`` the formats of token records unless all are
+    read, and ``MODULES`` other modules that read a format. They are called after :meth:`start`,
     without :meth:`build`."""
 
     LACKING: ClassVar[str] = "brings no loader of files here"
 
     def _loader(self, form: str = FOLDER) -> Any:
-        """Raises :class:`Unsupported` where something is missing that it imports."""
+        """Return the loader's module. Raises :class:`Unsupported` where something that it imports
+        is missing."""
         package = type(self).__module__.rpartition(".")[0]
         try:
             if self.case.input == DALI:
@@ -125,15 +133,16 @@ class Loading(Capability):
 
     @property
     def _whose(self) -> str:
-        """The loader, in words."""
+        """Return the loader's name for messages."""
         return "DALI" if self.case.input == DALI else f"{self.case.framework}'s loader"
 
     def load(self, asked: Loads) -> Iterator[Loaded]:
-        """Each sample once, in the order asked for. In training it is cropped at random
-        (:func:`crop`), resized to the size bilinearly, flipped where :func:`is_flipped` says so,
-        and normalised; in validation (:func:`centre`) resized and its centre cut out. Grey and CMYK
-        become RGB. Raises whatever reading and decoding raise, and
-        :class:`harness.loader.workers.WorkerLost`."""
+        """Yield batches with each sample once, in the requested order.
+
+        In training, images are cropped at random (:func:`crop`), resized bilinearly, flipped where
+        :func:`is_flipped` says so, and normalized. In validation (:func:`centre`) they are resized
+        and the centre is cropped. Grey and CMYK become RGB. Raises errors of reading and decoding,
+        and :class:`harness.loader.workers.WorkerLost`."""
         formats = getattr(self._loader(), "FORMATS", (FOLDER,))
         if asked.format not in formats:
             known = " and ".join(_CALLED[name] for name in formats)
@@ -145,7 +154,7 @@ class Loading(Capability):
         return watched(given) if asked.workers else given
 
     def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
-        """Each sequence once, in the order asked for. Raises as :meth:`load`."""
+        """Yield batches with each sequence once, in the requested order. Raises as :meth:`load`."""
         if self.case.input == DALI:
             raise Unsupported("DALI reads images here, no tokens")
         loader, accelerator = self._loader(), self.rank_context.accelerator
@@ -160,30 +169,34 @@ class Loading(Capability):
         return watched(given) if asked.workers else given
 
     def decode_file(self, path: str) -> Any:
-        """The pixels of a file, or of a record FILE/NUMBER, as :meth:`load` decodes them: a numpy
-        array of uint8 (height, width, 3). Called from several threads. Raises what is wrong with
-        it."""
+        """Return the pixels of a file, or of a record FILE/NUMBER, as :meth:`load` decodes them.
+
+        They are a numpy array of uint8 (height, width, 3). Called from several threads. Raises
+        errors of the file."""
         of_oneflow = ofrecords.is_part(os.path.dirname(path))
         return self._loader(OFRECORD if of_oneflow else FOLDER).pixels(content_of(path))
 
     def loader_settings(self, form: str = FOLDER) -> Dict[str, Any]:
-        """What the loader is, of images in this format or of tokens, and how it is set up: JSON
-        values, for the record."""
+        """Return what the loader of this format is and how it is set up, as JSON values for the
+        record."""
         settings: Dict[str, Any] = self._loader(form).settings(self.rank_context.accelerator)
         return settings
 
 
 def _shorten_sockets() -> None:
-    """Worker processes hand batches over through sockets that :mod:`multiprocessing` makes in the
-    temporary folder, and the kernel allows 107 bytes for the path of one. Where that is longer a
-    worker says nothing, and whoever asks waits. A rank's working folder is its own and is
-    temporary, too, and its workers share it: relative to that, paths are short."""
+    """Put worker sockets in the rank's working folder, where their relative paths are short.
+
+    :mod:`multiprocessing` makes them in the temporary folder, and the kernel limits their paths to
+    107 bytes. Beyond that a worker stays silent, and its loader waits forever. The working folder
+    is the rank's own, temporary, and shared with its workers."""
     multiprocessing.current_process()._config["tempdir"] = "."  # type: ignore[attr-defined]
 
 
 def crop(height: int, width: int, draws: Sequence[float]) -> Tuple[int, int, int, int]:
-    """Top, left, height and width of a random crop of an image, as torchvision's RandomResizedCrop
-    draws it: the first try that fits, else the largest centre whose ratio is allowed."""
+    """Return top, left, height and width of a random crop, as torchvision's RandomResizedCrop draws
+    it.
+
+    It is the first try that fits, else the largest centre crop with an allowed ratio."""
     area = height * width
     low, high = (math.log(bound) for bound in RATIO)
     for number in range(TRIES):
@@ -202,13 +215,13 @@ def crop(height: int, width: int, draws: Sequence[float]) -> Tuple[int, int, int
 
 
 def is_flipped(draws: Sequence[float]) -> bool:
-    """Whether an image is mirrored, left to right: every second one."""
+    """Return whether an image is mirrored left to right, with probability one half."""
     return bool(draws[DRAWS - 1] < 0.5)
 
 
 def centre(height: int, width: int, size: int) -> Tuple[int, int, int, int]:
-    """Height and width that an image is resized to in validation, then top and left of the square
-    that is cut out of its centre."""
+    """Return height and width to resize an image to in validation, then top and left of the central
+    square."""
     shorter = round(size * SHORTER)
     if height <= width:
         tall, wide = shorter, max(shorter, int(shorter * width / height))
@@ -218,8 +231,8 @@ def centre(height: int, width: int, size: int) -> Tuple[int, int, int, int]:
 
 
 def content_of(path: str) -> bytes:
-    """The bytes of a JPEG file, or of that in the record FILE/NUMBER. Raises ValueError for a bad
-    record, and OSError."""
+    """Return the bytes of a JPEG file, or of the one in the record FILE/NUMBER. Raises ValueError
+    for a bad record, and OSError."""
     file, number = os.path.split(path)
     if not os.path.isfile(file):
         with open(path, "rb") as stream:

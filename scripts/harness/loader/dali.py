@@ -1,7 +1,8 @@
-"""Images from files by NVIDIA's DALI, with its operators for the CPU, whatever the framework: what
-NVIDIA's ResNet-50 calls ``dali-cpu``. Batches are numpy's and are fed as those of any loader.
+"""Load images by NVIDIA's DALI with its CPU operators, for any framework: NVIDIA's ResNet-50 calls
+this ``dali-cpu``.
 
-The harness's crops are cut out while a file is decoded, as DALI's own ``image_random_crop`` cuts.
+Batches are numpy's and are fed as those of any loader. The harness's crops are cut out while a file
+is decoded, as DALI's own ``image_random_crop`` does.
 
 Source: NVIDIA DALI documentation, operators ``decoders.image``, ``decoders.image_slice``,
 ``resize``, ``crop_mirror_normalize``, ``external_source``.
@@ -45,7 +46,7 @@ def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
             images, labels, numbers = pipeline.run()
         except StopIteration:
             return
-        # DALI takes its memory back at the next call.
+        # DALI reuses its memory at the next call.
         yield Loaded(*(np.array(one.as_array()) for one in (images, labels, numbers)))
 
 
@@ -60,7 +61,7 @@ def settings(accelerator: str) -> Dict[str, Any]:
 
 
 def _built(batch: int, threads: int, define: Callable[[], Any], ahead: bool = True) -> Any:
-    """``ahead``: it makes batches before they are asked for."""
+    """Return a built pipeline. ``ahead``: it makes batches before they are requested."""
     pipeline = nvidia.dali.Pipeline(
         batch,
         threads,
@@ -77,7 +78,7 @@ def _built(batch: int, threads: int, define: Callable[[], Any], ahead: bool = Tr
 
 
 def _samples(asked: Loads) -> Tuple[Any, Any, Any]:
-    """Images, labels and places of each batch."""
+    """Return images, labels and positions of each batch."""
     define: Callable[..., Any]
     given: Callable[[Loads, int], Tuple[Any, ...]]
     if asked.decodes_only:
@@ -107,7 +108,7 @@ def _of_files(asked: Loads, number: int) -> Tuple[Any, ...]:
 
 
 def _of_training(asked: Loads, number: int) -> Tuple[Any, ...]:
-    """File; top and left, height and width of the crop; whether it is mirrored."""
+    """Return the file, the crop's top and left, height and width, and whether it is mirrored."""
     content, draws = content_of(asked.paths[number]), asked.draws[number]
     top, left, tall, wide = crop(*size_of(content), draws)
     flip = np.int32(is_flipped(draws))
@@ -115,7 +116,7 @@ def _of_training(asked: Loads, number: int) -> Tuple[Any, ...]:
 
 
 def _of_validation(asked: Loads, number: int) -> Tuple[Any, ...]:
-    """File; height and width that it is resized to; top and left of the centre."""
+    """Return the file, height and width to resize to, and top and left of the centre."""
     content = content_of(asked.paths[number])
     tall, wide, top, left = centre(*size_of(content), asked.size)
     return _bytes(content), _pair(tall, wide).astype(np.float32), _pair(top, left)
@@ -160,5 +161,5 @@ def _pair(first: int, second: int) -> Any:
 
 
 def _bytes(content: bytes) -> Any:
-    """DALI's decoder fills up what a truncated file lacks."""
+    """Return the bytes of a whole file; DALI's decoder would fill up a truncated one."""
     return np.frombuffer(whole_image(content), np.uint8)

@@ -1,7 +1,8 @@
-"""What can be told of the bytes of an image file without decoding it, for decoders that fill up
-what is missing, or end the process at it. Standard library; Python 3.7 to 3.13.
+"""Check the bytes of image files without decoding, for decoders that fill up missing data or end
+the process.
 
-Sources: ITU T.81 (JPEG), B.1 and B.2; W3C, *Portable Network Graphics*, 5.2 and 11.2.
+Standard library; Python 3.7 to 3.13. Sources: ITU T.81 (JPEG), B.1 and B.2; W3C, *Portable Network
+Graphics*, 5.2 and 11.2.
 """
 
 from __future__ import annotations
@@ -11,24 +12,27 @@ from typing import Iterator, Tuple
 
 _START_OF_SCAN, _END = 0xDA, b"\xff\xd9"
 _PNG, _PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"
-#: Where width and height stand in it.
+#: Position of width and height in a PNG file.
 _PNG_SIZE = 16
 
 
 def whole_jpeg(content: bytes) -> bytes:
-    """The bytes of a JPEG file that has its end marker, whatever stands behind that, as in photos
-    of some telephones. Raises ValueError for one that has not."""
+    """Return the bytes of a JPEG file that has its end marker. Raises ValueError for a truncated
+    file.
+
+    Data after the marker are allowed, as in photos of some phones."""
     if not content.startswith(b"\xff\xd8"):
         raise ValueError("is no JPEG file")
     scan = next((place for marker, place in _segments(content) if marker == _START_OF_SCAN), None)
-    # The thumbnail in a header has an end marker, too.
+    # A thumbnail in the header has an end marker too.
     if scan is None or content.find(_END, scan) < 0:
         raise ValueError("the JPEG file is truncated: it has no end marker")
     return content
 
 
 def whole_image(content: bytes) -> bytes:
-    """The same of a JPEG or a PNG file: one image of ImageNet is a PNG file by another name."""
+    """Return the bytes of a complete JPEG or PNG file. One image of ImageNet is a PNG file by
+    another name."""
     if not content.startswith(_PNG):
         return whole_jpeg(content)
     if _PNG_END not in content:
@@ -37,14 +41,14 @@ def whole_image(content: bytes) -> bytes:
 
 
 def components(content: bytes) -> int:
-    """Of each pixel: 1 of a grey image, 3, 4 of CMYK. Raises ValueError for a JPEG file that does
-    not say so, or has no pixel."""
+    """Return the components of each pixel: 1 of a grey image, 3, or 4 of CMYK. Raises ValueError
+    for a JPEG file without them, or without a pixel."""
     return _frame(content)[2]
 
 
 def size_of(content: bytes) -> Tuple[int, int]:
-    """Height and width of the image in a JPEG or a PNG file, in pixels. Raises ValueError for a
-    file that does not say so, or has no pixel."""
+    """Return height and width in pixels of a JPEG or PNG file. Raises ValueError for a file without
+    them, or without a pixel."""
     if content.startswith(_PNG) and len(content) >= _PNG_SIZE + 8:
         width, height = struct.unpack(">II", content[_PNG_SIZE : _PNG_SIZE + 8])
         return int(height), int(width)
@@ -53,7 +57,7 @@ def size_of(content: bytes) -> Tuple[int, int]:
 
 
 def _frame(content: bytes) -> Tuple[int, int, int]:
-    """Height, width and components of a JPEG file (B.2.2: markers SOF)."""
+    """Return height, width and components of a JPEG file (B.2.2: markers SOF)."""
     for marker, place in _segments(content):
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             if place + 10 > len(content):
@@ -66,7 +70,7 @@ def _frame(content: bytes) -> Tuple[int, int, int]:
 
 
 def _segments(content: bytes) -> Iterator[Tuple[int, int]]:
-    """Markers of a JPEG file up to its first scan, and where they stand."""
+    """Yield markers of a JPEG file up to its first scan, with their positions."""
     place = 2
     while place + 4 <= len(content) and content[place] == 0xFF:
         marker = content[place + 1]

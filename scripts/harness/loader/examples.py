@@ -1,23 +1,24 @@
-"""Features by name in protocol buffers: TensorFlow's ``tf.train.Example``, OneFlow's ``OFRecord``
-(tensorflow/core/example/example.proto, oneflow/core/record/record.proto), read without either.
+"""Read features by name in protocol buffers, without the frameworks: TensorFlow's
+``tf.train.Example`` and OneFlow's ``OFRecord``.
 
-Standard library and numpy; Python 3.7 to 3.13.
+Sources: tensorflow/core/example/example.proto, oneflow/core/record/record.proto. Standard library
+and numpy; Python 3.7 to 3.13.
 """
 
 from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Tuple
 
-#: Where bytes lie: the first and that behind the last.
+#: Begin and end of bytes.
 Span = Tuple[int, int]
 _NO_MESSAGE = "it is no message of protocol buffers"
 _NO_FEATURES = "the record holds no features by name"
-#: Bytes of a number at most.
+#: Most bytes of a number.
 _LONGEST = 10
 
 
 def features(content: Any, place: Span) -> Iterator[Tuple[str, Span]]:
-    """Name and place of each entry of a map from names to features. Raises ValueError."""
+    """Yield name and span of each entry of a map from names to features. Raises ValueError."""
     for entry in parts(content, place, 1):
         names = [bytes(content[begin:end]) for begin, end in parts(content, entry, 1)]
         values = list(parts(content, entry, 2))
@@ -26,7 +27,8 @@ def features(content: Any, place: Span) -> Iterator[Tuple[str, Span]]:
 
 
 def of_tensorflow(content: Any) -> Dict[str, Any]:
-    """The whole numbers of an example by name, int64 (count,). Raises ValueError."""
+    """Return the whole numbers of a ``tf.train.Example`` by name, int64 (count,). Raises
+    ValueError."""
     found: Dict[str, Any] = {}
     for place in parts(content, (0, len(content)), 1):
         for name, feature in features(content, place):
@@ -36,7 +38,7 @@ def of_tensorflow(content: Any) -> Dict[str, Any]:
 
 
 def of_oneflow(content: Any) -> Dict[str, Any]:
-    """Those of an ``OFRecord``, of 32 or 64 bits. Raises ValueError."""
+    """Return the whole numbers of an ``OFRecord`` by name, of 32 or 64 bits. Raises ValueError."""
     found: Dict[str, Any] = {}
     for name, feature in features(content, (0, len(content))):
         for kind in (4, 5):
@@ -52,7 +54,7 @@ def _some(found: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def numbers(content: Any, place: Span) -> Any:
-    """Of a list of whole numbers, int64 (count,). Raises ValueError."""
+    """Return a list of whole numbers, int64 (count,). Raises ValueError."""
     import numpy as np
 
     packed = [varints(content[begin:end]) for begin, end in parts(content, place, 1)]
@@ -63,8 +65,8 @@ def numbers(content: Any, place: Span) -> Any:
 
 
 def varints(content: bytes) -> Any:
-    """All numbers that lie one behind the other: int64, negative ones as two's complement. Raises
-    ValueError where the last one is cut."""
+    """Return consecutive varints as int64, negative ones as two's complement. Raises ValueError
+    where the last one is truncated."""
     import numpy as np
 
     raw = np.frombuffer(content, np.uint8)
@@ -86,15 +88,16 @@ def varints(content: bytes) -> Any:
 
 
 def parts(content: Any, place: Span, number: int) -> Iterator[Span]:
-    """Where each field of bytes with this ``number`` begins and ends."""
+    """Yield the spans of all byte fields with this ``number``."""
     for found, wire, value in fields(content, *place):
         if found == number and wire == 2:
             yield value
 
 
 def fields(content: Any, place: int, end: int) -> Iterator[Tuple[int, int, Any]]:
-    """Number, type and value of each field of a message; of bytes and of numbers of a fixed size,
-    where they begin and end. Raises ValueError."""
+    """Yield number, type and value of each field of a message.
+
+    The value of bytes and of fixed-size numbers is their span. Raises ValueError."""
     while place < end:
         key, place = varint(content, place, end)
         wire, value = key & 7, None  # type: int, Any
@@ -114,7 +117,7 @@ def fields(content: Any, place: int, end: int) -> Iterator[Tuple[int, int, Any]]
 
 
 def varint(content: Any, place: int, end: int) -> Tuple[int, int]:
-    """A number and where it ends. Raises ValueError where it is cut."""
+    """Return a number and its end. Raises ValueError where it is truncated."""
     value = shift = 0
     while place < end and shift < 64:
         byte = content[place]

@@ -1,6 +1,6 @@
-"""Sequences of tokens in records of features by name: TFRecord, and OneFlow's OFRecord.
+"""Sequences of tokens in records of named features: TFRecord, and OneFlow's OFRecord.
 
-A record is FILE/NUMBER, as of :mod:`harness.loader.records` and :mod:`harness.loader.ofrecords`.
+A record is FILE/NUMBER, as in :mod:`harness.loader.records` and :mod:`harness.loader.ofrecords`.
 Standard library and numpy; Python 3.7 to 3.13.
 """
 
@@ -11,22 +11,24 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 from harness.loader import examples, ofrecords, records
 
-#: What records lie in; :mod:`harness.loader` names the first one, too.
+#: Formats of records; :mod:`harness.loader` also names the first.
 TFRECORD, OFRECORD = "tfrecord", "ofrecord"
 
 
 def frames_of(file: str, form: str) -> Tuple[List[examples.Span], str]:
-    """Offset and length of each record's content, and why there are no more; "" at the end."""
+    """Return offset and length of each record's content, and why there are no more; "" at the
+    end."""
     return records.frames_of(file) if form == TFRECORD else ofrecords.frames_of(file)
 
 
 def decoded(content: bytes, form: str) -> Dict[str, Any]:
-    """The whole numbers of a record's content by name, int64 (count,). Raises ValueError."""
+    """Return the whole numbers of a record's content by name, int64 (count,). Raises ValueError."""
     return examples.of_tensorflow(content) if form == TFRECORD else examples.of_oneflow(content)
 
 
 def numbers(path: str, form: str) -> Dict[str, Any]:
-    """Those of the record FILE/NUMBER. Raises ValueError for a bad one, and OSError."""
+    """Return the whole numbers of the record FILE/NUMBER by name. Raises ValueError for a bad one,
+    and OSError."""
     file, number = os.path.split(path)
     if form == TFRECORD:
         return decoded(records.tfrecord_content(file, int(number)), form)
@@ -34,8 +36,8 @@ def numbers(path: str, form: str) -> Dict[str, Any]:
 
 
 def in_a_row(found: Dict[str, Any], wanted: Sequence[Tuple[str, int]]) -> Any:
-    """The numbers of features by name and count, one behind the other: int64. Raises ValueError
-    where one is not there or has another count."""
+    """Return the concatenated numbers of features, given by name and count, as int64. Raises
+    ValueError for a missing feature or another count."""
     import numpy as np
 
     for name, count in wanted:

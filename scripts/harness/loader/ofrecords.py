@@ -1,8 +1,8 @@
-"""Images in OneFlow's OFRecord: which records there are, their labels, and the bytes of one.
+"""Images in OneFlow's OFRecord: list of records with labels, and the bytes of an image.
 
-OFRecord: length (8 bytes, little-endian) and content, one behind the other, without a checksum; the
-content is a map from names to features (oneflow/core/record/record.proto). A record is
-FILE/NUMBER, as of :mod:`harness.loader.records`. Standard library; Python 3.7 to 3.13.
+OFRecord is a sequence of length (8 bytes, little-endian) and content, without a checksum. The
+content is a map from names to features (oneflow/core/record/record.proto). A record is FILE/NUMBER,
+as in :mod:`harness.loader.records`. Standard library; Python 3.7 to 3.13.
 """
 
 from __future__ import annotations
@@ -15,33 +15,35 @@ from typing import Any, Dict, List, Tuple
 
 from harness.loader import encoded, examples, records
 
-#: Of a record: the bytes of a JPEG file, and the label, from 0, as OneFlow's ImageNet has them.
+#: Features of a record as in OneFlow's ImageNet: bytes of a JPEG file, and the label from 0.
 IMAGE, LABEL = "encoded", "class/label"
-#: How names of files begin.
+#: Prefix of file names.
 PART = "part-"
 
 
 @functools.lru_cache(maxsize=None)
 def frames_of(file: str) -> Tuple[List[examples.Span], str]:
-    """Offset and length of each record's content, and why there are no more; "" at the end."""
+    """Return offset and length of each record's content, and why there are no more; "" at the
+    end."""
     return records.framed(file, 8, 0, lambda head: int(struct.unpack("<Q", head)[0]))
 
 
 def content(file: str, number: int) -> bytes:
-    """Of a record. Raises ValueError for one that is not there, and OSError."""
+    """Return the content of a record. Raises ValueError for a missing one, and OSError."""
     return records.read(file, frames_of(file), number, 0)
 
 
 def image(file: str, number: int) -> bytes:
-    """Of a record. Raises as :func:`content`."""
+    """Return the image of a record. Raises as :func:`content`."""
     found = content(file, number)
     _, begin, end = _parsed(found, (0, len(found)))
     return found[begin:end]
 
 
 def listed(file: str) -> records.Records:
-    """Of each record the label, and whether OneFlow can decode its image. At a file that is
-    truncated it ends the process: all of that is left out."""
+    """Return label and defects of each record.
+
+    All records of a truncated file are left out, because OneFlow ends the process there."""
 
     def look(whole: Any, offset: int, length: int) -> int:
         label, begin, end = _parsed(whole, (offset, offset + length))
@@ -58,16 +60,17 @@ def listed(file: str) -> records.Records:
 
 
 def check(content: bytes) -> None:
-    """Raises ValueError for a JPEG file that is not given to OneFlow's decoder. It fills up one
-    that is truncated, ends the process at what is none, gives other levels of a grey image, and
-    writes beyond its memory for CMYK (0.9.0)."""
+    """Raise ValueError for a JPEG file that OneFlow's decoder must not get.
+
+    OneFlow 0.9.0 fills up a truncated image, ends the process at an invalid one, changes the values
+    of grey images, and writes beyond its memory for CMYK."""
     found = encoded.components(encoded.whole_jpeg(content))
     if found != 3:
         raise ValueError(f"the JPEG file has {found} components; OneFlow's decoder reads three")
 
 
 def _parsed(whole: Any, place: examples.Span) -> Tuple[int, int, int]:
-    """Label, and where the image begins and ends. Raises ValueError."""
+    """Return label, and begin and end of the image. Raises ValueError."""
     found: Dict[str, examples.Span] = dict(examples.features(whole, place))
     images = [
         one for part in _lists(whole, found, IMAGE, 1) for one in examples.parts(whole, part, 1)
@@ -92,5 +95,5 @@ def _lists(
 
 
 def is_part(file: str) -> bool:
-    """Whether it is a file that is named as OneFlow names its own."""
+    """Return whether a file is named as OneFlow names its own."""
     return bool(re.fullmatch(PART + r"\d+", os.path.basename(file))) and os.path.isfile(file)

@@ -1,6 +1,6 @@
-"""Loaders that take samples one by one: all that is alike where a framework has a DataLoader.
+"""Loaders that take samples one by one: the common part of frameworks with a DataLoader.
 
-A framework brings its samples of images and a function that gives batches of any samples.
+A framework adds its samples of images and a function that makes batches of any samples.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ LoadTokens = Callable[[TokenLoads, str], Iterator[LoadedTokens]]
 
 
 def loading(images: Callable[[Loads], Any], batches: Batches) -> Tuple[LoadImages, LoadTokens]:
-    """``load`` and ``load_tokens`` of a framework's module ``loader``; see
-    :class:`harness.loader.Loading`. ``images``: samples of what is asked for, each a
-    :class:`harness.loader.Loaded` without the axis of the batch."""
+    """Return ``load`` and ``load_tokens`` of a framework's module ``loader``; see
+    :class:`harness.loader.Loading`.
+
+    ``images``: returns the samples of a request, each a :class:`harness.loader.Loaded` without the
+    batch axis."""
 
     def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
         for given in batches(images(asked), asked.batch, asked.workers, accelerator):
@@ -36,5 +38,5 @@ def loading(images: Callable[[Loads], Any], batches: Batches) -> Tuple[LoadImage
 
 
 def stacked(samples: Sequence[Sequence[Any]]) -> List[Any]:
-    """A batch of ``samples`` as numpy arrays."""
+    """Return a batch of ``samples`` as numpy arrays."""
     return [np.stack(values) for values in zip(*samples)]

@@ -1,6 +1,6 @@
-"""Images that Pillow decodes, one by one: for loaders whose workers are processes of Python.
+"""Images decoded by Pillow, one by one: for loaders whose workers are Python processes.
 
-What a framework brings of its own is its loader, and transforms where it has some.
+A framework adds its loader, and transforms where it has some.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from harness.loader import DEVIATION, MEAN, Loads, centre, crop, is_flipped
 
 
 def decode(file: Any) -> Any:
-    """A file, by its path or open, as an RGB image of Pillow."""
+    """Return an RGB image of Pillow from a path or an open file."""
     with Image.open(file) as image:
         return image.convert("RGB")
 
 
 def pixels(content: bytes) -> Any:
-    """Of a JPEG file; see :class:`harness.loader.Loading`."""
+    """Return the pixels of a JPEG file; see :class:`harness.loader.Loading`."""
     return np.asarray(decode(io.BytesIO(content)))
 
 
 def settings() -> Dict[str, Any]:
-    """Of the decoder, for :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the decoder's settings, for :meth:`harness.loader.Loading.loader_settings`."""
     return {
         "decoder": f"Pillow {PIL.__version__}, libjpeg {features.version_codec('jpg')}",
         "interpolation": "bilinear, antialiased",
@@ -35,8 +35,8 @@ def settings() -> Dict[str, Any]:
 
 
 class PillowImages:
-    """The samples that are asked for, by their place in that: what a DataLoader takes as a data
-    set. Transforms are Pillow's own; a framework puts its own in their place."""
+    """Requested samples by position: the data set of a DataLoader. Transforms are Pillow's; a
+    framework may override them."""
 
     def __init__(self, asked: Loads) -> None:
         self._asked = asked
@@ -45,11 +45,11 @@ class PillowImages:
         return len(self._asked.paths)
 
     def __getitem__(self, number: int) -> Tuple[Any, int, int]:
-        """A sample as :class:`harness.loader.Loaded` has a batch of them."""
+        """Return a sample like one of a batch of :class:`harness.loader.Loaded`."""
         return self.sample(decode(self._asked.paths[number]), number)
 
     def sample(self, image: Any, number: int) -> Tuple[Any, int, int]:
-        """As that of an image of Pillow which is decoded already."""
+        """Return the sample of an image that is already decoded."""
         asked, label = self._asked, int(self._asked.labels[number])
         if asked.decodes_only:
             return np.array(image.getpixel((0, 0)), np.float32), label, number
@@ -66,18 +66,18 @@ class PillowImages:
         return self.normalised(image), label, number
 
     def resized(self, image: Any, height: int, width: int) -> Any:
-        """Bilinear and antialiased."""
+        """Resize bilinearly with antialiasing."""
         return image.resize((width, height), Image.Resampling.BILINEAR)
 
     def cut(self, image: Any, top: int, left: int, height: int, width: int) -> Any:
-        """That part of an image."""
+        """Crop an image."""
         return image.crop((left, top, left + width, top + height))
 
     def mirrored(self, image: Any) -> Any:
-        """Left to right."""
+        """Mirror an image left to right."""
         return image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
 
     def normalised(self, image: Any) -> Any:
-        """Float32 (height, width, 3)."""
+        """Return normalized float32 (height, width, 3)."""
         levels = np.asarray(image, np.float32) / np.float32(255)
         return (levels - np.array(MEAN, np.float32)) / np.array(DEVIATION, np.float32)

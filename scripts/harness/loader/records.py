@@ -1,12 +1,12 @@
-"""Images in record files: TensorFlow's TFRecord, and MXNet's RecordIO with its index beside it.
+"""Images in record files: TensorFlow's TFRecord, and MXNet's RecordIO with its index.
 
-Which records there are, their labels, and the bytes of one; frameworks' loaders read them by
+This module lists records with labels and returns their bytes; frameworks' loaders read them by
 themselves. A record is named FILE/NUMBER, as if its file were a folder; numbers are from 0.
 Standard library and numpy; Python 3.7 to 3.13.
 
-TFRecord: length (8 bytes), masked CRC-32C of it, an example in protocol buffers, masked CRC-32C
-of that (tensorflow/core/lib/io/record_writer.h). RecordIO: 0xced7230a, length and part, content
-in words of four bytes, which begins with MXNet's head of 24 bytes (dmlc/recordio.h,
+TFRecord: length (8 bytes), masked CRC-32C of it, an example in protocol buffers, masked CRC-32C of
+that (tensorflow/core/lib/io/record_writer.h). RecordIO: 0xced7230a, length and part, content in
+words of four bytes, which begins with MXNet's header of 24 bytes (dmlc/recordio.h,
 mxnet/recordio.py).
 """
 
@@ -20,16 +20,17 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from harness.loader import examples
 
-#: Of an example in a TFRecord: the bytes of a JPEG file, and the label, from 0.
+#: Features of an example in a TFRecord: bytes of a JPEG file, and the label from 0.
 IMAGE, LABEL = "image/encoded", "image/class/label"
-#: How large a block of :func:`crc32c` is, in bytes.
+#: Bytes of a block of :func:`crc32c`.
 _BLOCK = 1024
 _MAGIC = 0xCED7230A
 _BEHIND = "stands behind a record that cannot be read"
 
 
 class Records(NamedTuple):
-    """Of a file: ``labels`` by number, and ``bad``: what is left out, by number, and why."""
+    """Records of a file: ``labels`` by number, and ``bad``: reason for each record that is left
+    out, by number."""
 
     labels: Dict[int, int]
     bad: List[Tuple[int, str]]
@@ -39,8 +40,9 @@ class Records(NamedTuple):
 
 
 def tfrecord(file: str, checks_all: bool) -> Records:
-    """``checks_all``: the content of each record by its checksum, too. TensorFlow reads nothing
-    behind a bad record of a file, so that is bad as well."""
+    """List the records of a file. ``checks_all``: also check the checksum of each content.
+
+    TensorFlow reads nothing after a bad record of a file, so the rest is bad as well."""
     check = check_content if checks_all else None
     return looked_at(file, frames_of(file), check, lambda *place: _example(*place)[0])
 
@@ -51,9 +53,11 @@ def looked_at(
     check: Optional[Callable[[Any, int, int], None]],
     look: Callable[[Any, int, int], int],
 ) -> Records:
-    """What ``look`` says of each record, by the whole content, the offset and the length of it, or
-    the ValueError that it raises. ``framed``: offset and length of each, and why there are no more;
-    ``check`` raises ValueError for a record behind which nothing can be read."""
+    """Return the records of a file with their labels.
+
+    ``framed``: offset and length of each, and why there are no more. ``check``: raises ValueError
+    for a record after which nothing can be read. ``look``: returns the label from the whole
+    content, offset and length, or raises ValueError."""
     frames, end = framed
     found = Records({}, [])
     with open(file, "rb") as stream:
@@ -79,7 +83,8 @@ def looked_at(
 
 @functools.lru_cache(maxsize=None)
 def frames_of(file: str) -> Tuple[List[Tuple[int, int]], str]:
-    """Offset and length of each record's content, and why there are no more; "" at the end."""
+    """Return offset and length of each record's content, and why there are no more; "" at the
+    end."""
     return framed(file, 12, 4, _checked_length)
 
 
@@ -93,9 +98,10 @@ def _checked_length(head: bytes) -> int:
 def framed(
     file: str, before: int, behind: int, length_of: Callable[[bytes], int]
 ) -> Tuple[List[examples.Span], str]:
-    """Offset and length of the content of each record, with so many bytes ``before`` and
-    ``behind`` it, and why there are no more; "" at the end. ``length_of`` reads what stands before
-    it, and raises ValueError for what is no length."""
+    """Return offset and length of each record's content, and why there are no more; "" at the end.
+
+    ``before`` and ``behind``: bytes around the content. ``length_of``: parses the bytes before it,
+    and raises ValueError for an invalid length."""
     found: List[examples.Span] = []
     place, size = 0, os.path.getsize(file)
     with open(file, "rb") as stream:
@@ -123,8 +129,8 @@ def check_content(content: Any, offset: int, length: int) -> None:
 
 
 def tfrecord_content(file: str, number: int) -> bytes:
-    """Of a record, by its checksum whole. Raises ValueError for one that is not there or bad, and
-    OSError."""
+    """Return a record's content after checking its checksum. Raises ValueError for a missing or bad
+    one, and OSError."""
     content = read(file, frames_of(file), number, 4)
     length = len(content) - 4
     check_content(content, 0, length)
@@ -132,8 +138,10 @@ def tfrecord_content(file: str, number: int) -> bytes:
 
 
 def read(file: str, frames: Tuple[List[Tuple[int, int]], str], number: int, behind: int) -> bytes:
-    """A record's content and as many bytes ``behind`` it; ``frames``: as :func:`framed` gives them.
-    Raises ValueError for one that is not there, and OSError."""
+    """Return a record's content and ``behind`` bytes after it. Raises ValueError for a missing one,
+    and OSError.
+
+    ``frames``: result of :func:`framed`."""
     found, end = frames
     if number >= len(found):
         raise ValueError(end or "there is no such record")
@@ -147,14 +155,14 @@ def read(file: str, frames: Tuple[List[Tuple[int, int]], str], number: int, behi
 
 
 def tfrecord_image(file: str, number: int) -> bytes:
-    """The JPEG file of a record. Raises as :func:`tfrecord_content`."""
+    """Return the JPEG file of a record. Raises as :func:`tfrecord_content`."""
     content = tfrecord_content(file, number)
     _, start, behind = _example(content, 0, len(content))
     return content[start:behind]
 
 
 def _example(content: Any, start: int, length: int) -> Tuple[int, int, int]:
-    """Label of an example, and where its image begins and ends. Raises ValueError."""
+    """Return the label of an example, and begin and end of its image. Raises ValueError."""
     found: Dict[str, examples.Span] = {}
     for place in examples.parts(content, (start, start + length), 1):
         found.update(examples.features(content, place))
@@ -174,7 +182,8 @@ def _example(content: Any, start: int, length: int) -> Tuple[int, int, int]:
 def _first(
     content: Any, feature: Optional[Tuple[int, int]], number: int, lists: bool = False
 ) -> Optional[Tuple[int, int]]:
-    """Where the list with this ``number`` of a feature lies or, unless ``lists``, its first."""
+    """Return the span of the list with this ``number`` of a feature or, unless ``lists``, of its
+    first value."""
     for place in examples.parts(content, feature, number) if feature else ():
         if lists:
             return place
@@ -184,7 +193,7 @@ def _first(
 
 @functools.lru_cache(maxsize=None)
 def _table() -> Any:
-    """Uint32 (_BLOCK, 256): the checksum of each byte at each place of a block of zeros."""
+    """Return uint32 (_BLOCK, 256): checksum of each byte at each position of a block of zeros."""
     import numpy as np
 
     first = np.arange(256, dtype=np.uint32)
@@ -198,8 +207,8 @@ def _table() -> Any:
 
 
 def crc32c(content: bytes) -> int:
-    """Castagnoli's checksum of at least four bytes: that of blocks, put together. Raises
-    ValueError for fewer."""
+    """Return Castagnoli's checksum of at least four bytes, combined from blocks. Raises ValueError
+    for fewer."""
     import numpy as np
 
     if len(content) < 4:
@@ -219,7 +228,7 @@ def crc32c(content: bytes) -> int:
 
 
 def masked(checksum: int) -> int:
-    """As TFRecord has it, so that the checksum of a checksum is none."""
+    """Return the checksum as TFRecord masks it."""
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
@@ -227,7 +236,7 @@ def masked(checksum: int) -> int:
 
 
 def recordio(file: str) -> Records:
-    """By the index beside a ``.rec``. Raises OSError where there is none."""
+    """List the records of a ``.rec`` by its index. Raises OSError without one."""
     found, size = Records({}, []), os.path.getsize(file)
     with open(file, "rb") as stream:
         for number, offset in enumerate(_offsets(file)):
@@ -252,8 +261,7 @@ def _offsets(file: str) -> List[int]:
 
 
 def recordio_image(file: str, number: int) -> bytes:
-    """The JPEG file of a record. Raises ValueError for one that is not there or bad, and
-    OSError."""
+    """Return the JPEG file of a record. Raises ValueError for a missing or bad one, and OSError."""
     offsets = _offsets(file)
     if number >= len(offsets):
         raise ValueError("there is no such record")
@@ -267,7 +275,8 @@ def recordio_image(file: str, number: int) -> bytes:
 
 
 def _length(head: bytes) -> Tuple[int, int]:
-    """0 of a whole record, 1 to 3 of the first, another and the last piece of one; its bytes."""
+    """Return a record's part and bytes. Parts: 0 of a whole record, 1 to 3 of a first, middle and
+    last piece."""
     if len(head) < 8:
         raise ValueError("the file is truncated before the record")
     magic, word = struct.unpack("<II", head)
@@ -285,7 +294,7 @@ def _piece(stream: Any) -> Tuple[int, bytes]:
 
 
 def _head(content: bytes) -> Tuple[float, int]:
-    """Label, and where the image begins."""
+    """Return the label, and where the image begins."""
     if len(content) < 24:
         raise ValueError("the record has no head of MXNet")
     several, label = struct.unpack("<If", content[:8])

@@ -1,4 +1,4 @@
-"""Records that a loader reads from the beginning of their file, and which of these are asked for.
+"""Records that a loader reads from the beginning of their file, and which of them are requested.
 
 Standard library; Python 3.7 to 3.13.
 """
@@ -11,8 +11,10 @@ from typing import List, NamedTuple, Sequence
 
 
 class Read(NamedTuple):
-    """What is read of record files in their turn. ``files``; ``counts``: records from the beginning
-    of each; ``wanted``: of all these, whether each is asked for."""
+    """Records to read in order.
+
+    ``files``: paths. ``counts``: records from the beginning of each. ``wanted``: whether each of
+    these is requested."""
 
     files: List[str]
     counts: List[int]
@@ -20,7 +22,8 @@ class Read(NamedTuple):
 
 
 def read_of(paths: Sequence[str]) -> Read:
-    """``paths``: FILE/NUMBER of each record, those of a file together and upwards."""
+    """Return the records to read. ``paths``: FILE/NUMBER of each record, those of a file
+    consecutive and ascending."""
     found = Read([], [], [])
     for file, pairs in itertools.groupby(map(os.path.split, paths), lambda pair: pair[0]):
         numbers = [int(number) for _, number in pairs]
@@ -33,8 +36,8 @@ def read_of(paths: Sequence[str]) -> Read:
 
 
 def to_the_end(read: Read, totals: Sequence[int]) -> Read:
-    """The same for a loader that reads each file but the last to its end. ``totals``: records in
-    each."""
+    """Return the records to read by a loader that reads each file but the last to its end.
+    ``totals``: records in each."""
     counts, wanted, first = [*totals[:-1], read.counts[-1]], [], 0  # type: List[int], List[bool], int
     for count, total in zip(read.counts, counts):
         wanted += read.wanted[first : first + count] + [False] * (total - count)

@@ -1,7 +1,7 @@
-"""Images by tf.data, with TensorFlow's own JPEG decoder and image operations: what TensorFlow 1 and
-2 have alike. Their guides to the performance of input pipelines have it so.
+"""Load images by tf.data, with TensorFlow's JPEG decoder and image operations: the common part of
+TensorFlow 1 and 2, after their guides to input pipeline performance.
 
-Record files are read from their beginning, as tf.data does, and in the order that is asked for.
+Record files are read from their beginning, as tf.data does, in the requested order.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from harness.loader.records import IMAGE, LABEL
 
 
 def decode(content: Any) -> Any:
-    """The bytes of a file as uint8 (height, width, 3). By default TensorFlow's decoder is quick and
-    up to some levels off; this is what Pillow and others do."""
+    """Decode a file to uint8 (height, width, 3), exactly like Pillow and others.
+
+    TensorFlow's default decoder is faster and slightly off."""
     return tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")
 
 
@@ -43,7 +44,7 @@ _MIDDLE = 0.5 - 1e-9
 
 
 def arrays(asked: Loads) -> Arrays:
-    """What :func:`dataset` is given, as numpy arrays."""
+    """Return the numpy arrays that :func:`dataset` takes."""
     samples = {
         "path": np.array([os.fsencode(path) for path in asked.paths], object),
         "label": asked.labels,
@@ -55,8 +56,10 @@ def arrays(asked: Loads) -> Arrays:
 
 
 def _drawn(draws: Any) -> Dict[str, Any]:
-    """What of :func:`harness.loader.crop` needs no image: of each try part of the area, ratio, and
-    how far down and along; behind the tries, that of the centre."""
+    """Return the part of :func:`harness.loader.crop` that needs no image.
+
+    It has for each try the part of the area, ratio, and relative position; after the tries those of
+    the centre."""
     tries = draws[:, : 4 * TRIES].reshape(-1, TRIES, 4)
     part, shape, down, along = (tries[:, :, place] for place in range(4))
     low, high = (math.log(bound) for bound in RATIO)
@@ -71,11 +74,11 @@ def _drawn(draws: Any) -> Dict[str, Any]:
 
 
 def token_arrays(asked: TokenLoads) -> Arrays:
-    """What :func:`token_dataset` is given, as numpy arrays."""
+    """Return the numpy arrays that :func:`token_dataset` takes."""
     samples = {"start": asked.starts, "number": np.arange(len(asked.starts), dtype=np.int64)}
     if asked.records:
         return {"samples": samples, "records": _read(asked.records)}
-    # no constant of a graph: TensorFlow 1 would read the file once and never again
+    # not a constant of the graph, because TensorFlow 1 would read the file only once
     tokens = {"path": np.array([os.fsencode(asked.path)], object)}
     return {"samples": samples, "records": {}, "tokens": tokens}
 
@@ -92,9 +95,9 @@ def _read(paths: Sequence[str]) -> Dict[str, Any]:
 
 
 def dataset(asked: Loads, parts: Arrays) -> Any:
-    """Batches of images, labels and numbers, as :class:`harness.loader.Loaded` has them. ``parts``:
-    tensors of :func:`arrays`; all else is by what ``asked`` says beside them. Without workers
-    nothing is done ahead."""
+    """Return batches of images, labels and numbers, as in :class:`harness.loader.Loaded`.
+
+    ``parts``: tensors of :func:`arrays`. Without workers nothing is done ahead."""
     data = tf.data.Dataset.from_tensor_slices(parts["samples"])
     how = asked.workers or None
     if parts["records"]:
@@ -110,9 +113,10 @@ _TOKENS = {1: tf.uint8, 2: tf.uint16, 4: tf.int32, 8: tf.int64}
 
 
 def token_dataset(asked: TokenLoads, parts: Arrays) -> Any:
-    """Batches of tokens and numbers, as :class:`harness.loader.LoadedTokens` has them. ``parts``:
-    tensors of :func:`token_arrays`. A file of numbers lies in memory as a whole; records are read
-    from the beginning of their file."""
+    """Return batches of tokens and numbers, as in :class:`harness.loader.LoadedTokens`.
+
+    ``parts``: tensors of :func:`token_arrays`. A file of numbers is in memory as a whole; records
+    are read from the beginning of their file."""
     data = tf.data.Dataset.from_tensor_slices(parts["samples"])
     how = asked.workers or None
     if parts["records"]:
@@ -130,7 +134,7 @@ def token_dataset(asked: TokenLoads, parts: Arrays) -> Any:
 
 
 def _row(asked: TokenLoads, record: Any) -> Any:
-    """The numbers of a record's features, one behind the other."""
+    """Return the concatenated numbers of a record's features."""
     each = {name: tf.io.FixedLenFeature((count,), tf.int64) for name, count in asked.features}
     found = tf.io.parse_single_example(record, each)
     return tf.concat([found[name] for name, _ in asked.features], 0)
@@ -189,8 +193,8 @@ def _sample(asked: Loads, image: Any, part: Dict[str, Any]) -> Any:
 
 
 def _normalization(size: int) -> Tuple[Any, Any]:
-    """What levels are multiplied by and what is taken away then, for each value of an image:
-    numbers of the channels alone are broadcast, which takes several times as long."""
+    """Return factor and offset for each value of an image. Broadcasting those of the channels takes
+    several times as long."""
     deviation = np.array(DEVIATION)
     each = 1 / (255 * deviation), np.array(MEAN) / deviation
     scale, offset = (np.broadcast_to(one, (size, size, 3)) for one in each)
@@ -202,7 +206,8 @@ def _rounded(value: Any) -> Any:
 
 
 def _crop(height: Any, width: Any, part: Dict[str, Any]) -> Tuple[Any, Any, Any, Any]:
-    """:func:`harness.loader.crop` as operations: the largest centre is the last try, which fits."""
+    """Compute :func:`harness.loader.crop` as operations; the centre is the last try, which always
+    fits."""
     tall, wide = tf.cast(height, tf.float64), tf.cast(width, tf.float64)
     target = tall * wide * part["area"]
     most_tall = tf.where(wide < RATIO[0] * tall, _rounded(wide / RATIO[0]), height)
@@ -221,14 +226,14 @@ def _crop(height: Any, width: Any, part: Dict[str, Any]) -> Tuple[Any, Any, Any,
 
 
 def _resized(image: Any, height: Any, width: Any) -> Any:
-    """Levels as uint8 has them, so that they are rounded as by others."""
+    """Resize to values rounded as uint8, as others do."""
     resize = tf.compat.v2.image.resize  # TensorFlow 1's own is not antialiased
     image = resize(image, (height, width), "bilinear", antialias=True)
     return tf.floor(image + 0.5)  # tf.round takes much longer
 
 
 def _centre(image: Any, size: int) -> Any:
-    """:func:`harness.loader.centre` as operations, and what it is of."""
+    """Compute :func:`harness.loader.centre` as operations, and crop."""
     height, width = tf.shape(image)[0], tf.shape(image)[1]
     shorter = round(size * SHORTER)
     length = tf.cast(tf.maximum(height, width), tf.float64)

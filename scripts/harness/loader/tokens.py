@@ -1,4 +1,4 @@
-"""Sequences of tokens from files, one by one: what a DataLoader takes as a data set."""
+"""Sequences of tokens from files, one by one: the data set of a DataLoader."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from harness.loader import TokenLoads, features
 
 
 class Sequences:
-    """Those that are asked for, by their place in that: int64 (length,), and that place. A file of
-    numbers is mapped into memory by each process that reads it, a record is read by itself."""
+    """Requested sequences by position, with that position: int64 (length,).
+
+    A file of numbers is mapped into memory by each process that reads it; a record is read by
+    itself."""
 
     def __init__(self, asked: TokenLoads) -> None:
         self._asked = asked

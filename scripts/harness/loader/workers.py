@@ -1,10 +1,10 @@
-"""Whoever waits for a batch is told that a worker process has died, or that none gives anything.
+"""Detect loader workers that have died or hang.
 
-Of the frameworks' loaders, PyTorch's and OneFlow's look after their workers. MXNet's starts another
-one, and waits for what the one that died was to give; PaddlePaddle's waits for as long as its
-workers live. A thread beside them looks now and then, only while a batch is waited for. Where
-something is wrong it ends the workers, which makes a loader give up that waits outside of Python,
-and sends this process a signal, which makes one give up that waits within.
+PyTorch's and OneFlow's loaders watch their workers. MXNet's starts another one, and waits for the
+batch of the one that died; PaddlePaddle's waits as long as its workers live. A thread here looks
+from time to time, only while a batch is awaited. On trouble it ends the workers, which unblocks
+loaders that wait outside of Python, and signals this process, which unblocks those that wait
+within.
 """
 
 from __future__ import annotations
@@ -21,32 +21,33 @@ from harness.adapter import Mismatch
 
 T = TypeVar("T")
 
-#: Seconds for a batch, behind which a worker hangs.
+#: Seconds for a batch, after which a worker counts as hanging.
 TIMEOUT = 120
-#: Seconds between two looks. What is wrong must be so at two of them: a loader that sees it by
-#: itself says more.
+#: Seconds between two looks. Trouble must be seen twice, because a loader's own error says more.
 EACH = 0.5
 _SIGNAL = signal.SIGUSR2
-#: How a worker ends that nothing has happened to: by itself, or by its loader.
+#: Exit codes of normal ends: by itself, or by its loader.
 _GOOD = (0, -int(signal.SIGTERM))
-#: All that have been seen in this process, by their number: what they leave in shared memory bears
-#: it.
+#: Workers seen in this process, by their id, which names what they leave in shared memory.
 STARTED: Set[int] = set()
 
 
 class WorkerLost(Mismatch):
-    """A worker died or hangs; the message says which."""
+    """Raised where a worker died or hangs; the message says which."""
 
 
 class _GiveUp(BaseException):
-    """Raised where a batch is waited for. No Exception: MXNet would wait for its workers then."""
+    """Raised while a batch is awaited. It is no Exception, because MXNet would then wait for its
+    workers."""
 
 
 class _Watch:
-    """``waiting``: since when a batch is waited for, by :func:`time.monotonic`; ``trouble``: what
-    is wrong, in words."""
+    """State of the watching thread.
 
-    #: That which is waited for now: at most one, as only one thread waits.
+    ``waiting``: since when a batch is awaited, by :func:`time.monotonic`. ``trouble``: what is
+    wrong, for the message."""
+
+    #: Watch of the current wait; at most one, because only one thread waits.
     current: Optional[_Watch] = None
 
     def __init__(self, seconds: float) -> None:
@@ -60,7 +61,7 @@ class _Watch:
         self._thread.start()
 
     def know(self) -> None:
-        """Which workers there are, while they live."""
+        """Note which workers exist, while they live."""
         for process in multiprocessing.active_children():
             if process.pid is not None and process.pid not in self._before:
                 self._workers[process.pid] = process
@@ -93,7 +94,7 @@ class _Watch:
         return ""
 
     def lost(self, by_signals_alone: bool = False) -> str:
-        """Which worker has ended otherwise than it should have, and how; "" where none has."""
+        """Return which worker ended abnormally and how; "" without one."""
         for number, process in list(self._workers.items()):
             code = _exit_code(process)
             if code is None or code in _GOOD:
@@ -113,7 +114,7 @@ class _Watch:
 
 
 def _exit_code(process: Any) -> Optional[int]:
-    """None where it runs, 0 where its loader has closed it."""
+    """Return the exit code; None while it runs, 0 where its loader has closed it."""
     try:
         code: Optional[int] = process.exitcode
     except ValueError:
@@ -134,10 +135,11 @@ def _on_signal(number: int, frame: Any) -> None:
 
 
 def watched(given: Iterator[T], seconds: float = TIMEOUT) -> Iterator[T]:
-    """The batches that are ``given``. Raises :class:`WorkerLost` where a worker process that was
-    started for them dies otherwise than by itself, or where one batch takes longer than
-    ``seconds``, and what ``given`` raises. Only the main thread hears signals: in another one
-    nobody looks."""
+    """Yield the batches of ``given``.
+
+    Raises :class:`WorkerLost` where one of its workers dies abnormally, or one batch takes longer
+    than ``seconds``, and what ``given`` raises. Signals reach the main thread only; elsewhere
+    nothing is watched."""
     if threading.current_thread() is not threading.main_thread():
         yield from given
         return
@@ -157,10 +159,10 @@ def watched(given: Iterator[T], seconds: float = TIMEOUT) -> Iterator[T]:
             except StopIteration:
                 return
             except BaseException as error:
-                # a worker ends with a code, too, where it has said by itself what is wrong
+                # a worker that reported its own error ends with a code too
                 trouble = watch.trouble or watch.lost(by_signals_alone=True)
                 if not trouble and isinstance(error, (ConnectionError, EOFError)):
-                    # who was at the other end dies just now, and has no exit code yet
+                    # the other end is just dying and has no exit code yet
                     time.sleep(EACH)
                     trouble = watch.lost(by_signals_alone=True)
                 if trouble:

@@ -75,9 +75,9 @@ class TokenSource:
         """Name of the array whose checksum identifies what was loaded."""
         return "labels" if self.form == masking.RUNNING else "token_ids"
 
-    def _masked(self) -> masking.Wanted:
+    def _masked(self) -> masking.MaskingPlan:
         count = predictions(self._length)
-        masking_plan = masking.Wanted(self.form, self._length, count)
+        masking_plan = masking.MaskingPlan(self.form, self._length, count)
         if self.form != masking.RUNNING:
             masking.check(self.tokens_found, masking_plan, self._hyper)
         return masking_plan

@@ -1,1 +1,1 @@
-"""Where a figure comes from: code, packages, environment, machine."""
+"""Origin of a figure: code, packages, environment, machine."""

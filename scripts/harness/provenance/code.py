@@ -1,4 +1,4 @@
-"""Which code has measured: version, digest, commit."""
+"""Version, digest and commit of the code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.machine.sources import command_output, file_text
 
 _SCRIPTS = os.path.normpath(os.path.join(os.path.realpath(__file__), *[os.pardir] * 3))
 _KNOWN = "harness/__main__.py"  # in a repository of ours, below scripts/ at its root
-# What a hook or a shell has set for a repository of its own.
+# Variables that a hook or a shell has set for its own repository.
 _OTHER_REPOSITORY = (
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -37,10 +37,12 @@ def _files() -> List[str]:
 
 @contextlib.contextmanager
 def _trusting_own_clone(variables: Dict[str, str]) -> Iterator[Dict[str, str]]:
-    """Variables with which git reads our clone although another user, such as the administrator,
-    owns it: this process runs the clone's code anyway. A file says so, because git before 2.38
-    takes ``safe.directory`` from a user's configuration alone; the user's own stays in force. The
-    file has no name, so that none is left when this process is killed."""
+    """Yield variables with which git reads our clone although another user owns it, such as the
+    administrator.
+
+    This process runs the clone's code anyway. Git before 2.38 takes ``safe.directory`` only from a
+    user's configuration, so a file sets it; the user's own stays in force. The file has no name, so
+    none is left when this process is killed."""
     with tempfile.TemporaryFile("w", encoding="utf-8") as file:
         for own in _user_configurations(variables):
             file.write("[include]\n\tpath = {}\n".format(_quoted(own)))
@@ -50,7 +52,8 @@ def _trusting_own_clone(variables: Dict[str, str]) -> Iterator[Dict[str, str]]:
 
 
 def _user_configurations(variables: Mapping[str, str]) -> List[str]:
-    """The files that git reads as a user's configuration, the first to be overridden first."""
+    """Return the files that git reads as a user's configuration, the first to be overridden
+    first."""
     if "GIT_CONFIG_GLOBAL" in variables:
         return [variables["GIT_CONFIG_GLOBAL"]]
     home = variables.get("HOME", "")
@@ -60,13 +63,14 @@ def _user_configurations(variables: Mapping[str, str]) -> List[str]:
 
 
 def _quoted(value: str) -> str:
-    """A value as a configuration of git has it."""
+    """Quote a value for a configuration of git."""
     return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
 
 
 def _from_git() -> Tuple[Optional[str], Optional[bool]]:
-    """The commit, and whether ``scripts/`` differs from it, from a repository that is ours: another
-    one around us, or one that does not know these files, says nothing of them."""
+    """Return the commit, and whether ``scripts/`` differs from it.
+
+    Only a repository that knows these files counts, not another one around it."""
     outside = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
     outside["GIT_OPTIONAL_LOCKS"] = "0"
     git = ["git", "-C", _SCRIPTS]
@@ -80,14 +84,16 @@ def _from_git() -> Tuple[Optional[str], Optional[bool]]:
 
 
 def _from_archive() -> Optional[str]:
-    """The commit that ``git archive`` has written into its copy of a file."""
+    """Return the commit that ``git archive`` has written into its copy of a file."""
     found = re.search(r"^node: ([0-9a-f]{40,64})$", file_text(_ARCHIVED) or "", re.MULTILINE)
     return found.group(1) if found else None
 
 
 def code() -> Dict[str, Any]:
-    """Version of the harness, sha256 over ``scripts/``, the commit, and whether ``scripts/``
-    differs from it: of git, of an unpacked archive the commit alone, else not known."""
+    """Return the harness's version, the SHA-256 of ``scripts/``, the commit, and whether
+    ``scripts/`` differs from it.
+
+    An unpacked archive has only the commit; otherwise None."""
     digest = hashlib.sha256()
     for path in _files():
         with open(path, "rb") as file:

@@ -1,5 +1,5 @@
-"""Which code computes a figure. A certificate proves something only of a figure that this same code
-has computed."""
+"""Digest of the code that computes a figure. A verification holds only for figures of the same
+code."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from core import precisions
 
 _SCRIPTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-#: Of the harness: all that a rank imports for what is compared and for the comparison, what
-#: frameworks' loaders import, and what gives it its variables.
+#: Modules of the harness that a rank imports for verified kinds and for verification, that loaders
+#: import, or that set a rank's variables.
 MODULES = (
     "adapter/__init__",
     "adapter/base",
@@ -104,13 +104,16 @@ MODULES = (
 
 
 def digest(framework: str, model_config: Mapping[str, Any], precision: str) -> str:
-    """SHA-256 (hex) over the folder of the adapter, the model config, what a rank knows of the
-    precision, ``scripts/core``, MODULES, and what makes layers of descriptions where several models
-    share their definition. ``model_config``: as they are timed or as they are compared, which gives
-    the same."""
+    """Return the SHA-256 (hex) of all that computes a figure.
+
+    It covers the adapter's folder, the model config, a rank's view of the precision,
+    ``scripts/core``, MODULES, and ``scripts/networks`` for models described as networks.
+    ``model_config``: of timing or of verification, which gives the same."""
     known = precisions.known().get(precision)
     declared = _of_rank(known) if known else precision
-    found = hashlib.sha256(json.dumps([_compared(model_config), declared], sort_keys=True).encode())
+    sha256 = hashlib.sha256(
+        json.dumps([_compared(model_config), declared], sort_keys=True).encode()
+    )
     shared = os.path.join(_SCRIPTS, "networks")
     core = os.path.join(_SCRIPTS, "core")
     described = _files(shared) if str(model_config.get("definition")).endswith("cnn") else ()
@@ -118,8 +121,8 @@ def digest(framework: str, model_config: Mapping[str, Any], precision: str) -> s
     for name, path in [*_files(framework), *_files(core), *described, *modules]:
         with open(path, "rb") as file:
             content = file.read()
-        found.update(f"{name}\0{len(content)}\0".encode() + content)
-    return found.hexdigest()
+        sha256.update(f"{name}\0{len(content)}\0".encode() + content)
+    return sha256.hexdigest()
 
 
 def _of_rank(precision: precisions.Precision) -> List[Any]:
@@ -134,9 +137,10 @@ def _of_rank(precision: precisions.Precision) -> List[Any]:
 
 
 def _compared(model_config: Mapping[str, Any]) -> Dict[str, Any]:
-    """The model config without the hyper-parameters that have another value in the comparison: that
-    none is hard-coded is what it shows. Of a model that was made small for it, those of the
-    model."""
+    """Return the model config without hyper-parameters that verification changes, to show that none
+    is hard-coded.
+
+    A model that was reduced for verification is replaced by the original."""
     model_config = model_config.get("reduced_from", model_config)
     others = {"dropout", *model_config.get("parity", {}).get("hyperparameters", {})}
     own = model_config.get("hyperparameters", {})
@@ -157,7 +161,7 @@ def _module(name: str) -> str:
 
 
 def _files(framework: str) -> Iterator[Any]:
-    """Name and path of all that the folder holds of code and declarations, sorted."""
+    """Yield name and path of all code and declarations in the folder, sorted."""
     for folder, folders, names in os.walk(framework):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(names):

@@ -1,4 +1,4 @@
-"""Where a run was measured: interpreter, packages, hardware, system, variables, code."""
+"""Environment of a run: interpreter, packages, hardware, system, variables, code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from harness.variables import is_recorded
 
 
 def system() -> Dict[str, Any]:
-    """Host, operating system, kernel, frequency governor, control group limits (cores, bytes)."""
+    """Return host, operating system, kernel, frequency governor, and control group limits (cores,
+    bytes)."""
     name = re.search(r'^PRETTY_NAME="?([^"\n]*)', file_text("/etc/os-release") or "", re.MULTILINE)
     return {
         "host": socket.gethostname(),
@@ -33,7 +34,7 @@ def system() -> Dict[str, Any]:
 
 
 def variables(environment: Mapping[str, str]) -> Dict[str, str]:
-    """Return those of a rank's variables that change how a framework runs; never a credential."""
+    """Return the variables of a rank that change how a framework runs; never a credential."""
     return {
         name: value
         for name, value in sorted(environment.items())
@@ -44,7 +45,7 @@ def variables(environment: Mapping[str, str]) -> Dict[str, str]:
 def capture(
     way: str, cores: Sequence[int], packages: Mapping[str, str], rank_environment: Mapping[str, str]
 ) -> Dict[str, Any]:
-    """The record's ``environment``. ``cores``: logical cores this process may use."""
+    """Return the record's ``environment``. ``cores``: logical cores this process may use."""
     return {
         "way": way,
         "python": platform.python_version(),

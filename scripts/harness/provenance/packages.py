@@ -1,4 +1,4 @@
-"""What is installed in this environment, and whether it is what was asked for."""
+"""Packages installed in this environment, and whether they are those requested."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 
 def normal(name: str) -> str:
-    """A distribution's name as PEP 503 compares it."""
+    """Return a distribution's name as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def search_path(environment: Mapping[str, str], folder: str) -> List[str]:
-    """``sys.path`` as the ranks have it, started with ``environment`` in ``folder``: asked of the
-    interpreter, which knows. Raises OSError or subprocess.SubprocessError."""
+    """Return ``sys.path`` of ranks started with ``environment`` in ``folder``, from the
+    interpreter. Raises OSError or subprocess.SubprocessError."""
     ask = "import json, sys; print(json.dumps(sys.path[1:]))"
     answer = subprocess.run(
         [sys.executable, "-c", ask],
@@ -55,8 +55,8 @@ def _metadata(path: str) -> Optional[Tuple[str, str]]:
 
 
 def installed(folders: Iterable[str]) -> Dict[str, str]:
-    """Version by normalised name of all distributions in ``folders``; the first folder wins, as
-    it does when importing."""
+    """Return the version of all distributions in ``folders`` by normalized name; the first folder
+    wins, as in importing."""
     versions: Dict[str, str] = {}
     for folder in folders:
         try:
@@ -72,14 +72,15 @@ def installed(folders: Iterable[str]) -> Dict[str, str]:
 
 
 def same_version(asked: str, found: str) -> bool:
-    """Whether ``found`` is ``asked``; a local part (``+cpu``) counts only if it was asked for."""
+    """Return whether the versions match; a local part (``+cpu``) counts only if it was
+    requested."""
     return asked == (found if "+" in asked else found.partition("+")[0])
 
 
 def wrong_environment(
     prefix: Optional[str], pins: Sequence[Tuple[str, str]], packages: Mapping[str, str]
 ) -> Optional[str]:
-    """What differs between the environment asked for and this one; None if nothing does."""
+    """Return how this environment differs from the requested one; None if it does not."""
     if prefix is not None and os.path.realpath(prefix) != os.path.realpath(sys.prefix):
         return f"the environment is {sys.prefix}, not {prefix}"
     for name, version in pins:

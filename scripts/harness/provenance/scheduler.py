@@ -1,4 +1,4 @@
-"""The job of a scheduler that a run is, as that tells it."""
+"""Scheduler's job of a run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from harness.machine.sources import command_output
 
-#: What the record calls a fact of the job: the variable that may say it, and its name in what
-#: ``scontrol show job`` prints.
+#: Facts of the job by their key in the record: variable, and key in ``scontrol show job``.
 _FACTS = {
     "partition": ("SLURM_JOB_PARTITION", "Partition"),
     "nodelist": ("SLURM_JOB_NODELIST", "NodeList"),
@@ -19,15 +18,15 @@ _FACTS = {
     "licenses": ("", "Licenses"),
     "gres": ("", "TresPerNode"),
 }
-#: Of resources, by the version: gres:gpu:2, gres/gpu:2.
+#: GPUs among resources, in either version: gres:gpu:2, gres/gpu:2.
 _PREFIX = re.compile(r"(^|,)gres[:/]")
 _ABSENT = frozenset({"", "(null)", "N/A"})
-#: Lines that begin with these hold texts of users, which may look like anything.
+#: Beginnings of lines with free texts of users.
 _TEXTS = re.compile(
     r"\s*(JobId|Command|WorkDir|Comment|AdminComment|SystemComment|Extra|StdErr|StdIn|StdOut"
     r"|MailUser|BurstBuffer|SubmitLine)="
 )
-#: How long SLURM may take to answer: the run waits for it.
+#: Seconds to wait for SLURM's answer.
 _SECONDS = 10.0
 
 
@@ -39,14 +38,12 @@ def scheduler(
     variables: Mapping[str, str],
     answer: Callable[[List[str]], Optional[str]] = _printed,
 ) -> Optional[Dict[str, Any]]:
-    """The job that this process belongs to: ``job`` and what SLURM says of it, as far as it does;
-    None without. ``features``: the constraint that was asked for; ``exclusive``: whether no other
-    job may share its nodes.
+    """Return this process's job and what SLURM reports of it; None without a job.
 
-    Snakemake takes most of SLURM's variables away from a job of several nodes, and some facts are
-    in none of them, so that SLURM is asked, once and for at most 10 s. ``answer``: what a command
-    prints, None where it fails.
-    """
+    ``features``: requested constraint. ``exclusive``: whether no other job may share its nodes.
+    SLURM is queried, once and for at most 10 s, because Snakemake removes most of its variables
+    from a job of several nodes, and some facts are in none. ``answer``: returns a command's output,
+    None where it fails."""
     job = variables.get("SLURM_JOB_ID")
     if not job:
         return None
@@ -67,8 +64,9 @@ def limit_reached(
     variables: Mapping[str, str],
     answer: Callable[[List[str]], Optional[str]] = _printed,
 ) -> str:
-    """Say that the scheduler ends this job because its time is up; "" where that is not why.
-    ``answer``: what a command prints, None where it fails."""
+    """Return a message that the job's time limit was reached; "" otherwise.
+
+    ``answer``: returns a command's output, None where it fails."""
     job = variables.get("SLURM_JOB_ID")
     shown = _shown(answer(["scontrol", "show", "job", job]) or "") if job else {}
     if shown.get("Reason") != "TimeLimit":
@@ -77,7 +75,7 @@ def limit_reached(
 
 
 def _shown(printed: str) -> Dict[str, str]:
-    """Keys and values of ``scontrol show job``, without those that are texts of a user."""
+    """Parse ``scontrol show job``, without texts of users."""
     lines = [line for line in printed.splitlines() if not _TEXTS.match(line)]
-    # Of several parts of a job the first.
+    # the first part of a job of several
     return dict(reversed(re.findall(r"(?:^|\s)([\w/:]+)=(\S*)", "\n".join(lines))))

@@ -18,31 +18,33 @@ from harness.request.declaration import Task
 from harness.samples import folder
 from harness.telemetry.watcher import RAW_BYTES
 
-#: Bytes of a record. The driver reads no larger file.
+#: Largest record in bytes. The driver reads no larger file.
 LARGEST = 100 * 2**20
 
 
 @dataclass(frozen=True)
 class Started:
-    """When the run began: ``utc`` in ISO 8601, ``monotonic`` in seconds."""
+    """Start of the run: ``utc`` in ISO 8601, ``monotonic`` in seconds."""
 
     utc: str
     monotonic: float
 
     @staticmethod
     def now() -> Started:
-        """This moment."""
+        """Return the current time."""
         utc = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         return Started(utc.replace("+00:00", "Z"), time.monotonic())
 
 
 @dataclass(frozen=True)
 class Measured:
-    """How the run ended, what each rank left (empty if none was started), and the metrics of a good
-    run. On one node: what the watcher saw in the timed window (None if there was none), and the
-    memory held and allowed (likewise), and, of several ranks, whether they had a network of their
-    own. On several: an entry for each of them, which has both. Of a series: its attempts, and the
-    version that they imported."""
+    """Result of a run.
+
+    ``ranks``: what each left, empty if none was started. ``metrics``: of a successful run. On one
+    node also ``watch``, the watcher's summary (None without a timed region), ``memory`` held and
+    allowed, and for several ranks whether they had a private ``network``. ``nodes``: entry for each
+    of several nodes, with the same. For a search: its ``attempts`` and the imported
+    ``framework_version``."""
 
     status: str
     reason: str
@@ -84,7 +86,7 @@ def _settings(task: Task) -> Dict[str, Any]:
 
 
 def _data(task: Task) -> Dict[str, Any]:
-    """The images of a case whose input they are. ``identity`` is "" where they are not there."""
+    """Return the data set of a case that reads one. ``identity`` is "" where it is missing."""
     root = task.request.data
     if root is None:
         return {}
@@ -97,13 +99,13 @@ def _data(task: Task) -> Dict[str, Any]:
 
 
 def _case(task: Task) -> Dict[str, Any]:
-    """What was measured; null for what the kind does not have."""
+    """Return the measured case; null for axes that the kind does not have."""
     return task.case.to_record(task.kind.all_axes)
 
 
 def _window(task: Task, measured: Measured) -> Dict[str, Any]:
-    """The longest of the ranks' timed windows in seconds, and the samples that all of them computed
-    in it: null unless the run is ok and has that."""
+    """Return the longest timed region of the ranks in seconds, and the samples of all ranks in it;
+    null unless the run is ok and has them."""
     windows = [rank["window_seconds"] for rank in measured.ranks if "window_seconds" in rank]
     if measured.status != "ok" or not windows:
         return {"samples": None, "window_seconds": None}
@@ -112,7 +114,8 @@ def _window(task: Task, measured: Measured) -> Dict[str, Any]:
 
 
 def _metrics(task: Task, measured: Measured) -> Dict[str, Dict[str, Any]]:
-    """Each metric of the kind: null unless the run is ok, which leaves out what it cannot tell."""
+    """Return each metric of the kind, with a null value unless the run is ok; unknown metrics of an
+    ok run are left out."""
     values = measured.metrics if measured.status == "ok" else {}
     return {
         name: {
@@ -134,8 +137,10 @@ def assemble(
     started: Started,
     installed_version: str,
 ) -> Dict[str, Any]:
-    """The record, not yet checked. ``installed_version``: of the framework's distribution, for a
-    run that never imported it; "" without a framework."""
+    """Return the record, not yet checked.
+
+    ``installed_version``: of the framework's distribution, for a run that never imported it; ""
+    without a framework."""
     imported = [fields.get("framework_version") for fields in measured.ranks]
     imported.append(measured.framework_version)
     record: Dict[str, Any] = {
@@ -174,8 +179,8 @@ def assemble(
 
 
 def checked(record: Dict[str, Any], schema: Dict[str, Any]) -> Dict[str, Any]:
-    """The record without NaN and infinity, which JSON lacks. One that does not fit the schema
-    becomes a ``failed`` one that says why."""
+    """Return the record without NaN and infinity, which JSON lacks; a record that violates the
+    schema becomes ``failed``."""
     record = encodable(record)
     wrong = errors(record, schema)
     size = 0 if wrong else len(encode(record))
@@ -195,28 +200,30 @@ def checked(record: Dict[str, Any], schema: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def encode(record: Dict[str, Any]) -> bytes:
-    """The record as JSON text. Raises ValueError for a NaN or an infinity."""
+    """Return the record as JSON text. Raises ValueError for NaN or infinity."""
     return (json.dumps(record, indent=1, allow_nan=False) + "\n").encode("utf-8")
 
 
 def bytes_to_reserve(ranks: int, steps: int) -> int:
-    """At most what the record takes: 256 KiB for everything else, 32 per step and rank for its
-    seconds, and the watcher's samples of the machine and of a device for each rank."""
+    """Return the most bytes that the record takes.
+
+    256 KiB for everything else, 32 per step and rank for its seconds, and the watcher's samples of
+    the machine and of a device for each rank."""
     return 256 * 1024 + 32 * ranks * steps + RAW_BYTES * (1 + ranks)
 
 
 def summary(record: Dict[str, Any], output: str) -> str:
-    """One line for the person who waits."""
+    """Return one line for the user."""
     text = f"{record['status']}: {record['reason']}"
     if record["status"] == "ok":
         text = f"ok: {_shown(record)}"
     text += f"; {record['wall_seconds']:.1f} s in all; "
-    # A reason may hold what a foreign program printed: no terminal shall obey that.
+    # A reason may contain output of another program, with control characters.
     return printable(text).replace("\n", "\\n") + output
 
 
 def _shown(record: Dict[str, Any]) -> str:
-    """What a good run has measured, without the points of its series."""
+    """Format the metrics of a successful run, without those at single points."""
     named = ((name, one) for name, one in record["metrics"].items() if "at" not in one)
     known = [(name, one) for name, one in named if one["value"] is not None]
     figures = [f"{name} {one['value']:.4g} {one['unit']}" for name, one in known]

@@ -1,5 +1,8 @@
-"""A validator for the keywords our record schema uses, because a framework's environment may lack
-one. A keyword it does not know is an error: nothing in the schema is ever silently ignored."""
+"""Validator for the keywords of the record's schema, because a framework's environment may lack
+one.
+
+Unknown keywords are errors, so that nothing in the schema is silently ignored.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +36,11 @@ _KNOWN = {
 
 
 class SchemaError(Exception):
-    """The record's schema cannot be read."""
+    """Raised where the record's schema cannot be read."""
 
 
 def record_schema() -> Dict[str, Any]:
-    """The record's schema. Raises :class:`SchemaError`."""
+    """Return the record's schema. Raises :class:`SchemaError`."""
     try:
         schema = bounded.read_json(RECORD_SCHEMA)
     except (OSError, ValueError) as error:
@@ -48,7 +51,8 @@ def record_schema() -> Dict[str, Any]:
 
 
 def _without_references(part: Any, definitions: Dict[str, Any]) -> Any:
-    """``part`` of a schema with each ``{"$ref": "#/$defs/NAME"}`` replaced by what it names."""
+    """Return ``part`` of a schema with each ``{"$ref": "#/$defs/NAME"}`` replaced by its
+    definition."""
     if isinstance(part, list):
         return [_without_references(item, definitions) for item in part]
     if not isinstance(part, dict):
@@ -72,8 +76,8 @@ def _is(value: Any, name: str) -> bool:
 
 
 def errors(value: Any, schema: Dict[str, Any], where: str = "record") -> List[str]:
-    """What is wrong with ``value``, one sentence each; empty if it is valid. Raises ValueError
-    for a keyword this validator does not know."""
+    """Return what is wrong with ``value``, one sentence each; empty if it is valid. Raises
+    ValueError for an unknown keyword."""
     unknown = set(schema) - _KNOWN
     if unknown:
         raise ValueError(f"{where}: keywords not implemented: {sorted(unknown)}")

@@ -1,1 +1,1 @@
-"""Samples that come from a folder: which there are, in which order, and whether all came."""
+"""Samples from a folder: list, order, and completeness."""

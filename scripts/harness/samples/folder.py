@@ -14,30 +14,32 @@ from harness.samples import recorded
 
 TRAIN, VALIDATION = "train", "val"
 SUFFIXES = (".jpeg", ".jpg")
-#: What make_data leaves beside them.
+#: Name of make_data's manifest.
 MANIFEST = "framebench-data.json"
-#: Of texts whose tokens are pieces of words, and of token files that were made so.
+#: Vocabulary of texts whose tokens are word pieces, and of token files made of them.
 VOCABULARY = "vocab.txt"
-#: What becomes of an image that cannot be read: it ends the run, or is left out and counted.
+#: Treatment of unreadable images: end the run, or leave them out and count them.
 REFUSE, SKIP = "refuse", "skip"
 _HOW = "bad_images: skip leaves it out and counts it"
 
 
 class BadData(Mismatch):
-    """The images are not as they must be; the message names the file or folder."""
+    """Raised for invalid data; the message names the file or folder."""
 
 
 class Skipped(NamedTuple):
-    """``path``: below the folder of the data."""
+    """Sample that is left out. ``path``: below the data folder."""
 
     path: str
     reason: str
 
 
 class Images(NamedTuple):
-    """One of TRAIN and VALIDATION. ``paths``: below ``root``, sorted, of records FILE/NUMBER;
-    ``labels``: of each, its class's place among the ``classes``; ``skipped``: what was left out;
-    ``format``: as :class:`harness.loader.Loads` has it."""
+    """Images of a split, TRAIN or VALIDATION.
+
+    ``paths``: below ``root``, sorted; FILE/NUMBER of records. ``labels``: index of each image's
+    class among ``classes``. ``skipped``: images left out. ``format``: as in
+    :class:`harness.loader.Loads`."""
 
     root: str
     classes: List[str]
@@ -48,8 +50,10 @@ class Images(NamedTuple):
 
 
 def scan(root: str, split: str, bad: str) -> Images:
-    """The images of a split. ``bad``: REFUSE or SKIP. Raises :class:`BadData` where there is no
-    such folder or no image in it and, unless told to skip, for whatever is no image."""
+    """Return the images of a split. ``bad``: REFUSE or SKIP.
+
+    Raises :class:`BadData` where the folder or images are missing and, with REFUSE, for whatever is
+    no image."""
     skipped: List[Skipped] = []
 
     def refuse(path: str, reason: str) -> None:
@@ -96,7 +100,8 @@ def _of_classes(root: str, split: str, refuse: Callable[[str, str], None]) -> Im
 def _of_records(
     root: str, form: str, files: List[str], bad: str, refuse: Callable[[str, str], None]
 ) -> Images:
-    """Labels are what records say; where make_data left a manifest, they are of its classes."""
+    """Return images of record files. Labels are those of the records, and index the classes of
+    make_data's manifest if there is one."""
     try:
         found = recorded.listed(root, form, files, checks_all=bad == SKIP)
     except OSError as error:
@@ -117,7 +122,7 @@ def _of_records(
 
 
 def without(images: Images, broken: List[Skipped]) -> Images:
-    """The images but those that are ``broken``, which count as skipped."""
+    """Return the images without ``broken`` ones, which count as skipped."""
     names = {one.path for one in broken}
     kept = [pair for pair in zip(images.paths, images.labels) if pair[0] not in names]
     return images._replace(
@@ -128,9 +133,10 @@ def without(images: Images, broken: List[Skipped]) -> Images:
 
 
 def identity(root: str) -> str:
-    """Twelve hexadecimal digits that tell a data set from another: of the paths of all that is in
-    its splits, with the sizes of files that are no images, of a vocabulary, and of the digest that
-    make_data left. Raises :class:`BadData`."""
+    """Return twelve hexadecimal digits that identify a data set. Raises :class:`BadData`.
+
+    They depend on all paths in its splits, the sizes of files that are no images, the vocabulary,
+    and make_data's digest."""
     digest = hashlib.sha256(str(_made(root).get("digest", "")).encode())
 
     def add(*names: str) -> None:
@@ -154,7 +160,8 @@ def identity(root: str) -> str:
 
 
 def report(images: Images) -> Dict[str, object]:
-    """For the record: how many there are, and what was left out, the first hundred by name."""
+    """Return the number of images, and the first hundred names of those left out, for the
+    record."""
     return {
         "images": len(images.paths),
         "classes": len(images.classes),
@@ -164,7 +171,7 @@ def report(images: Images) -> Dict[str, object]:
 
 
 def _made(root: str) -> Dict[str, Any]:
-    """What make_data says that it made; nothing where it did not."""
+    """Return make_data's manifest; {} without one."""
     try:
         found = bounded.read_json(os.path.join(root, MANIFEST))["made"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -173,7 +180,7 @@ def _made(root: str) -> Dict[str, Any]:
 
 
 def _classes(root: str, split: str) -> List[str]:
-    """The folders in a split; none where it is not there."""
+    """Return the folders in a split; none where it is missing."""
     place = os.path.join(root, split)
     if not os.path.isdir(place):
         return []
@@ -191,7 +198,8 @@ def _entries(root: str, inner: str) -> List[str]:
 
 
 def size_of(inputs: Sequence[Mapping[str, Any]]) -> Optional[int]:
-    """Pixels of a side of a model's images, by its declared inputs; None of a model without."""
+    """Return the pixels of a side of a model's images, from its declared inputs; None for a model
+    without images."""
     for one in inputs:
         shape = one["shape"]
         if one["name"] == "images" and len(shape) == 4 and shape[3] == 3:
@@ -200,6 +208,6 @@ def size_of(inputs: Sequence[Mapping[str, Any]]) -> Optional[int]:
 
 
 def rank_part(count: int, rank: int, ranks: int) -> Tuple[int, int]:
-    """First and behind the last of ``count`` samples that a rank has: as many as each other."""
+    """Return begin and end of a rank's part of ``count`` samples, equally many for each rank."""
     each = count // ranks
     return rank * each, (rank + 1) * each

@@ -19,13 +19,14 @@ from harness import bounded
 from harness.samples.folder import BadData
 
 MAGIC, VERSION = b"MMIDIDX\0\0", 1
-#: By their code. Codes 6 and 7 are float64 and float32, which are no tokens.
+#: Dtypes by code. Codes 6 and 7 are float64 and float32, which are no tokens.
 DTYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
 _HEAD = struct.Struct("<9sQBQQ")
 
 
 class Indexed(NamedTuple):
-    """``dtype``: of the tokens; ``length``: tokens in all; ``documents``: that they are of."""
+    """Content of an index. ``dtype``: of the tokens. ``length``: tokens in all. ``documents``:
+    their number."""
 
     dtype: str
     length: int
@@ -33,8 +34,8 @@ class Indexed(NamedTuple):
 
 
 def read(index: str, path: str) -> Indexed:
-    """What an ``index`` says of the tokens at ``path``, which it is compared with. Raises
-    :class:`BadData` where one of them cannot be read, is truncated, or says something else."""
+    """Return the content of an ``index``, checked against the tokens at ``path``. Raises
+    :class:`BadData` where one of them is unreadable, truncated or inconsistent."""
     import numpy as np
 
     try:

@@ -28,19 +28,18 @@ from harness.samples.recorded_tokens import IDS, NEXT, POSITIONS, REAL, SEGMENTS
 from harness.samples.tokens import Tokens
 
 Batch = Dict[str, Any]
-#: What models are given: tokens and those that come next, or sequences with hidden words.
+#: Forms of input: tokens with the next tokens, or sequences with masked words.
 RUNNING, BERT, ELECTRA = "running", "bert", "electra"
 #: [CLS] and two [SEP].
 MARKS = 3
-#: Of a hundred hidden words of BERT: those that become [MASK], and these or another word.
+#: Percent of BERT's masked words that become [MASK], and that become [MASK] or another word.
 _MASKED, _CHANGED = 80, 90
 #: What is drawn for ELECTRA, by the names of its inputs: below what, None for places of words.
 DRAWN = {"masked_positions": None, "mask_draws": 100, "sampling_draws": 1 << 31}
 
 
 def form_of(inputs: Sequence[Mapping[str, Any]]) -> str:
-    """By what a model is given, as its model config declares it; "" for one that reads no
-    tokens."""
+    """Return the form of a model's declared inputs; "" for a model without tokens."""
     shapes = {str(one["name"]): one["shape"] for one in inputs}
     names = {*shapes}
     if names == {"token_ids", "labels"} and shapes["labels"] == shapes["token_ids"]:
@@ -51,8 +50,10 @@ def form_of(inputs: Sequence[Mapping[str, Any]]) -> str:
     return ELECTRA if names == common | {"mask_draws", "sampling_draws"} else ""
 
 
-class Wanted(NamedTuple):
-    """``form``: BERT or ELECTRA; ``length``: tokens of a sequence; ``predictions``: hidden words of
+class MaskingPlan(NamedTuple):
+    """Form of the requested batches.
+
+    ``form``: BERT or ELECTRA. ``length``: tokens of a sequence. ``predictions``: masked words of
     each."""
 
     form: str
@@ -60,9 +61,9 @@ class Wanted(NamedTuple):
     predictions: int
 
 
-def check(found: Tokens, wanted: Wanted, hyper: Mapping[str, Any]) -> None:
-    """Raises :class:`BadData` where sequences of a model's form cannot be made of the tokens, and
-    :class:`Mismatch` where they are not those that the model takes."""
+def check(found: Tokens, wanted: MaskingPlan, hyper: Mapping[str, Any]) -> None:
+    """Raise :class:`BadData` where the tokens do not suffice for a model's form, :class:`Mismatch`
+    where the model cannot take them."""
     records, words = found.records, found.words
     if records is not None:
         counts = dict(records.features)
@@ -93,9 +94,10 @@ def check(found: Tokens, wanted: Wanted, hyper: Mapping[str, Any]) -> None:
         raise Mismatch(f"[MASK] is {words.mask} in the vocabulary, {own} in the model")
 
 
-def batch_of(loaded: Any, found: Tokens, wanted: Wanted, random: Any) -> Batch:
-    """A batch by name, int64. ``loaded``: as a loader gives it (samples, numbers); ``random``: a
-    ``RandomState``. Raises :class:`BadData` for a sequence without a word that can be hidden."""
+def batch_of(loaded: Any, found: Tokens, wanted: MaskingPlan, random: Any) -> Batch:
+    """Return a batch by name, int64. Raises :class:`BadData` for a sequence without a word to mask.
+
+    ``loaded``: batch of a loader (samples, numbers). ``random``: a ``RandomState``."""
     if found.records is None:
         batch, ordinary = _pairs(loaded, found, wanted, random)
     else:
@@ -109,9 +111,11 @@ def batch_of(loaded: Any, found: Tokens, wanted: Wanted, random: Any) -> Batch:
 
 
 def hidden_by_electra(batch: Batch, predictions: int, random: Any) -> Batch:
-    """Sequences ``[CLS] A [SEP] B [SEP]`` with or without padding, by the names of ELECTRA's
-    inputs, and what is DRAWN for them: so many ``predictions`` of one without padding. Raises
-    :class:`BadData` for one without a word that can be hidden."""
+    """Return sequences ``[CLS] A [SEP] B [SEP]`` by the names of ELECTRA's inputs, with the random
+    numbers of DRAWN.
+
+    ``predictions``: masked words of a sequence without padding. Raises :class:`BadData` for one
+    without a word to mask."""
     import numpy as np
 
     ordinary = _ordinary(batch["token_ids"], batch["attention_mask"] == 1)
@@ -126,7 +130,7 @@ def hidden_by_electra(batch: Batch, predictions: int, random: Any) -> Batch:
     return found
 
 
-def _pairs(loaded: Any, found: Tokens, wanted: Wanted, random: Any) -> Tuple[Batch, Any]:
+def _pairs(loaded: Any, found: Tokens, wanted: MaskingPlan, random: Any) -> Tuple[Batch, Any]:
     import numpy as np
 
     assert found.words is not None, "check has seen to it"
@@ -147,7 +151,7 @@ def _pairs(loaded: Any, found: Tokens, wanted: Wanted, random: Any) -> Tuple[Bat
     return batch, ordinary
 
 
-def _recorded(loaded: Any, found: Tokens, wanted: Wanted) -> Tuple[Batch, Any]:
+def _recorded(loaded: Any, found: Tokens, wanted: MaskingPlan) -> Tuple[Batch, Any]:
     import numpy as np
 
     assert found.records is not None, "the caller has seen to it"
@@ -172,7 +176,7 @@ def _recorded(loaded: Any, found: Tokens, wanted: Wanted) -> Tuple[Batch, Any]:
 
 
 def _ordinary(ids: Any, real: Any) -> Any:
-    """Where words are that are ``real`` and none of the marks that sequences begin and end with."""
+    """Return where words are ``real`` and no special tokens."""
     import numpy as np
 
     last = real.shape[1] - 1 - real[:, ::-1].argmax(axis=1)
@@ -181,7 +185,8 @@ def _ordinary(ids: Any, real: Any) -> Any:
 
 
 def _again(good: Any, count: int) -> Any:
-    """Of each row the places that are good, from the first on again until they are ``count``."""
+    """Return ``count`` good positions of each row, repeated from the first where there are
+    fewer."""
     import numpy as np
 
     places = np.argsort(~good, axis=1, kind="stable")
@@ -189,8 +194,10 @@ def _again(good: Any, count: int) -> Any:
 
 
 def _drawn(ordinary: Any, count: int, random: Any, most: Any = None) -> Any:
-    """Of each row so many places of ordinary words, upwards, each once if they suffice. ``most``:
-    different ones of each row (rows, 1), None for any number."""
+    """Return ``count`` ordinary positions of each row in ascending order, each once if they
+    suffice.
+
+    ``most``: most distinct positions of each row (rows, 1), None for any number."""
     import numpy as np
 
     keys = np.where(ordinary, random.random_sample(ordinary.shape), 2.0)
@@ -202,7 +209,7 @@ def _drawn(ordinary: Any, count: int, random: Any, most: Any = None) -> Any:
 
 
 def _some(good: Any) -> Any:
-    """How many of each row are good, (rows, 1)."""
+    """Return the number of good positions of each row, (rows, 1)."""
     counts = good.sum(axis=1)[:, None]
     if not counts.all():
         raise BadData(f"sequence {int(counts.argmin())} of a batch has no word that can be hidden")

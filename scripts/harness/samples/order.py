@@ -1,4 +1,4 @@
-"""In which order samples are fed and by which crops: the same in every framework, by the seed.
+"""Order and crops of samples, the same in every framework by the seed.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -22,10 +22,11 @@ def epoch(
     ranks: int,
     most: int = 0,
 ) -> Any:
-    """The places among the ``images`` of those that a rank has in an epoch, int64: shuffled in
-    training, in their order in validation. Each is fed to one rank, and to all ranks as many. Files
-    in formats of SEQUENTIAL are shuffled, and the records in them not. ``most``: images of an
-    epoch, 0 for all; the same ones in each epoch."""
+    """Return the indices of a rank's images in an epoch, int64.
+
+    They are shuffled in training, in order in validation; each image goes to one rank, and all
+    ranks get equally many. In formats of SEQUENTIAL, files are shuffled and their records are not.
+    ``most``: images of an epoch, 0 for all; the same in each epoch."""
     if images.format in SEQUENTIAL:
         return records_of(images.paths, split, number, seed, rank, ranks, most)
     return places_of(len(images.paths), split, number, seed, rank, ranks, most)
@@ -34,7 +35,7 @@ def epoch(
 def places_of(
     count: int, split: str, number: int, seed: int, rank: int, ranks: int, most: int = 0
 ) -> Any:
-    """As :func:`epoch`, of so many samples."""
+    """Return the indices as :func:`epoch`, for ``count`` samples."""
     import numpy as np
 
     # RandomState, not Generator: its stream is the same in every numpy since 1.0.
@@ -55,7 +56,8 @@ def records_of(
     ranks: int,
     most: int = 0,
 ) -> Any:
-    """As :func:`epoch`, of records FILE/NUMBER: a rank's part of the files one behind the other."""
+    """Return the indices as :func:`epoch`, for records FILE/NUMBER: a rank's part of the
+    concatenated files."""
     import numpy as np
 
     files = [os.path.dirname(path) for path in paths]
@@ -80,8 +82,8 @@ def loads(
     size: int,
     workers: int,
 ) -> Loads:
-    """What a loader is asked for: the images at these ``places``, with the crops of this epoch.
-    Raises :class:`BadData` where they are too few for a batch."""
+    """Return the request to a loader for the images at these ``places``, with the crops of this
+    epoch. Raises :class:`BadData` where they are too few for a batch."""
     import numpy as np
 
     if len(places) < batch:
@@ -106,7 +108,7 @@ def loads(
 
 
 def beginning(asked: Loads, count: int) -> Loads:
-    """The first samples alone of what a loader is asked for."""
+    """Return the request for the first ``count`` samples only."""
     return asked._replace(
         paths=asked.paths[:count],
         labels=asked.labels[:count],
@@ -115,7 +117,7 @@ def beginning(asked: Loads, count: int) -> Loads:
 
 
 def checksum(array: Any, before: int = 0) -> int:
-    """CRC-32 of an array's bytes, going on from that of the arrays ``before``."""
+    """Return the CRC-32 of an array's bytes, continuing from ``before``."""
     import numpy as np
 
     return zlib.crc32(np.ascontiguousarray(array).tobytes(), before)

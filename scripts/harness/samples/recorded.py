@@ -1,6 +1,6 @@
-"""Images in record files beside each other: ``train-00000-of-00008.tfrecord``, as TensorFlow's
-examples name them, ``train.rec`` with ``train.idx``, as MXNet's ``im2rec`` does, or in a folder
-``train/part-00000``, as OneFlow's examples do."""
+"""Images in record files: ``train-00000-of-00008.tfrecord`` as TensorFlow's examples name them,
+``train.rec`` with ``train.idx`` as MXNet's ``im2rec`` does, or ``train/part-00000`` as OneFlow's
+examples do."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import List, NamedTuple, Tuple
 
 from harness.loader import OFRECORD, RECORDIO, TFRECORD, ofrecords, records
 
-#: Of a part of a TFRecord; examples call validation ``validation`` and leave the suffix out.
+#: Names of a TFRecord's parts; examples call validation ``validation`` and omit the suffix.
 _PART = r"%s[a-z]*-\d+-of-\d+(\.tfrecords?)?"
 
 
 class Listed(NamedTuple):
-    """``paths``: below the folder, FILE/NUMBER; ``labels``: of each; ``bad``: path and reason."""
+    """Records of a split. ``paths``: FILE/NUMBER below the folder. ``labels``: of each. ``bad``:
+    path and reason."""
 
     paths: List[str]
     labels: List[int]
@@ -23,8 +24,8 @@ class Listed(NamedTuple):
 
 
 def files_of(root: str, split: str) -> Tuple[str, List[str]]:
-    """In which format the record files of a split are, and their names below ``root``, sorted; none
-    where there are none."""
+    """Return format and sorted names of a split's record files below ``root``; none where there are
+    none."""
     try:
         names = sorted(os.listdir(root))
     except OSError:
@@ -43,7 +44,7 @@ def files_of(root: str, split: str) -> Tuple[str, List[str]]:
 
 
 def listed(root: str, form: str, files: List[str], checks_all: bool) -> Listed:
-    """The records of these ``files``. ``checks_all``: of a TFRecord each record's checksum, too.
+    """List the records of these ``files``. ``checks_all``: also check each TFRecord's checksums.
     Raises OSError."""
     found = Listed([], [], [])
     for file in files:

@@ -19,7 +19,7 @@ from harness.samples.folder import SKIP, BadData, Skipped
 IDS, REAL, SEGMENTS = "input_ids", "input_mask", "segment_ids"
 POSITIONS, WORDS, NEXT = "masked_lm_positions", "masked_lm_ids", "next_sentence_labels"
 PLAIN, MASKED = (IDS, REAL, SEGMENTS), (POSITIONS, WORDS, NEXT)
-#: What the numbers of a feature are below, where that is no matter of vocabulary and length.
+#: Upper limits of features that depend on neither vocabulary nor length.
 _TWO = (REAL, SEGMENTS, NEXT)
 _HOW = "bad_images: skip leaves it out and counts it"
 
@@ -27,8 +27,10 @@ Features = Sequence[Tuple[str, int]]
 
 
 class Recorded(NamedTuple):
-    """Of a split. ``paths``: of records, FILE/NUMBER below ``root``; ``features``: name and count
-    of what each has; ``format``: TFRECORD or OFRECORD; ``skipped``: what was left out."""
+    """Records of a split.
+
+    ``paths``: FILE/NUMBER below ``root``. ``features``: name and count of each record's features.
+    ``format``: TFRECORD or OFRECORD. ``skipped``: records left out."""
 
     root: str
     paths: List[str]
@@ -43,8 +45,8 @@ class Recorded(NamedTuple):
 
 
 def files_of(root: str, split: str) -> Tuple[str, List[str]]:
-    """In which format the record files of a split are, and their names below ``root``, sorted; none
-    where there are none."""
+    """Return format and sorted names of a split's record files below ``root``; none where there are
+    none."""
     form, files = recorded.files_of(root, split)
     if files and form != RECORDIO:
         return form, files
@@ -57,8 +59,10 @@ def files_of(root: str, split: str) -> Tuple[str, List[str]]:
 
 
 def scan(root: str, form: str, files: Sequence[str], bad: str, vocabulary: int) -> Recorded:
-    """The records of these ``files``. ``vocabulary``: behind the largest token that may be. With
-    SKIP each record is read, else the first of each file. Raises :class:`BadData`."""
+    """Return the records of these ``files``. Raises :class:`BadData`.
+
+    ``vocabulary``: upper limit of tokens. With SKIP each record is read, else the first of each
+    file."""
     paths: List[str] = []
     skipped: List[Skipped] = []
     wanted: List[Tuple[str, int]] = []
@@ -98,8 +102,7 @@ def scan(root: str, form: str, files: Sequence[str], bad: str, vocabulary: int) 
 
 
 def _features_of(found: Dict[str, Any]) -> List[Tuple[str, int]]:
-    """Name and count of those that are read, as the first good record has them. Raises
-    ValueError."""
+    """Return name and count of the features in the first good record. Raises ValueError."""
     names = [*PLAIN, *MASKED] if any(name in found for name in MASKED) else [*PLAIN]
     for name in names:
         if name not in found:
@@ -115,7 +118,7 @@ def _features_of(found: Dict[str, Any]) -> List[Tuple[str, int]]:
 
 
 def columns(rows: Any, wanted: Features) -> Dict[str, Any]:
-    """The features by name (records, count) in rows of all of them (records, numbers)."""
+    """Return features by name (records, count), from rows of all of them (records, numbers)."""
     found, first = {}, 0
     for name, count in wanted:
         found[name] = rows[:, first : first + count]
@@ -124,8 +127,8 @@ def columns(rows: Any, wanted: Features) -> Dict[str, Any]:
 
 
 def wrong(rows: Any, wanted: Features, vocabulary: int) -> Optional[Tuple[int, str]]:
-    """The first of the ``rows`` (records, numbers) that a model of this vocabulary cannot take, and
-    why; None where it can take all."""
+    """Return index and defect of the first row (records, numbers) that a model of this vocabulary
+    cannot take; None without one."""
     length = wanted[0][1]
     below = {IDS: vocabulary, WORDS: vocabulary, POSITIONS: length, **dict.fromkeys(_TWO, 2)}
     for name, values in columns(rows, wanted).items():

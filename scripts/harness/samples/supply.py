@@ -1,4 +1,5 @@
-"""Samples as a framework's loader gives them: every one, once, whole, or an error that names it.
+"""Load samples through a framework's loader and check that every one comes once and whole; errors
+name the sample.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -17,13 +18,13 @@ from harness.messages.report import first_line
 from harness.samples import order
 from harness.samples.folder import BadData, Images, Skipped, without
 
-#: Batches for each worker, and as many more, behind the last good one: the image that broke a
-#: loader is looked for among these. Loaders have two of each worker begun or ready.
+#: Batches per worker, and as many more, after the last good one, among which the image that broke
+#: a loader is looked for. Loaders prepare two batches per worker.
 LOOKED_AT = 4
 
 
 def broken(adapter: Loading, path: str) -> str:
-    """Why the framework cannot decode a file; "" where it can."""
+    """Return why the framework cannot decode a file; "" where it can."""
     try:
         pixels = adapter.decode_file(path)
     except Unsupported:
@@ -36,7 +37,8 @@ def broken(adapter: Loading, path: str) -> str:
 
 
 def without_broken(adapter: Loading, images: Images, places: Any, workers: int) -> Images:
-    """The images but those at ``places`` that the framework cannot decode, each tried."""
+    """Return the images without those at ``places`` that the framework cannot decode; each is
+    tried."""
     tried = [images.paths[place] for place in places]
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
         full = (os.path.join(images.root, path) for path in tried)
@@ -46,9 +48,10 @@ def without_broken(adapter: Loading, images: Images, places: Any, workers: int) 
 
 
 def batches(adapter: Loading, asked: Loads, root: str) -> Iterator[Loaded]:
-    """All batches of the framework's loader. Raises :class:`BadData` naming the image that the
-    loader broke at, what the loader raises where it is none, and :class:`Mismatch` where not every
-    sample came, or one came in another order or with another label."""
+    """Yield all batches of the framework's loader.
+
+    Raises :class:`BadData` for an image that broke the loader, other errors of the loader, and
+    :class:`Mismatch` where samples are missing, in another order, or have another label."""
     import numpy as np
 
     done = 0
@@ -76,8 +79,10 @@ def batches(adapter: Loading, asked: Loads, root: str) -> Iterator[Loaded]:
 
 
 def _blame(adapter: Loading, asked: Loads, root: str, done: int, what: str) -> None:
-    """Raises :class:`BadData` for the first image behind ``done`` that is not there or cannot be
-    decoded, among those that the loader may have begun. ``what`` it says itself."""
+    """Raise :class:`BadData` for the first missing or undecodable image after ``done`` that the
+    loader may have begun.
+
+    ``what``: the loader's own error."""
     behind = done + asked.batch * LOOKED_AT * (asked.workers + 1)
     for path in asked.paths[done:behind]:
         name = os.path.relpath(path, root)
@@ -90,9 +95,10 @@ def _blame(adapter: Loading, asked: Loads, root: str, done: int, what: str) -> N
 
 
 def checked(adapter: Loading, asked: Loads, root: str) -> Dict[str, Any]:
-    """Load all that is asked for once and look at it. Returns how many images and pixels' sums of
-    what came, as CRC-32, for the record. Raises what :func:`batches` raises, and :class:`Mismatch`
-    for another shape."""
+    """Load all requested samples once and check them.
+
+    Returns the number of images, and a CRC-32 of the sums of their pixels, for the record. Raises
+    what :func:`batches` raises, and :class:`Mismatch` for another shape."""
     import numpy as np
 
     count, crc = 0, {"order": 0, "labels": 0, "images": 0}
@@ -116,8 +122,8 @@ def checked(adapter: Loading, asked: Loads, root: str) -> Dict[str, Any]:
 
 
 def decoded(adapter: Loading, root: str, paths: List[str], points: int = 8) -> List[Dict[str, Any]]:
-    """What the framework decodes of some images: height, width and the levels of red, green and
-    blue at ``points`` x ``points`` places, to compare decoders by."""
+    """Return what the framework decodes of some images, to compare decoders: height, width, and the
+    values of red, green and blue at ``points`` x ``points`` positions."""
     found = []
     for path in paths:
         pixels = adapter.decode_file(os.path.join(root, path))
@@ -130,7 +136,7 @@ def decoded(adapter: Loading, root: str, paths: List[str], points: int = 8) -> L
 
 
 def forever(adapter: Loading, epochs: Iterator[Loads], root: str) -> Iterator[Loaded]:
-    """Full batches of one epoch after the other; what is left of an epoch is not fed."""
+    """Yield full batches of one epoch after the other; the rest of an epoch is dropped."""
     for asked in epochs:
         size = asked.batch
         for batch in batches(adapter, asked, root):

@@ -1,5 +1,5 @@
-"""Texts in UTF-8, ``NAME.txt`` in a folder, made a file of tokens: bytes or, where a ``vocab.txt``
-lies beside the folder, the pieces of words that BERT's tokenizer makes of them.
+"""Convert UTF-8 texts, ``NAME.txt`` in a folder, to a file of tokens: bytes or, with a
+``vocab.txt`` next to the folder, word pieces of BERT's tokenizer.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -17,15 +17,15 @@ from harness import bounded
 from harness.messages.report import first_line
 from harness.samples.folder import SKIP, VOCABULARY, BadData, Skipped
 
-#: Behind each text, where tokens are bytes; how many there are with it.
+#: End token of texts whose tokens are bytes, and their number of tokens.
 END, BYTES = 256, 257
 _MASK = "[MASK]"
 _HOW = "bad_images: skip leaves it out and counts it"
 
 
 class Words(NamedTuple):
-    """A vocabulary. ``size``: tokens in it; of the marks, the numbers of [CLS], [SEP] and [MASK],
-    the last None where it has none."""
+    """Vocabulary. ``size``: its tokens; and the numbers of [CLS], [SEP] and [MASK], the last None
+    where it is missing."""
 
     tokens: WordPiece
     size: int
@@ -35,19 +35,19 @@ class Words(NamedTuple):
 
     @property
     def tokenizer(self) -> str:
-        """For the record."""
+        """Name of the tokenizer, for the record."""
         return f"WordPiece, {'cased' if self.tokens.cased else 'uncased'}"
 
 
 class Written(NamedTuple):
-    """``length``: tokens in the file; ``skipped``: texts that were left out."""
+    """Tokens written. ``length``: tokens in the file. ``skipped``: texts left out."""
 
     length: int
     skipped: List[Skipped]
 
 
 def words_of(root: str) -> Optional[Words]:
-    """By the vocabulary in a folder of data; None where it has none. Raises :class:`BadData`."""
+    """Return the vocabulary in a data folder; None without one. Raises :class:`BadData`."""
     path = os.path.join(root, VOCABULARY)
     if not os.path.isfile(path):
         return None
@@ -61,8 +61,10 @@ def words_of(root: str) -> Optional[Words]:
 
 
 def write(root: str, split: str, bad: str, words: Optional[Words], path: str) -> Written:
-    """Write the tokens of all texts to ``path``, an end behind each. ``bad``: what becomes of a
-    text that is no UTF-8, REFUSE or SKIP. Raises :class:`BadData`."""
+    """Write the tokens of all texts to ``path``, each followed by an end token. Raises
+    :class:`BadData`.
+
+    ``bad``: treatment of a text that is not UTF-8, REFUSE or SKIP."""
     skipped: List[Skipped] = []
     encode = _bytes if words is None else _pieces(words)
     count = 0
@@ -89,7 +91,7 @@ def write(root: str, split: str, bad: str, words: Optional[Words], path: str) ->
 
 
 def dtype_of(words: Optional[Words]) -> Any:
-    """Of the tokens in the file that :func:`write` writes."""
+    """Return the dtype of the tokens in the file that :func:`write` writes."""
     import numpy as np
 
     return np.uint16 if words is None or words.size <= 1 << 16 else np.uint32

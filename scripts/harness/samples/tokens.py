@@ -27,21 +27,22 @@ from harness.samples.recorded_tokens import Recorded
 from harness.samples.texts import Words
 
 DTYPES = ("uint16", "uint32")
-#: Of token files, Megatron's and texts; records have the names of :mod:`harness.loader`.
+#: Formats of token files, Megatron's and texts; records have the names of :mod:`harness.loader`.
 TOKENS, MEGATRON, TEXT = "tokens", "megatron", "text"
-#: Where nobody says what a vocabulary is.
+#: Upper limit of tokens without a known vocabulary.
 NO_LIMIT = 1 << 62
-#: Megatron's tool names its files so.
+#: Suffix of the files of Megatron's tool.
 _DOCUMENTS = ("", "_text_document")
-#: Tokens that are looked at together.
+#: Tokens to check at a time.
 _PIECE = 1 << 22
 
 
 class Tokens(NamedTuple):
-    """Of a split. ``path``: of a file as :class:`harness.loader.TokenLoads` has it, of records the
-    folder; ``length``: tokens in it, of records in all sequences; ``vocabulary``: behind the
-    largest that may be, of records 0 where nothing says it; ``tokenizer``: "" where it is not
-    known; ``skipped``: what was left out; ``words``: by the ``vocab.txt`` of the folder."""
+    """Tokens of a split.
+
+    ``path``: file as in :class:`harness.loader.TokenLoads`, or the folder of records. ``length``:
+    tokens in all. ``vocabulary``: upper limit of tokens, 0 for records without one. ``tokenizer``:
+    "" where unknown. ``skipped``: what was left out. ``words``: the folder's ``vocab.txt``."""
 
     path: str
     dtype: str
@@ -55,10 +56,11 @@ class Tokens(NamedTuple):
 
 
 def scan(root: str, split: str, bad: str, own: str, most: int = NO_LIMIT) -> Tokens:
-    """The tokens of a split. ``bad``: what becomes of a text that is no UTF-8, or of a bad record,
-    REFUSE or SKIP; ``own``: a folder where tokens of texts can be written; ``most``: behind the
-    largest token that a model takes, by which records are told good from bad. Raises
-    :class:`BadData`."""
+    """Return the tokens of a split. Raises :class:`BadData`.
+
+    ``bad``: treatment of bad records and of texts that are not UTF-8, REFUSE or SKIP. ``own``:
+    folder for the tokens of texts. ``most``: upper limit of the model's tokens, which tells bad
+    records from good."""
     words = texts.words_of(root)
     for name in (f"{split}{behind}" for behind in _DOCUMENTS):
         index = os.path.join(root, f"{name}.idx")
@@ -126,7 +128,8 @@ def _of_file(path: str, words: Optional[Words]) -> Tokens:
 
 
 def _of_megatron(index: str, path: str, words: Optional[Words]) -> Tokens:
-    """Without a vocabulary beside them it is what they have."""
+    """Return the tokens of Megatron's files. Without a vocabulary next to them it is the one of
+    their tokens."""
     found = indexed.read(index, path)
     if not found.length:
         raise BadData(f"{path}: holds no token")
@@ -137,8 +140,8 @@ def _of_megatron(index: str, path: str, words: Optional[Words]) -> Tokens:
 
 
 def _behind_largest(path: str, dtype: str, vocabulary: int, beside: str) -> int:
-    """Raises :class:`BadData` for a token that is not of the ``vocabulary``, as ``beside`` says
-    it."""
+    """Return the upper limit of the tokens. Raises :class:`BadData` for a token beyond the
+    ``vocabulary`` that ``beside`` states."""
     import numpy as np
 
     found = np.memmap(path, np.dtype(dtype).newbyteorder("<"), "r")
@@ -163,7 +166,8 @@ def _check_words(path: str, vocabulary: int, words: Optional[Words]) -> None:
 
 
 def report(tokens: Tokens) -> Dict[str, Any]:
-    """For the record: how many there are, and what was left out, the first hundred by name."""
+    """Return the number of tokens, and the first hundred names of what was left out, for the
+    record."""
     return {
         "format": tokens.format,
         "tokens": tokens.length,
@@ -178,9 +182,11 @@ def loads(
     tokens: Tokens, split: str, number: int, seed: int, rank: int, ranks: int, length: int,
     batch: int, workers: int, beyond: int = 1, most: int = 0,
 ) -> TokenLoads:  # fmt: skip
-    """What a loader is asked for: a rank's sequences of an epoch, of ``length`` tokens and
-    ``beyond``, which the next begins with; of records as long as they are. ``most``: sequences of
-    an epoch, 0 for all. Raises :class:`BadData` where they are too few for a batch."""
+    """Return the request to a loader for a rank's sequences of an epoch. Raises :class:`BadData`
+    where they are too few for a batch.
+
+    Sequences have ``length`` tokens and ``beyond`` more, which the next begins with; those of
+    records keep their length. ``most``: sequences of an epoch, 0 for all."""
     import numpy as np
 
     where, found = (split, number, seed, rank, ranks, most), tokens.records
@@ -210,16 +216,17 @@ def loads(
 
 
 def beginning(asked: TokenLoads, count: int) -> TokenLoads:
-    """The first sequences alone of what a loader is asked for."""
+    """Return the request for the first ``count`` sequences only."""
     return asked._replace(starts=asked.starts[:count], records=asked.records[:count])
 
 
 def batches(
     adapter: Loading, asked: TokenLoads, vocabulary: int = NO_LIMIT
 ) -> Iterator[LoadedTokens]:
-    """All batches of the framework's loader. ``vocabulary``: behind the largest token that may be
-    in records. Raises :class:`BadData` for a bad record and for what is not there any more,
-    :class:`Mismatch` where the loader breaks otherwise, and where not every sequence came."""
+    """Yield all batches of the framework's loader.
+
+    ``vocabulary``: upper limit of tokens in records. Raises :class:`BadData` for bad records and
+    missing data, :class:`Mismatch` where the loader breaks otherwise or sequences are missing."""
     done = 0
     given = adapter.load_tokens(asked)
     while True:
@@ -246,7 +253,7 @@ def _name(asked: TokenLoads, number: int) -> str:
 
 
 def _blame(asked: TokenLoads, done: int, what: str) -> None:
-    """Raises :class:`BadData` for what of the data the loader broke at."""
+    """Raise :class:`BadData` for the data at which the loader broke."""
     if not asked.records and not os.path.isfile(asked.path):
         raise BadData(f"{asked.path} is not there any more; {what}")
     for number in range(done, min(done + supply.LOOKED_AT * asked.batch, len(asked.records))):
@@ -262,9 +269,10 @@ def _blame(asked: TokenLoads, done: int, what: str) -> None:
 
 
 def checked(adapter: Loading, asked: TokenLoads, vocabulary: int = NO_LIMIT) -> Dict[str, Any]:
-    """Load all that is asked for once and compare it with the file. Returns how many sequences, and
-    checksums (CRC-32) of their order and of the tokens, for the record. Raises what :func:`batches`
-    raises, and :class:`Mismatch` for another sequence than was asked for."""
+    """Load all requested sequences once and compare them with the file.
+
+    Returns the number of sequences, and CRC-32 checksums of their order and tokens, for the record.
+    Raises what :func:`batches` raises, and :class:`Mismatch` for wrong sequences."""
     import numpy as np
 
     known = _known(asked)
@@ -285,7 +293,7 @@ def checked(adapter: Loading, asked: TokenLoads, vocabulary: int = NO_LIMIT) -> 
 
 
 def _known(asked: TokenLoads) -> Any:
-    """What of a number of a sequence the file says, without the framework."""
+    """Return a function that reads a sequence from the file by number, without the framework."""
     import numpy as np
 
     if asked.records:
@@ -297,7 +305,7 @@ def _known(asked: TokenLoads) -> Any:
 
 
 def _places(asked: TokenLoads, numbers: Any) -> Any:
-    """What the order of sequences is told by: where they begin, or the names of records."""
+    """Return what identifies the order of sequences: their starts, or the names of records."""
     import numpy as np
 
     if not asked.records:

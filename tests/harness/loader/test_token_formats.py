@@ -16,7 +16,7 @@ from harness.adapter import Mismatch
 from harness.loader import LoadedTokens, examples, records
 from harness.samples import folder, masking, recorded_tokens, tokens
 from harness.samples.folder import REFUSE, SKIP, TRAIN, VALIDATION, BadData
-from harness.samples.masking import BERT, ELECTRA, RUNNING, Wanted
+from harness.samples.masking import BERT, ELECTRA, RUNNING, MaskingPlan
 
 from ...frameworks.models import facts_of
 from .test_tokens import Plain
@@ -69,7 +69,7 @@ def loaded(found: tokens.Tokens, form: str, batch: int = 4, number: int = 0) -> 
 
 def batch_of(root: Path, form: str, seed: int = 1) -> dict[str, Any]:
     found = scanned(root)
-    wanted = Wanted(form, LENGTH, 20)
+    wanted = MaskingPlan(form, LENGTH, 20)
     masking.check(found, wanted, {"mask_token": 103})
     return masking.batch_of(loaded(found, form), found, wanted, np.random.RandomState(seed))
 
@@ -162,14 +162,16 @@ def test_hidden_words_are_asked_for(made: dict[str, Path], form: str) -> None:
 def test_the_second_part_goes_on_or_is_that_of_another(made: dict[str, Path]) -> None:
     found = scanned(made["megatron"])
     rows = loaded(found, BERT)
-    batch = masking.batch_of(rows, found, Wanted(BERT, LENGTH, 1), np.random.RandomState(1))
+    batch = masking.batch_of(rows, found, MaskingPlan(BERT, LENGTH, 1), np.random.RandomState(1))
     ids = batch["token_ids"].copy()
     np.put_along_axis(ids, batch["masked_positions"], batch["masked_labels"], axis=1)
     for number, label in enumerate(batch["next_sentence_labels"]):
         follows = rows[(number + label) % len(rows)]
         expected = [101, *rows[number][:63], 102, *follows[63:], 102]
         assert ids[number].tolist() == expected, f"sequence {number}, label {label}"
-    single = masking.batch_of(rows[:1], found, Wanted(BERT, LENGTH, 1), np.random.RandomState(1))
+    single = masking.batch_of(
+        rows[:1], found, MaskingPlan(BERT, LENGTH, 1), np.random.RandomState(1)
+    )
     assert single["next_sentence_labels"].tolist() == [0], "there is no other"
 
 
@@ -212,19 +214,27 @@ def test_what_does_not_fit_the_model_is_refused(made: dict[str, Path], tmp_path:
     bert, electra, running = (scanned(made[form]) for form in ("bert", "electra", "megatron"))
     no_mask = running._replace(words=running.words._replace(mask=None))  # type: ignore[union-attr]
     for found, wanted, words in (
-        (bert, Wanted(BERT, 64, 10), "sequences of 128 tokens, the case has 64"),
-        (electra, Wanted(BERT, 128, 20), "has no masked_lm_positions; BERT is trained with it"),
-        (bert, Wanted(BERT, 128, 5), "hide up to 20 words, the model has 5 predictions"),
-        (running._replace(words=None), Wanted(BERT, 128, 20), "with the vocab.txt"),
-        (no_mask, Wanted(BERT, 128, 20), r"which has \[CLS\], \[SEP\] and \[MASK\]"),
-        (running, Wanted(BERT, 4, 1), "4 tokens have no room"),
-        (running, Wanted(ELECTRA, 128, 20), r"\[MASK\] is 103 in the vocabulary, 7 in the model"),
+        (bert, MaskingPlan(BERT, 64, 10), "sequences of 128 tokens, the case has 64"),
+        (
+            electra,
+            MaskingPlan(BERT, 128, 20),
+            "has no masked_lm_positions; BERT is trained with it",
+        ),
+        (bert, MaskingPlan(BERT, 128, 5), "hide up to 20 words, the model has 5 predictions"),
+        (running._replace(words=None), MaskingPlan(BERT, 128, 20), "with the vocab.txt"),
+        (no_mask, MaskingPlan(BERT, 128, 20), r"which has \[CLS\], \[SEP\] and \[MASK\]"),
+        (running, MaskingPlan(BERT, 4, 1), "4 tokens have no room"),
+        (
+            running,
+            MaskingPlan(ELECTRA, 128, 20),
+            r"\[MASK\] is 103 in the vocabulary, 7 in the model",
+        ),
     ):
         with pytest.raises(Mismatch, match=words):
             masking.check(found, wanted, {"mask_token": 7})
     masked = np.zeros((1, sum(count for _, count in bert.records.features)), np.int64)  # type: ignore[union-attr]
     with pytest.raises(BadData, match="sequence 0 of a batch has no word that can be hidden"):
-        masking.batch_of(masked, bert, Wanted(BERT, 128, 20), np.random.RandomState(1))
+        masking.batch_of(masked, bert, MaskingPlan(BERT, 128, 20), np.random.RandomState(1))
     assert folder.identity(str(root)) != folder.identity(str(made["electra"]))
 
 
