@@ -168,10 +168,10 @@ FASTEST = Table(
     name="fastest",
     title="Fastest framework",
     explanation="The fastest framework at each setting, and its lead over the runner-up: the ratio "
-    "of their medians. The fastest case of each framework counts; its cases may differ in compiler, "
-    "variant and version. The lead is significant where the verdict is faster. The verdict is "
-    "adjusted for the choice among cases of one framework. The choice among frameworks needs no "
-    "adjustment, because the others are further behind than the runner-up.",
+    "of their medians. The fastest case of each framework counts; its cases may differ in "
+    "compiler, variant and version. The lead is significant where the verdict is faster. The "
+    "verdict is adjusted for the choice among cases of one framework. The choice among frameworks "
+    "needs no adjustment, because the others are further behind than the runner-up.",
     columns=(
         *(replace(COLUMNS[name], detail="") for name in SETTING),
         ON_MACHINE,
