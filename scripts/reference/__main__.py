@@ -20,7 +20,7 @@ def main() -> None:
 
     accept_any_text()
     parser = argparse.ArgumentParser(prog="scripts/reference", description=main.__doc__)
-    parser.add_argument("--model", required=True, type=Path, metavar="FACTS.json")
+    parser.add_argument("--model", required=True, type=Path, metavar="CONFIG.json")
     parser.add_argument("--sequence-length", type=int, help="tokens, for models with sequences")
     parser.add_argument("--reduced", choices=("small", "reduced"), help="how its model config says")
     parser.add_argument("--seed", type=int, default=0)

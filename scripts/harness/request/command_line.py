@@ -185,7 +185,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     case.add_argument("--framework", metavar="FOLDER", type=os.path.abspath)
     case.add_argument(
         "--model",
-        metavar="FACTS.json",
+        metavar="CONFIG.json",
         type=own_model.absolute,
         help=f"or of your own: {own_model.ALLOWED}",
     )
