@@ -1,13 +1,12 @@
-"""``python scripts/harness ..``: measure one run of one case and leave one record."""
+"""Measure one run of one case and write one record: ``python scripts/harness ..``."""
 
 import os
 import sys
 
-# Started as a folder, Python puts that folder on the path: its modules would be importable under
-# their bare names and hide others. Only the package `harness` may be.
+# Python puts a folder that it runs on the path. Its modules would be importable by their bare names
+# and hide others; only the package `harness` may be.
 _HERE = os.path.dirname(os.path.realpath(__file__))
-# The user's PYTHONPATH goes last: a launcher needs the standard library only, and not a module of
-# the same name from there.
+# The user's PYTHONPATH goes last, so that its modules do not hide the standard library.
 _LAST = {os.path.realpath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)}
 _OTHERS = [entry for entry in sys.path if os.path.realpath(entry) != _HERE]
 _OTHERS.sort(key=lambda entry: os.path.realpath(entry) in _LAST)

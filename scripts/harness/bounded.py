@@ -1,5 +1,5 @@
-"""Files that people or earlier runs have left, opened so that none hangs a run: regular files, and
-where they are read whole of bounded size. A device, a FIFO or a socket is refused.
+"""Open files of users or earlier runs safely: only regular files, and of bounded size where they
+are read whole. Devices, FIFOs and sockets are refused.
 
 The driver has the same in ``workflow/framebench/files/bounded.py``.
 """
@@ -18,7 +18,8 @@ _SAFE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class UnfitFile(OSError):
-    """No regular file, or one beyond the bounds; ``strerror`` is without the path."""
+    """Raised for anything but a regular file within the bounds; ``strerror`` is without the
+    path."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], message: str) -> None:
         super().__init__(errno.EINVAL, message, str(path))
@@ -44,8 +45,8 @@ def _irregular(path: Union[str, "os.PathLike[str]"]) -> UnfitFile:
 
 
 def read_bytes(path: Union[str, "os.PathLike[str]"], largest: Optional[int] = None) -> bytes:
-    """Return the content of a regular file of at most ``largest`` bytes (LARGEST_FILE where not
-    given). Raises as :func:`opened`."""
+    """Return the content of a regular file of at most ``largest`` bytes (default LARGEST_FILE).
+    Raises as :func:`opened`."""
     largest = LARGEST_FILE if largest is None else largest
     with opened(path) as file:
         content = file.read(largest + 1)
@@ -55,8 +56,8 @@ def read_bytes(path: Union[str, "os.PathLike[str]"], largest: Optional[int] = No
 
 
 def read_json(path: Union[str, "os.PathLike[str]"]) -> Any:
-    """Return the value of a file of JSON. Raises as :func:`opened`, and ValueError for what is no
-    JSON, or is nested too deeply to be read."""
+    """Return the value of a JSON file. Raises as :func:`opened`, and ValueError for invalid or too
+    deeply nested JSON."""
     try:
         return json.loads(read_bytes(path).decode("utf-8-sig"))
     except RecursionError:

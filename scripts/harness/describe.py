@@ -1,8 +1,8 @@
-"""``python scripts/harness/describe.py [FOLDER]``: what kinds of measurement are, for a plan.
+"""Describe kinds of benchmarks for a plan: ``python scripts/harness/describe.py [FOLDER]``.
 
-Reads from the standard input ``{KIND: {PARAMETER: [TEXT, ..]}}``: the values that somebody wants to
-measure with. Writes for each kind what it declares, the values as they will stand in records, and
-what is wrong with them; see ``request/described.py``. FOLDER: of further kinds.
+Reads ``{KIND: {PARAMETER: [TEXT, ..]}}`` from standard input: requested values. Writes for each
+kind its declaration, the values as records have them, and errors in them; see
+``request/described.py``. FOLDER: of further kinds.
 """
 
 import os
@@ -19,7 +19,7 @@ if __name__ == "__main__":
 
     from harness.request.described import describe
 
-    # What the modules of kinds print is no part of the answer.
+    # Output of the kinds' modules is not part of the answer.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     json.dump(describe(json.load(sys.stdin), *sys.argv[1:]), answer)

@@ -1,8 +1,8 @@
-"""``python scripts/harness/describe_data.py``: how many samples trainings have, for a plan.
+"""Count the samples of trainings for a plan: ``python scripts/harness/describe_data.py``.
 
-Reads from the standard input a list of ``{"model_config", "input", "sequence_length", "folder"}``.
-Writes for each ``{"train": samples of an epoch, "held_out"}``, ``{"wrong": words}`` for a folder
-that lacks what it must have, and null where it cannot be told; see ``learning/amounts.py``.
+Reads a list of ``{"model_config", "input", "sequence_length", "folder"}`` from standard input.
+Writes for each ``{"train": samples of an epoch, "held_out"}``, ``{"wrong": message}`` for an
+incomplete folder, and null where the number is unknown; see ``learning/amounts.py``.
 """
 
 import os
@@ -23,9 +23,9 @@ if __name__ == "__main__":
     from harness.learning.amounts import amounts
     from harness.samples import folder
 
-    def described(one: Dict[str, Any]) -> Any:
-        """Of one of the list."""
-        asked = one["model_config"], one["input"], one["sequence_length"], one["folder"]
+    def described(entry: Dict[str, Any]) -> Any:
+        """Return the answer for one entry of the list."""
+        asked = entry["model_config"], entry["input"], entry["sequence_length"], entry["folder"]
         try:
             found = amounts(*asked)
         except (BadData, folder.BadData, OSError) as error:

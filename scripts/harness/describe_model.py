@@ -1,5 +1,8 @@
-"""``python scripts/harness/describe_model.py MODEL``: the model config of the user's own, for a
-plan, or ``{"found", "allowed"}`` for what is none; see ``request/own_model.py``."""
+"""Write the model config of a user's model for a plan: ``python scripts/harness/describe_model.py
+MODEL``.
+
+Writes ``{"found", "allowed"}`` for an invalid model; see ``request/own_model.py``.
+"""
 
 import os
 import sys

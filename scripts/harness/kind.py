@@ -251,30 +251,33 @@ class Kind(ABC):
 
 
 class SearchKind(Kind):
-    """A kind that is runs of another one: one after the other, each a harness of its own that
-    leaves a record of its own. What comes next follows from how those before it ended."""
+    """Kind that runs another kind several times, each a harness of its own with its own record.
+
+    The next run follows from how those before it ended."""
 
     @abstractmethod
     def runs(self, parameters: Mapping[str, Any]) -> str:
-        """The kind of its runs."""
+        """Return the kind of its runs."""
 
     @abstractmethod
     def following(
         self, workload: Workload, attempts: Sequence[Mapping[str, Any]]
     ) -> Optional[Dict[str, Any]]:
-        """What the next run has of a case besides that of the series, ``{axis: value}``; None
-        where the series is over. ``attempts``: the runs so far, each with what it had besides and,
-        as the record of the series has them, its ``status`` and what it held. Raises
-        :class:`harness.adapter.Unsupported`."""
+        """Return what the next run's case has besides that of the search, ``{axis: value}``; None
+        where the search is over.
+
+        ``attempts``: the runs so far, each with what its case had besides and, as in the record,
+        its ``status`` and memory. Raises :class:`harness.adapter.Unsupported`."""
 
     @abstractmethod
     def outcome(self, workload: Workload, attempts: Sequence[Mapping[str, Any]]) -> Tuple[str, str]:
-        """Status and reason of a series that is over. Its metrics are of the attempts, as those of
-        other kinds are of the ranks."""
+        """Return status and reason of a finished search. Its metrics come from attempts, as those
+        of other kinds come from ranks."""
 
     @abstractmethod
     def expected(self, parameters: Mapping[str, Any]) -> List[Dict[str, Any]]:
-        """The runs to expect where nothing is known, as :meth:`following` has them: for a plan."""
+        """Return the runs to expect without any knowledge, as :meth:`following` has them: for a
+        plan."""
 
     def measure(self, context: Context) -> None:
         raise NotImplementedError(f"{self.name} measures in its runs")

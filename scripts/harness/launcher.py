@@ -199,7 +199,7 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
 
 
 def emulated(task: declaration.Task) -> Optional[str]:
-    """Why this CPU emulates the precision of the run; None where it does not."""
+    """Return why this CPU emulates the precision of the run; None where it does not."""
     precision = task.case.precision
     if task.request.accelerator != "cpu" or not precision:
         return None
@@ -207,7 +207,7 @@ def emulated(task: declaration.Task) -> Optional[str]:
 
 
 def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
-    """How the ranks, or the runs of a series, did."""
+    """Return the result of the ranks, or of the runs of a search."""
     kind = setup.task.kind
     try:
         if isinstance(kind, SearchKind):

@@ -109,8 +109,7 @@ def _pin(text: str) -> List[int]:
 
 
 def _leave(status: int) -> None:
-    # In place of what would be done at the end of the interpreter. An id that is another process's
-    # by now is left alone.
+    # Done here because the interpreter's own cleanup is skipped. Reused process ids are left alone.
     own = {process.pid for process in multiprocessing.active_children()}
     remove_shared(
         number
@@ -126,8 +125,8 @@ def main(spec_path: str) -> int:
     """Run the rank that the environment describes.
 
     Results go to the folder named by the spec; the exit status only says whether they are good."""
-    # Before the spec is opened: a launcher that ends sooner has removed it, one that ends later
-    # takes this rank along.
+    # Before the spec is opened: a launcher that ended earlier has removed it, and one that ends
+    # later ends this rank.
     signal_when_parent_dies(signal.SIGKILL)
     prefer_for_oom_kill()
     faulthandler.enable()
@@ -167,7 +166,7 @@ def main(spec_path: str) -> int:
     gc.unfreeze()
     kind.afterwards(context, time.perf_counter() - begin)
     report.succeed()
-    # The result is safe; a framework that hangs while it leaves is ended by the kernel.
+    # The result is saved; the kernel ends a framework that hangs while it leaves.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(_SECONDS_TO_LEAVE)
     if adapter is not None:

@@ -1,6 +1,6 @@
-"""``srun .. python scripts/harness/start_node.py ARGUMENTS``: one node of a run that has several.
+"""Start one node of a run with several: ``srun .. python scripts/harness/start_node.py ARGUMENTS``.
 
-The launcher has it started, with its own arguments, on every node at once.
+The launcher has it started on every node at once, with its own arguments.
 """
 
 import os

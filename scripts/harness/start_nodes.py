@@ -1,9 +1,9 @@
-"""``start_nodes.py mpiexec|pbsdsh NODES COMMAND ..``: COMMAND once on each node of a job.
+"""Start a command once on each node of a job: ``start_nodes.py mpiexec|pbsdsh NODES COMMAND ..``.
 
-Open MPI's ``mpiexec`` and PBS's ``pbsdsh`` give processes on other nodes neither the environment of
-whoever calls them nor, ``pbsdsh``, the current folder. A file that only this user can read hands
-both on, because a command line can be read by everybody. It lies in the current folder, which all
-nodes see, and is removed at the end.
+Open MPI's ``mpiexec`` and PBS's ``pbsdsh`` do not pass the caller's environment to other nodes, and
+``pbsdsh`` not the current folder. A file that only this user can read passes both on, because
+command lines are public. It is in the current folder, which all nodes see, and is removed at the
+end.
 """
 
 import json
@@ -15,19 +15,19 @@ import tempfile
 from types import FrameType
 from typing import Dict, List, Optional
 
-#: Variables that a process keeps as its own starter has set them: they say where it is.
+#: Variables of the process's location, which it keeps as its own starter has set them.
 _OWN = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "PBS_", "SLURM", "HOSTNAME", "TMPDIR")
 
 
 def commands(starter: str, nodes: int, command: List[str]) -> List[List[str]]:
-    """The command lines that start ``command`` on the nodes. Raises OSError where PBS does not say
-    which nodes there are, and ValueError where they are too few."""
+    """Return the command lines that start ``command`` on the nodes. Raises OSError where PBS does
+    not list the nodes, and ValueError where they are too few."""
     if starter == "mpiexec":
         placed = ["-n", str(nodes), "--map-by", "ppr:1:node", "--bind-to", "none"]
         return [["mpiexec", *placed, *command]]
     with open(os.environ.get("PBS_NODEFILE", "PBS_NODEFILE"), encoding="utf-8") as file:
         hosts = file.read().split()
-    # A host stands there once for each of its MPI processes; a node's index is that of its line.
+    # A host is listed once for each of its MPI processes; a node's index is that of its line.
     first = sorted(hosts.index(host) for host in set(hosts))
     if len(first) < nodes:
         raise ValueError(f"the job has {len(first)} node(s) of {nodes}: {', '.join(hosts)}")
@@ -35,8 +35,8 @@ def commands(starter: str, nodes: int, command: List[str]) -> List[List[str]]:
 
 
 def start(starter: str, nodes: int, command: List[str]) -> int:
-    """Start the command on the nodes and wait. Returns the highest exit status; ``pbsdsh`` has
-    none of a command that fails."""
+    """Start the command on the nodes and wait. Returns the highest exit status; ``pbsdsh`` does not
+    report that of a failed command."""
     started: List["subprocess.Popen[bytes]"] = []
 
     def end(number: int, frame: Optional[FrameType]) -> None:
@@ -63,7 +63,7 @@ def start(starter: str, nodes: int, command: List[str]) -> int:
 
 
 def _show(log: str) -> None:
-    """Print what the commands have printed, which ``pbsdsh`` leaves to the job."""
+    """Print the output of the commands, which ``pbsdsh`` leaves to the job."""
     try:
         with open(log, "rb") as file:
             sys.stderr.buffer.write(file.read())
@@ -73,8 +73,8 @@ def _show(log: str) -> None:
 
 
 def enter(path: str, command: List[str]) -> None:
-    """Run the command in the environment and folder that the file hands on, in the place of this
-    process."""
+    """Replace this process by the command, in the environment and folder that the file passes
+    on."""
     with open(path, encoding="utf-8") as file:
         handed_on = json.load(file)
     variables: Dict[str, str] = handed_on["variables"]

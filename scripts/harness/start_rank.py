@@ -1,7 +1,7 @@
-"""``python scripts/harness/start_rank.py SPEC.json``: one rank, its place in the environment.
+"""Start one rank, described by the environment: ``python scripts/harness/start_rank.py SPEC.json``.
 
-Whoever starts the ranks (the launcher here, a scheduler elsewhere) sets RANK, LOCAL_RANK,
-WORLD_SIZE and FRAMEBENCH_ADDRESSES, and FRAMEBENCH_CORES where the rank is to be pinned.
+The launcher here, or a scheduler elsewhere, sets RANK, LOCAL_RANK, WORLD_SIZE and
+FRAMEBENCH_ADDRESSES, and FRAMEBENCH_CORES to pin the rank.
 """
 
 import os

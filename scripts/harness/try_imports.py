@@ -1,5 +1,7 @@
-"""``python scripts/harness/try_imports.py MODULE ..``, in an environment that was just built:
-``{}`` where all of them can be imported, else ``{"found": ..}``."""
+"""Try imports in a new environment: ``python scripts/harness/try_imports.py MODULE ..``.
+
+Writes ``{}`` where all modules can be imported, else ``{"found": ..}``.
+"""
 
 import os
 import sys
@@ -9,7 +11,7 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:] = [os.path.dirname(_HERE)] + [
     entry for entry in sys.path if os.path.realpath(entry) != _HERE
 ]
-#: Libraries of a GPU's driver: where environments are built for other machines there may be none.
+#: Libraries of a GPU's driver, which may be missing on machines that only build environments.
 _OF_DRIVER = ("libcuda.so", "libnvidia-ml.so")
 
 if __name__ == "__main__":

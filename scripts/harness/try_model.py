@@ -1,6 +1,8 @@
-"""``python scripts/harness/try_model.py MODEL``, in a framework's environment: ``{}`` where a model
-of the user's own finds there what it imports, or the name it has in a library, else
-``{"found", "allowed"}``; see ``request/own_imports.py``."""
+"""Try a user's model in a framework's environment: ``python scripts/harness/try_model.py MODEL``.
+
+Writes ``{}`` where its imports, or its name in a library, exist there, else ``{"found",
+"allowed"}``; see ``request/own_imports.py``.
+"""
 
 import os
 import sys

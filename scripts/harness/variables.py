@@ -1,9 +1,9 @@
-"""Effects of the caller's environment on a run: the one list of variables that change what ranks
+"""Effects of the caller's environment on a run: the list of variables that change what ranks
 compute, or how fast.
 
-A variable of the caller is dropped, refused, recorded or, where no rule names it, passed on in
-silence. The variables that a run is given on purpose (``variables`` of a variant, ``--variable``)
-are neither dropped nor left out of the record; refused they are all the same.
+A variable of the caller is dropped, refused, recorded or, where no rule names it, passed on
+silently. Variables that a run gets on purpose (``variables`` of a variant, ``--variable``) are not
+dropped and always recorded; they may still be refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from core import precisions
 
-#: What the numeric libraries underneath the frameworks read to size their thread pools.
+#: Variables that size the thread pools of numeric libraries.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -26,8 +26,10 @@ DROPPED, RECORDED, REFUSED = "dropped", "recorded", "refused"
 
 
 class Rule(NamedTuple):
-    """``names``: shell patterns; ``unless``: the ways to the software, or OWN_MODEL, with which a
-    variable is not dropped but passed on, and recorded where a later rule says so."""
+    """Rule for variables of the caller.
+
+    ``names``: shell patterns. ``unless``: install methods, or OWN_MODEL, with which a variable is
+    passed on instead of dropped, and recorded where a later rule says so."""
 
     action: str
     names: Tuple[str, ...]
@@ -35,12 +37,12 @@ class Rule(NamedTuple):
     unless: Tuple[str, ...] = ()
 
 
-#: A run of a model that the user brings.
+#: Marks a run of a user's model.
 OWN_MODEL = "own model"
-#: Ways in which the user brings the software: a cluster's modules are made of PYTHONPATH.
+#: Install methods of the user's own software; a cluster's modules rely on PYTHONPATH.
 BROUGHT = ("interpreter", "modules", "container", "hand")
 
-#: The first that names a variable counts.
+#: Rules; the first that matches a variable counts.
 RULES: Sequence[Rule] = (
     Rule(
         DROPPED,
@@ -153,9 +155,10 @@ _PATTERNS = [
 
 
 def action(name: str, keeps: Sequence[str] = ()) -> Optional[str]:
-    """Return what becomes of a variable of the caller: DROPPED; REFUSED at some values, and else
-    recorded; RECORDED; or None, which passes it on. ``keeps``: the way to the software, and
-    OWN_MODEL for a model of the user's."""
+    """Return the treatment of a caller's variable: DROPPED, REFUSED at some values and else
+    recorded, RECORDED, or None, which passes it on.
+
+    ``keeps``: the install method, and OWN_MODEL for a user's model."""
     for rule, pattern in _PATTERNS:
         if pattern.match(name) and not set(rule.unless).intersection(keeps):
             return rule.action
@@ -163,22 +166,21 @@ def action(name: str, keeps: Sequence[str] = ()) -> Optional[str]:
 
 
 def passed_on(environment: Mapping[str, str], keeps: Sequence[str]) -> Dict[str, str]:
-    """Return the caller's ``environment`` without what is dropped."""
+    """Return the caller's ``environment`` without dropped variables."""
     return {name: value for name, value in environment.items() if action(name, keeps) != DROPPED}
 
 
 def dropped(environment: Mapping[str, str], keeps: Sequence[str]) -> List[str]:
-    """Return the names of what is dropped of the caller's ``environment``, sorted."""
+    """Return the sorted names of the dropped variables in the caller's ``environment``."""
     return sorted(name for name in environment if action(name, keeps) == DROPPED)
 
 
 def is_recorded(name: str) -> bool:
-    """Return whether a variable that ranks have changes what they compute or how fast, whoever set
-    it."""
+    """Return whether a variable changes what ranks compute or how fast, whoever set it."""
     return any(pattern.match(name) for rule, pattern in _PATTERNS if rule.action != DROPPED)
 
 
 def refused(precision: str, environment: Mapping[str, str]) -> str:
-    """Return which variable of the ranks' ``environment`` makes something else of the precision,
-    and what is allowed; "" where none does."""
+    """Return which variable of the ranks' ``environment`` changes the precision, and its allowed
+    values; "" without one."""
     return precisions.contradicted(precision, environment)

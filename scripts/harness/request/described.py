@@ -16,7 +16,7 @@ Texts = Mapping[str, Sequence[str]]
 def describe(asked: Mapping[str, Texts], folder: Optional[str] = None) -> Dict[str, Any]:
     """For each kind ``{"axes": what of a case it has, "counts_steps", "parameters": {name: the
     values that its texts stand for, or the default}, "faults"}``; ``faults`` are ``{"key":
-    parameter, "found": text, "allowed": words}``. Of a series without faults also ``"expect"``: the
+    parameter, "found": text, "allowed": words}``. Of a search without faults also ``"expect"``: the
     runs to expect with the first value of each parameter. For one that is none, ``{"known": [names
     of those there are]}``."""
     axes.load(folder)

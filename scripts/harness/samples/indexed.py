@@ -1,10 +1,10 @@
-"""Megatron's token files: ``NAME.bin`` has the tokens of all documents one behind the other, and
-``NAME.idx`` says where each begins (megatron/core/datasets/indexed_dataset.py).
+"""Megatron's token files: ``NAME.bin`` has the tokens of all documents, and ``NAME.idx`` where each
+begins (megatron/core/datasets/indexed_dataset.py).
 
-The index: ``MMIDIDX\\0\\0``, version 1 (8 bytes), a code of the tokens' type (1 byte), how many
-sequences and how many entries of documents (8 bytes each); then of each sequence its tokens (int32)
-and its first byte (int64), and the first sequence of each document with one entry behind the last
-(int64). What may stand behind that, the mode of each sequence, is not read. All is little-endian.
+The index is little-endian: ``MMIDIDX\\0\\0``, version 1 (8 bytes), a code of the tokens' type (1
+byte), the number of sequences and of document entries (8 bytes each); then of each sequence its
+tokens (int32) and its first byte (int64), and the first sequence of each document with one entry
+after the last (int64). Modes of sequences, which may follow, are not read.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """

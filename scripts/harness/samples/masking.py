@@ -1,18 +1,17 @@
-"""Batches of BERT and ELECTRA from sequences of tokens: the words that are hidden, and what is
-asked of them.
+"""Batches of BERT and ELECTRA from sequences of tokens: masked words and their labels.
 
-1. From running tokens: ``[CLS] A [SEP] B [SEP]``, where B goes on where A ends. For BERT, B is in
-   every second sequence, drawn by the seed, that of another sequence of the batch, and the label is
-   1. From records: as they are; of BERT's the hidden words are put back for ELECTRA.
-2. Hidden are as many words as the model has predictions, drawn among the words that are real and no
-   mark, each once as far as they suffice. Where BERT's records have their own, these are taken, and
-   taken again from the first on where they are fewer than the predictions.
-3. BERT: of the hidden words 80 % become [MASK], 10 % another word, 10 % stay (Devlin et al. 2018,
+1. Running tokens become ``[CLS] A [SEP] B [SEP]``, where B continues A. For BERT, B comes from
+   another sequence of the batch in every second sequence, drawn by the seed, and the label is 1.
+   Records stay as they are; for ELECTRA, BERT's masked words are restored.
+2. As many words are masked as the model has predictions, drawn among real words without special
+   tokens, each once if they suffice. Masks in BERT's records are taken, and repeated from the first
+   where they are fewer.
+3. BERT: 80 % of the masked words become [MASK], 10 % another word, 10 % stay (Devlin et al. 2018,
    section 3.1).
-4. ELECTRA hides the words itself, on the device, by two numbers that are drawn here with each batch
-   for each word: one below 100, by which it becomes [MASK] or stays, and one of 31 bits, by which
-   its replacement is sampled from the generator. A sequence with padding hides as large a share of
-   its words as one without; the first of them are then asked for again, with the same numbers.
+4. ELECTRA masks words on the device, by two numbers that are drawn here for each word of each
+   batch: one below 100, by which it becomes [MASK] or stays, and one of 31 bits, by which its
+   replacement is sampled from the generator. A sequence with padding masks as large a share of its
+   words as one without; the first of them are then repeated, with the same numbers.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """

@@ -1,10 +1,11 @@
-"""Sequences for BERT and ELECTRA in record files, with the features that Google's BERT, NVIDIA's
-two systems and DLPerf give them: ``input_ids``, ``input_mask`` and ``segment_ids``, all as long;
-BERT's also ``masked_lm_positions``, ``masked_lm_ids`` and ``next_sentence_labels``.
+"""Sequences for BERT and ELECTRA in record files, with the features of Google's BERT, NVIDIA's two
+systems and DLPerf.
 
-TFRecords lie beside each other (:mod:`harness.samples.recorded`) or, with ``tfrecord`` in their
-names, in a folder ``train`` or ``val``; OneFlow's ``part-00000`` .. in such a folder. Standard
-library and numpy; Python 3.7 to 3.13.
+They are ``input_ids``, ``input_mask`` and ``segment_ids``, all of one length; BERT's also have
+``masked_lm_positions``, ``masked_lm_ids`` and ``next_sentence_labels``. TFRecords are files of one
+folder (:mod:`harness.samples.recorded`) or, with ``tfrecord`` in their names, in a folder ``train``
+or ``val``; OneFlow's ``part-00000`` .. are in such a folder. Standard library and numpy; Python 3.7
+to 3.13.
 """
 
 from __future__ import annotations

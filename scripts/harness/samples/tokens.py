@@ -1,10 +1,9 @@
-"""Tokens from a folder: which there are, as sequences in an order, and whether all came.
+"""Tokens from a folder as sequences in an order, and the check that all came.
 
-``train`` and ``val`` are in one of these forms:
+``train`` and ``val`` have one of these forms:
 
-- ``train.bin`` with ``train.json``: unsigned numbers of 16 or 32 bits, little-endian, and nothing
-  else; the other says of them ``{"dtype": "uint16" or "uint32", "vocabulary": N}``: every token is
-  below N;
+- ``train.bin`` with ``train.json``: little-endian unsigned numbers of 16 or 32 bits, and
+  ``{"dtype": "uint16" or "uint32", "vocabulary": N}``, where every token is below N;
 - ``train.bin`` with ``train.idx``, Megatron's (:mod:`harness.samples.indexed`);
 - records of sequences for BERT and ELECTRA (:mod:`harness.samples.recorded_tokens`);
 - a folder ``train`` of texts (:mod:`harness.samples.texts`).
