@@ -42,7 +42,7 @@ def lecun_uniform_out(fan_in: int, fan_out: int) -> Initial:
 
 
 class Initials(NamedTuple):
-    """Of a family's matmuls, where a layer has none of its own."""
+    """Initial distribution of a family's matmuls, for layers without their own."""
 
     convolution: Rule = by_fan_in
     convolution_bias: Rule = by_fan_in

@@ -31,10 +31,12 @@ TIE = 5e-7
 
 
 class Jumps:
-    """Where gradients may jump in float32, in all forward passes since the lists were cleared: how
-    near to zero any ReLU came that is of no image, or the score of a sampled token to that of
-    another; and of images the number and the place, as a share of height and width, where a ReLU
-    came within NEAREST or a max pool had its two largest values within TIE."""
+    """Places where gradients may jump in float32, in all forward passes since the lists were
+    cleared.
+
+    For models without images: how near to zero the input of any ReLU came, or the score of a
+    sampled token to that of another. For images: number and position, as a share of height and
+    width, where a ReLU came within NEAREST or a max pool had its two largest values within TIE."""
 
     nearest = math.inf
     places: ClassVar[list[tuple[int, float, float]]] = []
@@ -129,7 +131,8 @@ def maximum_pool(
 
 
 def _places(near: Array) -> list[tuple[int, float, float]]:
-    """Where (batch, height, width, channels) is true, as :attr:`Jumps.places` has it."""
+    """Return the positions where (batch, height, width, channels) is true, as
+    :attr:`Jumps.places` has them."""
     height, width = near.shape[1:3]
     return [
         (image, (y + 0.5) / height, (x + 0.5) / width) for image, y, x, _ in numpy.argwhere(near)
@@ -137,7 +140,8 @@ def _places(near: Array) -> list[tuple[int, float, float]]:
 
 
 def _ties(places: list[Array]) -> Array:
-    """Which windows have two largest values within TIE. Equal ones a ReLU has made zero."""
+    """Return where the two largest values of a window differ by less than TIE. Equal values are
+    zeros of a ReLU and do not count."""
     largest, second = places[0], numpy.full_like(places[0], -numpy.inf)
     for values in places[1:]:
         second = numpy.maximum(second, numpy.minimum(largest, values))

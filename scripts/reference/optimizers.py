@@ -58,7 +58,7 @@ class AdamW:
             weights[name] = weights[name] - self.rate * self._part(name) * change
 
     def change(self, name: str, gradient: Any) -> Any:
-        """What a parameter moves against, by the rate 1 and before it decays."""
+        """Return the change of a parameter at learning rate 1, before weight decay."""
         beta1, beta2 = self.betas
         first, second = self.moments.get(name, (0.0, 0.0))
         first = beta1 * first + (1 - beta1) * gradient

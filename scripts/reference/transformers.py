@@ -22,7 +22,7 @@ Layer = Callable[[Array, dict[str, Array], str], Array]
 
 
 def all_kept(x: Array) -> Array:
-    """Where nothing is dropped."""
+    """Return ``x`` unchanged: dropout that drops nothing."""
     return x
 
 

@@ -83,7 +83,8 @@ def _question(path: str, place: str, context: str, entry: Any) -> Question:
 
 
 def _wrong(question: Question) -> str:
-    """Behind the place of the question, what is wrong with its answers; "" where nothing is."""
+    """Return the end of a message that says what is wrong with a question's answers; "" where
+    nothing is."""
     for number, (text, start) in enumerate(question.answers):
         there = question.context[start : start + len(text)] if start >= 0 else ""
         if not text.strip() or there != text:

@@ -86,7 +86,7 @@ def _answer(question: Question, context: Sequence[Piece]) -> Tuple[int, int]:
 
 
 def _span(answer: Tuple[int, int], begin: int, end: int, first: int) -> Tuple[int, int]:
-    """That of the tokens of a window, with the context's at ``first``."""
+    """Return the span of an answer in the tokens of a window whose context starts at ``first``."""
     if not begin <= answer[0] <= answer[1] < end:
         return 0, 0
     return answer[0] - begin + first, answer[1] - begin + first
