@@ -57,7 +57,7 @@ def test_a_search_for_the_largest_batch_has_it_of_training_alone(toy: Bench) -> 
 @pytest.mark.parametrize(
     ("mistake", "devices", "reason"),
     [
-        ("one_micro_step", 1, "2 micro-steps, but a step has 161 products"),
+        ("one_micro_step", 1, "2 micro-steps, but a step has 161 matmuls"),
         ("exchange_each", 2, "gradient messages, not the 1 of one all-reduce"),
     ],
 )
