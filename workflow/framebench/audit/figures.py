@@ -66,24 +66,24 @@ def middle(interval: Interval) -> float:
 
 
 def below(one: Interval, other: Interval, part: float = ROUNDING) -> bool:
-    """Whether all of ``one`` is smaller than all of ``other``, by more than ``part`` of it."""
+    """Return whether all of ``one`` is below ``other`` by more than the fraction ``part`` of it."""
     return other[0] - one[1] > part * abs(other[0])
 
 
 def apart(one: Interval, other: Interval, part: float = ROUNDING) -> bool:
-    """Whether they have no number in common, and are more than ``part`` of it from each other."""
+    """Return whether two intervals are disjoint and further apart than the fraction ``part``."""
     return below(one, other, part) or below(other, one, part)
 
 
 def is_cut(printed: str, value: float) -> bool:
-    """Whether ``printed`` is ``value`` with its further digits cut off instead of rounded."""
+    """Return whether ``printed`` is ``value`` truncated instead of rounded."""
     figure = Decimal(printed)
     with localcontext(prec=4 * LARGEST):
         return Decimal(repr(value)).quantize(figure, rounding=ROUND_DOWN) == figure
 
 
 def falling(ordered: Sequence[Interval]) -> list[int]:
-    """Where a sequence that should rise falls: the positions of figures below the one before."""
+    """Return the positions of figures below their predecessor in a sequence that should rise."""
     return [at for at, (one, other) in enumerate(pairwise(ordered), 1) if below(other, one)]
 
 

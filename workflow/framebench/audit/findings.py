@@ -1,4 +1,4 @@
-"""What a check of a table has found: rows of ``tables/lint.csv``, and words for a terminal."""
+"""Findings of a check: rows of ``tables/lint.csv``, and text for a terminal."""
 
 from __future__ import annotations
 

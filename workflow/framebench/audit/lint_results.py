@@ -74,7 +74,7 @@ def check_results(
 
 
 def holds_tables(folder: Path) -> bool:
-    """Whether any of the tables that are made of records is there."""
+    """Return whether a folder has any table that is made of records."""
     return any((folder / f"{name}.csv").is_file() for name in registry.known())
 
 

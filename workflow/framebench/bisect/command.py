@@ -49,7 +49,7 @@ RESERVED = {
 
 
 def parser() -> argparse.ArgumentParser:
-    """Of the command line."""
+    """Return the parser of the command line."""
     made = gate.Parser(prog="framebench bisect", description=__doc__, epilog=STATUSES)
     made.add_argument("--framework", required=True, help="whose environment the package is in")
     made.add_argument("--package", required=True, help="as its environment file names it")

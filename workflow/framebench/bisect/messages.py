@@ -1,4 +1,4 @@
-"""What a bisection says: a table of the versions that were looked at, and a note."""
+"""Output of a bisection: a table of the tested versions, and a note."""
 
 from __future__ import annotations
 
@@ -106,15 +106,14 @@ def ratio(step: BisectStep) -> str:
 
 
 def status(found: BisectState) -> int:
-    """The exit status of what is not broken."""
+    """Return the exit status of a bisection without faults."""
     if found.open or found.following or found.skipped:
         return UNDECIDED
     return FOUND if found.changed else NOTHING
 
 
 def ending(found: BisectState, steps: Mapping[str, BisectStep], asked: BisectRequest) -> list[str]:
-    """What came of it, and what to do where that is no answer. Of a search that is at its end, or
-    waits for more pairs."""
+    """Return the result of a bisection that has ended or needs more pairs, and what to do next."""
     margin = f"{asked.margin:.1%}"
     if found.open:
         step = steps[found.open]
@@ -140,7 +139,7 @@ def ending(found: BisectState, steps: Mapping[str, BisectStep], asked: BisectReq
 
 
 def note(lines: Sequence[str], steps: Sequence[BisectStep], asked: BisectRequest) -> str:
-    """In Markdown."""
+    """Return a Markdown note."""
     package, good, bad = (escape(one) for one in (asked.package, asked.good, asked.bad))
     head = f"**Framebench bisect: {package} {good} to {bad}**, {escape(asked.case)}, "
     head += f"margin {asked.margin:.1%}"

@@ -1,5 +1,4 @@
-"""Which of some versions in their order is to be looked at next, and between which two a figure has
-changed: a binary search that goes on from whatever is known.
+"""Binary search for the version that changed a figure; it continues from known results.
 
 1. The first version is the good one: it has not changed. The last one is looked at first; without a
    change there the search is at its end.
@@ -58,8 +57,9 @@ class BisectState:
 
 
 def search(versions: Sequence[str], known: Mapping[str, str]) -> BisectState:
-    """Where the search is. ``versions``: at least two, the first one good; ``known``: what each is
-    that was looked at."""
+    """Return the state of the search.
+
+    ``versions``: at least two, the first is good. ``known``: states of tested versions."""
     first, last = versions[0], versions[-1]
     if last not in known:
         return BisectState(first, following=last)
@@ -88,5 +88,5 @@ def search(versions: Sequence[str], known: Mapping[str, str]) -> BisectState:
 
 
 def most_steps(versions: Sequence[str]) -> int:
-    """How many versions are looked at where none is skipped, at most."""
+    """Return the largest number of versions to test, if none is skipped."""
     return 1 + max(0, (len(versions) - 2).bit_length())

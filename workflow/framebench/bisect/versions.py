@@ -69,5 +69,5 @@ def in_index(package: str, python: str, early: bool) -> list[str]:
 
 
 def is_early(version: str) -> bool:
-    """Whether it comes before a final one: 2.13.0rc1."""
+    """Return whether a version is a pre-release, like 2.13.0rc1."""
     return bool(re.search(r"\d(a|b|rc|\.dev)\d", version))

@@ -22,7 +22,7 @@ def split_attempt(stem: str) -> tuple[str, int]:
 
 
 def repeat_and_attempt(stem: str) -> tuple[int, int] | None:
-    """Of the record of a run: ``r3-retry2`` -> (3, 2). None for another name."""
+    """Parse the name of a run's record: ``r3-retry2`` -> (3, 2); None for other names."""
     match = _REPEAT.fullmatch(stem)
     return (int(match[1]), int(match[2] or 0)) if match else None
 

@@ -88,7 +88,7 @@ def _identity(folder: str) -> tuple[int, int]:
 
 
 def origin_of(path: Path, root: Path) -> str:
-    """Where a file stands below ``root``, fit to be shown."""
+    """Return the printable path of a file below ``root``."""
     within = os.path.join(root, "")
     # To ask pathlib for it takes ten times as long, which thousands of files feel.
     text = os.fspath(path)
@@ -161,7 +161,7 @@ def decode(content: bytes) -> Any:
 
 
 def _decode_slowly(content: bytes) -> Any:
-    """As :func:`decode`, of any text."""
+    """Decode any JSON text; see :func:`decode`."""
     try:
         text = content.decode("utf-8")
         value = _DECODER.decode(text)

@@ -1,4 +1,4 @@
-"""What could not be read. For any Python that the harness runs on, as what imports it may be."""
+"""Problems of files that could not be read. Runs on every Python of the harness."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Problem:
 
 
 def cause(error: Exception) -> str:
-    """What went wrong, without the path: the problem's origin says where."""
+    """Return the message of an error without its path, which is the problem's origin."""
     if isinstance(error, OSError):
         return error.strerror or str(error) or type(error).__name__
     return shorten(str(error), 1000)

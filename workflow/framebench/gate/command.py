@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """Of the command line."""
+    """Return the parser of the command line."""
     made = Parser(prog="framebench gate", description=__doc__, epilog=STATUSES)
     made.add_argument("--base", required=True, help=sides.ALLOWED)
     made.add_argument("--candidate", required=True, help="likewise, of the same kind")
@@ -165,7 +165,7 @@ def _called(cases: CaseResults, name: str) -> CaseResults:
 
 
 def count(text: str) -> int:
-    """Of pairs, on the command line."""
+    """Parse the number of pairs."""
     number = int(text) if text.isdigit() else 0
     if not 1 <= number <= 1000:
         raise argparse.ArgumentTypeError(

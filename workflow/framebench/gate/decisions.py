@@ -1,4 +1,4 @@
-"""Whether a candidate may take the place of a base, case by case, and of all cases together.
+"""Decide whether a candidate passes against a base, case by case and over all cases.
 
 1. Cases are matched as in a comparison (:func:`compare.match`), and pairs found likewise. Where
    there are fewer pairs than can show a single difference, each side is a set.
@@ -133,7 +133,7 @@ def frame(decisions: Sequence[Decision], margin: float) -> pd.DataFrame:
 
 
 def counted(decisions: Sequence[Decision]) -> Mapping[str, list[Decision]]:
-    """By verdict."""
+    """Group decisions by verdict."""
     names = (BROKEN, REGRESSION, CANNOT_TELL, WITHIN, NOT_COMPARED)
     return {name: [one for one in decisions if one.verdict == name] for name in names}
 
@@ -160,7 +160,7 @@ def _ordered(matched: Matched) -> tuple[CaseResult, CaseResult]:
 
 
 def _broken(matched: Matched) -> str:
-    """What is wrong with the candidate where nothing is with the base; "" for nothing."""
+    """Return the fault of a candidate whose base has none; "" if there is none."""
     base, candidate = matched.base, matched.candidate
     if base is None or base.throughput is None:
         return ""
@@ -205,7 +205,7 @@ def _decision(
 
 
 def _needed(matched: Matched, estimate: Estimate, margin: float, cases: int) -> int | None:
-    """More than there are: as many have not told."""
+    """Return the pairs expected to decide a case, above their present number; None if none is."""
     below, above = _ordered(matched)
     if estimate.pairs:
         there = estimate.pairs

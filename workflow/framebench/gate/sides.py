@@ -1,4 +1,4 @@
-"""What the two sides of a gate may be, read from what was typed."""
+"""Sides of a gate, parsed from the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a gate says: a note in Markdown for a pull request, and XML in the form of JUnit."""
+"""Summary of a gate: a Markdown note for a pull request, and JUnit XML."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _LONGEST = 300
 
 @dataclass(frozen=True)
 class GateRequest:
-    """What was compared, in the words of who asked; ``margin``: a part. ``measured``: whether the
-    call measured, so that it can be told how to go on."""
+    """The comparison as requested. ``margin``: a fraction. ``measured``: whether the call measured;
+    then the summary says how to continue."""
 
     base: str
     candidate: str
@@ -52,7 +52,7 @@ class GateRequest:
 
 
 def note(decisions: Sequence[Decision], status: int, asked: GateRequest) -> str:
-    """At most ten lines."""
+    """Return a Markdown note of at most ten lines."""
     lines = [_first(status, asked), "", _counts(decisions), *_then(decisions, status, asked)]
     worst = _worst(decisions)
     lines += [f"- {_line(one)}" for one in worst[:NAMED]]
@@ -62,7 +62,7 @@ def note(decisions: Sequence[Decision], status: int, asked: GateRequest) -> str:
 
 
 def broken_note(message: str, asked: GateRequest) -> str:
-    """Of a gate that has come to no decision."""
+    """Return the note of a gate without a decision."""
     return _text([_first(FAULTY, asked), "", message])
 
 
@@ -93,7 +93,7 @@ def junit(decisions: Sequence[Decision], asked: GateRequest) -> str:
 
 
 def broken_junit(message: str) -> str:
-    """Of a gate that has come to no decision."""
+    """Return the JUnit XML of a gate without a decision."""
     suite = ElementTree.Element(
         "testsuite", name="framebench gate", tests="1", failures="0", errors="1", skipped="0"
     )
@@ -130,7 +130,7 @@ def _flags(one: Decision) -> list[str]:
 
 
 def _worst(decisions: Sequence[Decision]) -> list[Decision]:
-    """Those that do not pass, the worst first."""
+    """Return the decisions that do not pass, worst first."""
     found = counted(decisions)
     some = [*found[REGRESSION], *found[BROKEN], *found[CANNOT_TELL]]
 
@@ -149,7 +149,7 @@ def _line(one: Decision) -> str:
 
 
 def _then(decisions: Sequence[Decision], status: int, asked: GateRequest) -> list[str]:
-    """What to do, and what must be known."""
+    """Return lines on what to do next and on caveats."""
     lines = []
     found = counted(decisions)
     if status == OPEN:
@@ -200,7 +200,7 @@ def _case(one: Decision) -> CaseResult:
 
 
 def _name(case: CaseResult) -> str:
-    """With what another case may have in common but for its conditions."""
+    """Return the name of a case without its settings and environment."""
     of = case.case
     if of.mode not in MODES:
         parts = (of.mode, case.key.metric, of.framework, topology_of(of))
@@ -210,7 +210,7 @@ def _name(case: CaseResult) -> str:
 
 
 def _names(decisions: Sequence[Decision]) -> list[str]:
-    """With the conditions in which they differ: JUnit's names are to be distinct."""
+    """Return distinct names for JUnit: with the settings in which cases differ."""
     cases = [_case(one) for one in decisions]
     apart = condition_text.telling([case.key.row for case in cases])
     return [printable(" ".join(filter(None, (_name(case), apart(case.key.row))))) for case in cases]

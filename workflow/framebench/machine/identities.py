@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Identity(NamedTuple):
-    """What tells one machine from another; "" is not known, and does not tell.
+    """Identity of a machine. Unknown fields are "" and match any value.
 
     ``hardware``: kinds of GPU and CPU in words. ``processor``: its numbers and cores in words.
     ``memory``: nominal size. ``host``: its name, "" where a scheduler chose the node: any of a
@@ -31,7 +31,7 @@ class Identity(NamedTuple):
 
     @property
     def in_short(self) -> str:
-        """What a caption has room for."""
+        """Short text for captions."""
         return ", ".join(filter(None, (self.hardware, self.memory, self.host)))
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ UNKNOWN = Identity()
 
 
 def identity(environment: Mapping[str, Any], label: str) -> Identity:
-    """Of a record's ``environment``; ``label``: the kinds of its hardware."""
+    """Return the identity from a record's ``environment``. ``label``: the kinds of its hardware."""
     hardware, system = environment.get("hardware", {}), environment.get("system", {})
     host = "" if environment.get("scheduler") else system.get("host")
     return Identity(
@@ -57,12 +57,12 @@ def identity(environment: Mapping[str, Any], label: str) -> Identity:
 
 
 def same(one: Identity, other: Identity) -> bool:
-    """Whether nothing that is known of both tells them apart."""
+    """Return whether two identities agree in every field that both know."""
     return all(a == b for a, b in zip(one, other, strict=True) if a and b)
 
 
 def is_here(machine: Identity, here: Identity) -> bool:
-    """Whether a record's machine may be this one. A run may have had some of its GPUs alone."""
+    """Return whether a record may be of this machine; a run may have used some GPUs only."""
     kinds = set(machine.hardware.split(", "))
     known = bool(machine.hardware and here.hardware)
     fits = not known or kinds <= set(here.hardware.split(", "))

@@ -1,4 +1,4 @@
-"""Whether a series of figures has changed, and whether at once or little by little.
+"""Detect changes in a series of figures: jumps and drifts.
 
 The noise from one point to the next hangs together (first order, normal); by how much is estimated
 from what the best step and a straight line leave.
@@ -69,7 +69,7 @@ class ChangePoint(NamedTuple):
 
 
 class _Scan(NamedTuple):
-    """Of each of several series: the largest squared t-statistic, where, and the correlation."""
+    """Largest squared t-statistic of each series, its position, and the correlation."""
 
     largest: Series
     at: NDArray[np.intp]
@@ -77,9 +77,10 @@ class _Scan(NamedTuple):
 
 
 def changes(values: Sequence[float], series: int = 1) -> list[ChangePoint]:
-    """Those in the logarithms of the latest MOST of ``values``, which are positive, in their order;
-    ``series``: of so many that are looked at, in 1 - LEVEL of cases none that has no change is said
-    to have one."""
+    """Return the changes in the logarithms of the latest MOST of ``values``, in their order.
+
+    ``values``: positive. ``series``: number of series that are tested together; with probability
+    1 - LEVEL no unchanged series among them is reported."""
     logarithms = np.log(np.asarray(values, dtype=float))
     return _within(logarithms, max(0, len(values) - MOST), len(values), LEVEL / series)
 
@@ -145,7 +146,7 @@ def _stairs(values: Series, line: float) -> tuple[int, int] | None:
 
 
 def _left_by_step(values: Series, at: int) -> float:
-    """The same of two levels."""
+    """Return the sum of squares within two levels, split before ``at``."""
     return float(sum(np.sum((side - side.mean()) ** 2) for side in (values[:at], values[at:])))
 
 
@@ -186,7 +187,7 @@ def noise(random: np.random.Generator, series: int, points: int, correlation: fl
 
 
 def _scan(values: Series, line: bool) -> _Scan:
-    """Of each row of ``values``; ``line``: whether a straight line stands beside the step."""
+    """Scan each row of ``values``. ``line``: whether a linear trend is fitted next to the step."""
     at = np.argmax(_squares(values, True, np.zeros(len(values))), axis=1)
     correlation = _correlation(values, at)
     squares = _squares(values, line, correlation)
@@ -203,7 +204,7 @@ def _squares(values: Series, line: bool, correlation: Series) -> Series:
     jump = 1 - correlation[:, np.newaxis]  # of a step, behind its first point
 
     def with_step(column: Series) -> Series:
-        """Of each step, the product with a column."""
+        """Return the product of each step with a column."""
         behind = np.cumsum(column[:, ::-1], axis=1)[:, ::-1] - column
         return column + jump * behind
 
@@ -218,8 +219,9 @@ def _squares(values: Series, line: bool, correlation: Series) -> Series:
 
 
 def _correlation(values: Series, at: NDArray[np.intp]) -> Series:
-    """Of what a line and a step ``at`` leave of each row: a drift, or a jump, that was left in it
-    would be taken for noise that hangs together."""
+    """Return the autocorrelation of each row after removal of a line and a step ``at``.
+
+    A drift or jump that was not removed would be taken for correlated noise."""
     points = values.shape[1]
     fitted = _fitted(points, True, np.zeros(len(values)))
     left = _without(values, fitted)
@@ -252,14 +254,14 @@ def _fitted(points: int, line: bool, correlation: Series) -> list[Series]:
 
 
 def _unrelated(values: Series, correlation: Series) -> Series:
-    """What is new at each point beside the one before it (Prais & Winsten)."""
+    """Return the innovations of each row (Prais & Winsten)."""
     related = correlation[:, np.newaxis]
     first = np.sqrt(1 - related**2) * values[:, :1]
     return np.concatenate([first, values[:, 1:] - related * values[:, :-1]], axis=1)
 
 
 def _without(values: Series, fitted: Sequence[Series]) -> Series:
-    """What orthonormal columns leave of each row."""
+    """Return the residuals of each row after projection on orthonormal columns."""
     for column in fitted:
         values = values - np.sum(values * column, axis=1, keepdims=True) * column
     return values

@@ -1,5 +1,6 @@
-"""Whether two means are the same within a margin: a claim that must be shown. That no difference
-was found shows nothing, least of all with few values.
+"""Test whether two means are equal within a margin.
+
+Equivalence must be shown: a difference that was not detected proves nothing with few values.
 
 Two one-sided tests (Schuirmann): that the difference lies above the lower end of the margin, and
 that it lies below the upper one. Both reject at 5 % exactly where the 90 % interval of the
@@ -90,7 +91,7 @@ def compare(first: Sequence[float], second: Sequence[float], margin: float) -> D
 
 
 def _quantile(confidence: float, freedom: float) -> float:
-    """Of Student's distribution, that so much lies below, with as much left out on either side."""
+    """Return the quantile of Student's distribution for a two-sided interval."""
     from scipy import stats  # here: it takes seconds to import
 
     return float(stats.t.ppf((1 + confidence) / 2, freedom))

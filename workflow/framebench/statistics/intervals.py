@@ -1,5 +1,5 @@
-"""What repeats tell about the truth behind them: intervals, how many repeats a width needs, and
-whether two sets of repeats differ. Nothing is assumed about the shape of a distribution.
+"""Distribution-free statistics of repeats: intervals, repeats needed for a width, and rank tests
+of two sets of repeats.
 
 Sources named below:
 - David & Nagaraja, *Order Statistics*, 3rd ed., 2003, section 7.1.
@@ -182,8 +182,9 @@ def _coverage(count: int, rank: int) -> Fraction:
 
 @lru_cache
 def _rank_sums(first: int, second: int) -> tuple[int, ...]:
-    """How many of all orders of ``first`` and ``second`` values have the statistic 0, 1, .. first x
-    second: the coefficients of the Gaussian binomial."""
+    """Count the orders of ``first`` and ``second`` values with each statistic 0 .. first x second.
+
+    These are the coefficients of the Gaussian binomial."""
     size = first * second + 1
     counts = [1] + [0] * (size - 1)
     for value in range(1, second + 1):

@@ -1,5 +1,6 @@
-"""Whether a factor lies beyond a margin or within it: two claims, each of which must be shown. What
-shows neither is open, and more measurements decide it.
+"""Test whether a factor lies beyond a margin or within it.
+
+Each claim must be shown. If neither is, more measurements are needed.
 
 The claim "not slower by more than the margin" is a test of non-inferiority, one half of
 Schuirmann's two one-sided tests. A set of cases passes where each case does (Berger's
@@ -45,12 +46,12 @@ class Claims(NamedTuple):
 
 
 def of_pairs(ratios: Sequence[float], margin: float) -> Claims:
-    """From ratios of pairs, above 1 is better; ``margin``: a part."""
+    """Test ratios of pairs; above 1 is better. ``margin``: a fraction."""
     return Claims(*signed_rank.one_sided([ratio / (1 - margin) for ratio in ratios]))
 
 
 def of_sets(base: Sequence[float], candidate: Sequence[float], margin: float) -> Claims:
-    """From the repeats of two sets, of which more is better."""
+    """Test the repeats of two sets; higher is better."""
     limit = [(1 - margin) * value for value in base]
     return Claims(*intervals.one_sided_rank_test(limit, candidate))
 
@@ -61,7 +62,7 @@ def scatter_of_pairs(ratios: Sequence[float]) -> float:
 
 
 def scatter_of_sets(base: Sequence[float], candidate: Sequence[float]) -> float:
-    """The same as if a repeat of one side and one of the other were a pair."""
+    """Return the scatter of ratios as if repeats of both sides were paired."""
     return math.hypot(scatter_of_pairs(base), scatter_of_pairs(candidate))
 
 

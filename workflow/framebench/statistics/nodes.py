@@ -1,4 +1,4 @@
-"""Which of several nodes are worse than the others, or than a kept baseline, by more than a margin.
+"""Find nodes that are worse than the others, or than a kept baseline, by more than a margin.
 
 All figures are such that more is better and are positive. A node counts as healthy while none of
 its figures is truly worse by more than the figure's margin than those of the others are, whichever
@@ -70,9 +70,10 @@ class NodeFigure:
 
 
 class Claim(NamedTuple):
-    """What is said of a figure of a node, held against one side. ``ratio``: of the medians;
-    ``interval``: that of the ratio, None with too few repeats; ``p_adjusted``: that the node is
-    worse by more than the margin, None where no number of ranks could show it."""
+    """A comparison of one figure of a node with one side.
+
+    ``ratio``: of the medians. ``interval``: of the ratio; None with too few repeats.
+    ``p_adjusted``: that the node is worse by more than the margin; None if ranks cannot show it."""
 
     node: str
     figure: NodeFigure
@@ -185,8 +186,9 @@ def _shown(one: _Test) -> _Shown:
 def _adjusted(
     tests: Sequence[_Test], p_values: Sequence[float], level: float
 ) -> list[float | None]:
-    """None for those that are no part of the family. It has at most as many tests as the p-values
-    that each of them can have allow (Tarone's K)."""
+    """Adjust p-values for the family of tests; None for tests outside it.
+
+    The attainable p-values limit the size of the family (Tarone's K)."""
     least = sorted(one.least for one in tests)
     sizes = range(1, len(tests) + 1)
     size = next((n for n in sizes if bisect_right(least, level / n) <= n), 1)

@@ -1,5 +1,4 @@
-"""What the repeats of a case look like: how far they spread, values that stand apart, two modes.
-Found and named; never dropped.
+"""Shape of the repeats of a case: spread, outliers, two modes. Outliers are named, never dropped.
 
 Sources named below:
 - Iglewicz & Hoaglin, *How to Detect and Handle Outliers*, ASQC, 1993 (modified z-scores).
@@ -78,14 +77,14 @@ def _farthest(count: int) -> float:
 
 @cache
 def _least(count: int) -> float:
-    """What the best cut leaves of the variance of ``count`` normal values, all but rarely."""
+    """Return the fraction of variance below which the best cut of normal values rarely falls."""
     left, _ = _least_left(np.sort(_normal(count), axis=1))
     return float(np.quantile(left, SIGNIFICANCE))
 
 
 def _least_left(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each sorted row: the smallest part of its variance that a cut leaves within the two parts,
-    and the number of values below that cut."""
+    """Return the smallest within-part fraction of variance over all cuts of each sorted row, and
+    the number of values below that cut."""
     count = rows.shape[1]
     centred = rows - rows.mean(axis=1, keepdims=True)
     total = (centred**2).sum(axis=1)

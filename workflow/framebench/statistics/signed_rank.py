@@ -1,4 +1,4 @@
-"""What the ratios of pairs tell: the factor behind them, its interval, and whether there is one.
+"""Signed-rank statistics of paired ratios: estimate, interval, and test of the factor.
 
 The two runs of a pair see the same state of the machine. It is a factor of both, so their ratio
 does not have it, however much it wanders from pair to pair. All here is Wilcoxon's signed rank
@@ -89,8 +89,9 @@ def _averages(ratios: Sequence[float]) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _at_most(ranks: tuple[int, ...]) -> np.ndarray:
-    """For 0, 1, .. up to the sum of ``ranks``: how probable a sum of some of them is that is not
-    larger, where each is among them with a probability of 1/2."""
+    """Return the cumulative distribution of the signed-rank sum at 0, 1, .. sum of ``ranks``.
+
+    Each rank is part of the sum with a probability of 1/2."""
     chances = np.zeros(sum(ranks) + 1)
     chances[0] = 1.0
     for rank in ranks:

@@ -1,5 +1,4 @@
-"""Whether the timed steps of a run are steady: neither a change nor a trend in the window, and no
-step that takes a part of the window for itself.
+"""Test whether the timed steps of a run are steady: no change, no trend and no stalled step.
 
 Sources named below:
 - Andrews, "Tests for Parameter Instability and Structural Change with Unknown Change Point",
@@ -66,11 +65,11 @@ class StepTimeChange:
 
     @property
     def matters(self) -> bool:
-        """It is large enough, too."""
+        """Whether the change is large enough to be relevant."""
         return abs(self.factor - 1) >= RELEVANT
 
     def words(self, count: int) -> str:
-        """Of a window of ``count`` steps."""
+        """Describe the change in a timed region of ``count`` steps."""
         size = f"{self.factor - 1:+.1%}"
         sure = f"(p = {self.p_value:.1g})"
         if self.before == self.after:
@@ -145,8 +144,9 @@ def stall(seconds: Sequence[float]) -> Stall | None:
 
 
 def unsteady(seconds: Sequence[float]) -> str:
-    """Why a window with these step times is not steady, in words; "" where nothing shows that,
-    which says little of fewer than FEWEST_STEPS."""
+    """Explain why step times are not steady; "" if no test detects it.
+
+    With fewer than FEWEST_STEPS steps the tests detect little."""
     reasons = []
     largest = change(seconds)
     if largest is not None and largest.matters:
@@ -160,7 +160,7 @@ def unsteady(seconds: Sequence[float]) -> str:
 
 
 def _clipped(values: np.ndarray) -> np.ndarray:
-    """By the median absolute deviation; as they are where it is 0, as that of a coarse clock."""
+    """Clip outliers by the median absolute deviation; a deviation of 0 clips nothing."""
     middle = median(values.tolist())  # numpy's takes longer for the 100 steps of a window
     limit = FARTHEST * 1.4826 * median(np.abs(values - middle).tolist())
     return np.clip(values, middle - limit, middle + limit) if limit else values
@@ -180,8 +180,9 @@ def _shapes(count: int) -> np.ndarray:
 
 
 def _log_likelihoods(series: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Of each row of ``series`` as one of first order around 0, with the best standard deviation,
-    but for a constant. No variance below a part of that of ``values`` counts: a rounding error."""
+    """Return the log-likelihood, up to a constant, of each row as a first-order process around 0.
+
+    Variances below a fraction of that of ``values`` are rounding errors and are raised to it."""
     squares = np.einsum("ij,ij->i", series, series)
     inner = squares - series[:, 0] ** 2 - series[:, -1] ** 2
     products = np.einsum("ij,ij->i", series[:, 1:], series[:, :-1])
@@ -203,6 +204,6 @@ def _sides(shape: int, values: np.ndarray) -> tuple[int, int]:
 
 
 def _p_value(ratio: float, count: int) -> float:
-    """Of twice the logarithm of a ratio of likelihoods, chi-squared but for the shapes tried."""
+    """Return the p-value of a log-likelihood ratio, corrected for the number of shapes tried."""
     fewer = max(0.0, ratio) * (1 - ESTIMATED / count)
     return min(1.0, INDEPENDENT_SHAPES * math.erfc(math.sqrt(fewer / 2)))

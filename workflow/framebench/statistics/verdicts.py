@@ -1,5 +1,4 @@
-"""What a ratio of two cases is called. One rule for a comparison of two sets and for the ratios
-within a table, each of which is a family: of many ratios some differ from 1 by chance."""
+"""Verdicts on the ratio of two cases, adjusted for all ratios of a comparison or table."""
 
 from __future__ import annotations
 
@@ -8,23 +7,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # numpy takes its time, and a plan makes no verdicts
     from .intervals import Interval
 
-LEVEL = 0.05  # of all differences called in a family, this part is false on average
-THRESHOLD = 0.05  # a difference that must be excluded before none is said to be shown
+LEVEL = 0.05  # false discovery rate of the differences called in a family
+THRESHOLD = 0.05  # "no difference shown" excludes differences above this
 FASTER, SLOWER = "faster", "slower"
 NO_DIFFERENCE, CANNOT_TELL = "no difference shown", "cannot tell"
-#: What a figure of a node is held against.
+#: Sides that a figure of a node is compared with.
 OTHERS, BASELINE = "others", "baseline"
 SIDES = (OTHERS, BASELINE)
-#: The chance that of a set of nodes, all of which are healthy, one is called slower.
+#: Probability that some node of an all-healthy set is called slower.
 FALSE_ALARMS = 0.05
 
 
 def verdict(
     ratio: float, interval: Interval, p_adjusted: float, threshold: float = THRESHOLD
 ) -> str:
-    """FASTER or SLOWER where the p-value, adjusted for the family (:func:`intervals.adjusted`), is
-    at most LEVEL; else NO_DIFFERENCE where the interval, which is that of one ratio and not
-    adjusted, excludes every difference above ``threshold``; else CANNOT_TELL."""
+    """Return the verdict on a ratio.
+
+    FASTER or SLOWER: the p-value, adjusted for the family (:func:`intervals.adjusted`), is at most
+    LEVEL. NO_DIFFERENCE: the unadjusted interval excludes differences above ``threshold``.
+    CANNOT_TELL: neither holds."""
     if p_adjusted <= LEVEL:
         return FASTER if ratio > 1 else SLOWER
     low, high = interval
