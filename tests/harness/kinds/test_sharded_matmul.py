@@ -53,8 +53,8 @@ def test_the_rate_is_of_the_whole_product_and_the_slowest_rank_counts(
 @pytest.mark.parametrize(
     ("sharded", "behaviour", "reason"),
     [
-        ("inner", "wrong_shard=1", "before it was timed, behind its all_reduce: 64 entries"),
-        ("columns", "wrong_shard=1", "before it was timed, behind its all_gather: 64 entries"),
+        ("inner", "wrong_shard=1", "before it was timed, behind its all_reduce: 64 elements"),
+        ("columns", "wrong_shard=1", "before it was timed, behind its all_gather: 64 elements"),
         ("columns", "unsynchronised,operation=0.0001", LATE),
     ],
 )
