@@ -177,8 +177,8 @@ def properties_of_all() -> set[tuple[Any, ...]]:
 
 
 def smallest(names: Iterable[str]) -> list[str]:
-    """Of these networks the one with the fewest parameters among those with the same properties:
-    they differ in depth or width alone."""
+    """The network with the fewest parameters of each set with the same properties made small: such
+    networks differ in depth or width alone."""
     by_size = sorted(names, key=lambda name: -int(CNNS[name]["trainable_parameters"]))
     last = {frozenset(properties(compute.reduced(CNNS[name]))): name for name in by_size}
     return sorted(last.values())

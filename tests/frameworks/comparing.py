@@ -32,7 +32,7 @@ torch.set_num_interop_threads = lambda number: None
 
 
 def in_one_process(framework: str) -> str:
-    """What a process of ``framework`` needs that starts several adapters, each as it is asked."""
+    """Lines that let one process of ``framework`` start several adapters."""
     return BEFORE[framework] if framework == "pytorch" else ""
 
 

@@ -20,6 +20,18 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 PRELUDE = Path(__file__).with_name("prelude.py").read_text()
 SECONDS = 600  # until a script is killed
 
+#: What each framework's server imports once, before it forks. OneFlow joins the ranks when it is
+#: imported.
+IMPORTS = {
+    "jax": "import numpy, jax, optax",
+    "mxnet": "import mxnet",
+    "oneflow": "import numpy, google.protobuf",
+    "paddle": "import paddle",
+    "pytorch": "import torch, torch._dynamo",
+    "tensorflow": "import numpy, tensorflow, keras; keras.layers, keras.optimizers",
+    "tensorflow1": "import warnings; warnings.simplefilter('ignore'); import numpy, tensorflow",
+}
+
 # Products in the prelude's small BERT: two layers of 8 (4 projections, 2 in attention, 2 behind
 # it) and 4 in the two heads.
 BERT_PRODUCTS = 2 * 8 + 4
@@ -123,9 +135,9 @@ class ForkServer:
         return answers
 
 
-def served(*frameworks: str, imports: str = "") -> Any:
+def served(*frameworks: str, imports: str | None = None) -> Any:
     """A fixture of a module: a :class:`ForkServer` of each of ``frameworks`` in turn. ``imports``:
-    what it does once, before it forks."""
+    what it does once, before it forks, in place of IMPORTS."""
 
     @pytest.fixture(scope="module", params=frameworks)
     def run(
@@ -133,7 +145,8 @@ def served(*frameworks: str, imports: str = "") -> Any:
     ) -> Iterator[ForkServer]:
         python = build_environment(request.param)
         folder = tmp_path_factory.mktemp("ranks")
-        with ForkServer(request.param, python, imports, folder) as server:
+        first = IMPORTS[request.param] if imports is None else imports
+        with ForkServer(request.param, python, first, folder) as server:
             yield server
 
     return run

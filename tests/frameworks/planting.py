@@ -12,8 +12,6 @@ from .comparing import BEFORE, Errors
 from .fork_server import ForkServer
 
 PYTORCH = ROOT / "scripts/frameworks/pytorch"
-#: Imported once, before forks.
-IMPORTS = "import torch._dynamo"
 
 COMPARE = """
 import json

@@ -17,7 +17,7 @@ from reference.operations import Jumps
 from .comparing import beyond
 from .fork_server import ForkServer, served
 from .models import SEQUENCE, facts_of, reference_module, trained_parameters
-from .planting import IMPORTS, PYTORCH, plant, training_errors
+from .planting import PYTORCH, plant, training_errors
 from .transformers import ENCODERS
 
 
@@ -263,7 +263,7 @@ MISTAKES = {
 }
 
 
-run = served("pytorch", imports=IMPORTS)
+run = served("pytorch")
 
 
 @pytest.mark.parametrize("precision", ["amp", "bf16", "fp16"])

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import build_environment
 
-from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
 
 # What scripts find beside the prelude: a ResNet of one block and a BERT without encoder layers,
 # since compiling takes long.
@@ -30,9 +30,8 @@ def jax_python() -> str:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, jax_python: str) -> Iterator[ForkServer]:
     # Importing starts no thread and takes no device, so the forks start afresh.
-    imports = "import numpy, jax, optax"
     folder = tmp_path_factory.mktemp("ranks")
-    with ForkServer("jax", jax_python, imports, folder, SMALL_MODELS) as server:
+    with ForkServer("jax", jax_python, IMPORTS["jax"], folder, SMALL_MODELS) as server:
         yield server
 
 

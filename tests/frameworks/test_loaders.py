@@ -23,7 +23,9 @@ from ..harness.loader.by_pillow import BATCH, SEED, SIZE, apart, asked_of, expec
 from ..harness.loader.test_tokens import Plain
 from .fork_server import ForkServer, served
 
-run = served("pytorch", "paddle", "oneflow", "mxnet", "jax", "tensorflow", "tensorflow1")
+run = served(
+    "pytorch", "paddle", "oneflow", "mxnet", "jax", "tensorflow", "tensorflow1", imports=""
+)
 #: Beside folders of image files.
 READS = {
     "mxnet": "recordio",

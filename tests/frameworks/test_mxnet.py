@@ -7,7 +7,7 @@ import pytest
 
 from ..conftest import build_environment
 from ..processes import wait_for
-from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
 from .processors import NO_BFLOAT16, onednn_has_bfloat16
 
 PRODUCTS = {"small_bert()": BERT_PRODUCTS, "small_images()": 54}
@@ -21,9 +21,8 @@ def mxnet_python() -> str:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, mxnet_python: str) -> Iterator[ForkServer]:
     folder = tmp_path_factory.mktemp("ranks")
-    imports = "import mxnet"
     prelude = "import numpy as np\n"
-    with ForkServer("mxnet", mxnet_python, imports, folder, prelude) as server:
+    with ForkServer("mxnet", mxnet_python, IMPORTS["mxnet"], folder, prelude) as server:
         yield server
 
 

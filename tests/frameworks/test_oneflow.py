@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ..conftest import build_environment
-from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
 
 # What scripts find beside the prelude.
 WEIGHTS = """
@@ -27,9 +27,8 @@ def oneflow_python() -> str:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, oneflow_python: str) -> Iterator[ForkServer]:
     # Not OneFlow itself, which starts threads and joins the ranks when it is imported.
-    imports = "import numpy, google.protobuf"
     folder = tmp_path_factory.mktemp("ranks")
-    with ForkServer("oneflow", oneflow_python, imports, folder, WEIGHTS) as server:
+    with ForkServer("oneflow", oneflow_python, IMPORTS["oneflow"], folder, WEIGHTS) as server:
         yield server
 
 

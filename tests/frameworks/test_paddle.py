@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import build_environment
 
-from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
 from .processors import onednn_has_bfloat16
 
 
@@ -18,8 +18,9 @@ def paddle_python() -> str:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, paddle_python: str) -> Iterator[ForkServer]:
-    imports = "import paddle"
-    with ForkServer("paddle", paddle_python, imports, tmp_path_factory.mktemp("ranks")) as server:
+    with ForkServer(
+        "paddle", paddle_python, IMPORTS["paddle"], tmp_path_factory.mktemp("ranks")
+    ) as server:
         yield server
 
 

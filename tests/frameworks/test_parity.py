@@ -32,7 +32,7 @@ from .models import (
     small,
     trained_parameters,
 )
-from .planting import IMPORTS, plant, training_errors
+from .planting import plant, training_errors
 
 
 class Compare:
@@ -77,7 +77,7 @@ def compare(tmp_path: Path, pytorch_python: str, references: dict[str, Path]) ->
     return Compare(tmp_path, pytorch_python, references)
 
 
-forked = served("pytorch", imports=IMPORTS)
+forked = served("pytorch")
 
 
 def failed(certificate: verifications.VerificationResult) -> set[str]:

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, pytorch_python: str) -> Iterator[ForkServer]:
-    # Dynamo too, which every optimizer imports.
-    imports = "import torch, torch._dynamo"
-    with ForkServer("pytorch", pytorch_python, imports, tmp_path_factory.mktemp("ranks")) as server:
+    with ForkServer(
+        "pytorch", pytorch_python, IMPORTS["pytorch"], tmp_path_factory.mktemp("ranks")
+    ) as server:
         yield server
 
 

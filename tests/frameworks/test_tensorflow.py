@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
 
 # What scripts find beside the prelude.
 WEIGHTS = """
@@ -20,9 +20,10 @@ def weights(adapter):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str) -> Iterator[ForkServer]:
     # Importing starts no thread and takes no device, so the forks start afresh.
-    imports = "import numpy, tensorflow, keras; keras.layers, keras.optimizers"
     folder = tmp_path_factory.mktemp("ranks")
-    with ForkServer("tensorflow", tensorflow_python, imports, folder, WEIGHTS) as server:
+    with ForkServer(
+        "tensorflow", tensorflow_python, IMPORTS["tensorflow"], folder, WEIGHTS
+    ) as server:
         yield server
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import build_environment
 
-from .fork_server import BERT_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
 
 # What scripts find beside the prelude.
 ARRAYS = """
@@ -28,9 +28,10 @@ def tensorflow1_python() -> str:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, tensorflow1_python: str) -> Iterator[ForkServer]:
     # Importing starts no thread and takes no device, so the forks start afresh.
-    imports = "import warnings; warnings.simplefilter('ignore'); import numpy, tensorflow"
     folder = tmp_path_factory.mktemp("ranks")
-    with ForkServer("tensorflow1", tensorflow1_python, imports, folder, ARRAYS) as server:
+    with ForkServer(
+        "tensorflow1", tensorflow1_python, IMPORTS["tensorflow1"], folder, ARRAYS
+    ) as server:
         yield server
 
 

@@ -15,7 +15,7 @@ from harness.measuring.loading import load_adapter
 from ..conftest import ROOT
 from .fork_server import ForkServer, served
 
-run = served("pytorch", "jax", "tensorflow", "paddle")
+run = served("pytorch", "jax", "tensorflow", "paddle", imports="")
 
 FRAMEWORKS = sorted(path.parent for path in ROOT.glob("scripts/frameworks/*/framework.json"))
 #: Sets PRECISION as for a GPU of the compute capability VERSION, and tells the switches.
