@@ -384,7 +384,7 @@ def parse(arguments: Sequence[str]) -> Request:
         parsed["cores_per_device"] = 1
     nodes = parsed["axes"]["nodes"]
     if nodes > 1 and parsed["start_nodes"] is None:
-        parser.error(f"--nodes {parsed['nodes']} needs --start-nodes")
+        parser.error(f"--nodes {nodes} needs --start-nodes")
     if nodes > 1 and parsed["node"] is not None:
         parser.error("--node is of runs on one node")
     if nodes > 1 and parsed["lease"] is not None:
