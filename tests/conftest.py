@@ -26,11 +26,11 @@ LONG_GROUPS = (
     "slurm",
     *(f"test_contract.py {name}" for name in ("pytorch", "jax", "tensorflow")),
     "test_runs.py",  # of the harness
-    "browser",
+    "pages",
 )
 LONG_FOLDERS = ("slurm", "frameworks", "workflow")
-#: Fixtures of a whole session that take long: the tests of each are a group.
-SHARED = ("browser", "finished")
+#: Fixtures of a whole session that take long, and the group of the tests that need them.
+SHARED = {"browser": "pages", "page": "pages", "quick": "pages", "finished": "finished"}
 
 
 def group_of(item: pytest.Item) -> str:
@@ -39,9 +39,9 @@ def group_of(item: pytest.Item) -> str:
     file has for itself."""
     if item.path.parent.name == "slurm":
         return "slurm"
-    for name in SHARED:
-        if name in getattr(item, "fixturenames", ()):
-            return name
+    for fixture, group in SHARED.items():
+        if fixture in getattr(item, "fixturenames", ()):
+            return group
     framework = item.callspec.params.get("framework") if hasattr(item, "callspec") else None
     return f"{item.path.name} {Path(framework).name}" if framework else item.path.name
 
