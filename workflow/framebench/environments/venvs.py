@@ -26,6 +26,18 @@ from .hashes import Hashes
 
 #: The file in a venv that says that it is whole.
 MARKER = "environment.json"
+#: Names in a venv before its ``pyvenv.cfg`` is written.
+_TOP_LEVEL = {
+    MARKER,
+    ".gitignore",
+    ".lock",
+    "CACHEDIR.TAG",
+    "bin",
+    "include",
+    "lib",
+    "lib64",
+    "share",
+}
 _INDEX = "--extra-index-url "
 _SOURCE = "--no-binary "
 
@@ -138,6 +150,7 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
     """
     wanted = read_environment_file(file, hashed)
     folder = marker.parent
+    _require_venv(folder)
     marker.unlink(missing_ok=True)
     if folder.exists():
         shutil.rmtree(folder)
@@ -163,6 +176,16 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
     temporary = marker.with_suffix(".tmp")
     temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     temporary.replace(marker)
+
+
+def _require_venv(folder: Path) -> None:
+    """Raise :class:`ConfigError` for a folder with files that no venv has, whole or half built."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if others := sorted(names - _TOP_LEVEL) if "pyvenv.cfg" not in names else []:
+        raise ConfigError(
+            f"--marker: found {folder}, which holds {show(others[0])} and is no environment; "
+            "allowed: a file in a folder that is a venv, is empty or does not exist"
+        )
 
 
 def _install(wanted: EnvironmentFile, python: str, keep: Sequence[int]) -> str:
