@@ -342,7 +342,7 @@ class Runs:
         bench.assert_nothing_left()
         return finished
 
-    def facts(self, model: str, mode: str) -> dict[str, Any]:
+    def model_config(self, model: str, mode: str) -> dict[str, Any]:
         """Inference is timed with the facts that it is compared with, for which a compiler's code
         is there after one of both."""
         if model in SPECIAL:
