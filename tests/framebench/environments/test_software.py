@@ -105,7 +105,7 @@ def test_the_command_of_a_container(tmp_path: Path, image: Path) -> None:
     assert commands.interpreter(made, "pytorch") == ["python3"]
     assert commands.to_build(made) == set()
     assert commands.conda_file(made, "pytorch") is None
-    attempts = commands.attempts(made, "pytorch", ["/host/python", "/here/framebench"])
+    attempts = commands.attempts(made, "pytorch", ["/host/python", "-I", "/here/framebench"])
     assert attempts[:3] == ["python3", "/here/framebench", "attempts"], "no Python of the host"
     origin = commands.origin(made, CATALOG, "pytorch").split()
     assert origin[:4] == ["--way", "container", "--image", str(image)]
