@@ -1,1 +1,1 @@
-"""Results for other tools, and other tools' results for ours: one module a format."""
+"""Import from and export to the files of other tools, one module per format."""

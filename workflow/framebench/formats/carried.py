@@ -1,4 +1,4 @@
-"""What a case is, carried through a format that has room for text: read again it is the same."""
+"""A run's row carried as text through another tool's format, so that import restores the case."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from .json_places import Keys
 from .rows import ImportedFigure
 from .source import ImportedFile
 
-#: The key under which it stands, wherever a format takes keys of others.
+#: Key of the row in formats that allow foreign keys.
 KEY = "framebench"
 
 
 def text_of(run: Run, key: Key, marks: Iterable[str]) -> str:
-    """The row of the tidy CSV that this metric of a run has, as JSON in one line."""
+    """Return the row of the tidy CSV for this metric of a run, as one line of JSON."""
     row = tidy_csv.row_of(run, key, marks) or {}
     return json.dumps({name: cell for name, cell in row.items() if cell}, ensure_ascii=False)
 
 
 def figure_of(text: object, source: ImportedFile, place: int | Keys) -> ImportedFigure:
-    """Return the figure whose row it is. ``place``: its keys, as for :meth:`Source.refuse`."""
+    """Return the figure of a row that :func:`text_of` wrote.
+
+    ``place``: line, or keys of the row, as for :meth:`ImportedFile.refuse`. Raises FormatError for
+    text that is no such row."""
     columns = (*tidy_csv.COLUMNS, *tidy_csv.OF_METRIC, *tidy_csv.OPTIONAL_COLUMNS)
     try:
         row = json.loads(str(text))

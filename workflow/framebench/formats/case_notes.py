@@ -1,4 +1,4 @@
-"""What formats say of cases in words."""
+"""Short texts about a case (flags, remarks, missing figures) that several formats write."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from collections.abc import Iterator
 from ..tables.results import CaseResult
 from .format import Results
 
-#: What a unit of time is in seconds.
+#: Seconds per unit of time.
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 def marks(case: CaseResult) -> str:
-    """The quality flags of a case, with blanks between."""
+    """Return the names of a case's flags, sorted and separated by spaces."""
     return " ".join(sorted(case.marks))
 
 
 def notes(case: CaseResult) -> str:
-    """Marks, remarks, and which repeats are missing, in one line; "" where there is nothing."""
+    """Return flags, reason and remarks of a case in one line; "" without any of them."""
     parts = [f"marks: {marks(case)}" if case.marks else "", case.reason, *case.remarks]
     return "; ".join(filter(None, parts))
 
 
 def not_measured(results: Results) -> Iterator[str]:
-    """The cases without a figure, of a format that has no place for one."""
+    """Yield a line for each case without a figure, for formats that cannot hold one."""
     for case in results.cases:
         if case.throughput is None:
             yield f"{results.name(case)}: {case.key.metric}: {case.status}: {case.reason}"
 
 
 def seconds_of_step(case: CaseResult, throughput: float) -> float | None:
-    """Of one step of all devices at this throughput; None for other kinds than steps."""
+    """Return the seconds of one step at a throughput; None for other benchmarks than steps.
+
+    ``throughput``: samples per second of all devices."""
     return case.key.total_batch / throughput if case.case.is_step and throughput else None

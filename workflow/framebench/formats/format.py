@@ -1,4 +1,4 @@
-"""What a format of another tool declares."""
+"""Declaration of a file format: its name, suffix, reader, writer and their limits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from .source import ImportedFile
 
 @dataclass(frozen=True)
 class Results:
-    """What is exported: the cases of a set of records, judged, and the name of each. Metrics of a
-    case have one name."""
+    """Judged cases to export, with a name for each.
+
+    All metrics of a case share one name."""
 
     cases: Sequence[CaseResult]
     names: Mapping[Key, str]
@@ -24,7 +25,7 @@ class Results:
         return self.names[case.key]
 
     def rows(self) -> Iterator[dict[str, str]]:
-        """Those of the table of runs, one for each repeat of each case."""
+        """Yield the rows of the table of runs, one per repeat and metric."""
         for case in self.cases:
             for run in case.runs:
                 if row := tidy_csv.row_of(run, case.key, case.marks):
@@ -33,8 +34,9 @@ class Results:
 
 @dataclass(frozen=True)
 class ExportedFile:
-    """A file's content, and in words what of the results is not in it. ``is_empty``: none of the
-    results is in it."""
+    """Content of a file to write, with a line for each result that it omits.
+
+    ``is_empty``: the file holds none of the results."""
 
     content: str | bytes
     left_out: Sequence[str] = ()
@@ -43,13 +45,14 @@ class ExportedFile:
 
 @dataclass(frozen=True)
 class Format:
-    """``suffix``: of the files that are written; ``others``: of further files that are read, in a
-    folder. ``tool``: whose it is, in words. ``holds``: what of results is written in it;
-    ``marks``: what becomes of quality flags; ``lost``: what it has no place for. ``taken`` and
-    ``not_taken``: which figures of a file are read; ``missing``: what its files do not say of
-    a case.
+    """A file format of another tool.
 
-    ``write`` raises OSError where a library is missing; ``read`` raises Refused."""
+    ``suffix``: suffix of written files; ``others``: further suffixes that are read from a folder.
+    ``tool``: title of the format. ``holds``: results that are written; ``marks``: how flags are
+    written; ``lost``: what cannot be written. ``taken``, ``not_taken``: figures that are read and
+    those that are not; ``missing``: facts of a case that its files lack.
+
+    ``write`` raises OSError when a library is missing; ``read`` raises FormatError."""
 
     name: str
     suffix: str

@@ -1,4 +1,6 @@
-"""Where in a JSON text something stands, for messages: parsers tell it of broken syntax alone."""
+"""Positions of values in JSON text, for error messages.
+
+Parsers report a position for syntax errors only."""
 
 from __future__ import annotations
 
@@ -8,18 +10,19 @@ from collections.abc import Sequence
 
 from ..files import json_files
 
-#: Keys and indices that lead from the whole of a JSON text to a value in it.
+#: Keys and indices that lead from the root of a JSON text to a value.
 Keys = tuple[str | int, ...]
 
 _DECODER = json.JSONDecoder()
 _BETWEEN = re.compile(r"[ \t\n\r,:]*")
-#: Strings first, so that what stands in them is nothing else.
+#: Strings come first, so that their content matches nothing else.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|-?(?:NaN|Infinity)|-?\d[-+.\deE]*')
 
 
 def place_of(text: str, keys: Sequence[str | int]) -> int:
-    """The index of the value at ``keys`` in a JSON text that can be read; where there is none, of
-    the innermost that there is on the way to it."""
+    """Return the index of the value at ``keys`` in valid JSON text.
+
+    If a key is missing, return the index of the innermost value on the way to it."""
     at = _behind(text, 0)
     for key in keys:
         inner = _value(text, at, key)
@@ -30,8 +33,9 @@ def place_of(text: str, keys: Sequence[str | int]) -> int:
 
 
 def _value(text: str, at: int, key: str | int) -> int | None:
-    """The index of the value with this key in the object or list at ``at``. Of several the last one
-    counts, as for whoever reads them."""
+    """Return the index of the value with this key in the object or list at ``at``.
+
+    The last of duplicate keys counts, as in Python's parser. None if there is no such value."""
     if text[at] not in "{[":
         return None
     is_object, count, wanted = text[at] == "{", 0, None
@@ -52,8 +56,9 @@ def _behind(text: str, at: int) -> int:
 
 
 def place_of_refused(text: str) -> int | None:
-    """The index of the first part of a complete JSON text that :func:`json_files.decode` refuses: a
-    number that nothing here could hold, or one level too many. None where it refuses nothing."""
+    """Return the index of the first token that :func:`json_files.decode` refuses, else None.
+
+    Refused are numbers out of range and nesting that is too deep. ``text`` is complete JSON."""
     depth = 0
     for token in _TOKEN.finditer(text):
         first = token[0][0]

@@ -1,4 +1,4 @@
-"""Lines that say what an import did not take: every figure and every file, with the reason."""
+"""Lines about figures and files that an import skipped, with reasons."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from pathlib import Path
 
 from .source import ImportedFile
 
-#: Names in one line; beyond that, those that differ in a number alone are counted together.
+#: Most names in one line. Beyond that, names that differ only in a number are counted together.
 _MOST_NAMES = 12
 
 
 def lines(
     path: Path, files: Sequence[ImportedFile], refused: Iterable[tuple[str, str]]
 ) -> Iterator[str]:
-    """Say for each reason what was left out for it. ``refused``: reason and path of files."""
+    """Yield a line per reason, with the figures or files skipped for it.
+
+    ``refused``: reason and path of each skipped file."""
     figures = (one for source in files for one in source.left_out)
     for reason, names in _by_reason(figures):
         yield f"not taken: {_shown(names)}: {reason}"

@@ -1,4 +1,4 @@
-"""Names of cases for tools that know nothing of a case but its name."""
+"""Case names for tools that identify a case by its name only."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..cases.conditions import CONDITIONS, NATIVE, Conditions, Key
 from ..cases.names import topology_of
 from ..tables import condition_text
 
-#: Conditions that belong to what was asked for. The others follow from the machine or from the
-#: suite: with them a name would be another one after each small change.
+#: Conditions that the user asks for. Others follow from the machine or the suite, so that names
+#: with them would change with every small change.
 _ASKED = (
     "side_by_side", "sequence_length",
     *(axis.name for axis in axes.optional() if axis.name not in ("parallelism", "input")),
@@ -21,13 +21,14 @@ _ASKED = (
 
 
 def names_of(keys: Iterable[Key]) -> dict[Key, str]:
-    """A name for each: framework/model/mode/devices/batch/precision and whatever is not usual. It
-    stays the same from one set of records to the next. Cases of one set that would share it have
-    all else behind it, too."""
+    """Return a name for each key: framework/model/mode/devices/batch/precision/..
+
+    Values other than the default are appended. Names are the same for every set of records. Cases
+    of one set with equal names get all their other conditions appended."""
     sharing: dict[str, set[Key]] = defaultdict(set)
     names: dict[Key, str] = {}
     for key in keys:
-        # Metrics of a case have one name; figures of steps in two units are of two cases.
+        # All metrics of a case share a name; step figures in different units are different cases.
         case = key._replace(metric="", unit=key.unit if key.case.is_step else "")
         sharing[_short(case)].add(case)
         names[key] = _short(case)

@@ -1,4 +1,4 @@
-"""The table of docs/formats.md, made of what the formats declare."""
+"""Table of formats for docs/formats.md, generated from the declarations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IN = ("format", "file", "what it is", "taken", "not taken", "what its files do n
 
 
 def text() -> str:
-    """Both tables, each behind its heading."""
+    """Return the tables of export and import formats in Markdown, each below its heading."""
     forms = known().values()
     out = [
         (f"`{one.name}`", f"`{one.suffix}`", one.tool, one.holds, one.marks, one.lost)

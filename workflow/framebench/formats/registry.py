@@ -1,4 +1,4 @@
-"""All formats: whatever the modules in ``declared`` call FORMATS."""
+"""Registry of formats: every module in ``declared`` contributes its FORMATS."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..config.validation import ConfigError, did_you_mean
 from . import declared
 from .format import Format
 
-#: The key of the configuration that names one.
+#: Configuration key for messages.
 _KEY = "config (config/config.yaml or --config): format"
 
 
 @cache
 def known() -> Mapping[str, Format]:
-    """By name. Raises ValueError for a name that two have."""
+    """Return all formats by name. Raises ValueError if two share a name."""
     modules = sorted(module.name for module in iter_modules(declared.__path__))
     formats: list[Format] = []
     for name in modules:
@@ -29,12 +29,12 @@ def known() -> Mapping[str, Format]:
 
 
 def writer(name: str | None) -> Format:
-    """The format of this name that can be written. Raises :class:`ConfigError` for another."""
+    """Return the export format of this name. Raises :class:`ConfigError` if there is none."""
     return _chosen(name, {key: one for key, one in known().items() if one.write})
 
 
 def reader(name: str | None) -> Format:
-    """The same of those that can be read."""
+    """Return the import format of this name. Raises :class:`ConfigError` if there is none."""
     return _chosen(name, {key: one for key, one in known().items() if one.read})
 
 

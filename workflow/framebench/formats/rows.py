@@ -1,5 +1,6 @@
-"""What an importer makes of a figure: a run with one metric, and what its file does not say
-missing."""
+"""Conversion of imported figures to runs with one metric each.
+
+Facts that the file lacks stay empty."""
 
 from __future__ import annotations
 
@@ -21,8 +22,10 @@ from .source import FormatError
 
 @dataclass(frozen=True)
 class ImportedFigure:
-    """A run with one metric. ``settings``: whatever else its file says of how it was measured;
-    those in which the files of an import differ become parameters of the case."""
+    """A run with one metric.
+
+    ``settings``: further facts from its file. Settings that differ between files of an import
+    become parameters of the case."""
 
     run: Run
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -46,8 +49,10 @@ def figure(
     settings: Mapping[str, Any] | None = None,
     **case: Any,
 ) -> ImportedFigure:
-    """``source``: the tool; ``repeat`` 0: numbered by :func:`complete`; ``case``: of FACTS, what
-    the file says."""
+    """Return an imported figure.
+
+    ``source``: name of the tool. ``repeat``: 0 to let :func:`complete` number it. ``case``: values
+    of FACTS from the file."""
     usual = {name: 0 if name in COUNTS else "" for name in FACTS}
     given = {name: _text(value) for name, value in (parameters or {}).items()}
     run = Run(
@@ -78,29 +83,27 @@ def figure(
 
 
 def _text(value: Any) -> Any:
-    """A text in one line, fit to be shown; a number as it is."""
+    """Return text as one printable line, lists and objects as JSON, other values unchanged."""
     text = json.dumps(value) if isinstance(value, (list, dict)) else value
     return re.sub(r"\s+", " ", printable(text)).strip() if isinstance(text, str) else text
 
 
-#: Words in names of settings that differ between repeats of one case: draws, times, places, names
-#: of runs.
+#: Setting names that differ between repeats of one case: seeds, times, paths, run names.
 _INCIDENTAL = re.compile(
     r"(^|[._ -])(seeds?|dates?|time|timestamp|datetime|paths?|dirs?|directory|folder|files?"
     r"|filename|duration|elapsed|log|logs|logdir|pid|port|uuid|uid|commit|sha|url|user|rank|argv0|command|cmd)$",
     re.IGNORECASE,
 )
 _PATH = re.compile(r"(~|\.{1,2})?/")
-#: Characters of a setting; longer ones are cut, and told apart by a checksum.
+#: Most characters of a setting. Longer ones are cut and get a checksum.
 _LONGEST = 80
 
 
 def settings_of(told: Mapping[str, Any], ignored: Iterable[str] = ()) -> dict[str, Any]:
     """Flatten a nested configuration: ``{"a": {"b": 1}}`` gives ``{"a.b": 1}``.
 
-    Left out are values that say nothing (null, false, empty), those at ``ignored`` and below it,
-    and what differs between repeats of one case: seeds, times, paths.
-    """
+    Omitted are empty values (null, false, ""), keys in ``ignored`` with all below them, and values
+    that differ between repeats of one case: seeds, times, paths."""
     without = frozenset(ignored)
     flat = {}
     for name, value in _flat(told, "", without):
@@ -133,10 +136,11 @@ def _short(value: Any) -> Any:
 
 
 def complete(figures: Iterable[ImportedFigure], facts: Mapping[str, Any], tool: str) -> list[Run]:
-    """Make runs of figures: with what the user said of them in the place of what the files do not
-    say; cases told apart by the settings in which they differ; repeats numbered; and figures that
-    are not throughput of steps whose whole case is known under a mode of the tool's own, so that
-    nothing takes them for that. Raises Refused where both say something, and it is not the same."""
+    """Return the runs of imported figures, completed by the user's ``facts``.
+
+    Figures that differ in settings become different cases; repeats are numbered. Figures that are
+    not step throughput of a fully known case get a mode of the tool's own, so that no table mixes
+    them with measured ones. Raises FormatError if ``facts`` contradict the file."""
     told = [replace(one, run=_with(one.run, facts)) for one in figures]
     counted: Counter[Any] = Counter()
     completed = []
@@ -149,8 +153,7 @@ def complete(figures: Iterable[ImportedFigure], facts: Mapping[str, Any], tool: 
 
 
 def _told_apart(figures: Sequence[ImportedFigure]) -> list[Run]:
-    """Give runs that would be repeats of one case the settings in which they differ as
-    parameters."""
+    """Return runs whose parameters include the settings that differ within their case."""
     alike: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
     for one in figures:
         alike[one.run.case, one.run.conditions].append(one.settings)
@@ -168,7 +171,7 @@ def _told_apart(figures: Sequence[ImportedFigure]) -> list[Run]:
 
 
 def _differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Name the settings that have not the same value, or none, in all of these."""
+    """Return the names of settings that differ, or are missing, in some of ``settings``."""
     distinct = [*{id(one): one for one in settings}.values()]
     names = {name for one in distinct for name in one}
     first = distinct[0]
@@ -191,8 +194,10 @@ def _with(run: Run, facts: Mapping[str, Any]) -> Run:
 
 
 def _of_steps(run: Run, tool: str) -> Run:
-    """Devices of which the file gives the total alone are shared out over the nodes, where these
-    are known. Steps have no parameters: what tells them apart is their variant."""
+    """Return a run as step throughput if its case is fully known, else with the tool's own mode.
+
+    A total number of devices is divided by the number of nodes. Steps have no parameters: these go
+    to ``source_variant``. Raises FormatError if devices are not divisible by nodes."""
     case = run.case
     given = dict(case.parameters)
     if case.nodes and "devices" in given:

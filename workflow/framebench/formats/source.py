@@ -1,4 +1,4 @@
-"""A file of another tool, read within bounds, with errors that name its lines."""
+"""Bounded reading of another tool's file, with errors that name line and column."""
 
 from __future__ import annotations
 
@@ -18,41 +18,44 @@ from ..files.text import printable
 from ..records.run import RecordsError
 from .json_places import Keys, place_of, place_of_refused
 
-#: Bytes of one line; the longest known, of a node with 8 GPUs in SuperBench, has 64 KiB.
+#: Most bytes of one line. The longest known has 64 KiB: SuperBench, one node with 8 GPUs.
 LONGEST_LINE = 16 * 2**20
-#: Rows of all files together.
+#: Most rows of all files together.
 MOST_ROWS = 1_000_000
 
 
-#: Why a figure is left out whose name and unit do not say which values are good.
+#: Reason for skipping a figure whose name and unit do not tell the direction.
 NO_DIRECTION = "it is not known whether higher or lower is better"
 
 
 class FormatError(RecordsError):
-    """A file is not of the format, or not whole; the message names file and line."""
+    """Raised if a file has another format or is incomplete; the message names file and line."""
 
 
 @dataclass(frozen=True)
 class ImportedFile:
-    """A file to be read. ``is_one_of_many``: a folder was given, and the file lies in it.
-    ``left_out``: reason and name of each figure that the reader did not take."""
+    """A file to import.
+
+    ``is_one_of_many``: found in a folder that was given. ``left_out``: reason and name of each
+    figure that the reader skipped."""
 
     path: Path
     is_one_of_many: bool = False
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
     def leave_out(self, name: str, reason: str) -> None:
-        """Note a figure that is not taken."""
+        """Record that a figure is skipped, with the reason."""
         self.left_out.append((reason, name))
 
     @property
     def its_name(self) -> dict[str, str]:
-        """The setting of a file that says nothing of how it was measured: two such files are of
-        two cases."""
+        """File name as a setting, for formats without settings: two files are two cases."""
         return {"file": "/".join(self.path.absolute().parts[-2:])}
 
     def refuse(self, message: str, place: int | Keys | None = None) -> NoReturn:
-        """Raise :class:`Refused`. ``place``: a line; of a file of JSON the keys of a value."""
+        """Raise :class:`FormatError`.
+
+        ``place``: number of a line or, in a JSON file, the keys of a value."""
         if isinstance(place, tuple):
             text = self.content.decode("utf-8")
             self._refuse_at(message, text, place_of(text, place))
@@ -65,8 +68,10 @@ class ImportedFile:
         raise FormatError(f"import: {self.path}, line {line}, column {column}: {_cut(message)}")
 
     def lines(self, of_log: bool = False) -> Iterator[tuple[int, str]]:
-        """Number and text of each line that is not blank. ``of_log``: programs of all kinds write
-        into it, so bytes that are no UTF-8 text are replaced; elsewhere they are refused."""
+        """Yield number and text of each line that is not blank.
+
+        ``of_log``: replace bytes that are not UTF-8, since several programs write into a log.
+        Otherwise such a file is refused."""
         for number, line in enumerate(self.content.split(b"\n"), 1):
             if len(line) > LONGEST_LINE:
                 self.refuse(f"has {len(line)} bytes; allowed: at most {LONGEST_LINE}", number)
@@ -78,8 +83,7 @@ class ImportedFile:
                 yield number, printable(text)
 
     def is_cut_off(self, line: int) -> bool:
-        """Tell whether a line is the last one and has no end: its program may have been stopped
-        while it wrote."""
+        """Return whether ``line`` is the last and lacks its newline, as if interrupted."""
         return self._line_ends == line - 1
 
     @cached_property
@@ -87,12 +91,12 @@ class ImportedFile:
         return self.content.count(b"\n")
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Number and value of each line, which must be a JSON object."""
+        """Yield number and value of each line. Raises FormatError if one is no JSON object."""
         for number, line in self.lines():
             yield number, self.object_of(line, number)
 
     def object_of(self, text: str, line: int) -> dict[str, Any]:
-        """The JSON object that a line, or the rest of it, is."""
+        """Return the JSON object in ``text``. Raises FormatError for anything else."""
         try:
             value = json.loads(text)
         except json.JSONDecodeError as error:
@@ -105,8 +109,9 @@ class ImportedFile:
         return value
 
     def json(self, constants: bool = False) -> dict[str, Any]:
-        """The whole file as a JSON object. ``constants``: NaN and Infinity, which JSON does not
-        have, may stand in it."""
+        """Return the whole file as a JSON object. Raises FormatError for anything else.
+
+        ``constants``: allow NaN and Infinity, which are not JSON."""
         content = self.content
         try:
             value = json.loads(content.decode("utf-8")) if constants else json_files.decode(content)
@@ -117,7 +122,7 @@ class ImportedFile:
         return value
 
     def _refuse_json(self, content: bytes, error: ValueError | RecursionError) -> NoReturn:
-        """Of what is no JSON that can be read: with the place."""
+        """Raise FormatError for invalid JSON, with the position of the error."""
         why = error if isinstance(error, UnicodeDecodeError) else error.__cause__ or error
         if isinstance(why, UnicodeDecodeError):
             line = content.count(b"\n", 0, why.start) + 1
@@ -131,8 +136,7 @@ class ImportedFile:
         self._refuse_at(str(error), text, index)
 
     def need(self, found: Mapping[str, Any], kinds: Mapping[str, type | tuple[type, ...]]) -> None:
-        """Refuse a file whose object has not these keys with values of these types: it is of
-        another tool."""
+        """Raise FormatError if ``found`` lacks a key of ``kinds`` or its value has another type."""
         wrong = [key for key, kind in kinds.items() if not isinstance(found.get(key), kind)]
         if wrong:
             keys = ", ".join(map(repr, list(found)[:6])) or "nothing"
@@ -140,7 +144,9 @@ class ImportedFile:
                         f"(it has {keys})", (wrong[0],))  # fmt: skip
 
     def number(self, value: Any, what: str, place: int | Keys | None = None) -> float:
-        """A finite number, or the file is refused. ``place``: as for :meth:`refuse`."""
+        """Return a finite number. Raises FormatError for any other value.
+
+        ``place``: as for :meth:`refuse`."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.refuse(f"{what}: found {_shown(value)}; allowed: a number", place)
         try:
@@ -153,7 +159,7 @@ class ImportedFile:
 
     @cached_property
     def content(self) -> bytes:
-        """The bytes of the file, unpacked where it was compressed by gzip."""
+        """Content of the file, decompressed if it is a gzip file."""
         try:
             content = bounded.read_bytes(self.path)
             content = _unpacked(content) if content.startswith(_GZIP) else content
@@ -162,18 +168,20 @@ class ImportedFile:
             self.refuse(cause(error))
 
     def forget(self) -> None:
-        """Free the memory that the content takes."""
+        """Release the memory of the content."""
         vars(self).pop("content", None)
 
 
-#: The first bytes of a file that gzip wrote.
+#: First bytes of a gzip file.
 _GZIP = b"\x1f\x8b"
-#: Files of gzip in one.
+#: Most gzip members in one file.
 _MOST_PARTS = 100
 
 
 def _unpacked(packed: bytes) -> bytes:
-    """Unpack what gzip packed. Raises ValueError for damaged data and beyond LARGEST_FILE."""
+    """Return decompressed gzip data.
+
+    Raises ValueError for damaged data and for more than LARGEST_FILE bytes."""
     content, limit = b"", bounded.LARGEST_FILE
     try:
         for _ in range(_MOST_PARTS):
@@ -192,8 +200,9 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def sources(path: Path, suffixes: Sequence[str]) -> list[ImportedFile]:
-    """The file at ``path``, or those below it with one of these ``suffixes``, also compressed by
-    gzip, in a fixed order."""
+    """Return the file at ``path``, or the files below it with one of ``suffixes``, sorted.
+
+    Each suffix may be followed by .gz. Raises FormatError for a folder without such a file."""
     if not path.is_dir():
         return [ImportedFile(path)]
     endings = tuple(f"{suffix}{packed}" for suffix in suffixes for packed in ("", ".gz"))

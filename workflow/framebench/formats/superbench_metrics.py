@@ -1,10 +1,8 @@
-"""Units and directions of SuperBench's metrics, by its documentation of each benchmark.
+"""Units and directions of SuperBench's metrics, from its documentation.
 
-Source: docs/user-tutorial/benchmarks of SuperBench v0.4.0 to v0.12.0, and tests/analyzer for the
-names before v0.3. Where versions disagree (cpu-memory-bw-latency) the newest counts: it corrected
-the older ones. Values keep the unit in which SuperBench writes them, because its rules and
-baselines are in that unit.
-"""
+Source: docs/user-tutorial/benchmarks of SuperBench v0.4.0 to v0.12.0; for names before v0.3 its
+tests/analyzer. Where versions disagree (cpu-memory-bw-latency) the newest counts, because it
+corrects the others. Values keep SuperBench's units, in which its rules and baselines are."""
 
 from __future__ import annotations
 
@@ -16,15 +14,16 @@ _PRECISION = r"(?P<precision>(?:float|bfloat|fp|bf|tf|int)\d+(?:_hybrid|_e\dm\d)
 _STAT = r"(min|max|avg|avg\(worst\)|99%|99\.9%)"
 _TAIL = r"(_(50|90|95|99|99\.9))?"
 
-#: Every benchmark has this metric. 0: it succeeded.
+#: Exit code of every benchmark; 0 is success.
 RETURN_CODE = "return_code"
-#: Directions. SETTING: a parameter or a fact that is repeated among the results.
+#: Directions. SETTING: a parameter that is repeated among the results.
 HIGHER, LOWER, SETTING = "higher", "lower", ""
 
 
 class Meaning(NamedTuple):
-    """A metric's unit and direction. ``precision``, ``mode``, ``what``: parts of the name of a
-    model benchmark's metric, else ""."""
+    """Unit and direction of a metric.
+
+    ``precision``, ``mode``, ``what``: parts of the metric's name for model benchmarks, else ""."""
 
     unit: str
     better: str
@@ -33,8 +32,8 @@ class Meaning(NamedTuple):
     what: str = ""
 
 
-#: benchmark (regular expression, without annotation), metric (regular expression, without rank),
-#: unit, direction. Both expressions match as a whole.
+#: Benchmark (regular expression, without annotation), metric (regular expression, without rank),
+#: unit, direction. Both expressions match in full.
 TABLE: tuple[tuple[str, str, str, str], ...] = (
     # Every benchmark
     (r".*", RETURN_CODE, "", LOWER),
@@ -117,9 +116,9 @@ def _patterns() -> tuple[tuple[re.Pattern[str], re.Pattern[str], str, str], ...]
 
 
 def meaning_of(benchmark: str, metric: str) -> Meaning | None:
-    """Return unit and direction of a metric; None where the documentation has no such metric.
+    """Return unit and direction of a metric; None if it is not documented.
 
-    ``benchmark`` comes without its annotation, ``metric`` without its rank."""
+    ``benchmark`` has no annotation, ``metric`` no rank."""
     for benchmarks, metrics, unit, better in _patterns():
         match = metrics.fullmatch(metric) if benchmarks.fullmatch(benchmark) else None
         if match:

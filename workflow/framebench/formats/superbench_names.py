@@ -1,8 +1,7 @@
 """SuperBench's names for our micro-benchmarks.
 
-Source: docs/user-tutorial/benchmarks/micro-benchmarks.md of SuperBench v0.12.0, and for the jobs of
-disk-benchmark its disk_performance.py. docs/micro-benchmarks.md says how the benchmarks differ.
-"""
+Source: docs/user-tutorial/benchmarks/micro-benchmarks.md of SuperBench v0.12.0; for the jobs of
+disk-benchmark its disk_performance.py. docs/micro-benchmarks.md lists the differences."""
 
 from __future__ import annotations
 
@@ -20,13 +19,13 @@ _OPERATIONS = {
 _COLLECTIVE = {"time": "time", "algorithm_bandwidth": "algbw", "bus_bandwidth": "busbw"}
 _EXCHANGES = {"inner": "allreduce", "columns": "allgather"}
 _PEAKS = {"fp64": "fp64", "fp32": "fp32", "tf32": "tf32_tc", "fp16": "fp16_tc", "bf16": "bf16_tc"}
-#: The product of its matmul and sharding-matmul by default: m, k, n.
+#: Default m, k, n of SuperBench's matmul and sharding-matmul.
 _WHOLE = (16000, 12288, 12288)
-#: Its computation-communication-overlap by default; its names tell the kernel alone.
+#: Defaults of its computation-communication-overlap; its metric names contain the kernel only.
 _OVERLAP = {"shape": "640x1024x1880", "products": 30, "message_bytes": 28000000}
 _KERNELS = {"matmul": "matmul", "multiply": "mul"}
-#: CUDA's bandwidth test, from which SuperBench's mem-bw comes, counts a copy within a device as
-#: read and written.
+#: mem-bw is based on CUDA's bandwidth test, which counts bytes read and written for copies on a
+#: device.
 _COPIES = {
     "host_to_device": ("h2d", 1),
     "device_to_host": ("d2h", 1),
@@ -38,14 +37,16 @@ _JOBS = {
     "random_read": "rand_read_read", "random_write": "rand_write_write",
     "random_mixed_read": "rand_read_write_read", "random_mixed_write": "rand_read_write_write",
 }  # fmt: skip
-#: disk-benchmark's name of a block device: a file is measured.
+#: Written in place of a block device's name, because a file is measured.
 _DISK = "file"
 _PERCENTILES = {"95": "95.0", "99": "99.0", "99.9": "99.9"}
 
 
 class Name(NamedTuple):
-    """``factor``: from our unit to SuperBench's; ``is_inverse``: SuperBench's figure is the factor
-    over ours."""
+    """SuperBench's name of a figure and its conversion.
+
+    ``factor``: SuperBench's figure per ours; ``is_inverse``: SuperBench's figure is the factor
+    divided by ours."""
 
     benchmark: str
     metric: str
@@ -54,7 +55,7 @@ class Name(NamedTuple):
 
 
 def names_of(case: CaseResult) -> list[Name]:
-    """Name a figure of a micro-benchmark as SuperBench does; [] where it has no name for it."""
+    """Return SuperBench's names of a micro-benchmark's figure; [] if it has none."""
     naming = _NAMINGS.get(case.case.mode)
     if naming is None:
         return []
@@ -75,13 +76,13 @@ def _matmul(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | N
     if metric != "rate" or not dtype or not all(given.get(name) for name in "mkn"):
         return None
     batch = given.get("batch", 1)
-    # A single product has the batch 0 there.
+    # SuperBench writes batch 0 for a single matmul.
     size = f"{0 if batch == 1 else batch}_{given['m']}_{given['n']}_{given['k']}"
     return Name("cublaslt-gemm", f"{dtype}_{size}_flops")
 
 
 def _whole_product(case: CaseResult, given: Mapping[str, Any]) -> list[Name]:
-    """Name the product that SuperBench's matmul times by default, in ms."""
+    """Return the name of SuperBench's default matmul, timed in ms; [] for other shapes."""
     if case.case.mode != "matmul" or case.key.metric != "rate" or given.get("batch", 1) != 1:
         return []
     if tuple(given.get(name) for name in "mkn") != _WHOLE:
@@ -99,7 +100,9 @@ def _sharded(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | 
 
 
 def _overlap(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:
-    """Name the time of a step: SuperBench's has 100 all-reduces, each with the computations."""
+    """Return the name of an overlap benchmark's time per step.
+
+    SuperBench's step has 100 all-reduces, each with its computations."""
     kernel = _KERNELS.get(str(given.get("operation")))
     is_default = all(given.get(name) == value for name, value in _OVERLAP.items())
     if metric != "both_time" or kernel is None or not is_default:
@@ -151,7 +154,7 @@ _NAMINGS: dict[str, Callable[[CaseResult, str, Mapping[str, Any]], Name | None]]
 
 
 def _dtype(case: CaseResult) -> str:
-    """Return the type in which products were computed; "" where it is not known."""
+    """Return the element type of the matmuls; "" if unknown or not unique."""
     precision = case.case.precision
     if precision not in ("amp", ""):
         return precision

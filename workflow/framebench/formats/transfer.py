@@ -1,4 +1,4 @@
-"""Sets of records written in a format of another tool, and files of other tools as such a set."""
+"""Export of result sets to other tools' formats, and import of their files."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from .format import ExportedFile, Format, Results
 from .source import MOST_ROWS, ImportedFile, sources
 
 FOLDER = "export"
-#: What was written where: SHA-256 by absolute path. A file that still has it is ours to replace.
+#: SHA-256 of each exported file by absolute path. Files with an unchanged hash may be replaced.
 _WRITTEN = ".written.json"
 
 
 def export_cases(cases: CaseResults, name: str, target: Path | None, results: Path) -> list[str]:
-    """Write the cases in the format ``name`` to ``target``, or below ``results``; says in lines
-    what was written and what is not in it. Raises ConfigError for another format, RecordsError
-    where nothing of the cases can be written in it and for a target that somebody else wrote,
-    OSError for one that cannot be written."""
+    """Write cases in the format ``name`` to ``target``, by default below ``results``.
+
+    Returns lines about what was written and what was left out. Raises ConfigError for an unknown
+    format; RecordsError if nothing can be written or ``target`` is not a file of an earlier export;
+    OSError if writing fails."""
     form = registry.writer(name)
     assert form.write, "of those that can be written"
     path = target or results / FOLDER / f"{form.name}{form.suffix}"
@@ -61,7 +62,7 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
 
 
 def _missing(written: ExportedFile) -> Iterator[str]:
-    """Name everything that is not in the file. What is alike in all but its repeat is counted."""
+    """Yield a line for each result that is not in the file; equal lines are counted."""
     for one, count in Counter(written.left_out).items():
         yield f"not in it: {one}" + (f" ({count} times)" if count > 1 else "")
 
@@ -75,10 +76,11 @@ def _ours(known: Path) -> dict[str, str]:
 
 
 def import_files(name: str, path: Path, facts: Mapping[str, Any], results: Path) -> list[str]:
-    """Write the figures of the file or folder at ``path``, which is of the format ``name``, as
-    ``runs/runs.csv`` below ``results``; says in lines what it holds and what was left out.
-    ``facts``: what the user says that the files do not. Raises ConfigError for another format,
-    RecordsError for what cannot be read as that and for results that hold something else."""
+    """Import the figures of a file or folder in the format ``name``.
+
+    Writes ``runs/runs.csv`` below ``results``. ``facts``: facts of the case from the user. Returns
+    lines about what was read and what was left out. Raises ConfigError for an unknown format;
+    RecordsError for unreadable files and for results that hold something else."""
     form = registry.reader(name)
     files = sources(path, (form.suffix, *form.others))
     figures, refused = _figures_of(files, form)
@@ -105,8 +107,9 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _check_results(results: Path, target: Path, text: str) -> None:
-    """Refuse a folder of results that holds anything but what is written. The same import again
-    changes nothing."""
+    """Raise RecordsError if ``results`` holds anything but this import.
+
+    Repeating an import is allowed."""
     if target.is_file() and bounded.read_bytes(target) == text.encode():
         return
     for folder in (target.parent, results):
@@ -122,10 +125,9 @@ def _check_results(results: Path, target: Path, text: str) -> None:
 def _figures_of(
     files: Sequence[ImportedFile], form: Format
 ) -> tuple[list[rows.ImportedFigure], list[tuple[str, str]]]:
-    """Read all files: their figures, and reason and path of each that was refused.
+    """Read all files: return their figures, and reason and path of each refused file.
 
-    Of several files, each has repeats of its own, however it numbers them. The same file twice is
-    read once."""
+    Repeats are numbered anew across several files. Copies of a file are read once."""
     assert form.read, "of those that can be read"
     figures: list[rows.ImportedFigure] = []
     refused: list[tuple[str, str]] = []
@@ -153,7 +155,7 @@ def _figures_of(
 def _nothing_read(
     path: Path, files: Sequence[ImportedFile], refused: Sequence[tuple[str, str]], form: Format
 ) -> str:
-    """Say why files hold no figure."""
+    """Return the error message for an import without figures."""
     if refused and not files[0].is_one_of_many:
         ((reason, _),) = refused
         return f"import: {path}{reason}{_of_another(files[0], form)}"
@@ -162,7 +164,7 @@ def _nothing_read(
 
 
 def _of_another(source: ImportedFile, form: Format) -> str:
-    """Which formats a file is of instead, for a message; "" where it is of none."""
+    """Return a hint for the message: the formats that can read the file; "" if none can."""
     others = []
     for one in registry.known().values():
         if one.read and one is not form:

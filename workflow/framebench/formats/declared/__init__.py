@@ -1,1 +1,1 @@
-"""One module for each format; what it calls FORMATS is found here."""
+"""Formats, one module each; the registry collects their FORMATS."""

@@ -8,9 +8,9 @@ from collections import defaultdict
 from ..case_notes import not_measured
 from ..format import ExportedFile, Format, Results
 
-#: Bencher takes it off the name of a benchmark and raises no alert for it.
+#: Suffix that Bencher removes from a benchmark's name and that silences its alerts.
 IGNORED = "-bencher-ignore"
-#: Characters that the names may have.
+#: Bencher's limits on the length of names, in characters.
 LONGEST_BENCHMARK, LONGEST_MEASURE = 1024, 64
 
 

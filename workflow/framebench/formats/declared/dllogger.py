@@ -1,5 +1,6 @@
-"""NVIDIA's DLLogger: lines of ``DLLL`` and JSON. Figures stand in the summary or, where a program
-writes none, in those of steps and epochs."""
+"""Logs of NVIDIA's DLLogger: lines of ``DLLL`` followed by JSON.
+
+Figures come from the summary or, without one, from steps and epochs."""
 
 from __future__ import annotations
 
@@ -15,25 +16,26 @@ from ..format import Format
 from ..source import NO_DIRECTION, ImportedFile
 
 TOKEN = "DLLL "
-#: Steps whose data are the configuration.
+#: Names of steps that hold the configuration.
 _CONFIGURATION = re.compile(r"PARAMETERS?|HPARAMS|CONFIG|ENVIRONMENT", re.I)
-#: Which direction is better, by unit and by name; what neither tells is not taken.
+#: Direction by unit or name. Figures that match neither are skipped.
 _HIGHER = re.compile(
     r"/s(ec)?(/|$)|per_second|throughput|ips$|perf$|tflops|accuracy|exact_match|^F1$|top[15]", re.I
 )
 _TIME = re.compile(r"^([mun]?s|sec(onds)?|min|h)$|latency|(^|[^a-z])(time|timing|took)|time$", re.I)
 _LOSS = re.compile(r"loss|perplexity|(^|_)wer$", re.I)
-#: Names that say their unit, as NeMo's do: "train_step_timing in s".
+#: Units in names, as NeMo writes them: "train_step_timing in s".
 _UNIT_IN_NAME = re.compile(r" in (s|ms|us)$")
-#: An argument in the text of a namespace, and values of those that are not set.
+#: Arguments in the text of a namespace, and values that mean "not set".
 _ARGUMENT = re.compile(r"(\w+)=('[^']*'|\[[^\]]*\]|[^,()]*)")
 _NOTHING = ("None", "False", "''", "[]")
 
 
 @dataclass
 class Logged:
-    """One run of the log: what was told, the summary, and by depth of the step the values of each
-    figure. A value comes with its line."""
+    """One run of the log: configuration, summary, and step values by figure and depth of the step.
+
+    Each value has its line number."""
 
     told: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -59,7 +61,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             continue
         if isinstance(step, str) and _CONFIGURATION.fullmatch(step):
             if runs[-1].summary:
-                runs.append(Logged())  # the program was started again, and appended to its log
+                runs.append(Logged())  # a restarted program appends to its log
             if not runs[-1].steps:
                 runs[-1].told |= _told(data)
         else:
@@ -77,13 +79,14 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 def _entries(source: ImportedFile) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, text in source.lines(of_log=True):
         _, token, rest = text.partition(f"{TOKEN}{{")
-        if token:  # else of the program's own
+        if token:  # other lines are the program's own output
             yield line, source.object_of("{" + rest, line)
 
 
 def _told(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration in the data of a step; some programs log the text of an argparse
-    namespace."""
+    """Return the configuration in a step's data.
+
+    Some programs log the text of an argparse namespace."""
     told = dict(data)
     for name, value in data.items():
         text = value[0] if isinstance(value, list) and len(value) == 1 else value
@@ -127,7 +130,7 @@ def _figures(
 def _values(
     source: ImportedFile, run: Logged, units: Mapping[str, str]
 ) -> Iterator[tuple[str, float]]:
-    """Return figures of the summary or, without one, medians over the steps but the first."""
+    """Yield the figures of the summary or, without one, medians over all steps but the first."""
     if run.summary:
         for name in sorted({*run.steps} - {*run.summary}):
             source.leave_out(name, "of a log with a summary only the summary is taken")

@@ -1,5 +1,6 @@
-"""github-action-benchmark's custom tools: a list of {name, unit, value, range, extra}, and one
-direction a file."""
+"""github-action-benchmark's custom tools: a list of {name, unit, value, range, extra}.
+
+A file holds figures of one direction."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from functools import partial
 from ..case_notes import not_measured, notes
 from ..format import ExportedFile, Format, Results
 
-#: The tool's name for files of each direction.
+#: Name of the tool by direction.
 TOOLS = {"higher": "customBiggerIsBetter", "lower": "customSmallerIsBetter"}
 
 

@@ -1,4 +1,4 @@
-"""google-benchmark's JSON: a row for each repeat, so that its compare.py can test A against B."""
+"""google-benchmark's JSON: one row per repeat, so that its compare.py can compare two files."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..case_notes import SECONDS, marks, seconds_of_step
 from ..format import ExportedFile, Format, Results
 from ..source import ImportedFile
 
-#: Of the file that is written: compare.py prints no decimals.
+#: Unit of written times, because compare.py prints no decimals.
 UNIT = "us"
-#: How names of aggregates end in files before version 1.5, whose rows do not say what they are.
+#: Suffixes of aggregates in files before version 1.5, whose rows lack the type.
 _STATISTICS = ("mean", "median", "stddev", "cv", "BigO", "RMS")
-#: Parts of a row that are no figures.
+#: Keys of a row that are no figures.
 _PLACES = (
     "family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads",
     "iterations", "real_time",
 )  # fmt: skip
-#: Parts of the context that differ between calls.
+#: Keys of the context that differ between calls.
 _INCIDENTAL = ("date", "executable", "load_avg", "mhz_per_cpu", "cpu_scaling_enabled", carried.KEY)
 
 
@@ -55,12 +55,12 @@ def write(results: Results) -> ExportedFile:
 
 
 def _name(results: Results, case: CaseResult) -> str:
-    """Of steps that of the case; of other kinds with the metric."""
+    """Return the name of a row: the case, with the metric for other benchmarks than steps."""
     return results.name(case) if case.case.is_step else f"{results.name(case)}:{case.key.metric}"
 
 
 def _seconds(case: CaseResult, run: Run) -> float | None:
-    """What a repeat's figure is in seconds; None for a figure of something else than time."""
+    """Return the figure of a repeat in seconds; None unless it is a time or a rate of steps."""
     value = run.value(case.key.metric, case.key.point)
     if value is None:
         return None
@@ -81,7 +81,7 @@ def _row(
         "threads": 1,
         "iterations": len(run.step_seconds) or 1,
         "real_time": time,
-        # compare.py needs it; time on the processor is not measured.
+        # compare.py requires it; processor time is not measured.
         "cpu_time": time,
         "time_unit": UNIT,
     }
@@ -102,7 +102,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             source.refuse(found, ("benchmarks", place))
     counts = Counter(row["name"] for row in benchmarks)
     aggregates = {place: _statistic(row, counts) for place, row in enumerate(benchmarks)}
-    # A file of aggregates alone has the median of its repeats, and nothing better.
+    # A file of aggregates only has no better figure than the median.
     has_repeats = not all(aggregates.values())
     settings = rows.settings_of(document["context"], _INCIDENTAL)
     for place, row in enumerate(benchmarks):
@@ -123,7 +123,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 
 
 def _statistic(row: Mapping[str, Any], counts: Mapping[str, int]) -> str:
-    """Name the statistic that a row is of the repeats of a benchmark; "" for a repeat."""
+    """Return the name of the statistic in an aggregate row; "" for a repeat."""
     if row.get("run_type") == "aggregate" or "aggregate_name" in row:
         return str(row.get("aggregate_name") or row["name"].rpartition("_")[2])
     if "run_type" in row:
@@ -133,13 +133,13 @@ def _statistic(row: Mapping[str, Any], counts: Mapping[str, int]) -> str:
     base, _, statistic = row["name"].rpartition("_")
     siblings = sum(f"{base}_{one}" in counts for one in _STATISTICS)
     is_known = statistic in _STATISTICS and (base in counts or siblings > 1)
-    # A statistic that a program defines itself: one row beside several of the benchmark.
+    # Statistic defined by the program: a single row next to several of the benchmark.
     is_own = counts.get(base, 0) > 1 and counts[row["name"]] == 1
     return statistic if is_known or is_own else ""
 
 
 def _check(source: ImportedFile, run: Run, row: dict[str, Any], place: int) -> None:
-    """What is carried and what the row says are one figure."""
+    """Raise FormatError if the row's step rate differs from that of the embedded row."""
     if run.case.is_step and row.get("items_per_second") != run.throughput:
         source.refuse(
             f"benchmarks[{place}]: items_per_second: found {row.get('items_per_second')}, but "

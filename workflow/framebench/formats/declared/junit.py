@@ -1,4 +1,4 @@
-"""JUnit XML: a test case for each case; what has no figure is a failure or skipped."""
+"""JUnit XML: one test case per case; cases without a figure are failed or skipped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...tables.results import CaseResult
 from ..case_notes import marks, notes
 from ..format import ExportedFile, Format, Results
 
-#: The element for each status that is not ok.
+#: Element by status, for each that is not ok.
 ELEMENTS = {name: one.in_junit for name, one in FAILURES.items()}
 
 

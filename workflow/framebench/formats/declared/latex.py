@@ -1,4 +1,4 @@
-"""A LaTeX table of the cases, with rules of booktabs."""
+"""LaTeX table of the cases, with booktabs rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log that Megatron-LM and Megatron-DeepSpeed print: a line for every few iterations."""
+"""Logs of Megatron-LM and Megatron-DeepSpeed, which print a line every few iterations."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ..source import NO_DIRECTION, ImportedFile
 
 _ITERATION = re.compile(r"^(?P<writer>.*?)\biteration\s+(?P<at>\d+)/\s*(?P<total>\d+)\s*\|")
 _TIMESTAMP = re.compile(r"\[?\d{4}-\d\d-\d\d[ T][\d:.,]+\]?")
-#: Some forks print the mean over all iterations behind a slash.
+#: Some forks print the mean over all iterations after a slash.
 _FIELD = re.compile(r"(?<![^|:])([^|:]+):\s*([-+.\w]+)(?:/[-+.\w]+)?\s*(?=\|)")
 _ARGUMENT = re.compile(r"(?:^|\s)([A-Za-z0-9_]+) \.{2,} (\S.*)$")
 _LEAVING = re.compile(r"exiting program (at iteration|after [\d.]+ minutes)|after training is done")
-#: Of the arguments, what always tells one case from another.
+#: Arguments that always distinguish cases.
 _CASE = (
     "world_size", "data_parallel_size", "tensor_model_parallel_size",
     "pipeline_model_parallel_size", "micro_batch_size", "seq_length", "num_layers", "hidden_size",
 )  # fmt: skip
-#: Of the arguments, what differs between repeats or from iteration to iteration.
+#: Arguments that differ between repeats or between iterations.
 _INCIDENTAL = (
     *_CASE, "rank", "local_rank", "save", "load", "global_batch_size", "iteration", "bf16", "fp16",
     "consumed_train_samples", "consumed_valid_samples", "consumed_train_tokens", "data_path",
     "wandb_exp_name", "tensorboard_dir", "master_addr", "master_port", "params_dtype",
 )  # fmt: skip
-#: The time of a step by its name in the log, and how many of its units are a second.
+#: Names of the step time in the log, with units per second.
 _STEPS = {"elapsed time per iteration (ms)": 1000, "elapsed time per iteration (s)": 1}
 _BATCH, _SAMPLES = "global batch size", "samples per second"
-#: What else may change from iteration to iteration, so that figures of before are of another case.
+#: Lengths that may change between iterations; a change starts another case.
 _LENGTHS = ("actual seqlen", "curriculum seqlen", "random ltd reserved length")
-#: Further figures: metric, unit, better.
+#: Further figures: name in the log -> metric, unit, direction.
 _FIGURES = {
     "throughput per GPU (TFLOP/s/GPU)": ("tflops_per_device", "TFLOP/s", "higher"),
     "compute per GPU (TFLOP/s/GPU)": ("tflops_per_device", "TFLOP/s", "higher"),
@@ -43,12 +43,12 @@ _FIGURES = {
     "tokens per GPU (tokens/s/GPU)": ("tokens_per_second_per_device", "tokens/s", "higher"),
     "energy per GPU (J/iter/GPU)": ("energy_per_device_and_step", "J", "lower"),
 }
-#: Fields that say how far the run is, or what it is told.
+#: Fields with the progress or the settings of the run.
 _STATE = re.compile(r"(consumed|skipped) (samples|tokens)|learning rate|loss scale|number of .*")
 
 
 class Interval(NamedTuple):
-    """One line: means over the iterations since the line before."""
+    """One printed line, with means over the iterations since the previous line."""
 
     line: int
     iteration: int
@@ -57,13 +57,13 @@ class Interval(NamedTuple):
 
     @property
     def shape(self) -> tuple[str | None, ...]:
-        """Input of the iterations: batch and lengths."""
+        """Batch size and sequence lengths of the iterations."""
         return tuple(self.fields.get(name) for name in (_BATCH, *_LENGTHS))
 
 
 @dataclass
 class MegatronRun:
-    """A run of the log. A log may have several, where it was started again."""
+    """One run of a log. A restarted run adds another to the same log."""
 
     arguments: dict[str, str] = field(default_factory=dict)
     intervals: list[Interval] = field(default_factory=list)
@@ -95,7 +95,9 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 
 
 def _add(source: ImportedFile, run: MegatronRun, one: Interval, writer: str) -> None:
-    """Add an interval, unless another rank has written it already."""
+    """Add an interval unless another rank printed it already.
+
+    Raises FormatError for iterations out of order."""
     if run.intervals and one.iteration <= run.intervals[-1].iteration:
         if run.writers.get(one.iteration, writer) != writer:
             return
@@ -112,7 +114,7 @@ def _figures(source: ImportedFile, run: MegatronRun) -> Iterator[rows.ImportedFi
     reason = reason or _not_a_number(intervals)
     part = _last_part(source, intervals)
     reason = reason or _mixed(intervals, part)
-    # The first holds allocation and the building of kernels, or iterations of the part before.
+    # The first interval includes allocation and kernel builds, or iterations of the ramp-up.
     steady = part[1:] or part
     last = steady[-1].fields
     case = {name: int(arguments[name]) for name in _CASE if arguments.get(name, "").isdecimal()}
@@ -130,12 +132,12 @@ def _figures(source: ImportedFile, run: MegatronRun) -> Iterator[rows.ImportedFi
         )  # fmt: skip
 
 
-#: Values of arguments that are not set.
+#: Values that mean "not set".
 _NOTHING = ("None", "False", "[]", "{}")
 
 
 def _last_part(source: ImportedFile, intervals: list[Interval]) -> list[Interval]:
-    """The intervals behind the ramp-up: those at the end with one batch size and one length."""
+    """Return the intervals after the ramp-up: the last ones with equal batch size and lengths."""
     shape = intervals[-1].shape
     start = max((index + 1 for index, one in enumerate(intervals) if one.shape != shape), default=0)
     if start:
@@ -146,7 +148,7 @@ def _last_part(source: ImportedFile, intervals: list[Interval]) -> list[Interval
 
 
 def _mixed(intervals: list[Interval], part: list[Interval]) -> str:
-    """Why the part behind a ramp-up has no figure; "" where it has one."""
+    """Return why the intervals after a ramp-up give no figure; "" if they do."""
     before = intervals[-2].iteration if len(intervals) > 1 else 0
     if len(part) == 1 < len(intervals) and part[0].iteration - before > 1:
         return "the log ends with the line in which the ramp-up ends: it has both batch sizes"
@@ -156,7 +158,7 @@ def _mixed(intervals: list[Interval], part: list[Interval]) -> str:
 def _measured(
     source: ImportedFile, steady: list[Interval], batch: int
 ) -> Iterator[tuple[str, float, str, str]]:
-    """Metric, value, unit and direction of each figure: medians over the intervals."""
+    """Yield metric, value, unit and direction of each figure, as medians over the intervals."""
     name = next((name for name in _STEPS if name in steady[0].fields), next(iter(_STEPS)))
     step = descriptive.median([_number(source, one, name) for one in steady]) / _STEPS[name]
     yield "step_time", step, "s", "lower"
@@ -181,7 +183,7 @@ def _measured(
 
 
 def _unfinished(intervals: list[Interval]) -> str:
-    """Why a log is none of a whole run; "" where it is."""
+    """Return why a log is incomplete; "" if it is complete."""
     last = intervals[-1]
     length = last.iteration - (intervals[-2].iteration if len(intervals) > 1 else 0)
     if last.iteration + length <= last.total:
@@ -211,7 +213,7 @@ def _count(text: str | None) -> int:
 
 
 def _precision(arguments: Mapping[str, str]) -> str:
-    """As the arguments have it; "" where the log does not print them."""
+    """Return the precision from the arguments; "" if the log does not print them."""
     if arguments.get("fp8", "None") not in _NOTHING:
         return "fp8"
     told = [name for name in ("bf16", "fp16") if name in arguments]

@@ -1,4 +1,4 @@
-"""milabench's .data files: events of the processes of a benchmark, one a line."""
+"""milabench's .data files: one event of a benchmark's processes per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .. import rows
 from ..format import Format
 from ..source import ImportedFile
 
-#: Of the configuration, what differs between runs or follows from the rest.
+#: Configuration keys that differ between runs or follow from others.
 _INCIDENTAL = (
     "system", "dirs", "run_name", "hash", "definition", "config_base", "config_file", "tag", "name",
     "device", "devices", "job-number", "env", "argv.--precision", "argv.--batch-size", "weight",
@@ -24,7 +24,7 @@ _ONLY = "only the rate of the task train is taken"
 
 @dataclass
 class Process:
-    """A process of the file, from its config event to its end event."""
+    """A process in the file, from its config event to its end event."""
 
     line: int
     config: dict[str, Any]
@@ -47,7 +47,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             continue
         process = processes[-1] if processes else None
         if process is None or process.is_over:
-            # Its monitor may write a last line.
+            # The monitor may write another line after the end.
             if not processes or event in ("start", "end", "data"):
                 allowed = "allowed: behind the config event of its process, before its end event"
                 source.refuse(f"found the event {event}; {allowed}", line)
@@ -63,7 +63,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 
 
 def _entries(source: ImportedFile) -> Iterator[tuple[int, dict[str, Any]]]:
-    """All lines but a last one in the middle of which the program was stopped."""
+    """Yield number and object of each line, without a last line that was cut off."""
     for line, text in source.lines():
         if not (source.is_cut_off(line) and line > 1 and not text.endswith("}")):
             yield line, source.object_of(text, line)
@@ -92,10 +92,10 @@ def _take(
 
 
 def _why(process: Process) -> str:
-    """Why the process has no figure; "" where it has one."""
+    """Return why the process has no figure; "" if it has one."""
     if not process.is_over:
         return "the file ends without an end event"
-    # One that milabench stopped early is a success, whatever its return code.
+    # A process that milabench stopped early succeeded, whatever its return code.
     if process.end and not process.is_stopped:
         return f"return code {process.end}"
     return "" if process.rates else "it has no rate of the task train"
@@ -106,7 +106,7 @@ def _figures(process: Process) -> Iterator[rows.ImportedFigure]:
     arguments = config.get("argv")
     given = arguments if isinstance(arguments, dict) else {}
     tags, devices = config.get("tag"), config.get("devices")
-    # D0, D1, ..: several of a benchmark run beside each other, one on each device.
+    # Tags D0, D1, ..: processes of one benchmark that run at the same time, one per device.
     parameters = {}
     if isinstance(tags, list) and len(tags) > 1:
         parameters["process"] = ".".join(map(str, tags[1:]))
@@ -127,7 +127,7 @@ def _figures(process: Process) -> Iterator[rows.ImportedFigure]:
 
 
 def _machine(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the devices and versions that a benchmark was measured with."""
+    """Return devices and software versions from the meta event."""
     gpus = _mapping(_mapping(meta, "accelerators"), "gpus")
     products = sorted(str(one.get("product")) for one in gpus.values() if isinstance(one, dict))
     return {

@@ -1,4 +1,4 @@
-"""MLPerf's mllog: events of a run, one a line."""
+"""MLPerf's mllog: one event of a run per line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def write(results: Results) -> ExportedFile:
 
 
 def _events(name: str, case: CaseResult, run: Run, start: float, took: float) -> Iterator[str]:
-    """Start and stop are those of the whole run: process, warm-up and timed window."""
+    """Yield the events of a run as JSON.
+
+    run_start and run_stop enclose the whole process, with warm-up and timed region."""
     about = {"file": run.origin, "lineno": 1}
     row = carried.text_of(run, case.key, case.marks)
     stop = start + took
@@ -59,21 +61,21 @@ def _events(name: str, case: CaseResult, run: Run, start: float, took: float) ->
     yield event(stop, END, "run_stop", None, status=status, **{carried.KEY: row})
 
 
-#: Keys that always tell cases apart, wherever they stand.
+#: Keys that always distinguish cases.
 _CASE = ("submission_org", "submission_platform", "submission_division", "global_batch_size")
-#: Keys of MLPerf HPC, and the counts of a case that they are.
+#: Keys of MLPerf HPC -> counts of a case.
 _COUNTS = {"number_of_nodes": "nodes", "accelerators_per_node": "devices_per_node"}
-#: Keys that say nothing of how a run was measured.
+#: Keys that are not settings of a run.
 _INCIDENTAL = (
     "submission_benchmark", "submission_entry", "submission_poc_name", "submission_poc_email",
-    "sgd",  # so NVIDIA's SSD calls its seed
+    "sgd",  # name of the seed in NVIDIA's SSD
     *_CASE, *_COUNTS,
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Event:
-    """A line of the log. ``writer``: rank prefix and namespace."""
+    """An event of the log. ``writer``: rank prefix and namespace."""
 
     line: int
     writer: str
@@ -85,7 +87,7 @@ class Event:
 
 @dataclass
 class Timed:
-    """A run of the log; several ranks may have written its start and its stop."""
+    """A run of the log; several ranks may log its start and stop."""
 
     line: int
     started: dict[str, float] = field(default_factory=dict)
@@ -98,8 +100,10 @@ class Timed:
 
 
 class Log:
-    """The runs of a log, made of its events one by one. ``told``: the settings of the run;
-    ``behind``: those that stand after its end, of this run or of the next."""
+    """State of parsing a log, event by event.
+
+    ``told``: settings of the current run; ``behind``: settings logged after its end, which belong
+    to it or to the next run."""
 
     def __init__(self, source: ImportedFile) -> None:
         self.source = source
@@ -109,7 +113,7 @@ class Log:
         self.ours = False
 
     def take(self, event: Event) -> Iterator[rows.ImportedFigure]:
-        """Take the next event; give the run that is complete now, if one is."""
+        """Process the next event and yield each run that it completes."""
         if event.key == "run_start":
             yield from self._start(event)
         elif event.key == "run_stop":
@@ -151,7 +155,7 @@ class Log:
                 self.source.leave_out(f"{event.key}.{name}".rstrip("."), why)
 
     def end(self, last: int) -> Iterator[rows.ImportedFigure]:
-        """Give the last run, also one that has not ended."""
+        """Yield the last run, also if it has not ended. Raises FormatError if there is none."""
         told = {**self.behind, **self.told}
         if self.run:
             yield self._figure(self.run, told)
@@ -191,15 +195,14 @@ def _is_count(value: Any) -> bool:
 
 
 def _system(path: Path) -> str:
-    """The system of a submission, whose logs are results/SYSTEM/BENCHMARK/result_N.txt; "" of
-    another file."""
+    """Return the system of a submission's log, results/SYSTEM/BENCHMARK/result_N.txt; else ""."""
     parts = path.absolute().parts
     is_result = re.fullmatch(r"result_\d+\.txt(\.gz)?", path.name) and parts[-4:-3] == ("results",)
     return parts[-3] if is_result else ""
 
 
 def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
-    """Foreign logs: the time from run_start to run_stop. Ours: what they were made of."""
+    """Yield the time from run_start to run_stop or, in our own logs, the embedded figures."""
     log = Log(source)
     last = 0
     for event in _events_of(source):
@@ -211,7 +214,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 
 
 def _events_of(source: ImportedFile) -> Iterator[Event]:
-    """Events of all lines. What another program wrote before, behind and between is passed over."""
+    """Yield the events of all lines, without the output of other programs around them."""
     for line, text in source.lines(of_log=True):
         prefix, *events = text.split(TOKEN)
         for one in events:
@@ -235,7 +238,7 @@ def _events_of(source: ImportedFile) -> Iterator[Event]:
 
 
 def _numeric(value: Any) -> Any:
-    """The number that a text is; another value as it is."""
+    """Return numeric text as a number, any other value unchanged."""
     try:
         return float(value) if isinstance(value, str) else value
     except ValueError:

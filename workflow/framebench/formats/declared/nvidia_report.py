@@ -1,5 +1,6 @@
-"""The report of benchmark.py in NVIDIA's MXNet ResNet-50 example: figures by number of GPUs and
-batch per GPU, with a bare NaN where a run failed."""
+"""Report of benchmark.py in NVIDIA's MXNet ResNet-50 example.
+
+Figures by number of GPUs and batch per GPU; failed runs are a bare NaN."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from .. import rows
 from ..format import Format
 from ..source import ImportedFile
 
-#: What its keys are: mode, metric, unit, better. Latencies are of the batch of all GPUs.
+#: Key -> mode, metric, unit, direction. Latencies are of the batch of all GPUs.
 _KEYS = {
     "train.ips": ("train", THROUGHPUT, "images/s", "higher"),
     "val.ips": ("inference", THROUGHPUT, "images/s", "higher"),
@@ -50,7 +51,6 @@ def _at(source: ImportedFile, metrics: dict[str, Any], gpus: str, batch: str, ke
         value = metrics[gpus][batch][key]
     except (KeyError, TypeError):
         source.refuse(f"{where} is missing, though ngpus, bs and metric_keys name it", place)
-    # A run that failed is a bare NaN.
     if isinstance(value, float) and math.isnan(value):
         return value
     return source.number(value, where, place)
@@ -60,7 +60,7 @@ def _figure(
     source: ImportedFile, report: dict[str, Any], key: str, gpus: int, batch: int, value: float
 ) -> rows.ImportedFigure:
     mode, metric, unit, better = _KEYS[key]
-    # With more warm-up than iterations the program prints 0.
+    # The program prints 0 if there are more warm-up steps than iterations.
     failed = math.isnan(value) or (metric == THROUGHPUT and value <= 0)
     return rows.figure(
         "NVIDIA/DeepLearningExamples", mode, metric, value, unit, better,

@@ -1,4 +1,4 @@
-"""OpenMetrics text: a gauge for each metric, as Prometheus reads it."""
+"""OpenMetrics text: one gauge per metric, for Prometheus."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..format import ExportedFile, Format, Results
 
 _MARK = "Quality flags of the figure with the same labels."
 _REPEATS = "Repeats of the case by status."
-#: In the words that the specification asks for: base units, in the plural.
+#: Unit names that the specification requires: base units in the plural.
 _UNITS = {"s": "seconds", "TFLOP/s": "teraflops_per_second"}
 
 
 def write(results: Results) -> ExportedFile:
-    """Return the text of a gauge for each metric, flag and count of repeats."""
+    """Return gauges for medians and intervals, flags, and repeats by status."""
     from prometheus_client.metrics_core import Metric
     from prometheus_client.openmetrics.exposition import generate_latest
 
@@ -38,7 +38,7 @@ def write(results: Results) -> ExportedFile:
             add("framebench_repeats", "", _REPEATS, {**labels, "status": status}, count)
     registry = SimpleNamespace(collect=families.values)
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
-    # In words, because a case without a figure is a count of repeats here.
+    # A case without a figure appears only in the count of repeats.
     return ExportedFile(text.decode(), list(not_measured(results)))
 
 
@@ -49,7 +49,7 @@ def _values(case: CaseResult) -> Iterable[tuple[str, float]]:
 
 
 def _family(case: CaseResult, end: str) -> tuple[str, str, str]:
-    """Name, unit and help. The name of a family ends with its unit."""
+    """Return name, unit and help text of a metric family. The name ends with the unit."""
     unit = _UNITS.get(case.unit) or _word(case.unit.replace("/s", "_per_second"))
     name = f"framebench_{_word(case.key.metric)}{end}" + (f"_{unit}" if unit else "")
     what = {"": "Median over repeats", "_ci_low": "Lower end of the 95 % interval of the median"}

@@ -1,4 +1,4 @@
-"""optimum-benchmark's benchmark.json (configuration and report), or its report alone."""
+"""optimum-benchmark's benchmark.json (configuration and report), or its report only."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..source import ImportedFile
 
 PARTS = ("memory", "latency", "throughput", "energy", "efficiency")
 WHOLE, REPORT, CONFIG = "benchmark.json", "benchmark_report.json", "benchmark_config.json"
-#: Targets whose throughput is that of all steps over the time of one.
+#: Targets whose throughput divides the samples of all steps by the time of one.
 _WRONG = ("overall", "warmup", "train")
-#: Statistics of the values of a latency.
+#: Statistics of a latency that are skipped without a message.
 _STATISTICS = ("count", "total", "mean", "stdev", "stdev_", "p50", "p90", "p95", "p99")
-#: Of the backend, what always tells cases apart where it is set.
+#: Backend keys that always distinguish cases, if set.
 _BACKEND = (
     "task", "quantization_scheme", "torch_compile", "autocast_dtype", "attn_implementation",
     "cache_implementation", "device_ids",
 )  # fmt: skip
-#: Of the configuration, what differs between runs of one case or stands in the case already.
+#: Configuration keys that differ between runs of a case or are in the case already.
 _INCIDENTAL = (
     "name", "print_report", "log_report", "backend.name", "backend.version", "backend.model",
     "backend.torch_dtype", "backend.device", *(f"backend.{name}" for name in _BACKEND),
@@ -53,7 +53,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 
 
 def _config_beside(source: ImportedFile) -> dict[str, Any]:
-    """The configuration that was written beside a report; empty where there is none."""
+    """Return the configuration file next to a report; {} if there is none."""
     if source.path.name != REPORT:
         return {}
     if source.is_one_of_many and source.path.with_name(WHOLE).is_file():
@@ -65,7 +65,7 @@ def _config_beside(source: ImportedFile) -> dict[str, Any]:
 def _figures(
     source: ImportedFile, within: Keys, measured: Mapping[str, Any]
 ) -> Iterator[tuple[str, float, str, str]]:
-    """Metric, value, unit and direction of each figure of a target."""
+    """Yield metric, value, unit and direction of each figure of a target."""
     target = within[-1]
     for name, part in measured.items():
         if not isinstance(part, dict):
@@ -111,7 +111,7 @@ def _numbers(
     better: str,
     part: Mapping[str, Any],
 ) -> Iterator[tuple[str, float, str, str]]:
-    """The figures of a part by ``names``: the key of each, and its metric."""
+    """Yield the figures of a part. ``names``: metric by key of the part."""
     what = ".".join(map(str, place[-2:]))
     for key, metric in names.items():
         if part.get(key) is not None:
@@ -127,7 +127,7 @@ def _numbers(
 
 def _case(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     backend = _mapping(config.get("backend"))
-    # Before version 0.3 the scenario was called benchmark.
+    # Versions before 0.3 call the scenario "benchmark".
     scenario = _mapping(config.get("scenario")) or _mapping(config.get("benchmark"))
     texts = {
         "framework": backend.get("name"), "framework_version": backend.get("version"),

@@ -1,4 +1,4 @@
-"""Parquet: the table of runs, with its columns in types."""
+"""Parquet file of the table of runs, with typed columns."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _WHOLE = ("nodes", "devices_per_node", "batch_per_device", "repeat")
 
 
 def write(results: Results) -> ExportedFile:
-    import pandas as pd  # takes its time, and other formats need none
+    import pandas as pd  # slow to import, and other formats do not need it
 
-    # As objects: of what strings are made depends on the libraries that are installed.
+    # Fixed types, because the default string type depends on the installed libraries.
     missing = [{name: cell or None for name, cell in row.items()} for row in results.rows()]
     frame = pd.DataFrame(missing, dtype="object").astype("string[python]")
     frame["value"] = pd.to_numeric(frame["value"]).astype("Float64")

@@ -1,4 +1,4 @@
-"""pyperf's JSON: our run is its run, our steps are its values."""
+"""pyperf's JSON: our runs are its runs, our steps its values."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..format import ExportedFile, Format, Results
 from ..json_places import Keys
 from ..source import ImportedFile
 
-#: What pyperf calls the units that it has, and what they are here.
+#: pyperf's units -> ours.
 UNITS = {"second": "s", "byte": "byte", "integer": ""}
-#: Versions of the format before 1.0, which are whole numbers.
+#: Format versions before 1.0, which are integers.
 _OLD_VERSIONS = (5, 6)
 #: Metadata that differ between processes of one benchmark.
 _INCIDENTAL = (
@@ -55,7 +55,7 @@ def _run(case: CaseResult, run: Run) -> dict[str, Any]:
     if case.marks:
         metadata["framebench_marks"] = marks(case)
     if run.started:
-        # pyperf takes no time zone.
+        # pyperf does not accept a time zone.
         moment = datetime.fromtimestamp(run.started, UTC).replace(tzinfo=None)
         metadata["date"] = moment.isoformat(sep=" ")
     throughput = run.throughput or math.nan
@@ -82,7 +82,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             key = "samples" if version == _OLD_VERSIONS[0] else "values"
             values = one.get(key)
             if not isinstance(values, list) or not values:
-                continue  # of a calibration
+                continue  # calibration run
             metadata = _metadata({(): document, place: benchmark, of_run: one})
             if carried.KEY in metadata:
                 yield carried.figure_of(metadata[carried.KEY][0], source, metadata[carried.KEY][1])
@@ -92,12 +92,12 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 
 
 def _shown(place: Keys) -> str:
-    """As it is written: ``benchmarks[0].runs[1]``."""
+    """Return a place as text: ``benchmarks[0].runs[1]``."""
     return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place)[1:]
 
 
 def _metadata(parts: Mapping[Keys, Mapping[str, Any]]) -> dict[str, tuple[Any, Keys]]:
-    """What the metadata of these parts say, the last part's first, and where it stands."""
+    """Return value and place of each metadata key; later parts override earlier ones."""
     return {
         key: (value, (*keys, name, key))
         for keys, part in parts.items()
@@ -114,7 +114,7 @@ def _foreign(
     place: Keys,
     repeat: int,
 ) -> rows.ImportedFigure:
-    """The median of a run's values, which stand at ``place``, is its figure."""
+    """Return the median of a run's values, which are at ``place``, as a figure."""
     of_run = place[:-1]
     name, stands = metadata.get("name", (None, of_run))
     if not isinstance(name, str):

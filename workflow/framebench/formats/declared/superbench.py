@@ -1,4 +1,4 @@
-"""SuperBench's results-summary.jsonl: an object for each node, a key for each metric."""
+"""SuperBench's results-summary.jsonl: one object per node, one key per metric."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ from ..source import ImportedFile
 from ..superbench_metrics import RETURN_CODE, meaning_of
 from ..superbench_names import Name, names_of
 
-#: The first part of keys of models: of figures without a mark, and of others. A micro-benchmark has
-#: its own name there.
+#: First part of model benchmarks' keys, without and with flags. Micro-benchmarks have their own.
 CLEAN = "model-benchmarks"
 MARKED = f"{CLEAN}:marked"
-#: The node of figures that were not asked for one.
+#: Node of figures without one.
 NODE = "framebench"
 _PERCENTILES = ("50", "90", "95", "99", "99.9")
-#: Spellings of precisions -> ours. A spelling without an entry stays as it is.
+#: Other spellings of precisions -> ours. Unknown spellings are kept.
 _PRECISIONS = {
     "float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16",
     **{theirs: ours for ours, theirs in SUPERBENCH_PRECISIONS.items()},
 }  # fmt: skip
-#: The file of a single node.
+#: Name of the file for a single node.
 _OF_NODE = "results-summary.json"
 _MONITOR = "the state of a machine, not a result of a benchmark"
 _SETTING = "a setting of its benchmark, not a result"
@@ -44,14 +43,15 @@ _UNKNOWN = "SuperBench's documentation does not tell its unit and direction"
 
 
 def write(results: Results) -> ExportedFile:
-    """Write each figure that SuperBench has a name for, as SuperBench defines it. Of a model: the
-    time of a step in ms, the mean of the rates of the steps per device, and of inference the
+    """Write each figure that SuperBench has a name for, by SuperBench's definition.
+
+    Model benchmarks: mean step time in ms and mean step rate per device; for inference also those
     percentiles of both that have enough steps."""
     return _Summary(results).written()
 
 
 class _Summary:
-    """The lines of a summary: keys and values by node."""
+    """Builder of the summary: keys and values by node."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
@@ -83,7 +83,7 @@ class _Summary:
         return self._nodes.setdefault(case.conditions.node or NODE, {})
 
     def _add_imported(self, case: CaseResult) -> None:
-        """Give a figure of SuperBench's the key that it had there."""
+        """Add an imported SuperBench figure under its original key."""
         head, _, metric = imported_name(case.key).rpartition("/")
         found = self._of_node(case)
         for run in case.runs:
@@ -125,7 +125,7 @@ class _Summary:
         for text in _PERCENTILES:
             fraction = float(Decimal(text) / 100)
             if len(values) >= samples_needed(fraction):
-                # As numpy's method "nearest", which SuperBench takes.
+                # Same as numpy's method "nearest", which SuperBench uses.
                 nearest = round((len(values) - 1) * fraction)
                 self._of_node(case)[f"{key}_{text}"] = sorted(values)[nearest]
             else:
@@ -152,8 +152,9 @@ class _Summary:
             found[place] = name.factor / value if name.is_inverse else name.factor * value
 
     def _add_code(self, case: CaseResult, benchmark: str, failed: bool) -> bool:
-        """Add a return code: 0, and 1 where SuperBench tells no more than that it was no success.
-        False where a model has one already: another case has its name."""
+        """Add the return code: 0 for success, 1 for any failure.
+
+        Returns False if a model benchmark has one already, from another case of the same name."""
         found, key = self._of_node(case), f"{benchmark}/{RETURN_CODE}"
         is_new = key not in found
         if not is_new and case.case.is_step:
@@ -163,8 +164,10 @@ class _Summary:
         return True
 
     def _annotation(self, case: CaseResult) -> str:
-        """Return the name of the case but for framework and model of a model benchmark, as an
-        annotation of the benchmark: SuperBench has one return code for each of these."""
+        """Return the case's name as annotation of the benchmark.
+
+        Framework and model of a model benchmark, and the mode of others, are left out. SuperBench
+        has one return code per annotation."""
         own = {case.case.framework, case.case.model} if case.case.is_step else {case.case.mode}
         words = [word for word in self._results.name(case).split("/") if word not in own]
         marked = "marked:" if case.marks else ""
@@ -188,8 +191,9 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 
 
 def _objects(source: ImportedFile) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the object of each node, with its line. SuperBench also writes a file for each node,
-    into a folder of the node's name."""
+    """Yield line number and object of each node.
+
+    SuperBench also writes one file per node, into a folder named after the node."""
     if source.path.name != _OF_NODE:
         yield from source.objects()
         return
@@ -199,7 +203,7 @@ def _objects(source: ImportedFile) -> Iterator[tuple[int, dict[str, Any]]]:
 def _figure(
     source: ImportedFile, node: str, key: str, value: Any, line: int
 ) -> Iterator[rows.ImportedFigure]:
-    """Yield the figure of a key, or the failure that its value stands for."""
+    """Yield the figure of a key, or the failure that its value encodes."""
     benchmark, _, rest = key.partition("/")
     if not rest:
         source.refuse(f"key {key!r}: allowed: BENCHMARK/../METRIC", line)

@@ -1,4 +1,4 @@
-"""A drawing of the figures: one panel for each model, mode, metric and unit, in one SVG file."""
+"""SVG drawing of the figures, with one panel per model, mode, metric and unit."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ...tables.results import CaseResult
 from ..case_notes import marks
 from ..format import ExportedFile, Format, Results
 
-#: Colours of the report's page, which a file has to bring along.
+#: The report page's colours, which a stand-alone file must include.
 _STYLE = (
     "svg{--ink:#1d2329;--muted:#5c6670;--line:#dfe3e6;--accent:#1d5fb8;--alarm:#c2321f;"
     "--series-1:#0072b2;--series-2:#d55e00;--series-3:#00856a;--series-4:#b5478a;"
     "--series-5:#957000;--series-6:#3a93c6;--series-7:#5f6368;--series-8:#6a3fa0}"
     "text{font-family:sans-serif}"
 )
-#: Drawing units above each panel, for its title.
+#: Height of a panel's title in drawing units.
 TITLE = 34
-#: The width of a character, and what a panel has for the labels of its rows.
+#: Width of a character and of the row labels, in drawing units.
 CHARACTER, LABELS = 8, 290
 
 
 def write(results: Results) -> ExportedFile:
-    from ...report import plots  # Matplotlib takes its time, and other formats need none
+    from ...report import plots  # slow to import, and other formats do not need it
 
     panels: dict[tuple[str, ...], list[CaseResult]] = defaultdict(list)
     for case in results.cases:
@@ -72,7 +72,7 @@ def write(results: Results) -> ExportedFile:
 
 
 def _label(results: Results, case: CaseResult) -> str:
-    """What of the name the title does not say, with the marks."""
+    """Return the part of the case's name that is not in the title, with its flags."""
     own = {case.case.model, case.case.mode}
     devices = topology_of(case.case)
     words = [word for word in results.name(case).split("/") if word not in own | {devices}]

@@ -1,4 +1,4 @@
-"""The project's own table of runs, as ``report``, ``compare`` and ``lint`` read it."""
+"""The project's own table of runs, which ``report``, ``compare`` and ``lint`` read."""
 
 from __future__ import annotations
 
