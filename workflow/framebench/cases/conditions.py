@@ -1,7 +1,7 @@
-"""What a figure is of: the case that was asked for, and the conditions that it was measured under.
+"""Identity of a figure: the measured case, and the conditions of the measurement.
 
-Both travel as values from where a record or a line of a file is read to the cell of a table. Text
-for people is made of them once, at the end (see `condition_words`), and never read back.
+Both travel as values from a record, or from a line of a file, to the cell of a table. They become
+text for people once, at the end (see `condition_words`), and are never parsed back.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from core.axes import Parameters as Parameters
 from core.case import further_of
 from core.parallelism import DATA, layout_of
 
-#: The input of whoever does not say of another; of our own runs that of a batch on the device.
+#: Input of an imported figure that states none, and of our runs with a synthetic batch.
 NATIVE = "native"
-#: The metric of steps.
+#: Metric of timed steps.
 THROUGHPUT = "throughput"
-#: The source of what this project measured, wherever it is read from.
+#: Source of figures that this project measured.
 OURS = "framebench"
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What was asked for. ``mode``: the kind of measurement; what that does not have is "" or 0.
-    ``batch_per_device`` is in samples; ``parameters``: of the kind, () for steps."""
+    """The measured case. ``mode``: the benchmark; fields that it lacks are "" or 0.
+    ``batch_per_device`` is in samples; ``parameters``: of the benchmark, () for steps."""
 
     framework: str
     framework_version: str
@@ -52,35 +52,35 @@ class Case:
         return self.nodes * self.devices_per_node
 
 
-#: Conditions that the arms of an A/B test may differ in.
+#: Conditions that the variants of an A/B test may differ in.
 OF_ARM = ("arm", "preload", "huge_pages", "model_source")
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What else decides the figure; every field has a column in the tables. None and "" are not
-    known, or do not apply."""
+    """Conditions of a measurement; every field has a column in the tables. None and "" mean unknown
+    or not applicable."""
 
     accelerator: str = ""
-    cores_per_device: int | None = None  # of a processor alone
-    side_by_side: bool = False  # other runs had the rest of the machine meanwhile
+    cores_per_device: int | None = None  # CPU only
+    side_by_side: bool = False  # other runs used the rest of the machine
     sequence_length: int | None = None  # in tokens
-    accumulation: int = 1  # micro-steps of a training step, of which each has the batch
-    parallelism: str = DATA  # how the devices share a training step
+    accumulation: int = 1  # micro-steps of a training step, each with the batch
+    parallelism: str = DATA  # how devices share a training step
     warmup_steps: int | None = None
-    warmup_limit: int | None = None  # of a warm-up that goes on until the step time has settled
+    warmup_limit: int | None = None  # most steps of a warm-up that runs until the step time settles
     timed_steps: int | None = None
-    arm: str = ""  # of an A/B test
-    preload: str = ""  # the allocator that ranks load before all else
-    huge_pages: bool = False  # glibc's allocator asks for them
-    model_source: str = ""  # whose code the model is, where not ours
-    node: str = ""  # that was asked for, of a suite that measures each node
-    input: str = NATIVE  # where the samples come from, and by which pipeline
-    source_variant: str = ""  # what an imported set says besides, in its own words
-    # Labels of what tells runs apart that would otherwise share a row; see records.
+    arm: str = ""  # variant of an A/B test
+    preload: str = ""  # allocator library that ranks preload
+    huge_pages: bool = False  # glibc's allocator uses huge pages
+    model_source: str = ""  # origin of the model code; "" for ours
+    node: str = ""  # requested node, in a suite that measures each node
+    input: str = NATIVE  # source of the samples, and its pipeline
+    source_variant: str = ""  # variant that an imported record set states
+    # Labels that separate runs which would otherwise share a row; see records.
     machine: str = ""
     environment: str = ""
-    #: Values of axes of a user, see :class:`core.case.Case`; attributes too.
+    #: Values of a user's axes, readable as attributes, see :class:`core.case.Case`.
     further: Parameters = ()
 
     def __post_init__(self) -> None:
@@ -96,25 +96,25 @@ class Conditions:
 
     @property
     def without_arm(self) -> Conditions:
-        """With what is usual in the place of what an arm has of its own (OF_ARM)."""
+        """Return the conditions with defaults for those in which variants may differ (OF_ARM)."""
         usual: dict[str, Any] = {one.name: one.default for one in fields(self)}
         return replace(self, **{name: usual[name] for name in OF_ARM})
 
     @property
     def unlabelled(self) -> Conditions:
-        """Without what only tells a run apart from others of its set."""
+        """Return the conditions without the labels ``machine`` and ``environment``."""
         if not (self.machine or self.environment):
             return self
         return replace(self, machine="", environment="")
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Sorts them; what is usual or not known comes first."""
+        """Sort key; defaults and unknown values come first."""
         return tuple((value not in (None, NATIVE), value) for value in _CONDITIONS_OF(self))
 
 
 def _input(source: str, identity: str) -> str:
-    """``identity``: of the data set that was read, also where the case has no input."""
+    """Return the input of a case; ``identity``: of its data set, "" if it read none."""
     if identity:
         name = source if source in inputs.READING else inputs.DATA
         return inputs.told_apart(name, identity)
@@ -122,12 +122,13 @@ def _input(source: str, identity: str) -> str:
 
 
 def replicas(case: Case, conditions: Conditions) -> int:
-    """Devices, or groups of them that share a step, with samples of their own."""
+    """Return the number of devices, or of device groups that share a step, with their own
+    samples."""
     return layout_of(conditions.parallelism, case.devices).replicas
 
 
 def total_batch(case: Case, conditions: Conditions) -> int:
-    """Samples of a step on all devices together."""
+    """Return the samples of a step on all devices together."""
     return samples_of_replica(case, conditions) * replicas(case, conditions)
 
 
@@ -136,39 +137,38 @@ def samples_of_replica(case: Case, conditions: Conditions) -> int:
     return case.batch_per_device * conditions.accumulation
 
 
-#: Those that every table has a column for.
+#: Fields of a case that every table has as columns.
 CASE = tuple(field.name for field in fields(Case) if field.name != "parameters")
-#: Of those, the counts, which are 0 where an imported file does not say them.
+#: Counts among them; 0 if an imported file does not state them.
 COUNTS = ("nodes", "devices_per_node", "batch_per_device")
 CONDITIONS = (
     *(field.name for field in fields(Conditions) if field.name != "further"),
     *(axis.name for axis in axes.further()),
 )
-#: The columns that say what the figures of a row are of.
+#: Columns that identify the figures of a row.
 KEYS = (*CASE, *CONDITIONS)
 
 _CONDITIONS_OF = attrgetter(*CONDITIONS)
 
 
 def _ordered(named: Parameters) -> tuple[Any, ...]:
-    """Sorts values of whichever types."""
+    """Return a sort key for named values of mixed types."""
     return tuple((name, str(type(value)), value) for name, value in named)
 
 
 class Key(NamedTuple):
-    """What the figures of a case's repeats have in common: images/s and sentences/s have no common
-    median."""
+    """Identity of a figure, shared by the repeats of a case. Different units or metrics are
+    different keys."""
 
     case: Case
     conditions: Conditions
     unit: str
     metric: str = THROUGHPUT
-    point: Parameters = ()  # the point, of a metric that a run has several of
+    point: Parameters = ()  # point of a metric that a run has several of
 
     @property
     def row(self) -> dict[str, Any]:
-        """The values of the columns KEYS, by column; None for a count that an imported figure does
-        not have."""
+        """Values of the columns KEYS, by column; None for a count that an imported figure lacks."""
         case = {name: getattr(self.case, name) for name in CASE}
         case |= {name: case[name] or None for name in COUNTS}
         return case | {name: getattr(self.conditions, name) for name in CONDITIONS}
@@ -190,13 +190,13 @@ class Key(NamedTuple):
 
     @property
     def on_one(self) -> Key:
-        """That of one device, with the same batch on it."""
+        """Return the key of the same case on one device, with the same batch on it."""
         alone = replace(self.conditions, parallelism=DATA)
         return self.at(nodes=1, devices_per_node=1)._replace(conditions=alone)
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Sorts cases so that a scaling series reads upwards."""
+        """Sort key of cases; a scaling series is in ascending order."""
         case = self.case
         return (
             case.framework,
@@ -217,20 +217,22 @@ class Key(NamedTuple):
         )
 
     def at(self, **other: Any) -> Key:
-        """That of the case that differs from this one in the given fields only."""
+        """Return the key with other values for the given fields of the case."""
         return self._replace(case=replace(self.case, **other))
 
 
 def of_settings(settings: Mapping[str, Any], case: Mapping[str, Any]) -> Conditions:
-    """Return the conditions of a record, or of what a plan asks for, from its settings and its
-    values of axes. Raises ValueError for an unknown axis."""
+    """Return the conditions in the settings and axis values of a record or a plan.
+
+    Raises ValueError for an unknown axis.
+    """
     accelerator = settings["accelerator"]
     identity = settings.get("data", {}).get("identity", "")
     own = {axis.name: case.get(axis.name) or axis.default for axis in axes.BUILT_IN if axis.default}
     own["input"] = _input(own["input"], identity)
     return Conditions(
         accelerator=accelerator,
-        # Of a GPU it is no condition how many cores its process has.
+        # On GPUs the cores of the process are no condition.
         cores_per_device=settings["cores_per_device"] if accelerator == "cpu" else None,
         side_by_side=bool(settings.get("side_by_side")),
         sequence_length=case.get("sequence_length"),

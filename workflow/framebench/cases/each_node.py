@@ -1,5 +1,5 @@
-"""The same cases on each of several nodes. Elsewhere nodes with the same hardware are one machine,
-and a case is of any of them."""
+"""Cases on each of several nodes. By default nodes with the same hardware count as one machine, and
+a case belongs to any of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from ..machine.local import Machine
 
 
 def on_each_node(found: list[Case], settings: Settings, machine: Machine) -> list[Case]:
-    """Each case once for every node that is to be measured by its name; as they are for a suite
-    that says nothing of nodes, and where nobody knows which there are. Raises ConfigError for a
-    name of none."""
+    """Return each case once per node that is measured by name.
+
+    Returns the cases unchanged if the suite names no nodes or the machine's nodes are unknown.
+    Raises ConfigError for an unknown node.
+    """
     asked, known = settings.each_node, machine.named
     if asked is None or not known:
         return found

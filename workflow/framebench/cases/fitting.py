@@ -1,4 +1,4 @@
-"""What the place where runs execute offers, and which cases do not fit it."""
+"""Capacity of the machine that executes runs, and the cases that do not fit it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..config.values import bytes_of
 from ..machine.local import Machine
 from .memory import why_too_large
 
-#: Of the key ``emulated``.
+#: Value of the key ``emulated``: emulated precisions are measured.
 MEASURE = "measure"
 
 
 class LeftOut(NamedTuple):
-    """A case that is not run here, and why."""
+    """A case that is not run here, and the reason."""
 
     case: Case
     reason: str
@@ -29,10 +29,12 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True)
 class Capacity:
-    """What the place where runs execute offers. ``cores_per_device`` is None on GPUs.
-    ``unusable``: nodes that cannot be measured, and why; ``memory``: bytes that a run may hold of a
-    node, 0 where that is not known, and on GPUs, which have their own. ``instruction_sets``: of the
-    processors that compute, none where they are not known, and on GPUs."""
+    """Capacity of the machine that executes runs.
+
+    ``cores_per_device`` is None on GPUs. ``unusable``: reason by node that cannot be measured.
+    ``memory``: bytes that a run may use per node; 0 on GPUs and if unknown. ``instruction_sets``:
+    of the CPUs; empty on GPUs and if unknown.
+    """
 
     accelerator: str
     devices_per_node: int
@@ -54,9 +56,14 @@ def skips(case: Case, settings: Settings, place: Capacity) -> bool:
 
 
 def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:
-    """Devices of this machine: its GPUs, or its physical cores divided among the most devices per
-    node that any case asks for and that it can give a core each. Where it has fewer physical cores
-    than that, threads of the same core are devices, too, and their figures marked."""
+    """Return the devices of this machine: its GPUs, or its physical cores split into devices.
+
+    ``cores_per_device: auto`` gives every device the same number of cores. The number of devices is
+    the largest that a case needs per node and that fits the machine. With fewer physical cores than
+    devices, hardware threads are devices too.
+
+    Raises ConfigError for a CUDA request without GPUs and for more cores than there are.
+    """
     accelerator = settings.accelerator
     if accelerator == "auto":
         accelerator = "cuda" if machine.gpus else "cpu"

@@ -1,4 +1,4 @@
-"""Suite -> cases -> runs: the matrix."""
+"""Expansion of a suite into cases and runs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ from ..config.validation import ConfigError, did_you_mean
 
 
 class RunKey(NamedTuple):
-    """One repeat of a case. ``round`` orders runs: repeat 1 of every case comes before repeat 2
-    of any, each round in an order of its own."""
+    """A repeat of a case."""
 
     case: Case
     repeat: int
 
 
 def cases(suite: Suite, catalog: Catalog) -> list[Case]:
-    """All cases of a suite in a stable order, each once: the axes, and the axes with each include
-    block's values put in, less what an exclude pattern matches."""
+    """Return all cases of a suite in a stable order, each once.
+
+    They are the product of the axes, and that product again with the values of each include block,
+    without the matches of exclude patterns. Raises ConfigError for a pattern without a match and
+    for a suite without cases.
+    """
     matrix = [suite.axes] if suite.axes else []
     blocks = [*matrix, *(_replaced(suite.axes or {}, block) for block in suite.include)]
     of_steps = (case for block in blocks for case in _product(suite, block, catalog))
@@ -42,7 +45,7 @@ def cases(suite: Suite, catalog: Catalog) -> list[Case]:
     )
     for number, pattern in enumerate(suite.exclude):
         matched = [case for case in found if _matches(case, pattern, catalog)]
-        if not matched and not suite.own_model:  # it has fewer cases than the suite's models
+        if not matched and not suite.own_model:  # which may lack the suite's models
             raise ConfigError(
                 f"{suite.path}: exclude[{number}]: found {pattern}, which matches no case; "
                 "allowed: values that the axes have"
@@ -55,8 +58,11 @@ def cases(suite: Suite, catalog: Catalog) -> list[Case]:
 
 
 def narrow(found: list[Case], settings: Settings) -> list[Case]:
-    """The cases of the frameworks and models that the configuration asks for, and those that have
-    none; of these the named ones, where it names some. Raises ConfigError for a name of none."""
+    """Return the cases of the configured frameworks, models and case names.
+
+    Cases without a framework or model pass that filter. Raises ConfigError for an unknown case
+    name, and if no case is left.
+    """
     frameworks, models = {*settings.frameworks, ""}, {*settings.models, ""}
     kept = [c for c in found if c.framework in frameworks and c.model in models]
     if not kept:
@@ -68,7 +74,7 @@ def narrow(found: list[Case], settings: Settings) -> list[Case]:
 
 
 def _named(found: list[Case], settings: Settings) -> list[Case]:
-    """Those of the key ``cases``, each by its name in a plan."""
+    """Return the cases that the key ``cases`` lists by their names in a plan."""
     names = {str(case): case for case in found}
     for name in settings.cases:
         if name not in names:
@@ -81,11 +87,13 @@ def _named(found: list[Case], settings: Settings) -> list[Case]:
 
 
 def rounds(found: list[Case], repeats: int, seed: int) -> Iterator[RunKey]:
-    """Runs in the order of execution: repeats of different cases interleaved, so that drift of
-    the machine hits all alike; each round is shuffled with a seed of its own. The variants of a
-    case follow each other directly, so that they see the same machine, in an order that is
-    shuffled anew in each round: that is what makes a comparison of the pairs exact (see
-    ``signed_rank``)."""
+    """Yield runs in the order of execution.
+
+    Repeats of different cases are interleaved, so that drift of the machine affects all alike. Each
+    round is shuffled with its own seed. The variants of a case run back to back, so that they see
+    the same machine, in an order shuffled anew in each round. The comparison of the pairs is exact
+    because of that (see ``signed_rank``).
+    """
     variants: dict[Case, list[Case]] = defaultdict(list)
     for case in found:
         variants[case._replace(variant="")].append(case)
@@ -99,7 +107,8 @@ def rounds(found: list[Case], repeats: int, seed: int) -> Iterator[RunKey]:
 
 
 def _replaced(axes: Axes, block: Axes) -> Axes:
-    """The axes with the values of a block put in. Of BATCHES its own takes the place of either."""
+    """Return the axes with the values of a block. A block's batch axis replaces either of
+    BATCHES."""
     taken = BATCHES if any(batch in block for batch in BATCHES) else ()
     return {**{axis: values for axis, values in axes.items() if axis not in taken}, **block}
 
@@ -156,7 +165,7 @@ def _of_model(
 
 
 def _require_devices(suite: Suite, block: Axes) -> None:
-    """Raises ConfigError where devices are to share a step and there is only one."""
+    """Raise ConfigError if several devices are to share a step and there is only one."""
     most = max(block["nodes"]) * max(block["devices_per_node"])
     if most == 1 and block["parallelism"] != [DATA]:
         raise ConfigError(
@@ -166,7 +175,7 @@ def _require_devices(suite: Suite, block: Axes) -> None:
 
 
 def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
-    """All cases of a kind of measurement. A model without sequences has none of a length."""
+    """Yield all cases of a benchmark. A model without sequences has no sequence length."""
     without = {
         "batch_per_device": 0,
         "sequence_length": None,
@@ -188,13 +197,15 @@ def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
 
 
 def input_of(mode: str, name: str) -> str:
-    """That of a case: a kind that reads images by itself need not say so."""
+    """Return the input of a case; a benchmark that reads images by itself counts as synthetic."""
     return SYNTHETIC if mode == INPUT and name == inputs.DATA else name
 
 
 def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
-    """The one of BATCHES that a block has, and its values for a model. Raises ConfigError for a
-    total batch of which every case would be left out."""
+    """Return the batch axis of a block, one of BATCHES, and its values for a model.
+
+    Raises ConfigError for a total batch that no number of parts divides.
+    """
     axis = next(batch for batch in BATCHES if batch in block)
     batches = block[axis]
     if isinstance(batches, dict):
@@ -226,7 +237,7 @@ def _parts(block: Axes) -> list[int]:
 
 
 def _each(total: int, parts: int) -> int | str:
-    """What each of the parts has of a total batch."""
+    """Return the share of each part in a total batch, or TOTAL/PARTS if it is not whole."""
     return f"{total}/{parts}" if total % parts else total // parts
 
 

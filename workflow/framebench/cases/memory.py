@@ -1,4 +1,4 @@
-"""What memory a case takes at least, whatever its batch: what is known before it runs."""
+"""Lower bound of the memory of a case, known before it runs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ _MOMENTS = {"sgd": 1, "adamw": 2, "lamb": 2}
 
 
 def why_too_large(case: Case, there: int, catalog: Catalog) -> str:
-    """Why the case cannot run on a node of which a run may hold ``there`` bytes, 0 where that is
-    not known; "" where it may be able to. A run would tell it too, minutes later, as ``oom``."""
+    """Return why a case cannot run on a node, or "" if it may fit.
+
+    ``there``: bytes that a run may use per node, 0 if unknown. A run would end as ``oom`` minutes
+    later.
+    """
     least = least_bytes(case, catalog)
     if not 0 < there < least:
         return ""
@@ -28,10 +31,12 @@ def why_too_large(case: Case, there: int, catalog: Catalog) -> str:
 
 
 def least_bytes(case: Case, catalog: Catalog) -> int:
-    """Of a node, in bytes: the weights of its devices and, in training, the moments of the
-    optimizer, with the gradients where all of them are there at once. Activations, the batch and
-    the framework itself come on top. 0 where the number of parameters is not known, and of what
-    is no step."""
+    """Return the least bytes of a case per node: the weights of its devices and training state.
+
+    The training state is the optimizer's moments, and the gradients if all exist at once.
+    Activations, batch and framework come on top. Returns 0 for an unknown number of parameters and
+    for benchmarks without steps.
+    """
     facts = catalog.models.get(case.model, {})
     parameters = facts.get("trainable_parameters")
     precision = precisions.known().get(case.precision)
@@ -48,8 +53,10 @@ def least_bytes(case: Case, catalog: Catalog) -> int:
 
 
 def _all_gradients(case: Case, hyper: dict[str, Any], catalog: Catalog) -> bool:
-    """Whether no weight is updated before the last gradient is there: a norm is of all of them, and
-    what runs operation by operation ends its backward pass first. A graph or a compiler may update
-    a weight as soon as it can."""
+    """Return whether all gradients exist at once before the first weight update.
+
+    Clipping needs the norm of all gradients. Eager execution ends the backward pass first. A graph
+    or a compiler may update a weight earlier.
+    """
     is_graph = catalog.frameworks[case.framework]["none_is"] == "graph"
     return "clip_global_norm" in hyper or (case.compiler == "none" and not is_graph)

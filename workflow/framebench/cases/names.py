@@ -1,4 +1,4 @@
-"""A case in words, as tables and the terminal have them."""
+"""Text of a case in tables and on the terminal."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from typing import Any
 
 
 def topology(nodes: Any, devices_per_node: Any) -> str:
-    """DLPerf's name for it: nodes x devices per node, e.g. 2n8g; "" where that is not known."""
+    """Return nodes x devices per node in DLPerf's form, such as 2n8g; "" if unknown."""
     nodes, devices = _count(nodes), _count(devices_per_node)
     return f"{nodes}n{devices}g" if nodes and devices else ""
 
 
 def topology_of(case: Any) -> str:
-    """That of a case, a run or a row."""
+    """Return the topology of a case, a run or a row."""
     return topology(case.nodes, case.devices_per_node)
 
 
 def batch_of(case: Any, prefix: str = "b") -> str:
-    """The batch per device of a case, a run or a row behind ``prefix``; "" where it is not
-    known."""
+    """Return ``prefix`` and the batch per device of a case, a run or a row; "" if unknown."""
     batch = _count(case.batch_per_device)
     return f"{prefix}{batch}" if batch else ""
 
 
 def _count(value: Any) -> int:
-    """A count; 0 where it is missing, for which frames have values of their own."""
+    """Return a count; 0 for the missing values of data frames."""
     try:
         return int(value)
     except (TypeError, ValueError):
@@ -32,7 +31,7 @@ def _count(value: Any) -> int:
 
 
 def columns(case: Any) -> str:
-    """What a case runs, in columns of fixed width for a terminal."""
+    """Return framework, model, mode, precision and compiler in fixed-width columns."""
     return (
         f"{case.framework:<11} {case.model:<14} {case.mode:<9} {case.precision:<4} "
         f"{case.compiler:<9}"
@@ -40,5 +39,5 @@ def columns(case: Any) -> str:
 
 
 def columns_with_size(case: Any) -> str:
-    """The same with devices and batch per device."""
+    """Return the fixed-width columns of a case with its devices and batch per device."""
     return f"{columns(case)} {topology_of(case)} {batch_of(case):<5}"

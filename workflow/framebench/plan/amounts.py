@@ -1,5 +1,5 @@
-"""How many samples the trainings of a plan have. The harness counts them, in a process of its own,
-so that the driver imports nothing of what measures."""
+"""Sample counts of the trainings of a plan. The harness counts them in its own process, so that the
+driver imports no harness code."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from ..config.kinds import CONVERGE
 from ..config.settings import Settings
 from ..files import children
 
-#: Seconds for looking through the folders of all trainings; ImageNet has 1.3 million files.
+#: Time limit in seconds for counting the samples of all trainings; ImageNet has 1.3 million files.
 LONGEST_COUNT = 600.0
-#: In the place of a folder, as the kind has it.
+#: Value of the benchmark's parameter ``data`` without a folder.
 _NO_FOLDER = "none"
 
 
 class Amounts(NamedTuple):
-    """Samples of an epoch, and those that are held out."""
+    """Numbers of samples of an epoch and of the held-out set."""
 
     train: int
     held_out: int
 
 
 class Wrong(NamedTuple):
-    """What a folder lacks."""
+    """Fault of a data folder."""
 
     why: str
 
@@ -40,7 +40,10 @@ class Wrong(NamedTuple):
 def of_cases(
     cases: Iterable[Case], settings: Settings, catalog: Catalog
 ) -> Mapping[Case, Amounts | Wrong]:
-    """Of those that learn, as far as it can be told here: the folder may be on a node alone."""
+    """Return the sample counts of the cases that train to a target.
+
+    Cases are missing whose folder is not visible on this machine.
+    """
     asked = {case: _asked(case, settings, catalog) for case in cases if case.mode == CONVERGE}
     texts = tuple(dict.fromkeys(asked.values()))
     counted = dict(zip(texts, _counted(texts, catalog.root), strict=True))
@@ -48,7 +51,7 @@ def of_cases(
 
 
 def folder_of(case: Case, settings: Settings) -> Path | None:
-    """What a case that learns reads."""
+    """Return the folder that a training reads; None without one."""
     if case.input in READING:
         return settings.data
     named = dict(case.parameters).get("data", _NO_FOLDER)

@@ -1,4 +1,4 @@
-"""Which searches for the largest batch a plan needs, and which of them are done."""
+"""Searches for the largest batch that a plan needs, and their state."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..files import bounded
 from ..files.attempt_names import attempt_name
 from ..records.searches import KIND, Result, parse
 
-#: Steps of a run that tries a batch: the second is the first to hold the optimizer's state, too.
+#: Steps of a run that tries a batch. From the second on, the optimizer state is in memory.
 WARMUP_STEPS, TIMED_STEPS = 1, 2
-#: What a run is asked that does not decide whether its batch fits.
+#: Settings of a run that do not decide whether its batch fits.
 _NOT_DECIDING = ("warmup_steps", "warmup_limit", "timed_steps", "seed")
 
 
 class BatchSearch(NamedTuple):
-    """The search that a case with batch ``max`` needs. ``name``: of its result, below
-    ``results/largest_batch`` and without ``.json``; ``result``: None while it is to be done."""
+    """The search that a case with batch ``max`` needs. ``name``: path of its result below
+    ``results/largest_batch``, without ``.json``; ``result``: None while it is pending."""
 
     case: Case
     name: str
@@ -32,22 +32,24 @@ class BatchSearch(NamedTuple):
 
     @property
     def found(self) -> Case | None:
-        """The case to run: that of the largest batch. Where none was found it is the one at which
-        the search ended, so that the tables have its status as that of any other run."""
+        """The case with the largest batch; None while the search is pending.
+
+        A failed search gives the case at which it ended, so that its status appears in the tables.
+        """
         if self.result is None:
             return None
         return self.case._replace(batch_per_device=self.result.batch)
 
     @property
     def state(self) -> str:
-        """What is known of the largest batch, in words."""
+        """Largest batch, reason of a failure, or "to be found"."""
         if self.result is None:
             return "to be found"
         return self.result.reason if self.failed else str(self.result.batch)
 
     @property
     def failed(self) -> bool:
-        """Whether it is over and found no batch."""
+        """Whether the search ended without a batch."""
         return self.result is not None and self.result.status != "ok"
 
 
@@ -58,10 +60,16 @@ def needed(
     folder: Path,
     retry: Collection[str],
 ) -> dict[Case, BatchSearch]:
-    """The search of each case whose batch is ``max``. ``requests``: what is asked of the
-    runs of each besides itself; ``memory``: how much there is and how much may be used; ``folder``:
-    of the results. One that is none, or whose status is in ``retry``, is made again under the next
-    retry's name."""
+    """Return the search of each case whose batch is ``max``.
+
+    Parameters
+    ----------
+    requests : settings of each case's runs, apart from the case
+    bounds : of the search
+    memory : memory of the machine and the part that may be used
+    folder : of the results
+    retry : statuses; a result with one of them, or an invalid one, is searched again
+    """
     found = {}
     for case, request in requests.items():
         if case.batch_per_device == MAX:
@@ -79,7 +87,7 @@ def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> Batc
         try:
             result = parse(bounded.read_bytes(path))
         except (OSError, ValueError):
-            # A link to nowhere takes the name, too.
+            # A dangling link takes the name too.
             if not os.path.lexists(path):
                 return BatchSearch(case, tried, None)
             result = None
@@ -90,12 +98,12 @@ def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> Batc
 
 
 def expected(case: Case, bounds: Bounds, catalog: Catalog) -> list[Case]:
-    """The cases that the search of this one may run, of which nothing is known."""
+    """Return the cases that a search may run, if nothing is known of its outcome."""
     parameters = tuple((name, str(value)) for name, value in parameters_of(case, bounds).items())
     runs = kinds.expected_runs(KIND, parameters, catalog.root)
     return [case._replace(**run) for run in runs]
 
 
 def parameters_of(case: Case, bounds: Bounds) -> dict[str, Any]:
-    """Those of the kind of measurement that a search is."""
+    """Return the parameters of the benchmark that searches for the largest batch."""
     return {"mode": case.mode, **bounds._asdict()}

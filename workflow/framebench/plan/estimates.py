@@ -76,7 +76,7 @@ def slowness(place: Capacity) -> float:
 def start_of(
     framework: str, mode: str, compiler: str, place: Capacity, is_small: bool = False
 ) -> float:
-    """Return the seconds of a run apart from its steps; ``is_small``: of a small model."""
+    """Return the seconds of a run apart from its steps; ``is_small``: its model is a small one."""
     if framework in ("", NONE):
         return ALONE_SECONDS
     facts = facts_of(framework)
@@ -110,7 +110,7 @@ def _estimate(
     """Return the seconds of a run without records; ``learned``: the samples of one that learns."""
     start = start_of(case.framework, case.mode, case.compiler, place)
     if case.is_step or case.mode == INDEPENDENT:
-        # those that devices compute together are shared out among them
+        # the samples of a replica are sharded over its devices
         shared = case.replicas / case.devices
         samples = steps * case.samples_of_replica * shared
         return start + samples * _seconds_of_sample(case, place, catalog, case.mode in _TRAINING)
@@ -120,7 +120,7 @@ def _estimate(
     given = dict(case.parameters)
     epochs, each = int(given["epochs"]), int(given["epoch_steps"])
     trained = epochs * (each * int(case.batch_total or 0) or learned.train)
-    scored = (epochs + 1) * learned.held_out  # before the first, too
+    scored = (epochs + 1) * learned.held_out  # also scored before the first epoch
     return start + sum(
         samples * _seconds_of_sample(case, place, catalog, trains) / case.devices
         for samples, trains in ((trained, True), (scored, False))

@@ -1,4 +1,4 @@
-"""Forecast of the time left: expected seconds of each task, corrected by what similar ones took."""
+"""Forecast of the time left: expected seconds of each task, corrected by the tasks that ended."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from .tasks import Task
 
-#: Relative deviations: of a kind of task before any of it has ended, of one task however many have
-#: ended, and of a task whose case was measured before.
+#: Relative deviations of estimates: before a task of the kind has ended, the lower limit, and for a
+#: task whose case was measured before.
 _GUESSED, _LEAST, _MEASURED = 0.4, 0.08, 0.15
 #: Number of ended tasks that count as much as the estimate.
 _WEIGHT = 2.0
@@ -24,7 +24,7 @@ _MINUTE, _HOUR, DAY = 60.0, 3600.0, 86400.0
 
 
 class Left(NamedTuple):
-    """Seconds until all is done: the forecast and its range."""
+    """Seconds until all tasks are done: the forecast and its range."""
 
     seconds: float
     low: float
@@ -32,10 +32,10 @@ class Left(NamedTuple):
 
 
 class Forecast:
-    """Time left for ``tasks``, of which ``at_once`` seconds pass in one.
+    """Time left for ``tasks``, of which ``at_once`` run concurrently.
 
-    A task is expected to take the median of its case in this call, else its estimate times the
-    ratio of seconds taken to seconds estimated of the tasks of its kind that have ended. The range
+    A task is expected to take the median of its case in this call. Without one, its estimate is
+    scaled by the ratio of seconds taken to seconds estimated of ended tasks of its kind. The range
     narrows as tasks of each kind end.
     """
 
@@ -51,7 +51,7 @@ class Forecast:
         self.add(tasks)
 
     def add(self, tasks: Iterable[Task]) -> None:
-        """Add tasks that were not known before."""
+        """Add new tasks."""
         self._left.update((task.name, task) for task in tasks)
 
     def start(self, name: str, now: float) -> None:
@@ -62,7 +62,7 @@ class Forecast:
     def finish(self, name: str, seconds: float, now: float, is_ok: bool = True) -> None:
         """Note that a task ended ``now`` after so many ``seconds``; unknown tasks are ignored.
 
-        ``is_ok``: it did all its work. The seconds of other tasks say nothing of other cases.
+        ``is_ok``: it did all its work. Other tasks do not correct the estimates.
         """
         task = self._left.pop(name, None)
         self._running.pop(name, None)
@@ -105,7 +105,7 @@ class Forecast:
         return task.seconds * correction, spread
 
     def _rate(self) -> float:
-        """Return the seconds of work done in a second: ``at_once`` until tasks have ended."""
+        """Return the seconds of work done per second: ``at_once`` until tasks have ended."""
         ended = sum(map(len, self._cases.values()))
         if not ended:
             return self._at_once
@@ -114,7 +114,7 @@ class Forecast:
 
 
 def time_left(left: Left) -> str:
-    """``about 12 min (9 to 16)``: all three in the unit of the first."""
+    """Format a forecast like ``about 12 min (9 to 16)``, in the unit of the first number."""
     size, unit, digits = _unit(left.seconds)
     low, middle, high = (f"{one / size:.{digits}f}" for one in (left.low, left.seconds, left.high))
     between = f" ({low} to {high})" if low != high else ""

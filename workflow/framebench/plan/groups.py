@@ -1,4 +1,4 @@
-"""The cases of a plan for people: a line for each framework and workload, and a reason once."""
+"""Table of a plan's cases: a row per framework and workload, and a row per reason of exclusion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from core.case import Case
 from ..cases.fitting import LeftOut
 from .planning import PlannedRun, duration
 
-#: So many values of an axis are spelled out; of more the first, the last and their number.
+#: Most values of an axis that are listed; longer lists show first, last and their number.
 _MOST = 4
 _HEADER = ["framework", "workload", "what of it", "cases", "runs", "s/run", "state", "time to go"]
 
@@ -18,8 +18,10 @@ _HEADER = ["framework", "workload", "what of it", "cases", "runs", "s/run", "sta
 def of_runs(
     runs: Sequence[PlannedRun], cases: Iterable[Case], named: Mapping[str, frozenset[str]]
 ) -> list[list[str]]:
-    """Header and rows of a table, in the order of the ``cases``. ``named``: the parameters of a
-    kind that are no default's."""
+    """Return header and rows of a table of runs, in the order of the ``cases``.
+
+    ``named``: the parameters that the suite sets, by benchmark.
+    """
     grouped: dict[tuple[str, str], list[PlannedRun]] = defaultdict(list)
     order = {case: number for number, case in enumerate(cases)}
     for run in sorted(runs, key=lambda run: order[run.case]):
@@ -28,7 +30,7 @@ def of_runs(
 
 
 def of_left_out(left_out: Sequence[LeftOut]) -> list[list[str]]:
-    """The same of cases that are not run: a row for each reason."""
+    """Return header and rows of a table of excluded cases, a row for each reason."""
     grouped: dict[str, list[Case]] = defaultdict(list)
     for one in left_out:
         grouped[one.reason].append(one.case)
@@ -37,7 +39,7 @@ def of_left_out(left_out: Sequence[LeftOut]) -> list[list[str]]:
 
 
 def table(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Columns padded to their widest cell, two spaces apart; empty columns are left out."""
+    """Return lines with columns padded to their widest cell; empty columns are left out."""
     columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
     return [
@@ -73,7 +75,8 @@ def _shared(cases: Sequence[Case]) -> str:
 
 
 def axes(cases: Sequence[Case], named: Mapping[str, frozenset[str]]) -> str:
-    """What cases have of each axis but framework and model: ``train, inference; fp32``."""
+    """Return the values of cases on each axis but framework and model: ``train, inference;
+    fp32``."""
     columns: dict[str, list[str]] = defaultdict(list)
     for case in cases:
         default = dict(case.parameters).keys() - named.get(case.mode, frozenset())
@@ -85,13 +88,13 @@ def axes(cases: Sequence[Case], named: Mapping[str, frozenset[str]]) -> str:
 
 
 def _number(value: str) -> int:
-    """Sorts ``batch 64`` before ``batch 128``, and leaves what is no number where it stands."""
+    """Return the number at the end of a text, by which it is sorted; 0 without one."""
     digits = value.rpartition(" ")[2]
     return int(digits) if digits.isdecimal() else 0
 
 
 def _listed(values: Sequence[str]) -> str:
-    """``batch 2, 4``: a word that all begin with stands once."""
+    """Return values as a list like ``batch 2, 4``; a common first word appears once."""
     first, _, _ = values[0].partition(" ")
     if len(values) > 1 and all(one.startswith(f"{first} ") for one in values):
         return f"{first} {_listed([one.removeprefix(f'{first} ') for one in values])}"

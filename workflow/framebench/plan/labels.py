@@ -1,4 +1,4 @@
-"""Short names of cases: what tells them apart from others of the same plan, and no more."""
+"""Short labels of cases, which show only the axes that differ within the plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from core.case import Case
 
 
 def of(cases: Iterable[Case]) -> dict[Case, str]:
-    """``pytorch resnet50 train fp32 1n2g``, and what else those that share this differ in."""
+    """Return labels such as ``pytorch resnet50 train fp32 1n2g``, with the axes that still
+    differ."""
     alike: dict[str, list[Case]] = defaultdict(list)
     for case in dict.fromkeys(cases):
         alike[_usual(case)].append(case)

@@ -1,4 +1,4 @@
-"""Minutes that jobs of a cluster are asked for, and when their runs are to end."""
+"""Minutes that cluster jobs request, and the time limits of their runs."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from ..records.run import Run
 from ..records.sidecars import interruptions
 from . import estimates
 
-#: A run may take so many times what those of its case took.
+#: Time limit of a run over the median of the runs of its case.
 _SLACK = 3.0
-#: Doublings of a request, at most.
+#: Most doublings of a request.
 _MOST_DOUBLINGS = 10
 #: SLURM's state of a job that reached its time limit.
 _TIMEOUT = "TIMEOUT"
 
-#: In the results: minutes of a job, by the case's folder, as the call that submits it asks for.
+#: File in the results: minutes of a job, by the case's folder, written by the submitting call.
 FILE = ".minutes.json"
 
 
 def write_minutes(results: Path, minutes: Mapping[str, int]) -> None:
-    """Leave the minutes that the jobs of each case's folder are asked for to these jobs, which thus
-    need not read the records of all others."""
+    """Write the minutes of the jobs of each case's folder, so that jobs need not read all
+    records."""
     write_whole(results / FILE, json.dumps(dict(minutes)))
 
 
 def read_minutes(results: Path) -> dict[str, int]:
-    """Read what the call that submitted this job has left. Raises OSError where it has not."""
+    """Read the minutes that the submitting call wrote. Raises OSError if there are none."""
     minutes: dict[str, int] = json_files.read(results / FILE)
     return minutes
 
@@ -47,12 +47,11 @@ def minutes_of_cases(
     latest: Iterable[Run],
     written: Mapping[str, int] | None = None,
 ) -> dict[Case, int]:
-    """Minutes to ask the cluster for, by case; {} without a cluster.
+    """Return the minutes to request from the cluster, by case; {} without a cluster.
 
-    A run may take three times the median of its case's ok runs. Until there is one, nothing but a
-    guess is known, and it may take the configured ``time_limit``. After a timeout, and for each job
-    that the scheduler ended at its limit, twice as much is asked for. ``written``: what the call
-    that submitted this job has left.
+    A run may take three times the median of its case's ok runs, at most ``time_limit``, which also
+    applies without ok runs. The request doubles after a timeout and for each job that the scheduler
+    ended at its limit. ``written``: minutes that the submitting call wrote.
     """
     cluster = settings.cluster
     if cluster is None:
@@ -76,17 +75,21 @@ def minutes_of_cases(
 
 
 def minutes(settings: Settings, seconds: float | None = None, factor: int = 1) -> int:
-    """Minutes to ask the cluster for where a run may take so many ``seconds``, times ``factor``.
-    None: the configured ``time_limit``."""
+    """Return the minutes to request for a run of so many ``seconds``, times ``factor``.
+
+    None stands for the configured ``time_limit``.
+    """
     assert settings.cluster is not None, "only a cluster is asked for something"
     limit = settings.time_limit if seconds is None else seconds
     return settings.cluster.minutes(limit + _before(settings), factor)
 
 
 def run_limit(settings: Settings, asked: int | None = None) -> float:
-    """Seconds after which a run is to end by itself: the configured limit, on a cluster perhaps
-    less, so that it leaves a record before its job is ended, for which so many minutes were
-    ``asked``. None: as many as its limit needs."""
+    """Return the seconds after which a run ends by itself.
+
+    On a cluster it may be less than the configured limit, so that a record is left before the job
+    ends. ``asked``: requested minutes of the job; None for those that the configured limit needs.
+    """
     limit, cluster = settings.time_limit, settings.cluster
     if cluster is None:
         return limit
@@ -95,12 +98,12 @@ def run_limit(settings: Settings, asked: int | None = None) -> float:
 
 
 def _before(settings: Settings) -> float:
-    """Seconds before a run begins in its job: the first on each node builds its environment."""
+    """Return seconds before a run begins in its job: the first on a node builds the environment."""
     return 3 * estimates.ENVIRONMENT_SECONDS * settings.node_local
 
 
 def _ended_by_scheduler(results: Path) -> Counter[str]:
-    """Count how often the same run of a case's folder reached the scheduler's limit, at most."""
+    """Count the largest number of scheduler timeouts of one run, by case folder."""
     times = Counter(one.run for one in interruptions.load(results)[0] if one.status == _TIMEOUT)
     most: Counter[str] = Counter()
     for run, count in times.items():

@@ -1,4 +1,4 @@
-"""The cases of a plan, noted beside the records that it leaves."""
+"""Sidecar file of expected cases, written next to the records of a plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .planning import Plan
 
 
 def note(plan: Plan) -> None:
-    """Note the cases of the plan beside the records. Raises OSError."""
+    """Write the expected cases of the plan next to the records. Raises OSError."""
     searched = [(search.case, "") for search in plan.unsearched]
     cases = [
         ExpectedCase(

@@ -1,4 +1,4 @@
-"""Describe the plan as text."""
+"""Text of a plan."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def describe(plan: Plan, description: str = "") -> str:
 
 
 def left_as_they_are(plan: Plan) -> list[str]:
-    """Return lines on runs that a higher limit or another attempt may complete."""
+    """Return lines on runs that are done but may succeed with a higher limit or another attempt."""
     ended = Counter(run.status for run in plan.runs)
     next_words = {
         "timeout": ("timed out", _time_limits(plan)),
@@ -111,13 +111,13 @@ def _range(seconds: Collection[float]) -> str:
 
 
 def left_out(plan: Plan) -> list[str]:
-    """Name each reason for which cases are not run, in a line of its own."""
+    """Return a line for each reason for which cases are excluded."""
     _, *rows = groups.of_left_out(plan.left_out)
     return [f"Left out: {cases} case(s) ({which}): {why}" for cases, why, which in rows]
 
 
 def of_other_machines(plan: Plan) -> list[str]:
-    """Return lines on records of other machines, which do not count."""
+    """Return lines on records of other machines, which are ignored."""
     counted = Counter(str(run.machine) for run in plan.elsewhere)
     return [
         f"{count} record(s) are of another machine ({name}): ignored, measured again here "
@@ -134,7 +134,7 @@ def _side_by_side(plan: Plan) -> list[str]:
 
 
 def _to_find(plan: Plan) -> list[str]:
-    """Return lines on batch searches, finished and pending."""
+    """Return lines on batch searches, with the number of pending ones."""
     if not plan.searches:
         return []
     to_do = [seconds for search, seconds in plan.searches if not search.result]
@@ -152,7 +152,7 @@ def _to_find(plan: Plan) -> list[str]:
 
 
 def _emulated(plan: Plan) -> list[str]:
-    """Say what is not measured because this machine emulates it, and how to measure it."""
+    """Return lines on cases that this machine emulates, and how to measure them."""
     if not plan.emulated:
         return []
     names = dict.fromkeys(case.precision for case in plan.emulated)

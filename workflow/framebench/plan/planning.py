@@ -1,4 +1,4 @@
-"""What is done, what is to do, how long it will take, and how far it has come."""
+"""The plan of a call: finished and pending runs, expected times and progress."""
 
 from __future__ import annotations
 
@@ -33,16 +33,18 @@ from . import batch_searches, estimates, limits, repeats
 from .batch_searches import BatchSearch
 from .side_by_side import Room
 
-# The fields of a run's case that a plan asks for. The others are conditions of the run.
+# Fields of a run's case that a plan specifies. The others are conditions of the run.
 _OF_RUN = (*conditions.CASE, "parameters")
 _asked = attrgetter(*(key for key in Case._fields if key in _OF_RUN))
 
 
 class PlannedRun(NamedTuple):
-    """``name`` is the record's path below ``results/runs`` without ``.json``; ``status`` is that
-    of its record, or ``""`` while it is to be run; ``seconds`` is the expected wall time;
-    ``place`` is its own in the order of all runs; ``limit`` is the time limit that its record was
-    measured under."""
+    """A run of a plan.
+
+    ``name``: path of the record below ``results/runs``, without ``.json``; ``status``: of that
+    record, "" while the run is pending; ``seconds``: expected wall time; ``place``: position in the
+    order of all runs; ``limit``: time limit in the record.
+    """
 
     case: Case
     repeat: int
@@ -55,36 +57,36 @@ class PlannedRun(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The whole of a suite on this machine."""
+    """The plan of a whole suite on this machine."""
 
     settings: Settings
     place: Capacity
     folders: dict[Case, str]
     runs: list[PlannedRun]
     reserve: list[PlannedRun]
-    """Repeats that are run only if those before them do not make an interval narrow enough."""
+    """Repeats that run only if the earlier ones leave an interval too wide."""
     left_out: list[LeftOut]
     software: dict[str, Software]
-    """What the cases run in, by its name (see :func:`software`)."""
+    """Software of the cases by name, see :func:`software`."""
     cached: int
     """Number of cached records behind the estimates."""
     places: int
-    """How many the order of all runs has, with those of cases whose batch is still to be found."""
+    """Number of positions in the order of all runs, including cases with a pending batch search."""
     searches: list[tuple[BatchSearch, float]]
-    """Of the cases whose batch is ``max``, with the seconds that each is expected to take."""
+    """Searches for the largest batch, each with its expected seconds."""
     room: Room | None
-    """What runs that go side by side share out; None where they follow each other."""
+    """Capacity that concurrent runs share; None for runs one after the other."""
     room_of_comparisons: Room | None
-    """The same of comparisons with a reference."""
+    """Capacity that concurrent verifications share; None for one after the other."""
     here: Identity
     elsewhere: list[Run]
-    """Of the records that are as asked, those of other machines: left alone, measured anew."""
+    """Records of other machines that match the plan; they are kept and measured again here."""
     scripts: Path
-    """The folder of what measures, as commands name it."""
+    """Folder of the harness's code, as commands name it."""
     minutes: dict[Case, int]
-    """Minutes that the job of a run is asked for; {} without a cluster."""
+    """Minutes that the job of a run requests, by case; {} without a cluster."""
     is_whole: bool
-    """Whether it has all cases of the suite that fit the machine."""
+    """Whether the plan has all cases of the suite that fit the machine."""
 
     @property
     def pending(self) -> list[PlannedRun]:
@@ -92,18 +94,20 @@ class Plan:
 
     @property
     def emulated(self) -> list[Case]:
-        """The cases that are not measured because this machine emulates their precision: one run of
-        each says so and starts no framework."""
+        """Cases that are not measured because this machine emulates their precision.
+
+        A single run of each records that without starting a framework.
+        """
         return [case for case in self.cases if fitting.skips(case, self.settings, self.place)]
 
     @property
     def computed(self) -> list[Case]:
-        """The other cases: a framework computes them here."""
+        """Cases that a framework computes on this machine."""
         return [case for case in self.cases if not fitting.skips(case, self.settings, self.place)]
 
     @property
     def measured(self) -> frozenset[Case]:
-        """The cases whose expected seconds are those of their own records."""
+        """Cases whose expected seconds come from their own records."""
         return frozenset(run.case for run in self.runs if run.status)
 
     @property
@@ -111,24 +115,24 @@ class Plan:
         return [search for search, _ in self.searches if search.result is None]
 
     def seconds_of(self, search: BatchSearch) -> float:
-        """What it is expected to take."""
+        """Return the expected seconds of a search."""
         return next(seconds for one, seconds in self.searches if one.name == search.name)
 
     @property
     def needed(self) -> dict[str, Software]:
-        """What the runs that are still to be done run in, by its name."""
+        """Software of the pending runs and searches, by name."""
         to_do = [run.case for run in self.pending] + [search.case for search in self.unsearched]
         names = sorted({software(case, self.settings.suite) for case in to_do})
         return {name: self.software[name] for name in names}
 
     @property
     def minutes_by_folder(self) -> dict[str, int]:
-        """Minutes that the job of a run is asked for, by the case's folder."""
+        """Minutes that the job of a run requests, by the case's folder."""
         return {self.folders[case]: minutes for case, minutes in self.minutes.items()}
 
     @property
     def cases(self) -> list[Case]:
-        """Those that are run, and those whose batch is still to be found."""
+        """Cases with runs, and cases with a pending batch search."""
         return [*self.folders, *(search.case for search in self.unsearched)]
 
 
@@ -139,14 +143,14 @@ def make_plan(
     cached: RecordSet | None,
     minutes: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Expand the suite and compare it with the records that are there. ``minutes``: what the job of
-    a run is asked for, by the case's folder, where another process has looked at the records for
-    this one.
+    """Expand the suite and compare it with the records on disk.
 
-    A record of another content than it should have (truncated, foreign, of another case or other
-    settings, another machine) is left alone; its run is planned again under the next retry's name.
-    So is every one where the call measures again, one whose status is in ``retry``, and a disturbed
-    one of fewer retries than ``rerun_disturbed``.
+    A record with unexpected content is kept, and its run is planned under the name of the next
+    retry. Such a record is truncated, foreign, or of another case, settings or machine. A run is
+    also repeated if the call measures again, if its status is in ``retry``, or if it was disturbed
+    and has fewer retries than ``rerun_disturbed``.
+
+    ``minutes``: requested minutes of jobs by case folder, from the submitting call.
     """
     everything = on_each_node(matrix.cases(settings.suite, catalog), settings, machine)
     wanted = matrix.narrow(everything, settings)
@@ -176,7 +180,7 @@ def make_plan(
     runs = [run for run in as_asked if is_here(run.machine, machine.identity)]
     elsewhere = [run for run in as_asked if not is_here(run.machine, machine.identity)]
     needed = _needed(folders, settings, runs)
-    # Where nothing is measured, once is enough to say why.
+    # A single run is enough to record why a case is not measured.
     once = {search.found for search in needs.values() if search.failed}.difference(cases)
     once |= {case for case in folders if fitting.skips(case, settings, place)}
     needed |= {case: 1 for case in folders if case in once}
@@ -188,7 +192,7 @@ def make_plan(
     most = max([settings.suite.repeats.at_most, *needed.values()])
     for number, (asked, repeat) in enumerate(matrix.rounds(cases, most, settings.seed)):
         case = known[asked]
-        # A batch that was asked for may also be the largest: the same runs serve both.
+        # The largest batch may also be a requested one: both share the same runs.
         if case is None or (case, repeat) in planned or (case, repeat) in reserve:
             continue
         folder = folders[case]
@@ -213,7 +217,7 @@ def make_plan(
 
 
 def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
-    """The plan with the cases whose batch has been found since it was made, and their runs."""
+    """Return the plan with the cases of batch searches that ended since, and their runs."""
     now = renewed(plan, catalog, machine)
 
     def new(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
@@ -230,25 +234,30 @@ def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
 
 
 def renewed(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
-    """Make the plan again, of the records that are there by now."""
+    """Return the plan of the same settings with the records that exist now."""
     cached = record_sets.load_results(plan.settings.results)
-    # What was to be tried again has been tried again.
+    # The requested retries are done.
     again = {"retry": frozenset(), "measures_again": False}
     settings = plan.settings.model_copy(update=again)
     return make_plan(settings, catalog, machine, cached)
 
 
 def software(case: Case, suite: Suite) -> str:
-    """The name of what a case runs in: its framework, or ``FRAMEWORK@VARIANT`` where the variant
-    brings an environment or an interpreter of its own; "" for the driver's own Python."""
+    """Return the name of a case's software: FRAMEWORK, or FRAMEWORK@VARIANT.
+
+    The latter is for variants with their own environment or interpreter. "" is the driver's own
+    Python.
+    """
     variant = suite.variants.get(case.variant)
     own = variant and case.framework in {**variant.environments, **variant.interpreters}
     return f"{case.framework}@{case.variant}" if own else case.framework
 
 
 def variables(case: Case, suite: Suite, accelerator: str) -> Mapping[str, str]:
-    """What the ranks of a case are given by its variant: the settings of its framework, where it is
-    tuned, and its own."""
+    """Return the environment variables that a case's variant sets for the ranks.
+
+    These are the tuned settings of its framework, if it is tuned, and its own variables.
+    """
     variant = suite.variants.get(case.variant)
     if not variant:
         return {}
@@ -257,9 +266,11 @@ def variables(case: Case, suite: Suite, accelerator: str) -> Mapping[str, str]:
 
 
 def arm_settings(case: Case, suite: Suite) -> dict[str, Any]:
-    """What the variant of a case changes besides variables and software, as the settings of its
-    record have it: what the ranks allocate memory with, and whose code the model is; {} for the
-    usual."""
+    """Return the settings that a case's variant changes besides variables and software.
+
+    These are the memory allocator and the origin of the model code, as in a record's settings; {}
+    for the defaults.
+    """
     variant = suite.variants.get(case.variant)
     if not variant:
         return {}
@@ -271,7 +282,7 @@ def arm_settings(case: Case, suite: Suite) -> dict[str, Any]:
 
 
 def data_of(case: Case, settings: Settings) -> dict[str, Any]:
-    """What a case reads, and what becomes of bad images; {} where it reads nothing."""
+    """Return data folder and handling of bad images of a case; {} if it reads none."""
     if not case.reads_images:
         return {}
     return {"data": settings.data and str(settings.data), "bad_images": settings.bad_images}
@@ -283,8 +294,10 @@ def _variables(case: Case, suite: Suite, accelerator: str) -> dict[str, Any]:
 
 
 def further(plan: Plan) -> list[PlannedRun]:
-    """The next repeats of the cases whose interval is still too wide, now that all runs asked for
-    so far have left their records."""
+    """Return the next repeats of the cases whose interval is still too wide.
+
+    All runs planned so far must have left their records.
+    """
     folder = plan.settings.results / "runs"
     found = record_sets.load_results(plan.settings.results)
     as_asked = _as_asked(found.runs if found else (), plan.folders, plan.settings, plan.place)
@@ -300,18 +313,17 @@ def further(plan: Plan) -> list[PlannedRun]:
 def request(
     name: str, settings: Settings, place: Capacity, known: Mapping[str, Software]
 ) -> dict[str, Any]:
-    """Everything besides the case that decides what is measured in the software ``name``, one of
-    those ``known``."""
+    """Return all settings besides the case that decide a measurement in the software ``name``."""
     environment = known[name].identity
     if settings.cluster and settings.cluster.node_kind:
-        # Of all that is named by this, nodes of another kind have their own.
+        # Names with this identity differ between kinds of nodes.
         environment = {"node_kind": settings.cluster.node_kind, "software": environment}
     return {**_measuring(settings, place), "seed": settings.seed, "environment": environment}
 
 
 def _measuring(settings: Settings, place: Capacity) -> dict[str, Any]:
-    """The part of a request that stands in a record's settings and in the conditions of its run,
-    but for the numbers of steps."""
+    """Return the settings of a request that also appear in records, without the numbers of
+    steps."""
     return {
         "accelerator": place.accelerator,
         "cores_per_device": place.cores_per_device,
@@ -320,13 +332,15 @@ def _measuring(settings: Settings, place: Capacity) -> dict[str, Any]:
 
 
 def counts_steps(case: Case, suite: Suite) -> bool:
-    """Whether the suite's numbers of steps are for this case."""
+    """Return whether the suite's numbers of steps apply to this case."""
     return case.is_step or suite.measurements[case.mode].counts_steps
 
 
 def _steps(case: Case, suite: Suite) -> dict[str, Any]:
-    """The numbers of steps of a case, as the settings of its record have them; {} for a kind of
-    measurement that counts none."""
+    """Return the numbers of steps of a case, as in a record's settings.
+
+    Returns {} for a benchmark that counts none.
+    """
     if not counts_steps(case, suite):
         return {}
     return {
@@ -337,12 +351,12 @@ def _steps(case: Case, suite: Suite) -> dict[str, Any]:
 
 
 def remaining(plan: Plan) -> float:
-    """Expected seconds until the runs still to do are done."""
+    """Return the expected seconds until the pending runs are done."""
     return seconds_for(plan, plan.pending)
 
 
 def seconds_for(plan: Plan, runs: Iterable[PlannedRun]) -> float:
-    """Return the expected seconds until ``runs`` of the plan are done; side by side the least."""
+    """Return the expected seconds of ``runs``; for concurrent runs a lower bound."""
     runs, room = list(runs), plan.room
     if room is None:
         return sum(run.seconds for run in runs)
@@ -351,7 +365,7 @@ def seconds_for(plan: Plan, runs: Iterable[PlannedRun]) -> float:
 
 
 def duration(seconds: float) -> str:
-    """``75`` -> ``1 min 15 s``."""
+    """Format seconds, for example ``1 min 15 s``."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -365,8 +379,10 @@ def duration(seconds: float) -> str:
 def _as_asked(
     runs: Iterable[Run], folders: dict[Case, str], settings: Settings, place: Capacity
 ) -> list[Run]:
-    """The runs that are of the case in whose folder they lie, measured as is asked for. Others were
-    put there by hand."""
+    """Return the runs whose case and conditions match the folder that they lie in.
+
+    Other records were put there by hand.
+    """
     wanted = {
         folder: (_asked(case), asked_conditions(case, settings, place))
         for case, folder in folders.items()
@@ -374,14 +390,14 @@ def _as_asked(
 
     def measured(run: Run) -> tuple[Any, ...]:
         found = run.conditions.unlabelled
-        source = inputs.without_identity(found.input)  # a folder's data set is not known before
+        source = inputs.without_identity(found.input)  # a plan has no identity of data
         return _asked(run.case), replace(found, input=source)
 
     return [run for run in runs if wanted.get(os.path.dirname(run.origin)) == measured(run)]
 
 
 def asked_conditions(case: Case, settings: Settings, place: Capacity) -> conditions.Conditions:
-    """Return the conditions that a case is to be measured under."""
+    """Return the conditions that a plan requests for a case."""
     return conditions.of_settings(
         {
             **_measuring(settings, place),
@@ -395,7 +411,7 @@ def asked_conditions(case: Case, settings: Settings, place: Capacity) -> conditi
 
 
 def _needed(folders: dict[Case, str], settings: Settings, runs: Iterable[Run]) -> dict[Case, int]:
-    """How many repeats each case should have, given those that there are."""
+    """Return the number of repeats that each case should have, given its runs."""
     present: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         present[os.path.dirname(run.origin)].append(run)
@@ -412,7 +428,7 @@ def _record_of(
     latest: dict[str, Run],
     settings: Settings,
 ) -> tuple[str, str]:
-    """Name and status of a repeat's valid record; else the first free name and ``""``."""
+    """Return name and status of a repeat's valid record; else the first free name and ""."""
     present = attempts.get(repeat, [])
     for attempt in sorted(present, reverse=True):
         name = _name(folder, repeat, attempt)
@@ -425,7 +441,7 @@ def _record_of(
 
 
 def _run_again(run: Run, settings: Settings) -> bool:
-    """Return whether a repeat that has left a record is wanted once more."""
+    """Return whether a repeat with a record is to be run again."""
     is_disturbed = any(flag.name == disturbance.FLAG for flag in run.flags)
     return (
         settings.measures_again
@@ -440,7 +456,7 @@ def _name(folder: str, repeat: int, attempt: int) -> str:
 
 
 def _attempts(folder: Path) -> dict[int, list[int]]:
-    """Attempts of each repeat whose names are taken in a case's folder."""
+    """Return the attempts of each repeat that have a record file in a case's folder."""
     found: dict[int, list[int]] = defaultdict(list)
     try:
         names = os.listdir(folder)

@@ -1,4 +1,4 @@
-"""How many repeats a case should have, by those that it has, and what is done in which."""
+"""Number of repeats of a case, and the repeats with a step breakdown."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from ..statistics import descriptive
 
 
 def wanted(runs: Sequence[Run], repeats: Repeats) -> int:
-    """How many repeats a case should have, whose repeats so far are ``runs``.
+    """Return the number of repeats that a case should have; ``runs``: its repeats so far.
 
-    Until the interval is narrow enough, twice as many or as many as it seems to take, whichever is
-    more. To look at it after every repeat, and to stop when it happens to be narrow, would be
-    cheaper, but the interval that is left would cover the median too rarely; of a few looks, it
-    keeps within 2 points of what it says (by simulation). The looks are at the first repeats, in
-    the order of their numbers, so that they see the same after a kill. A case with a repeat that
-    was not ok gets no more: they would not make it better.
+    Until the interval is narrow enough, the number doubles, or grows to the estimated need if that
+    is more. Stopping at the first narrow interval would be cheaper, but such an interval covers the
+    median too rarely. With a few looks, coverage stays within 2 points of nominal (by simulation).
+    Each look uses the first repeats in order, so that a killed call decides alike. A case with a
+    repeat that was not ok gets no more repeats.
     """
     ordered = sorted(runs, key=lambda run: run.repeat)
     count = repeats.at_least
     if repeats.width is None:
         return count
-    from ..statistics import intervals  # here: most plans need no numpy
+    from ..statistics import intervals  # imported here: most plans need no numpy
 
     if any(run.status != "ok" for run in ordered):
         return max(count, ordered[-1].repeat)
@@ -44,11 +43,12 @@ def wanted(runs: Sequence[Run], repeats: Repeats) -> int:
 
 
 def is_split(case: Case, repeat: int, suite: Suite) -> bool:
-    """Whether the parts of its steps are timed: in the first repeat, because what a step consists
-    of does not change from repeat to repeat, and in all where a control makes a loss of the
-    all-reduce, which takes an interval. Those of several micro-steps alternate, and of devices that
-    share more than data all exchange something: they are not. Nor is any where the suite wants no
-    breakdown of steps."""
+    """Return whether a repeat measures the step breakdown.
+
+    The first repeat does, because the breakdown does not change between repeats. All repeats do if
+    a control isolates the loss of the all-reduce, which needs an interval. Cases with micro-steps
+    or with parallelism beyond data have no breakdown.
+    """
     if not (suite.steps.breakdown and case.mode == "train" and case.is_plain):
         return False
     return repeat == 1 or (case.devices > 1 and INDEPENDENT in suite.measurements)

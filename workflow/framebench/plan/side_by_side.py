@@ -1,9 +1,8 @@
-"""Runs beside each other, where the configuration allows it: how much of the machine each takes,
-which of those that wait may start, how long all will take, and where devices are leased.
+"""Concurrent runs: cores or GPUs of each run, which waiting runs may start, and device leases.
 
-How many run at a time is decided here, by ``threads`` of Snakemake's jobs, of which the sum never
-exceeds ``--cores``. Which devices each of them has is decided by the harness (--lease), because
-Snakemake hands out numbers of devices, not devices, and knows nothing of other workflows.
+``threads`` of Snakemake's jobs decide how many run at a time: their sum never exceeds ``--cores``.
+The harness chooses the devices of a run (--lease), because Snakemake counts devices without naming
+them and knows no other workflows.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 Waiting = TypeVar("Waiting")
 
-#: What readers must know of runs that were measured so.
+#: Caveat for readers about figures of concurrent runs.
 MEANING = (
     "other runs had the rest of the machine meanwhile; a ratio of many devices to few flatters the "
     "many, which had fewer neighbours"
@@ -32,8 +31,8 @@ MEANING = (
 
 @dataclass(frozen=True)
 class Room:
-    """What there is to share out: ``whole`` logical cores or GPUs, of which a device takes
-    ``per_device``."""
+    """Capacity for concurrent runs: ``whole`` logical cores or GPUs, ``per_device`` for each
+    device."""
 
     whole: int
     per_device: int
@@ -41,13 +40,15 @@ class Room:
 
     @staticmethod
     def of(settings: Settings, place: Capacity, machine: Machine) -> Room | None:
-        """None where runs follow each other."""
+        """Return the capacity for concurrent runs; None if runs follow each other."""
         return Room._of_machine(place, machine) if settings.side_by_side else None
 
     @staticmethod
     def of_comparisons(settings: Settings, place: Capacity, machine: Machine) -> Room | None:
-        """Return the room of comparisons with a reference, which time nothing: on CPUs they may
-        have neighbours even where runs have none. None where they follow each other."""
+        """Return the capacity for concurrent verifications; None if they follow each other.
+
+        Verifications time nothing. On local CPUs they may run concurrently even if runs do not.
+        """
         if settings.cluster or place.cores_per_device is None:
             return Room.of(settings, place, machine)
         return Room._of_machine(place, machine)
@@ -60,18 +61,20 @@ class Room:
         return Room(machine.cores, place.cores_per_device * machine.threads_per_core, in_cores=True)
 
     def taken(self, devices: int) -> int:
-        """By a run with so many devices."""
+        """Return the cores or GPUs that a run with so many devices takes."""
         return min(self.whole, devices * self.per_device)
 
     @property
     def at_a_time(self) -> int:
-        """How many runs with one device."""
+        """Number of concurrent runs with one device."""
         return self.whole // self.taken(1)
 
     def threads(self, devices: int, cores: int) -> int:
-        """Of a run's job, where Snakemake may use so many cores: as many as keep those from
-        starting for which there is no room. With fewer cores than the machine's fewer runs go at a
-        time, and one that needs more than that takes all of them, and is alone."""
+        """Return the ``threads`` of a run's job, given Snakemake's ``--cores``.
+
+        They keep jobs from starting that have no room. With fewer cores than the machine has, fewer
+        runs start at a time; a run that needs more takes all cores and runs alone.
+        """
         part = self.taken(devices)
         scaled = -(-cores * part // self.whole)
         return min(cores, max(part, scaled)) if self.in_cores else scaled
@@ -80,11 +83,11 @@ class Room:
 def of_first_round(
     waiting: Collection[Waiting], round_of: Callable[[Waiting], int | None]
 ) -> list[Waiting]:
-    """Those that may start: runs of the first round that still has some (None: no run of a round).
+    """Return the waiting runs of the earliest round, and jobs without a round.
 
-    Else a run that needs many devices would be overtaken by all later runs that need few, because
-    one of these fits whenever one ends: the repeats of its case would all come last, and no longer
-    see the same drift of the machine as the others'."""
+    Otherwise later runs with few devices would always overtake one with many. The repeats of its
+    case would then all come last and see another drift of the machine.
+    """
     rounds = [round_of(job) for job in waiting]
     first = min((number for number in rounds if number is not None), default=None)
     return [
@@ -99,7 +102,7 @@ def behind(
     running: Iterable[Waiting],
     round_of: Callable[[Waiting], int | None],
 ) -> list[Waiting]:
-    """Those of the ``startable`` before which no run of an earlier round is still running."""
+    """Return the ``startable`` jobs before which no run of an earlier round is still running."""
     rounds = [number for job in running if (number := round_of(job)) is not None]
     first = min(rounds, default=None)
     return [
@@ -110,8 +113,10 @@ def behind(
 
 
 def lease_name(room: Room | None) -> str | None:
-    """Return the folder of the locks on the devices: the same for all workflows of a user on the
-    machine that have one temporary folder. None where nothing goes side by side."""
+    """Return the folder of the device locks; None if runs follow each other.
+
+    All workflows of a user on a machine with one temporary folder share it.
+    """
     if room is None:
         return None
     return str(Path(tempfile.gettempdir(), f"framebench-devices-{os.geteuid()}"))

@@ -1,4 +1,4 @@
-"""What a target makes of the configuration: what it would ignore, and a plan without a run."""
+"""Checks of the configuration against a target: ignored keys, and plans without a possible run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import amounts
 from .amounts import Wrong
 from .planning import Plan, arm_settings, software, variables
 
-#: The targets for which a key says what to read.
+#: Targets that read a key, by key.
 USED_BY = {
     "records": ("report", "lint", "export", "nodes"),
     "base": ("compare",),
@@ -34,17 +34,19 @@ USED_BY = {
     "from": ("import",),
     "facts": ("import",),
 }
-#: Of ``bad_images``: they are left out.
+#: Value of ``bad_images``: leave them out.
 SKIP = "skip"
 #: The target for which ``images`` is a number.
 MAKES_DATA = "make_data"
-#: What a shell would read otherwise within the two pairs of quotes around a job's command.
+#: Characters that a shell expands inside the two pairs of quotes around a job's command.
 _UNQUOTABLE = '$`"\\'
 
 
 def check_keys(settings: Settings, target: str) -> None:
-    """Raise :class:`ConfigError` for a key that ``target`` would ignore, so that nobody waits for a
-    measurement where a report was meant."""
+    """Raise :class:`ConfigError` for a key that ``target`` would ignore.
+
+    Otherwise a report with a mistyped target would start a measurement.
+    """
     for key, targets in USED_BY.items():
         if target not in targets and (value := settings.written(key)):
             shown = ",".join(map(str, value)) if isinstance(value, list) else value
@@ -60,7 +62,7 @@ def check_keys(settings: Settings, target: str) -> None:
 
 
 def check_measurement(plan: Plan, target: str) -> None:
-    """Raise :class:`ConfigError` for a key that a measurement, or its plan, would ignore."""
+    """Raise :class:`ConfigError` for a key that a measurement or its plan would ignore."""
     settings = plan.settings
     check_keys(settings, target)
     wanted = {key: method for method, (key, _) in PROVIDED.items() if getattr(settings, key)}
@@ -75,8 +77,10 @@ def check_measurement(plan: Plan, target: str) -> None:
 
 
 def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
-    """Raise :class:`ConfigError` where a variable of the environment, or of an arm, makes libraries
-    compute something else than the precision of a case that is to be run."""
+    """Raise :class:`ConfigError` for a variable that changes the arithmetic of a pending case.
+
+    The variable may come from the environment or from a variant.
+    """
     for case in dict.fromkeys(run.case for run in plan.pending):
         precision = precisions.known().get(case.precision)
         own = variables(case, plan.settings.suite, plan.place.accelerator)
@@ -91,8 +95,11 @@ def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
 
 
 def check_data(plan: Plan, catalog: Catalog) -> None:
-    """Raise :class:`ConfigError` where cases read files and no folder is named or, unless a
-    scheduler chooses the node, there is none, or it lacks what a training must have."""
+    """Raise :class:`ConfigError` for cases that read files without a usable data folder.
+
+    The folder is unnamed, missing, or lacks files that a training needs. A missing folder is
+    accepted if a scheduler chooses the node.
+    """
     settings = plan.settings
     cases = list(dict.fromkeys(run.case for run in plan.pending))
     if any(case.reads_images for case in cases):
@@ -105,7 +112,7 @@ def check_data(plan: Plan, catalog: Catalog) -> None:
                 f"folder is named; allowed: with data=DIR, one with the files of {facts['task']}"
             )
     for case, found in amounts.of_cases(cases, settings, catalog).items():
-        # what is to be left out of images is told behind them
+        # images that are skipped are reported after the run
         is_skipped = case.reads_images and settings.bad_images == SKIP
         if isinstance(found, Wrong) and not is_skipped:
             raise ConfigError(f"{SOURCE}: data: {found.why}")
@@ -126,8 +133,10 @@ def _check_folder(settings: Settings) -> None:
 
 
 def check_allocators(plan: Plan) -> None:
-    """Raise :class:`ConfigError` where the allocator of an arm is not on this machine, which its
-    runs are to be made on: not in a container, and not by a scheduler."""
+    """Raise :class:`ConfigError` if this machine lacks the allocator of a variant.
+
+    Only runs outside containers and without a scheduler are checked.
+    """
     settings = plan.settings
     for case in dict.fromkeys(run.case for run in plan.pending):
         preload = arm_settings(case, settings.suite).get("preload")
@@ -141,9 +150,10 @@ def check_allocators(plan: Plan) -> None:
 
 
 def check_own_model(plan: Plan) -> None:
-    """Raise :class:`ConfigError` where a model of the user's own needs what is known not to be
-    where its runs are made: the library that it is a name in, its name there, or what its file
-    imports. Of an environment that is still to be built that is tried when it is."""
+    """Raise :class:`ConfigError` for a fault of the user's own model: library, name or imports.
+
+    Environments that are not built yet are checked after they are built.
+    """
     own = plan.settings.model
     if own is None:
         return
@@ -167,7 +177,7 @@ def _check_library(plan: Plan, own: OwnModel) -> None:
 
 
 def check_runs(plan: Plan) -> None:
-    """Raise :class:`ConfigError` where no case can be run, with the reasons."""
+    """Raise :class:`ConfigError` with the reasons if no case can be run."""
     if plan.cases:
         return
     reasons = Counter(one.reason for one in plan.left_out).most_common()
@@ -179,7 +189,7 @@ def check_runs(plan: Plan) -> None:
 
 
 def check_quoting(place: str, text: str) -> None:
-    """Raise :class:`ConfigError` for what a job of the cluster would not be told as it stands."""
+    """Raise :class:`ConfigError` for text that a cluster job's shells would change."""
     if bad := "".join(sorted(set(text) & set(_UNQUOTABLE))):
         raise ConfigError(
             f"{place}: found {text!r}; allowed on a cluster: without {' '.join(bad)}, which the "

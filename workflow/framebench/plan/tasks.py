@@ -1,11 +1,11 @@
-"""Tasks that a call waits for: a name, a kind and expected seconds for each job."""
+"""Tasks of a call: a name, a kind and expected seconds for each job."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-#: The wildcards that a job of a kind has, the telling one first; the last that fits is meant.
+#: Wildcards of a job by kind of task.
 _WILDCARDS = {
     "environment": ("name", "digest"),
     "reference": ("digest", "reference"),
@@ -17,8 +17,8 @@ _WILDCARDS = {
 
 
 class Task(NamedTuple):
-    """Something to wait for. ``case``: shared by its repeats; ``seconds``: expected;
-    ``is_measured``: ``seconds`` are those of records of its case."""
+    """A pending task. ``case``: shared by its repeats; ``seconds``: expected; ``is_measured``:
+    ``seconds`` come from records of its case."""
 
     name: str
     kind: str
@@ -28,7 +28,7 @@ class Task(NamedTuple):
 
 
 def name_of(wildcards: Mapping[str, str], rule: str) -> str:
-    """The name of a job's task: its kind and wildcards, or its rule where it has none."""
+    """Return the name of a job's task: its kind and wildcards, or its rule if it has no kind."""
     kind = kind_of(wildcards)
     if not kind:
         return rule
@@ -36,6 +36,6 @@ def name_of(wildcards: Mapping[str, str], rule: str) -> str:
 
 
 def kind_of(wildcards: Mapping[str, str]) -> str:
-    """ "" for a job that is none of ours, or has no wildcards."""
+    """Return the kind of a job's task; "" for a job without a known set of wildcards."""
     names = set(wildcards)
     return next((kind for kind, own in _WILDCARDS.items() if names == set(own)), "")

@@ -1,4 +1,4 @@
-"""Which runs of a plan share an allocation of the cluster, and which SLURM would not take."""
+"""Cluster allocations that runs of a plan share, and allocations that SLURM refuses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from ..plan.planning import Plan, PlannedRun
 
 
 def refused(plan: Plan, refusal: Callable[[Sequence[str]], str]) -> list[str]:
-    """A line for each shape of the plan's runs whose longest SLURM would not take; ``refusal`` asks
-    it. Empty without a cluster of SLURM's."""
+    """Return a line for each topology of pending runs that SLURM would refuse.
+
+    ``refusal`` asks SLURM with the longest run. Empty without a SLURM cluster.
+    """
     described = plan.settings.cluster
     if described is None or described.starter != "srun":
         return []
@@ -29,9 +31,11 @@ def refused(plan: Plan, refusal: Callable[[Sequence[str]], str]) -> list[str]:
 
 
 def allocations(plan: Plan, size: int, apart: bool = False) -> dict[str, str]:
-    """The name of each run's allocation, where ``size`` runs of one shape, and of one node where it
-    is named, share one: those that follow each other in the plan, so that the repeats of a case
-    stay apart. ``apart``: so do runs of different rounds."""
+    """Return the allocation name of each run; ``size`` runs of one topology and node share one.
+
+    Runs that share one follow each other in the plan, so that the repeats of a case stay apart.
+    ``apart``: runs of different rounds never share one.
+    """
     seen: Counter[str] = Counter()
     found = {}
     for run in [*plan.pending, *plan.reserve]:

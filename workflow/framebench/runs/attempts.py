@@ -1,7 +1,7 @@
-"""``framebench attempts --most N -- HARNESS ..``: a run, and again while it was disturbed.
+"""``framebench attempts --most N -- HARNESS ..``: a run, repeated while it was disturbed.
 
-Every attempt leaves a record under the next retry's name, and the latest one counts: which one it
-is depends on what the watcher saw, never on the throughput.
+Every attempt leaves a record under the next retry's name, and the latest one counts. The choice
+depends on the disturbance monitor only, never on the throughput.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(arguments: list[str]) -> int:
-    """The exit status of the last attempt; 128 + N after signal N, which the harness gets too."""
+    """Return the exit status of the last attempt; 128 + N after signal N, which is passed on."""
     parser = argparse.ArgumentParser(prog="framebench attempts", description=__doc__)
     parser.add_argument("--most", type=int, required=True, help="retries of a repeat, at most")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="with --output and --log")
@@ -45,14 +45,14 @@ def main(arguments: list[str]) -> int:
         why = _why_again(output)
         if not why or following > given.most:
             return 0
-        # What a run itself says on stdout is nobody's to see where each result has a line.
+        # The result lines on stdout stay free of this message.
         again = f"disturbed: {why}; measuring again ({following} of at most {given.most})"
         print(again, file=sys.stderr, flush=True)
         command = renamed(command, following)
 
 
 def renamed(command: Sequence[str], attempt: int) -> list[str]:
-    """The command with its record and log named after retry number ``attempt``."""
+    """Return the command with record and log named after retry number ``attempt``."""
     words = list(command)
     for option in ("--output", "--log"):
         path = Path(_value(words, option))
@@ -71,8 +71,11 @@ def _why_again(output: Path) -> str:
 
 
 def end_with_parent() -> None:
-    """Where the workflow asks for it, get SIGTERM when the process that started this one ends. The
-    variable holds that one's id: it may have ended before this one could ask the kernel."""
+    """Request SIGTERM for this process when its parent ends, if the workflow asks for that.
+
+    The variable holds the parent's process id, because the parent may have ended before the
+    request.
+    """
     parent = os.environ.get(PARENT_VARIABLE)
     if parent:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
@@ -81,8 +84,10 @@ def end_with_parent() -> None:
 
 
 def run(command: Sequence[str], caught: list[int]) -> int:
-    """Wait for the command; pass on the signals that ask this process to end, noting them. Where
-    this process ends with its parent, so does the command, if it looks for that."""
+    """Run the command to its end, and pass on signals that ask this process to end.
+
+    ``caught`` gets their numbers. The parent variable is passed on with this process's id.
+    """
     process: subprocess.Popen[bytes] | None = None
 
     def leave(number: int, frame: FrameType | None) -> None:

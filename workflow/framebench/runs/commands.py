@@ -1,6 +1,6 @@
-"""The command line of a run: what the harness is told, and which interpreter must be told it.
+"""Command lines of runs: arguments of the harness, and the interpreter that runs it.
 
-``name`` is that of some software, see :func:`plan.software`.
+``name`` is the name of some software, see :func:`plan.software`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ from ..plan.planning import Plan, PlannedRun, arm_settings, counts_steps, data_o
 from ..plan.side_by_side import lease_name
 from ..records.searches import KIND
 
-#: Steps that are timed part by part behind the window of a training run.
+#: Steps of the step breakdown, after the timed region of a training run.
 SPLIT_STEPS = 3
 
 
 def to_build(plan: Plan) -> set[str]:
-    """The names of the software whose venv is missing or damaged, and built once for all nodes."""
+    """Return the names of software whose shared venv is missing or damaged.
+
+    Node-local venvs are built by the runs themselves.
+    """
     if plan.settings.node_local:
         return set()
     markers = {name: one.marker for name, one in plan.software.items()}
@@ -36,20 +39,19 @@ def to_build(plan: Plan) -> set[str]:
 
 
 def conda_file(plan: Plan, name: str) -> Path | None:
-    """The environment file for ``--sdm conda``; None where none is needed."""
+    """Return the environment file for ``--sdm conda``; None if none is needed."""
     file = plan.software[name].file
     return file.path if file else None
 
 
 def image(plan: Plan, name: str) -> str | None:
-    """The image for ``--sdm apptainer``; None where none is needed."""
+    """Return the image for ``--sdm apptainer``; None if none is needed."""
     found = plan.software[name].image
     return found.name if found else None
 
 
 def preparation(plan: Plan, name: str, framebench: list[str], nodes: int) -> list[str]:
-    """What a run's command stands behind: what builds its environment on its ``nodes``, where each
-    has its own."""
+    """Return the command prefix that builds a run's node-local environment on its ``nodes``."""
     software = plan.software[name]
     if not (plan.settings.node_local and software.file and software.marker):
         return []
@@ -62,24 +64,26 @@ def preparation(plan: Plan, name: str, framebench: list[str], nodes: int) -> lis
 
 
 def hashing(plan: Plan) -> list[str]:
-    """Arguments of what builds an environment: whether its packages are held against hashes."""
+    """Return arguments of an environment's build: whether package hashes are checked."""
     return [] if plan.settings.require_hashes else ["--without-hashes"]
 
 
 def beside(plan: Plan, name: str, framebench: list[str]) -> list[str]:
-    """What starts a command of ours beside a run. In a container that is the Python of the image:
-    there is no other."""
+    """Return the words that start a framebench command next to a run.
+
+    In a container they start the Python of the image, the only one there.
+    """
     software = plan.software[name]
     return [*software.python, *framebench[2:]] if software.image else framebench
 
 
 def interpreter(plan: Plan, name: str) -> list[str]:
-    """The words that start the run's Python."""
+    """Return the words that start the run's Python."""
     return list(plan.software[name].python)
 
 
 def origin(plan: Plan, catalog: Catalog, name: str) -> str:
-    """Arguments, quoted for the shell, by which the harness checks that it runs where it should."""
+    """Return shell-quoted arguments with which the harness checks its environment."""
     software = plan.software[name]
     way = ["--way", software.way]
     if software.image:
@@ -96,13 +100,13 @@ def origin(plan: Plan, catalog: Catalog, name: str) -> str:
 
 
 def attempts(plan: Plan, name: str, framebench: list[str]) -> list[str]:
-    """What runs the harness again where the run was disturbed; nothing if that is not wanted."""
+    """Return the command prefix that repeats disturbed runs; [] if no retries are configured."""
     most = plan.settings.rerun_disturbed
     return [*beside(plan, name, framebench), "attempts", "--most", str(most), "--"] if most else []
 
 
 def arguments(plan: Plan, run: PlannedRun) -> list[str]:
-    """What to measure, as arguments of the harness."""
+    """Return the arguments of the harness for a run."""
     suite = plan.settings.suite
     steps = {
         "warmup-steps": suite.warmup_steps,
@@ -123,7 +127,7 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
 
 
 def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
-    """What to look for the largest batch of, as arguments of the harness."""
+    """Return the arguments of the harness for a search for the largest batch."""
     case, bounds = search.case, plan.settings.suite.largest_batch
     named = {
         **_case(plan, case),
@@ -138,7 +142,8 @@ def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
 
 
 def model_of(plan: Plan, name: str) -> str:
-    """What the harness is told to read of a model: the path of its facts, or the user's own."""
+    """Return the model argument of the harness: path of the model config, or the user's own
+    model."""
     own = plan.settings.model
     return own.source if own and own.name == name else f"{plan.scripts}/models/{name}.json"
 
@@ -159,8 +164,10 @@ def _case(plan: Plan, case: Case) -> dict[str, object]:
 
 
 def common(plan: Plan, minutes: int | None = None) -> dict[str, object]:
-    """Arguments of the harness that hold for all that is measured, by name, in a job of so many
-    ``minutes`` where that is not the usual one; None for what is not said."""
+    """Return arguments of the harness for every measurement, by name; None for an absent one.
+
+    ``minutes``: requested minutes of the job; None for the default.
+    """
     settings, cluster = plan.settings, plan.settings.cluster
     return {
         "accelerator": plan.place.accelerator,
@@ -176,20 +183,20 @@ def common(plan: Plan, minutes: int | None = None) -> dict[str, object]:
 
 
 def words(named: Mapping[str, object]) -> list[str]:
-    """As the command line has them; nothing for None."""
+    """Return options of a command line; None values are left out."""
     given = {key: value for key, value in named.items() if value is not None}
     return [word for key, value in given.items() for word in (f"--{key}", str(value))]
 
 
 def of_kind(parameters: Mapping[str, object]) -> list[str]:
-    """Parameters of a kind of measurement, as the command line has them."""
+    """Return options for the parameters of a benchmark."""
     return [
         word for name, value in parameters.items() for word in ("--parameter", f"{name}={value}")
     ]
 
 
 def _of_arm(plan: Plan, case: Case) -> list[str]:
-    """What the ranks have by the variant: environment variables, their allocator, whose model."""
+    """Return options that a variant sets for the ranks: variables, allocator and model source."""
     suite = plan.settings.suite
     own = arm_settings(case, suite)
     return [
@@ -200,5 +207,5 @@ def _of_arm(plan: Plan, case: Case) -> list[str]:
 
 
 def given(named: Iterable[tuple[str, str]]) -> list[str]:
-    """Environment variables of the ranks, as the command line has them."""
+    """Return options for environment variables of the ranks."""
     return [word for name, value in named for word in ("--variable", f"{name}={value}")]

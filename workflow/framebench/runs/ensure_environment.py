@@ -1,8 +1,7 @@
-"""``framebench environment --file F [--marker M] [-- COMMAND ..]``: a venv, built where it is
-missing or damaged; then the command in the place of this process.
+"""``framebench environment --file F [--marker M] [-- COMMAND ..]``: build a missing or damaged
+venv, then replace this process by the command.
 
-So a run brings its environment to the node that it is on: whichever run is the first there builds
-it, the others find it.
+A run thus brings its environment to its node: the first run there builds it, later ones reuse it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ PROJECT = Path(__file__).parents[3]
 
 
 def main(arguments: list[str]) -> int:
-    """The exit status: 1 with one clear message on stderr where there is no environment."""
+    """Return the exit status: 1 with one message on stderr if there is no environment."""
     parser = argparse.ArgumentParser(prog="framebench environment", description=__doc__)
     parser.add_argument("--file", type=Path, required=True, help="envs/NAME.yaml")
     parser.add_argument(
@@ -64,8 +63,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _usual_marker(file: Path, hashed: bool) -> Path:
-    """Where the workflow has the environment of ``file`` if nothing else is configured. Exits with
-    a message where the file cannot be read."""
+    """Return the marker of the environment of ``file`` in the default folder.
+
+    Exits with a message if the file cannot be read.
+    """
     from ..config.validation import ConfigError
     from ..environments import venvs
 
@@ -76,7 +77,7 @@ def _usual_marker(file: Path, hashed: bool) -> Path:
 
 
 def _divert(log: Path) -> int:
-    """From now on all output goes to the log. Returns what stderr was before."""
+    """Redirect stdout and stderr to the log. Returns a descriptor of the former stderr."""
     before = os.dup(2)
     log.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -90,7 +91,7 @@ def _build_on_nodes(start: str, file: Path, marker: Path, hashed: bool) -> int:
     caught: list[int] = []
     places = ["--file", str(file), "--marker", str(marker)]
     places += [] if hashed else ["--without-hashes"]
-    parent = os.environ.pop(PARENT_VARIABLE, None)  # what it starts has one on another node
+    parent = os.environ.pop(PARENT_VARIABLE, None)  # children on other nodes have another parent
     status = run([*shlex.split(start), *own, *places], caught)
     if parent:
         os.environ[PARENT_VARIABLE] = parent
@@ -98,7 +99,7 @@ def _build_on_nodes(start: str, file: Path, marker: Path, hashed: bool) -> int:
 
 
 def _build(file: Path, marker: Path, hashed: bool) -> int:
-    # Not needed, and not loaded, where there is nothing to build.
+    # Loaded only if there is something to build.
     from ..config.validation import ConfigError
 
     children.end_on_signals()
@@ -126,7 +127,9 @@ def _try_model(marker: Path, source: str) -> int:
 
 def ensure(file: Path, marker: Path, hashed: bool = True) -> None:
     """Build the environment of ``file`` around ``marker``, unless another process does so first.
-    Raises as :func:`environments.build` does, :class:`locks.LockError` and OSError."""
+
+    Raises :class:`locks.LockError`, OSError, and all that :func:`environments.build` raises.
+    """
     from ..environments import venvs
 
     lock = marker.parent.with_name(f"{marker.parent.name}.lock")
@@ -135,5 +138,5 @@ def ensure(file: Path, marker: Path, hashed: bool = True) -> None:
             return
         if marker.exists():
             print(f"{marker.parent} is damaged: {soundness.damage(marker)}. It is built anew.")
-        # What is left of a build that was killed holds the lock as long as it goes on.
+        # Remains of a killed build hold the lock while they go on.
         venvs.build(file, marker, [held.fileno()], hashed)

@@ -1,4 +1,4 @@
-"""Tasks of a call, with the seconds that each is expected to take."""
+"""Tasks of a call with their expected seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import peak_flops, verify
 from .peak_flops import PeakFlopsBenchmark
 from .verify import Verification
 
-#: Rough seconds of tables and report.
+#: Rough seconds for tables and report.
 TABLES_SECONDS = 3.0
 
 
@@ -30,35 +30,35 @@ def of_search(plan: Plan, search: BatchSearch) -> Task:
 
 
 def of_comparison(plan: Plan, name: str, one: Verification) -> Task:
-    """Return the task of a comparison with a reference; ``name``: of its file."""
+    """Return the task of a verification; ``name``: of its file, without ``.json``."""
     task = _name(name, "framework", "reference", "comparison")
     return Task(task, "comparison", name, verify.seconds_of(plan, one))
 
 
 def of_probe(plan: Plan, name: str, one: PeakFlopsBenchmark) -> Task:
-    """Return the task of a peak-FLOPS benchmark. ``name``: of its file."""
+    """Return the task of a peak-FLOPS benchmark; ``name``: of its file, without ``.json``."""
     return Task(_name(name, "framework", "probe"), "probe", name, peak_flops.seconds_of(plan, one))
 
 
 def of_reference(plan: Plan, name: str) -> Task:
-    """Return the task of a reference."""
+    """Return the task that computes a reference."""
     return Task(f"reference/{name}", "reference", name, verify.reference_seconds(plan))
 
 
 def of_environment(name: str) -> Task:
-    """Return the task of an environment; ``name``: of its file."""
+    """Return the task that builds an environment; ``name``: of its file."""
     return Task(f"environment/{name}", "environment", name, estimates.ENVIRONMENT_SECONDS)
 
 
 def of_tables() -> Task:
-    """Return the task of tables and report."""
+    """Return the task that makes tables and report."""
     return Task("tables", "tables", "", TABLES_SECONDS)
 
 
 def of_all(
     plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
 ) -> list[Task]:
-    """Return the tasks of a call for the plan, without runs that a search will add."""
+    """Return the tasks of a call for the plan, without runs that depend on a pending search."""
     tasks = [*_measuring(plan, probes_of, comparisons)]
     return [*tasks, of_tables()] if tasks else []
 

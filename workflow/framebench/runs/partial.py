@@ -1,4 +1,4 @@
-"""Tables and report of what there is, made behind a call that did not measure everything."""
+"""Tables and report after a call that did not measure everything."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-#: File in the results that says that each run of the call has a record, and that tables and report
-#: were made of them.
+#: File in the results that marks a complete call: every run has a record, tables and report are
+#: made.
 OUTCOME = Path("logs", "outcome")
 
 
@@ -18,15 +18,15 @@ def make(
     results: Path,
     wait: Callable[[subprocess.Popen[bytes]], int],
 ) -> bool:
-    """Run the ``commands`` that make tables and report, and return whether all have ended well.
+    """Run the ``commands`` that make tables and report; return whether all succeeded.
 
-    Each has a process group of its own: a second Ctrl-C at the terminal does not reach it. ``wait``
+    Each has its own process group, which a second Ctrl-C at the terminal does not reach. ``wait``
     returns the exit status of a process.
     """
     for command in commands:
         words = [command, "--records", f"{results}/runs", "--results", str(results)]
         try:
-            # What follows must stand below what it prints.
+            # Keep later output below the output of the commands.
             process = subprocess.Popen([*framebench, *words], stdout=sys.stderr, process_group=0)
         except OSError:
             return False

@@ -14,7 +14,7 @@ from ..records.device_peaks import KIND
 from .commands import common, model_of, words
 from .verify import free_name
 
-#: What one takes besides the start of its framework, which builds no model here.
+#: Seconds of a benchmark after the start of its framework, without building a model.
 _MEASURING = 3.0
 
 
@@ -64,7 +64,7 @@ def missing(results: Path, named: Mapping[str, PeakFlopsBenchmark]) -> list[str]
 
 
 def describe(plan: Plan, probes: Mapping[str, PeakFlopsBenchmark]) -> str:
-    """Say how many benchmarks are still to run and how long they take; "" if none is."""
+    """Return a line with number and seconds of pending benchmarks; "" if there are none."""
     to_do = [probes[name] for name in missing(plan.settings.results, probes)]
     if not to_do:
         return ""
@@ -73,7 +73,7 @@ def describe(plan: Plan, probes: Mapping[str, PeakFlopsBenchmark]) -> str:
 
 
 def seconds_of(plan: Plan, one: PeakFlopsBenchmark) -> float:
-    """Return the seconds that a benchmark is expected to take."""
+    """Return the expected seconds of a benchmark."""
     return estimates.start_of(one.framework, "", "", plan.place) + _MEASURING
 
 

@@ -1,6 +1,8 @@
-"""Variables of ranks go through a file that only the user can read: every user of a machine reads
-the command lines of all others. The files lie in the results, which the nodes of a cluster see, as
-long as the call measures."""
+"""Private files that pass environment variables to ranks.
+
+Command lines are readable by every user of a machine, these files only by their owner. They lie in
+the results, which all nodes of a cluster see, until the call ends.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,10 @@ _OPTION = "--variable"
 
 
 def hide(results: Path, arguments: Sequence[str]) -> list[str]:
-    """Return the ``arguments`` of the harness with the path of such a file, which is written, in
-    the place of the variables among them. Raises OSError."""
+    """Write the variables among ``arguments`` to a private file.
+
+    Returns the arguments with the option ``--variables PATH`` instead. Raises OSError.
+    """
     kept: list[str] = []
     named: list[str] = []
     words = iter(arguments)
@@ -31,7 +35,7 @@ def hide(results: Path, arguments: Sequence[str]) -> list[str]:
 
 
 def _written(results: Path, named: Sequence[str]) -> Path:
-    """The file of these variables: the same for the same, whoever is asked."""
+    """Return the path of a file with these variables, which depends on their content only."""
     content = json.dumps(dict(pair.split("=", 1) for pair in named), sort_keys=True).encode()
     folder = (results / FOLDER).absolute()
     path = folder / f"{hashlib.sha256(content).hexdigest()[:16]}.json"
@@ -45,5 +49,5 @@ def _written(results: Path, named: Sequence[str]) -> Path:
 
 
 def remove(results: Path) -> None:
-    """Remove all of these files, behind the last run."""
+    """Remove all variable files after the last run."""
     shutil.rmtree(results / FOLDER, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Requests of a plan's jobs to a cluster: nodes, tasks, cores, GPUs, memory and time."""
+"""Resource requests of a plan's jobs to a cluster: nodes, tasks, cores, GPUs, memory and time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEADER = ["jobs", "nodes", "tasks", "cpus/task", "gpus/node", "mem/node", "time
 
 
 class JobRequest(NamedTuple):
-    """Nodes, devices per node and minutes of a job, and the node that it must have, "" for any."""
+    """Nodes, devices per node, minutes and required node of a job; "" for any node."""
 
     nodes: int
     devices: int
@@ -26,7 +26,7 @@ class JobRequest(NamedTuple):
 
     @property
     def node_hours(self) -> float:
-        """Node hours that it takes at most."""
+        """Largest number of node hours that the job uses."""
         return self.nodes * self.minutes / 60
 
 
@@ -36,14 +36,14 @@ def of_run(plan: Plan, run: PlannedRun) -> JobRequest:
 
 
 def usual(plan: Plan, nodes: int = 1, devices: int = 1, node: str = "") -> JobRequest:
-    """The request of a job of which nothing but the time limit of a run is known."""
+    """Return the request of a job with the configured time limit of a run."""
     return JobRequest(nodes, devices, limits.minutes(plan.settings), node)
 
 
 def of_plan(
     plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
 ) -> list[tuple[str, JobRequest]]:
-    """Return what each job to be done is for, and its request; [] without a cluster."""
+    """Return purpose and request of each pending job; [] without a cluster."""
     if plan.settings.cluster is None:
         return []
     results = plan.settings.results
@@ -62,7 +62,7 @@ def of_plan(
 
 
 def lines(plan: Plan, requests: Iterable[tuple[str, JobRequest]]) -> list[str]:
-    """A row for each shape of jobs, and the node hours of all."""
+    """Return a table with a row for each distinct request, and the total node hours."""
     cluster = plan.settings.cluster
     counted = Counter(requests)
     if cluster is None or not counted:
@@ -94,12 +94,12 @@ def lines(plan: Plan, requests: Iterable[tuple[str, JobRequest]]) -> list[str]:
 
 
 def node_hours(requests: Iterable[JobRequest]) -> float:
-    """Node hours that all of them take at most, if each job takes all of its time."""
+    """Return the node hours of all jobs, if each uses all of its time."""
     return sum(one.node_hours for one in requests)
 
 
 def check(plan: Plan, requests: Iterable[JobRequest]) -> None:
-    """Raise :class:`ConfigError` where jobs may take more node hours than is allowed."""
+    """Raise :class:`ConfigError` if jobs may use more node hours than ``most_node_hours``."""
     cluster = plan.settings.cluster
     most = cluster.most_node_hours if cluster else None
     if most is None:

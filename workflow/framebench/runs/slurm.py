@@ -1,4 +1,4 @@
-"""Jobs in SLURM's queue that an earlier call left behind."""
+"""Jobs in SLURM's queue that an earlier call left."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 from ..files import bounded
 
-_SECONDS = 60  # for a command of SLURM's
+_SECONDS = 60  # time limit of a SLURM command
 _WAITING = ("PENDING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 _POLL_SECONDS = 5.0
 
-#: In the results: names of jobs that are, or may be, in the queue.
+#: File in the results: names of jobs that may be in the queue.
 FILE = ".slurm-jobs"
 _NAME = re.compile(r"SLURM run ID: (\S+)")
-#: A submission in Snakemake's log, with the path of the job's own log, and a job that failed.
+#: Snakemake's log lines of a submission, with the path of the job's log, and of a failed job.
 _SUBMITTED = re.compile(r"submitted with SLURM jobid (\d+) \(log: (.*)\)\.$", re.MULTILINE)
 _FAILED = re.compile(r"SLURM-job '(\d+)' failed")
-#: What SLURM writes into the log of a job that it ends, and the states that this stands for.
+#: SLURM's line in the log of a job that it ends, and the job states by reason.
 _ENDED = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+((?: DUE TO [A-Z ]+)?)")
 _STATES = {
     "DUE TO TIME LIMIT": "TIMEOUT",
@@ -33,7 +33,7 @@ _LOG_BYTES = 2**16
 
 
 class SlurmError(RuntimeError):
-    """A command of SLURM's failed; the message says which and why, ``words`` why alone."""
+    """A failed SLURM command; the message names it and the reason, ``words`` the reason alone."""
 
     def __init__(self, command: Sequence[str], words: str) -> None:
         super().__init__(f"{' '.join(command)}: {words}")
@@ -48,15 +48,19 @@ class SlurmJob(NamedTuple):
 
 
 def note(log: str, results: Path) -> None:
-    """Keep the name that all jobs of this call have, which the text of Snakemake's log tells, so
-    that the next call knows them should this one be killed."""
+    """Store the common name of this call's jobs, found in Snakemake's log.
+
+    The next call finds the jobs by it if this call is killed.
+    """
     with bounded.open_to_append(results / FILE) as file:
         file.writelines(f"{name}\n" for name in _NAME.findall(log))
 
 
 def jobs(results: Path) -> list[SlurmJob]:
-    """List the jobs of earlier calls for this folder that are still in the queue. Raises
-    SlurmError."""
+    """Return the jobs of earlier calls for this folder that are still in the queue.
+
+    Raises SlurmError.
+    """
     try:
         names = bounded.read_text(results / FILE).split()
     except FileNotFoundError:
@@ -68,7 +72,8 @@ def jobs(results: Path) -> list[SlurmJob]:
 
 
 def states(numbers: Iterable[str]) -> dict[str, str]:
-    """Of those jobs that SLURM still knows (by default for five minutes after their end)."""
+    """Return the states of the jobs that SLURM still knows (five minutes after their end by
+    default)."""
     wanted = f"--jobs={','.join(numbers)}"
     try:
         listed = told("squeue", "--states=all", "--noheader", "--format=%i|%T", wanted)
@@ -78,16 +83,21 @@ def states(numbers: Iterable[str]) -> dict[str, str]:
 
 
 def endings(log: str, numbers: Iterable[str]) -> dict[str, str]:
-    """Tell how those jobs ended, by number: as SLURM still knows, else as it has written into their
-    own logs, which the text of Snakemake's log names."""
+    """Return the final states of jobs, by number.
+
+    States that SLURM still knows take precedence over those in the jobs' logs, whose paths are in
+    the text of Snakemake's log.
+    """
     known = states(numbers)
     written = {job: _ending(_end_of(path)) for job, path in _logs(log) if job in set(numbers)}
     return {**{job: status for job, status in written.items() if status}, **known}
 
 
 def refusals(log: str) -> list[str]:
-    """List our own messages in the logs of the jobs that the text of Snakemake's log names, each
-    once, and the logs that are missing although their jobs failed."""
+    """Return our own messages in the logs of jobs, each once, and missing logs of failed jobs.
+
+    The text of Snakemake's log names the logs.
+    """
     found: dict[str, None] = {}
     failed = set(_FAILED.findall(log))
     for job, path in _logs(log):
@@ -102,12 +112,12 @@ def refusals(log: str) -> list[str]:
 
 
 def _logs(log: str) -> list[tuple[str, Path]]:
-    """Number and log of each job that was submitted."""
+    """Return number and log of each submitted job."""
     return [(job, Path(path)) for job, path in _SUBMITTED.findall(log)]
 
 
 def _end_of(path: Path) -> str:
-    """The end of a job's log; "" where there is none."""
+    """Return the end of a job's log; "" if there is no log."""
     try:
         return bounded.read_end(path, _LOG_BYTES)
     except OSError:
@@ -115,14 +125,16 @@ def _end_of(path: Path) -> str:
 
 
 def _ending(text: str) -> str:
-    """The state of a job whose log has this end, as SLURM names it; "" where it does not tell."""
+    """Return SLURM's state of a job from the end of its log; "" if the log does not state it."""
     ended = _ENDED.findall(text)
     return _STATES.get(ended[-1].strip(), "CANCELLED") if ended else ""
 
 
 def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECONDS) -> int:
-    """Of the jobs that a killed call left: cancel those that wait, and wait for those that run,
-    whose records will count. Returns how many there were. Raises SlurmError."""
+    """Cancel waiting jobs of a killed call and wait for its running jobs, whose records count.
+
+    Returns the number of jobs. Raises SlurmError.
+    """
     found = jobs(results)
     waiting = [job.id for job in found if job.state in _WAITING]
     if waiting:
@@ -141,8 +153,10 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
 
 
 def refusal(options: Sequence[str]) -> str:
-    """Why SLURM takes no job with these options of ``sbatch``, in its own words, or why it cannot
-    be asked; "" where it would take one. Nothing is submitted."""
+    """Return why SLURM refuses a job with these ``sbatch`` options, or cannot be asked.
+
+    Returns "" if SLURM accepts it. Nothing is submitted.
+    """
     try:
         told("sbatch", "--test-only", *options, "--wrap=true")
     except SlurmError as error:
@@ -151,7 +165,7 @@ def refusal(options: Sequence[str]) -> str:
 
 
 def told(*command: str) -> str:
-    """What a command of SLURM's prints. Raises SlurmError."""
+    """Return the output of a SLURM command. Raises SlurmError."""
     try:
         done = subprocess.run(
             command,

@@ -1,4 +1,4 @@
-"""Which nodes SLURM has, and on which of them nothing can be measured now."""
+"""Nodes that SLURM knows, and the reasons why some cannot be measured now."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from ..files import json_files
 from ..files.whole_files import write_whole
 from .slurm import SlurmError, told
 
-#: In the results: the nodes that the call that measures has found.
+#: File in the results: the nodes that the measuring call found.
 FILE = ".nodes.json"
-#: Of a node's state, without the letter that sinfo adds to it.
+#: States of nodes out of service, without the letter that sinfo appends.
 _OUT_OF_SERVICE = frozenset(
     ("down", "drain", "drained", "draining", "fail", "failing")
     + ("error", "future", "inval", "maint", "unknown")
 )
-#: A node that does not answer; other letters are of power saving and reservations.
+#: Suffix of nodes that do not answer; other suffixes stand for power saving and reservations.
 _SILENT = "*"
 
 
 def nodes(cluster: Cluster) -> dict[str, str]:
-    """Those of the cluster's partition, or of SLURM's usual one, by name in SLURM's order, and why
-    one cannot be measured now, "" where it can. Raises ConfigError where SLURM does not answer, or
-    has none."""
+    """Return the nodes of the cluster's or the default partition, in SLURM's order.
+
+    The value is the reason why a node cannot be measured now, "" if it can. Raises ConfigError if
+    SLURM does not answer or has no node there.
+    """
     try:
         listed = told("sinfo", "--noheader", "--Node", "--format=%N|%P|%T|%f|%E")
     except SlurmError as error:
@@ -46,13 +48,12 @@ def nodes(cluster: Cluster) -> dict[str, str]:
 
 
 def note(results: Path, known: Mapping[str, str]) -> None:
-    """Leave them to the jobs of this call: a node that goes out of service meanwhile is still one
-    of its plan."""
+    """Write the nodes for the jobs of this call; nodes that fail meanwhile stay in its plan."""
     write_whole(results / FILE, json.dumps(dict(known)))
 
 
 def noted(results: Path) -> dict[str, str]:
-    """What the call that submitted this job has left. Raises OSError where it has not."""
+    """Read the nodes that the submitting call wrote. Raises OSError if there are none."""
     known: dict[str, str] = json_files.read(results / FILE)
     return known
 
