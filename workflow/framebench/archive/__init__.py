@@ -1,1 +1,1 @@
-"""A set of results as one file to hand on, with all that belongs to it, whole or without names."""
+"""Archives: a set of results as one file with all that belongs to it, optionally redacted."""

@@ -1,4 +1,4 @@
-"""What a set of results to hand on consists of, brought together in a folder."""
+"""Contents of an archive of results, gathered in a folder."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from ..records import searches
 from ..records.sidecars import assumptions, calls, expected, interruptions, node_health
 from .redaction import Redaction
 
-#: Folders of records and what is read with them; files that rows are noted in.
+#: Folders of records, and files of notes that are read with them.
 RECORDS = ("runs", "parity", "probes", searches.FOLDER)
 NOTED = (calls.FILE, expected.FILE, interruptions.FILE, assumptions.FILE, node_health.FILE)
 CHECKSUMS = archives.CHECKSUMS
 SUITE = "suite.yaml"
 README = "README.md"
 ENVIRONMENTS = "envs"
-#: Of the project: what was run, and how to cite it.
+#: Files of the project: what was run, and how to cite it.
 OF_PROJECT = ("workflow/Snakefile", "CITATION.cff", "LICENSE")
 _README = """# Results of Framebench
 
@@ -42,14 +42,13 @@ With Framebench at the same commit (`environment.code` of a record),
 
 makes the same tables from these records.
 """
-#: The time of each file within the archive: its bytes are those of its contents alone.
+#: Fixed time of each file in the archive, so that its bytes depend on the contents alone.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
 class ArchiveSource:
-    """What is handed on: a results folder, the suite that it was measured by, and the files of the
-    environments."""
+    """Contents of an archive: a results folder, its suite file, and the environment files."""
 
     results: Path
     suite: Path
@@ -57,9 +56,9 @@ class ArchiveSource:
 
 
 def gather(source: ArchiveSource, folder: Path, redaction: Redaction | None) -> list[Problem]:
-    """Copy all that was measured, the suite, environments and the project's own files into
-    ``folder``, with ``redaction`` without names. Return what could not be read and is left out.
-    Raises OSError."""
+    """Copy all results, the suite, environments and the project's own files into ``folder``.
+    With ``redaction``, names are replaced. Returns a problem for each file that could not be read
+    and is left out. Raises OSError."""
     problems = []
     for path in _records(source.results):
         place = path.relative_to(source.results)
@@ -79,7 +78,7 @@ def gather(source: ArchiveSource, folder: Path, redaction: Redaction | None) -> 
             content = redaction.text(content.decode("utf-8", "replace")).encode()
         write_whole_bytes(folder / name, content)
     for path in (PROJECT / name for name in OF_PROJECT):
-        if path.is_file():  # where only the workflow was copied, the others are not
+        if path.is_file():  # some are missing if only the workflow was copied
             write_whole_bytes(folder / path.relative_to(PROJECT), bounded.read_bytes(path))
     write_whole_bytes(folder / README, _README.format(checksums=CHECKSUMS).encode())
     return problems
@@ -90,7 +89,7 @@ def _records(results: Path) -> list[Path]:
 
 
 def _texts(source: ArchiveSource) -> dict[str, Path]:
-    """The files of text, by their names in the archive."""
+    """Return the text files by their names in the archive."""
     texts = {name: source.results / name for name in NOTED}
     texts[SUITE] = source.suite
     texts |= {f"{ENVIRONMENTS}/{path.name}": path for path in source.environments}
@@ -101,22 +100,21 @@ def redaction_of(source: ArchiveSource) -> Redaction:
     """Return stand-ins for all hosts and users that anything of ``source`` names."""
     roots = [str(PROJECT), os.path.expanduser("~"), str(source.results)]
     people = [os.environ.get(name, "") for name in ("USER", "LOGNAME")]
-    with contextlib.suppress(KeyError, OSError):  # without an account
+    with contextlib.suppress(KeyError, OSError):  # the user may have no account
         people.append(getpass.getuser())
     redaction = Redaction(roots, filter(None, people))
     for path in _records(source.results):
         try:
             redaction.learn(json_files.decode(bounded.read_bytes(path)))
         except ValueError:
-            continue  # told where it is copied
+            continue  # reported where it is copied
     for path in _texts(source).values():
         redaction.learn_text(bounded.read_bytes(path).decode("utf-8", "replace"))
     return redaction
 
 
 def check(source: ArchiveSource) -> None:
-    """Raise :class:`ConfigError` where there is nothing to hand on, or the results are known to be
-    of other suites."""
+    """Raise :class:`ConfigError` if ``source`` has no record, or results of other suites."""
     if not json_files.below(source.results / "runs")[0]:
         raise ConfigError(
             f"{SOURCE}: results: found {source.results}, which has no record in runs/; allowed for "
@@ -131,14 +129,15 @@ def check(source: ArchiveSource) -> None:
 
 
 def files(folder: Path) -> list[Path]:
-    """All that are handed on, in a fixed order: what is hidden can be made again."""
+    """Return all files to archive, in a fixed order; hidden ones can be made again and are left
+    out."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return sorted(path for path in found if not path.relative_to(folder).as_posix().startswith("."))
 
 
 def pack(folder: Path, target: Path) -> None:
-    """All files of ``folder`` with their checksums as one ZIP file, the same bytes whenever it is
-    made of the same. Raises OSError."""
+    """Write all files of ``folder`` with their checksums to one reproducible ZIP file.
+    Raises OSError."""
     names = {path.relative_to(folder).as_posix(): path for path in files(folder)}
     sums = [
         f"{hashlib.sha256(bounded.read_bytes(path)).hexdigest()}  {name}\n"

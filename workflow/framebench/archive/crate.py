@@ -21,7 +21,7 @@ _PROFILES = {
     _OF_WORKFLOWS: ("Workflow RO-Crate", "1.0"),
 }
 _BIOSCHEMAS = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
-#: What the run was given; all else of an archive came out of it.
+#: Inputs of the run; all other files of an archive are its results.
 _INPUTS = (contents.SUITE, contents.ENVIRONMENTS)
 _ABOUT = (WORKFLOW, "CITATION.cff", "LICENSE", contents.README)
 _SNAKEMAKE = "https://snakemake.github.io"
@@ -29,8 +29,8 @@ _UNLICENSED = "Not stated by whoever measured."
 
 
 def metadata(folder: Path, suite: str, origin: Origin, span: tuple[float, float]) -> str:
-    """Of the files in ``folder``, as JSON-LD. ``span``: seconds of the epoch at which the first run
-    began and the last ended."""
+    """Return the JSON-LD metadata of the files in ``folder``.
+    ``span``: start of the first run and end of the last, in seconds since the epoch."""
     names = [path.relative_to(folder).as_posix() for path in contents.files(folder)]
     given = [name for name in names if name.split("/")[0] in _INPUTS]
     about = [name for name in names if name in _ABOUT]

@@ -1,7 +1,7 @@
-"""Records and texts without what names people, hosts, places, addresses and credentials.
+"""Redaction of records and texts: people, hosts, paths, addresses and credentials.
 
-The same name has the same stand-in everywhere (``host-1``, ``path-2``), numbered in the order in
-which names are met, so that the same records give the same text.
+A name has one stand-in everywhere (``host-1``, ``path-2``), numbered in the order of first
+occurrence, so that the same records give the same text.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from ..config import secrets
 from ..files import json_files
 from . import shapes
 
-#: Fields of a record that are the same for everybody who measures the same, and are read again. A
-#: version looks like an address, and a host may be called as a framework is.
+#: Fields of a record that identify nobody and are read again. A version looks like an address, and
+#: a host may be called like a framework.
 KEPT = frozenset(
     {
         *("format", "source", "kind", "case", "metrics", "packages", "hardware"),
         *("code", "status", "way", "started"),
     }
 )
-#: What a kind was asked for: the same for everybody but for folders.
+#: Parameters of a benchmark: they identify nobody except in folders.
 PARAMETERS = "parameters"
-#: Users that are nobody's name.
+#: User names that identify nobody.
 NOBODY = frozenset({"root", "user", "runner", "ubuntu", "debian", "git"})
 
-#: In a command, below the folder of the project.
+#: Folder of the harness in a command, below the project's folder.
 _HARNESS = "/scripts/harness"
 _SCHEMA = PROJECT / "workflow" / "schemas" / "record.schema.json"
 _NUMBER = re.compile(r"[\d.,+-]+|true|false|none|null|found|of", re.IGNORECASE)
@@ -38,22 +38,22 @@ _RANGE = re.compile(r"^(.*?)\[")
 
 
 class Redaction:
-    """Stand-ins for the names of one set of results."""
+    """Stand-ins for the names in one set of results."""
 
     def __init__(self, roots: Iterable[str] = (), people: Iterable[str] = ()) -> None:
-        """``roots``: folders that are known to be somebody's, whatever is in their names;
-        ``people``: names of users."""
+        """Start a redaction without stand-ins.
+        ``roots``: folders that are known to be personal; ``people``: user names."""
         self._names: dict[str, dict[str, str]] = {}
         self._hosts: set[str] = set()
         self._roots = {os.path.abspath(root) for root in roots} - {"/"}
         self._people = {name for name in people if name not in NOBODY}
         self._versions: set[str] = set()
-        # An environment may be named after one and a variant, as pytorch@tuned.
+        # Environments may be named after a package and a variant, such as pytorch@tuned.
         self._packages = {path.name for path in (PROJECT / "scripts" / "frameworks").glob("*")}
 
     def learn(self, value: Any) -> None:
-        """Take note of the hosts and users that a record names; before any text is changed, because
-        the text of one record may name the host of another."""
+        """Learn the hosts and users that a record names.
+        Must be called before any text is changed: a record may name the host of another."""
         for key, text in _texts(value):
             kind = shapes.KEYS.get(key.lower())
             if kind in ("host", "person"):
@@ -72,7 +72,7 @@ class Redaction:
             self._versions.add(str(value["framework_version"]))
 
     def learn_text(self, text: str) -> None:
-        """Take note of the hosts and users that any text names."""
+        """Learn the hosts and users that a text names."""
         for found in shapes.HOME.finditer(text):
             self._learn("person", found[1] or found[2])
         for found in shapes.MAIL.finditer(text):
@@ -98,7 +98,7 @@ class Redaction:
             self._hosts |= known - {*_KINDS, "localhost", ""}
 
     def record(self, value: Any, key: str = "", top: bool = True) -> Any:
-        """A record, or a part of it that stands under ``key``, with stand-ins."""
+        """Return a record, or the part of it under ``key``, with stand-ins."""
         if isinstance(value, Mapping):
             return {
                 self._key(name): self._field(one, str(name), top) for name, one in value.items()
@@ -119,14 +119,15 @@ class Redaction:
     def _field(self, value: Any, name: str, top: bool) -> Any:
         if name == PARAMETERS:
             return self._with_shapes(value)
-        # Deeper down, the name may be another thing's: of a user's model, source is its path.
+        # At deeper levels a kept name may mean something else: the source of a user's model is its
+        # path.
         if name in KEPT and (top or name in ("packages", "hardware", "code", "way", "kind")):
             return self._with_shapes(value)
         return self.record(value, name, name == "environment")
 
     def _with_shapes(self, value: Any, key: str = "") -> Any:
-        """``value`` with what no figure looks like replaced; names are left, for a framework may be
-        called as a host is."""
+        """Return ``value`` with recognisable shapes replaced; plain names stay.
+        A framework may be called like a host."""
         if isinstance(value, Mapping):
             return {name: self._with_shapes(one, str(name)) for name, one in value.items()}
         if isinstance(value, list):
@@ -146,7 +147,7 @@ class Redaction:
         return name if is_ours else self.text(name)
 
     def text(self, text: str) -> str:
-        """Any text."""
+        """Return a text with stand-ins."""
         text = self._credentials(text)
         text = shapes.FIELD.sub(self._field_of_text, text)
         text = self._places(text)
@@ -184,7 +185,7 @@ class Redaction:
         return _parts(match, "keep") + self._stand_in("host", _parts(match, "name"))
 
     def _places(self, text: str) -> str:
-        """Paths and addresses of the web."""
+        """Replace paths and URLs in a text."""
         text = shapes.URL.sub(lambda match: self._stand_in("url", match[0]), text)
         text = shapes.REMOTE.sub(lambda match: self._stand_in("url", match[0]), text)
         for root in sorted(self._roots, key=_longest):
@@ -208,13 +209,13 @@ class Redaction:
     def _named(self, kind: str, names: Iterable[str], text: str) -> str:
         for name in sorted(names, key=_longest):
             if name.lower() in text.lower():
-                # Bound now: the stand-in is that of this name, in whichever case it stands.
+                # Compute the stand-in here: it belongs to this name in any letter case.
                 stand_in = self._stand_in(kind, name)
                 text = _whole(name).sub(stand_in, text)
         return text
 
     def _identifiers(self, text: str) -> str:
-        """Identifiers of devices and cards: they stand in facts of the hardware, too."""
+        """Replace identifiers of devices and cards, also in the hardware description."""
         text = shapes.IDENTIFIER.sub(self._identifier, text)
         return shapes.HARDWARE_ADDRESS.sub(lambda match: self._stand_in("address", match[0]), text)
 
@@ -236,7 +237,7 @@ class Redaction:
 
 
 class _Fixed:
-    """Keys of a record, and the values that the schema lists: no stand-in may take their place."""
+    """Keys of a record and values listed in its schema, which no stand-in may replace."""
 
     def __init__(self) -> None:
         self.keys: set[str] = set()
@@ -286,7 +287,7 @@ def _is_option_of_credential(word: Any) -> bool:
 
 
 def _parts(match: re.Match[str], name: str) -> str:
-    """The group of this name, or the one that is its other form."""
+    """Return the matched group ``name``, or its alternative ``name_..``; "" if neither matched."""
     groups = match.groupdict()
     found = (value for key, value in groups.items() if key == name or key.startswith(f"{name}_"))
     return next((value for value in found if value is not None), "")
@@ -298,7 +299,7 @@ def _is_number(text: str) -> bool:
 
 
 def _hosts_of(listed: str) -> Iterator[str]:
-    """The names in a list of nodes as SLURM writes it: ``gpu[01-03],login1``."""
+    """Yield the names in a SLURM node list such as ``gpu[01-03],login1``."""
     yield listed
     for one in re.split(r",(?![^\[]*\])", listed):
         span = re.fullmatch(r"(.*?)\[([\d,-]+)\](.*)", one)
@@ -312,7 +313,7 @@ def _hosts_of(listed: str) -> Iterator[str]:
 
 
 def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """All texts of a record with the key that each stands under."""
+    """Yield all texts of a record with their keys."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, Mapping):

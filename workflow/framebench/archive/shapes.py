@@ -1,6 +1,6 @@
-"""Shapes of what names people, hosts and places, wherever they stand in a text.
+"""Patterns that recognise names of people, hosts and places in a text.
 
-A group ``keep`` is no part of the name; ``name`` is one, where the match is more than that.
+A group ``keep`` is not part of the name; ``name`` is the name where the match is longer.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
-#: Folders that every system has, and those below them that are somebody's.
+#: Top-level folders that every system has, and personal folders below them.
 _SYSTEM = frozenset({"usr", "lib", "lib32", "lib64", "bin", "sbin", "proc", "sys", "dev", "etc"})
 _PERSONAL = re.compile(r"/(dev/shm|usr/home|usr/people|usr/users)/.")
 
@@ -21,9 +21,9 @@ _PERSONAL_ROOTS = (
 URL = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*:(?://|\\/\\/|%2[Ff]%2[Ff])[^\s'\"<>]+|\bfile:/[^\s'\"<>]+"
 )
-#: A place on another machine as scp and git name it.
+#: Location on another machine in the notation of scp and git.
 REMOTE = re.compile(r"\b[\w.+-]+@(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):(?!\d+\b)[^\s'\"<>,;]+")
-#: Paths in their notations, those first that hold parts which look like another.
+#: Paths in their notations; notations that may contain another come first.
 PATHS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -41,7 +41,7 @@ PATHS = tuple(
         rf"/(?:{_PERSONAL_ROOTS})/{_CHARACTER}+",
     )
 )
-#: What comes behind the folder of somebody's home, in any notation.
+#: Separators after the parent folder of home folders, in any notation.
 _SLASH = r"(?i:/|\\{1,4}/?|%2f|%5c|\\u002f|&#47;|&#x2f;)"
 HOME = re.compile(
     rf"(?:home|Users){_SLASH}(?:[a-z]{_SLASH})?([A-Za-z_][\w.-]*)|(?<![\w/.])~([A-Za-z_][\w-]+)"
@@ -60,7 +60,7 @@ HARDWARE_ADDRESS = re.compile(
     r"(?:[0-9A-Fa-f]{2}(?P=by)){0,14}[0-9A-Fa-f]{2}|[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}"
     r"|[0-9A-Fa-f]{4}(?::[0-9A-Fa-f]{4}){3}|0x[0-9A-Fa-f]{16})(?![\w:-])"
 )
-#: A package's version has two equal signs before it.
+#: An address is not preceded by two equal signs, which precede a package's version.
 ADDRESS = re.compile(
     r"(?<![\w.:])(?<!==)(?:[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]*)"
     r"|\d{1,3}(?:\.\d{1,3}){3})(?!\.?\w)"
@@ -74,7 +74,7 @@ _TOP_LEVEL = (
 DOMAIN = re.compile(
     rf"(?i)(?<![\w./@-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:{_TOP_LEVEL})(?![\w-]|\.\w|\()"
 )
-#: How programs and we say on which host something was: its name has a digit, or an error follows.
+#: Messages that name a host: its name has a digit, or an error follows.
 ON_HOST = re.compile(
     r"(?P<keep>\b(?:[Nn]odes?|[Hh]osts?)\s+[\"']?)(?P<name>(?=[\w.-]*\d)[A-Za-z][\w.-]*\w)"
     r"|(?P<keep_error>\b(?:srun|slurmstepd|sbatch|ssh|mpirun|prted): (?:error: )?)"
@@ -95,7 +95,7 @@ _HOST_KEYS = (
 _PATH_KEYS = "workdir|stderr|stdout|stdin|command|submitline|pwd|oldpwd|home"
 _PROJECT_KEYS = "account|reservation|jobname|job_name|comment|admincomment|slurm_job_name"
 _SERIAL_KEYS = "serial|serial_number|board_serial|uuid|guid"
-#: What a key says of its value, by the key in lower case.
+#: Kind of name under a key, by the key in lower case.
 KEYS = {
     key: kind
     for kind, keys in (
@@ -111,7 +111,7 @@ KEYS["reservation"] = "reservation"
 _FIELD_KEYS = "|".join(
     sorted((key for key in KEYS if key not in _SERIAL_KEYS.split("|")), key=len)[::-1]
 )
-#: ``Key=value`` as SLURM and the environment have it; ``key: value`` where a line begins with it.
+#: ``Key=value`` as in SLURM and the environment, and ``key: value`` at the start of a line.
 FIELD = re.compile(
     rf"(?i)(?P<keep>(?<![\w-])(?P<key>{_FIELD_KEYS})(?:=|(?<=user)\s*:\s+|(?<=hostname)\s*:\s+))"
     r"(?P<name>[^\s'\"]+)"
@@ -127,7 +127,7 @@ ASSIGNMENT = re.compile(
 
 
 def is_personal(path: str) -> bool:
-    """Return whether ``path`` is somebody's: not one of those that every system has."""
+    """Return whether ``path`` may be personal, not a folder that every system has."""
     if not path.startswith("/"):
         return True
     first = path.lstrip("/").partition("/")[0]

@@ -1,7 +1,8 @@
-"""Arithmetic with printed figures: each stands for all numbers that would be printed as it is.
+"""Interval arithmetic with printed figures.
 
-An interval is a pair of its ends, in the unit of the figure. Two figures contradict each other only
-where no numbers behind them could agree, so nothing is called wrong that rounding explains.
+A printed figure stands for all numbers that would be printed like it. An interval is a pair of its
+ends, in the unit of the figure. Two figures contradict each other only if no numbers behind them
+could agree, so nothing is called wrong that rounding explains.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from itertools import pairwise
 
 from ..statistics.intervals import Interval
 
-# A median of an even number of repeats ends in a 5 just where a half unit ends; binary floats
-# must not decide on which side of it.
+# A median of an even number of repeats may end in a 5 exactly at a half unit; binary floats must
+# not decide on which side of it.
 ROUNDING = 1e-9
-#: No table prints a figure of more powers of ten.
+#: Largest power of ten that a table prints.
 LARGEST = 30
 
 
 def half_unit(printed: str) -> float | None:
-    """Half a unit of the last printed digit: 0.005 for "28.89", 0.05 for "10.2".
+    """Return half a unit of the last printed digit: 0.005 for "28.89", 0.05 for "10.2".
 
-    None for what is no figure, such as a dash.
+    None for text that is no figure, such as a dash.
     """
     try:
         number = Decimal(printed)
@@ -35,8 +36,8 @@ def half_unit(printed: str) -> float | None:
 
 
 def stands_for(printed: str) -> Interval:
-    """The numbers that are printed so: 2.175 to 2.185 for "2.18". Raises ValueError for what is no
-    number."""
+    """Return the interval of the numbers that round to ``printed``: 2.175 to 2.185 for "2.18".
+    Raises ValueError for text that is no number."""
     half = half_unit(printed)
     if half is None:
         raise ValueError(f"{printed!r} is no number")
@@ -45,18 +46,19 @@ def stands_for(printed: str) -> Interval:
 
 
 def stands_for_cut(printed: str) -> Interval:
-    """As :func:`stands_for`, but further digits may have been cut off: 2.175 to 2.19 for "2.18"."""
+    """Return the interval of numbers rounded or cut to ``printed``: 2.175 to 2.19 for "2.18"."""
     low, high = stands_for(printed)
     return low, high + (high - low) / 2
 
 
 def product(one: Interval, other: Interval) -> Interval:
-    """Of two intervals of positive numbers."""
+    """Return the product of two intervals of positive numbers."""
     return max(0.0, one[0]) * max(0.0, other[0]), one[1] * other[1]
 
 
 def quotient(one: Interval, other: Interval) -> Interval:
-    """Of two intervals of positive numbers; without an upper end where the divisor may be 0."""
+    """Return the quotient of two intervals of positive numbers.
+    The upper end is infinite if the divisor may be 0."""
     low = max(0.0, one[0]) / other[1]
     return low, one[1] / other[0] if other[0] > 0 else math.inf
 
@@ -88,17 +90,16 @@ def falling(ordered: Sequence[Interval]) -> list[int]:
 
 
 def mean(values: Sequence[Interval]) -> Interval:
-    """The arithmetic mean of numbers in these intervals."""
+    """Return the interval of the arithmetic mean of numbers in these intervals."""
     lows, highs = zip(*values, strict=True)
     return math.fsum(lows) / len(lows), math.fsum(highs) / len(highs)
 
 
 def deviation(values: Sequence[Interval]) -> Interval:
-    """The standard deviation of two or more numbers in these intervals, with n or n - 1 below the
-    sum of squares: tables do not say which.
+    """Return the interval of the standard deviation of two or more numbers in these intervals.
 
-    The deviation is a seminorm: moving n numbers by up to h changes it by no more than that of n
-    numbers of size h, which is at most h sqrt(n / (n - 1)).
+    Allows division by n and by n - 1: tables do not say which. The deviation is a seminorm: moving
+    n numbers by up to h changes it by at most that of n numbers of size h, h sqrt(n / (n - 1)).
     """
     count = len(values)
     centres = [middle(value) for value in values]
@@ -110,10 +111,10 @@ def deviation(values: Sequence[Interval]) -> Interval:
 
 
 def deviation_within(smallest: Interval, largest: Interval, count: int) -> Interval:
-    """The standard deviations that ``count`` numbers can have whose extremes are these.
+    """Return the interval of standard deviations of ``count`` numbers with these extremes.
 
     Smallest with all others in the middle of the range: range / sqrt(2 n). Largest with half of
-    them at either end: range / 2, times sqrt(n / (n - 1)) if n - 1 is below the sum of squares.
+    them at either end: range / 2, times sqrt(n / (n - 1)) for division by n - 1.
     """
     widest = largest[1] - smallest[0]
     narrowest = max(0.0, largest[0] - smallest[1])

@@ -14,10 +14,9 @@ from ..tables.table import Table
 
 @dataclass(frozen=True)
 class Finding:
-    """A figure that contradicts others, or what it needs and does not have.
-
+    """A printed figure that contradicts others, or that lacks a figure it depends on.
     ``source`` names the folder, ``row`` the place in its ``table``. ``printed`` is the text as it
-    stands there; ``recomputed`` is what the other figures give, with a digit more than printed."""
+    stands there; ``recomputed`` follows from the other figures, with a digit more than printed."""
 
     source: str
     table: str
@@ -30,8 +29,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Linted:
-    """A source that was checked: how many of its rows and of which kind, and what was found.
-    ``ours`` where it holds results of this project rather than figures of others."""
+    """A checked source: the number and kind of its rows, and the findings.
+    ``ours``: it holds results of this project rather than published figures."""
 
     source: str
     ours: bool
@@ -40,7 +39,7 @@ class Linted:
     findings: tuple[Finding, ...]
 
 
-#: Of the fields of a finding.
+#: Table of the fields of a finding.
 TABLE = Table(
     name="lint",
     title="Figures that contradict others",
@@ -60,12 +59,12 @@ TABLE = Table(
 
 
 def frame(sources: Sequence[Linted]) -> pd.DataFrame:
-    """A row for every finding, all text."""
+    """Return a row of text for every finding."""
     return frames.frame(TABLE, (asdict(one) for source in sources for one in source.findings))
 
 
 def summary_text(sources: Sequence[Linted]) -> str:
-    """A line for every finding, under its source with the number of rows checked."""
+    """Return a line for every finding, under its source with the number of rows checked."""
     lines = []
     for source in sources:
         count = len(source.findings)

@@ -1,7 +1,7 @@
-"""Published tables checked against themselves: what follows from their own figures, and does not.
+"""Consistency checks of published tables: figures that do not follow from the table's others.
 
-Every check takes the figures of one source and yields findings. A figure is wrong only where the
-interval that it stands for and the one that the others give do not overlap (see `figures`).
+Every check takes the figures of one source and yields findings. A figure is wrong only if the
+interval that it stands for and the interval implied by the others do not overlap (see `figures`).
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from .printed import (
 from .published import CELL, RISING, SCORES, compare_published, read_causes, read_cells
 
 PUBLISHED_NAME = "published.csv"
-#: Throughput and mean latency are measured, not computed from each other: what passes between two
-#: batches is in the one alone. Up to this part they may differ beyond rounding.
+#: Largest relative difference of throughput and mean latency beyond rounding. Both are measured:
+#: time between batches counts only in the throughput.
 MEASURED_APART = 0.01
 COUNTS = ("batch_per_device", "nodes", "devices_per_node")
 SECONDS = {"s": 1.0, "ms": 0.001}
 
 
 def folders(path: Path) -> list[Path]:
-    """The folders of published tables at ``path``: itself, or those in it; none where it holds
-    something else. Of a file its folder counts."""
+    """Return the folders of published tables at ``path``: itself, or those in it; [] if none.
+    For a file, its folder counts."""
     home = path if path.is_dir() else path.parent
     if (home / PUBLISHED_NAME).is_file():
         return [home]
@@ -50,7 +50,7 @@ def folders(path: Path) -> list[Path]:
 
 
 def check_folder(folder: Path) -> Linted:
-    """All checks of a folder of published data. Raises RecordsError where it is none."""
+    """Run all checks on a folder of published data. Raises RecordsError if it is none."""
     cells = read_cells(folder / PUBLISHED_NAME)
     found = record_sets.load(folder)
     cases = group(found.runs, None)
@@ -70,8 +70,8 @@ def check_folder(folder: Path) -> Linted:
 
 
 def marked(folder: Path) -> list[Printed]:
-    """The printed cells of a folder of published data, in the order printed, each with what the
-    checks of figures say against it. Raises RecordsError where it is none."""
+    """Return the printed cells of a published folder, in order, each with the findings against it.
+    Raises RecordsError if the folder has no published data."""
     cells = read_cells(folder / PUBLISHED_NAME)
     against: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for figure, check, recomputed, note in check_figures(figures_of(cells)):
@@ -81,16 +81,17 @@ def marked(folder: Path) -> list[Printed]:
 
 
 def _place(cell: Mapping[str, str]) -> tuple[str, ...]:
-    """Without the quantity: what speed-ups imply of a figure is said of the speed-up."""
+    """Return the place of a cell, without the quantity: findings on implied figures go to the
+    speed-up."""
     return cell["table"], cell["place"], cell["column"]
 
 
-# What a check yields: the figure, the name of the check, what is recomputed, and why.
+# Result of a check: the figure, the name of the check, the recomputed value, and the reason.
 Found = tuple[PrintedFigure, str, str, str]
 
 
 def check_figures(printed: Sequence[PrintedFigure]) -> list[Found]:
-    """Every check that needs nothing but the figures."""
+    """Run every check that needs only the printed figures."""
     ratios = ratios_of(printed)
     cases = [*by_case(printed).values(), *by_case(implied_baselines(ratios)).values()]
     return [
@@ -104,15 +105,15 @@ def check_figures(printed: Sequence[PrintedFigure]) -> list[Found]:
     ]
 
 
-# ---- the checks ---------------------------------------------------------------------------------
+# ---- Checks -----------------------------------------------------------------------------------
 
 
 def ratio_recomputes(ratio: Ratio) -> Iterator[Found]:
-    """A speed-up is the quotient of the figures that it is made of."""
+    """Check that a speed-up is the quotient of the two figures that it is made of."""
     if ratio.figure is None or ratio.base is None:
         return
     above, under = (ratio.base, ratio.figure) if ratio.is_time else (ratio.figure, ratio.base)
-    # A figure over itself is 1, whatever stands behind its rounding.
+    # A figure over itself is 1, whatever its rounding.
     found = (1.0, 1.0) if above is under else figures.quotient(above.interval, under.interval)
     printed, note = ratio.printed, f"{above.said} / {under.said}"
     if not figures.apart(printed.interval, found):
@@ -127,7 +128,7 @@ def ratio_recomputes(ratio: Ratio) -> Iterator[Found]:
 
 
 def baselines_present(ratios: Sequence[Ratio]) -> Iterator[Found]:
-    """What a speed-up is relative to is printed too; said once for every table and kind."""
+    """Check that the baseline of every speed-up is printed; one finding per table and kind."""
     missing: dict[tuple[str, str], list[Ratio]] = defaultdict(list)
     for ratio in ratios:
         if ratio.base is None:
@@ -138,8 +139,8 @@ def baselines_present(ratios: Sequence[Ratio]) -> Iterator[Found]:
 
 
 def baselines_alike(ratios: Sequence[Ratio]) -> Iterator[Found]:
-    """A speed-up names all that differs: one of mixed precision or of devices is not one of a
-    compiler too. Said once for every table."""
+    """Check that a speed-up and its baseline have the same compiler; one finding for every table.
+    A speed-up of mixed precision or of devices must not include one of a compiler."""
     unlike: dict[tuple[str, str, str], list[Ratio]] = defaultdict(list)
     for ratio in ratios:
         if ratio.figure and ratio.base:
@@ -152,7 +153,7 @@ def baselines_alike(ratios: Sequence[Ratio]) -> Iterator[Found]:
 
 
 def percentiles_rise(case: Mapping[str, PrintedFigure]) -> Iterator[Found]:
-    """More steps lie below a higher percentile, so it is not smaller."""
+    """Check that a higher percentile is not smaller."""
     ordered = [case[name] for name in RISING if name in case]
     for position in figures.falling([one.interval for one in ordered]):
         one, before = ordered[position], ordered[position - 1]
@@ -161,8 +162,8 @@ def percentiles_rise(case: Mapping[str, PrintedFigure]) -> Iterator[Found]:
 
 
 def mean_below_maximum(case: Mapping[str, PrintedFigure]) -> Iterator[Found]:
-    """A mean is not above the maximum. Where that is not printed the highest percentile stands for
-    it: only a few steps of many times its length would bring the mean above it."""
+    """Check that the mean latency is not above the maximum, or else the highest printed percentile.
+    Only a few extremely long steps would bring the mean above that percentile."""
     highest = next((case[name] for name in reversed(RISING) if name in case), None)
     mean = case.get("latency_mean")
     if mean and highest and figures.below(highest.interval, mean.interval):
@@ -171,12 +172,12 @@ def mean_below_maximum(case: Mapping[str, PrintedFigure]) -> Iterator[Found]:
 
 
 def throughput_agrees_with_latency(case: Mapping[str, PrintedFigure]) -> Iterator[Found]:
-    """Samples per second are batch x devices / mean latency, if one batch follows the other."""
+    """Check that samples/s are batch x devices / mean latency, for batches without gaps."""
     throughput, latency = case.get("throughput"), case.get("latency_mean")
     if throughput is None or latency is None or latency.cell["unit"] not in SECONDS:
         return
     counts = [throughput.cell[name] for name in COUNTS]
-    # A batch may also be printed in words, or be of no size that could be.
+    # A batch may also be printed in words, or be implausibly large.
     if not all(count.isdecimal() and len(count) < 10 for count in counts):
         return
     samples = math.prod(map(int, counts))
@@ -198,7 +199,7 @@ def throughput_agrees_with_latency(case: Mapping[str, PrintedFigure]) -> Iterato
 
 
 def statistics_agree(row: Sequence[PrintedFigure]) -> Iterator[Found]:
-    """Mean, standard deviation and extremes of repeats fit each other and the repeats."""
+    """Check that mean, deviation and extremes of repeats fit each other and the repeats."""
     for score in SCORES:
         known = {one.quantity.removeprefix(f"{score}_"): one for one in row}
         values = [one.interval for one in row if one.quantity == score]
@@ -244,7 +245,7 @@ def _deviation_agrees(
 
 
 def repeats_found(printed: Sequence[PrintedFigure], cases: CaseResults) -> Iterator[Found]:
-    """A case whose runs are published has as many as its figures are stated to be made of."""
+    """Check that each case with published runs has as many runs as repeats are stated."""
     counted: dict[Key, int] = defaultdict(int)
     for key, case in cases.items():
         counted[key_of(key.row)] += len(case.runs)
@@ -259,7 +260,7 @@ def repeats_found(printed: Sequence[PrintedFigure], cases: CaseResults) -> Itera
 
 
 def follow_from_runs(cases: CaseResults, published_csv: Path) -> Iterator[Found]:
-    """A figure whose runs are published is their median, or the ratio of two."""
+    """Check that each figure with published runs is their median, or the ratio of two medians."""
     if not cases:
         return
     compared = compare_published(cases, published_csv)
@@ -270,7 +271,7 @@ def follow_from_runs(cases: CaseResults, published_csv: Path) -> Iterator[Found]
         yield one, "runs", _number(row["recomputed"], one), "its runs give another"
 
 
-# ---- words --------------------------------------------------------------------------------------
+# ---- Texts ------------------------------------------------------------------------------------
 
 
 def _finding(
@@ -289,7 +290,7 @@ def _finding(
 
 
 def _number(value: float, figure: PrintedFigure) -> str:
-    """With one digit more than the figure, so that what rounding did shows."""
+    """Format a value with one digit more than the figure, so that rounding shows."""
     return f"{value:.{len(figure.cell['printed'].partition('.')[2]) + 1}f}"
 
 

@@ -1,4 +1,4 @@
-"""Results of our own checked: records against themselves, and tables against the records.
+"""Consistency checks of our own results: records against themselves, and tables against records.
 
 Every check is short, takes what was read, and yields findings.
 """
@@ -25,23 +25,23 @@ from ..tables.table import Table
 from . import figures
 from .findings import Finding, Linted
 
-#: Steps are timed within the window, so together they are not longer; event timers of devices count
-#: in coarser ticks than the clock of the window.
+#: Tolerance by which the steps may sum to more than the timed region: event timers of devices have
+#: coarser ticks than the clock of the region.
 LONGER = 0.01
-#: The steps follow each other without a gap. What is not in them is what it takes to start the
-#: first and to notice the end of the last; where that is most of the window, the times are none.
+#: Smallest fraction of the timed region that the steps must fill. The rest is spent on starting the
+#: first step and on noticing the end of the last.
 SHORTER = 0.5
 #: Seconds for which a process may have to wait for a core.
 HELD_UP = 0.1
-#: Missing repeats that are named.
+#: Largest number of missing repeats that are listed.
 GAPS_SHOWN = 20
-#: A record states a figure and what it follows from, written from the same floats.
+#: Tolerance between figures of a record that were computed from the same floats.
 RELATIVE_ERROR = 1e-6
-#: What a condition has that nobody asked for, as a CSV has it.
+#: Default values of conditions, as text in a CSV.
 _UNTOLD = ("", "False", NATIVE)
 
 Row = Mapping[str, str]
-# What a check yields: table, row, check, printed, recomputed, note.
+# Result of a check: table, row, check, printed, recomputed, note.
 Found = tuple[str, str, str, str, str, str]
 
 
@@ -52,8 +52,9 @@ def check_results(
     made: Path | None,
     stale: bool = False,
 ) -> Linted:
-    """All checks of a set of records, and of the tables in the folder ``made`` if there are any.
-    ``recomputed``: the tables of these records; ``stale`` where those there were made of others."""
+    """Run all checks on a set of records, and on the tables in the folder ``made``, if any.
+    ``recomputed``: the tables of these records; ``stale``: those in ``made`` are of other records.
+    """
     findings: list[Found] = [
         ("records", one.origin, "record", "", "", one.message) for one in found.problems
     ]
@@ -79,8 +80,8 @@ def holds_tables(folder: Path) -> bool:
 
 
 def read_table(path: Path) -> list[dict[str, str]]:
-    """The rows of a table as text; none where the file is not there. Raises RecordsError for what
-    is no CSV."""
+    """Return the rows of a table as text; [] if the file does not exist.
+    Raises RecordsError for a file that is no CSV."""
     if not path.is_file():
         return []
     try:
@@ -90,7 +91,7 @@ def read_table(path: Path) -> list[dict[str, str]]:
 
 
 def as_printed(frame: pd.DataFrame) -> list[dict[str, str]]:
-    """The rows of a frame with the text that its CSV has."""
+    """Return the rows of a frame as the text of its CSV."""
     return _rows(frames.csv_text(frame))
 
 
@@ -99,13 +100,14 @@ def _rows(text: str) -> list[dict[str, str]]:
     return [{str(k): str(v) for k, v in row.items()} for row in read.to_dict("records")]
 
 
-# ---- the checks ---------------------------------------------------------------------------------
+# ---- Checks -----------------------------------------------------------------------------------
 
 
 def record_agrees(run: Run) -> Iterator[Found]:
-    """There are as many ranks as devices; the window is the slowest rank's; of steps, samples are
-    batch x devices x steps, and the window is no shorter than its steps. That the throughput is
-    samples / window is a condition of being a record."""
+    """Check the figures of an ok record against each other.
+    There are as many ranks as devices; the timed region is that of the slowest rank. For steps,
+    samples are batch x devices x steps, and the region is no shorter than its steps. Reading the
+    record already checked throughput = samples / region."""
     if run.record is None or run.status != "ok":
         return
     record = load_record(run.record)
@@ -152,14 +154,14 @@ def _steps_agree(run: Run, record: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def _is_empty(steps: Sequence[float], window: float) -> bool:
-    """Whether steps fill less of their window than what is no step can take. Of a short window a
-    busy machine may take most, between the clock and the first step."""
+    """Return whether steps fill less of their timed region than start-up and end can explain.
+    A busy machine may take most of a short region between the clock and the first step."""
     total = math.fsum(steps)
     return total < SHORTER * window and window - total > HELD_UP
 
 
 def repeats_complete(runs: Sequence[Run]) -> Iterator[Found]:
-    """Repeats are numbered from 1, so a number that is left out is a record that was taken away."""
+    """Check that no repeat is missing: numbering from 1 without gaps shows removed records."""
     cases: dict[Any, set[int]] = defaultdict(set)
     for run in runs:
         if run.record is not None:
@@ -174,8 +176,7 @@ def repeats_complete(runs: Sequence[Run]) -> Iterator[Found]:
 
 
 def _gaps(numbers: set[int]) -> Iterator[str]:
-    """The numbers from 1 that are not there, below the largest; ``4 to 9`` where they follow each
-    other."""
+    """Yield the missing numbers from 1 to the largest; runs of them as ``4 to 9``."""
     before = 0
     for number in sorted(numbers):
         first, last = before + 1, number - 1
@@ -184,14 +185,15 @@ def _gaps(numbers: set[int]) -> Iterator[str]:
         before = number
 
 
-# What was asked for: a version may change between the repeats of a case.
+# Requested keys of a case: the version may change between its repeats.
 _asked = attrgetter(*(key for key in CASE if key != "framework_version"))
 
 
 def table_recomputes(
     table: Table, printed: Sequence[Row], recomputed: Sequence[Row]
 ) -> Iterator[Found]:
-    """Every cell of a table follows from the records, and every case of the records is in it."""
+    """Check that every cell of a table follows from the records, and that it has every case of
+    them."""
     there, wanted = _by_case(table, printed), _by_case(table, recomputed)
     for case in [*wanted, *(case for case in there if case not in wanted)]:
         rows, others = there.get(case, []), wanted.get(case, [])

@@ -1,4 +1,4 @@
-"""Printed figures, and which belong together: cases, printed rows, ratios with their baselines."""
+"""Printed figures and their groups: cases, printed rows, ratios with their baselines."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ from ..cases.conditions import CASE
 from ..statistics.intervals import Interval
 from . import figures
 
-#: What a speed-up is relative to.
+#: Kinds of baselines of speed-ups.
 ONE_DEVICE, FULL_PRECISION = "one device", "full precision"
 
-#: The columns that say what a printed figure is of. Tables tell of other conditions than these in
-#: words, if at all.
+#: Columns that identify what a printed figure is of. Tables mention other conditions only in words.
 KEYS = (*CASE, "input_pipeline", "variant")
 
 Key = tuple[str, ...]
 
 
 def key_of(row: Mapping[str, Any]) -> Key:
-    """Return the KEYS of a case whose runs are known; ``row``: its case and conditions by
-    column."""
+    """Return the KEYS of a case with known runs; ``row``: its case and conditions by column."""
     known = {**row, "input_pipeline": row["input"], "variant": row["source_variant"]}
     return tuple(str(known[name]) for name in KEYS)
 
 
 @dataclass(frozen=True)
 class PrintedFigure:
-    """A printed number, or one that printed numbers imply. ``cell`` is a row of published.csv;
-    ``said`` is the number as printed, or the two that imply it."""
+    """A printed number, or one that printed numbers imply.
+    ``cell`` is a row of published.csv; ``said`` is the number as printed, or the two that imply it.
+    """
 
     cell: Mapping[str, str]
     value: float
@@ -45,7 +44,7 @@ class PrintedFigure:
 
     @property
     def row(self) -> tuple[str, str]:
-        """The printed row that it stands in."""
+        """Table and row in which the figure is printed."""
         return self.cell["table"], self.cell["place"]
 
     @property
@@ -55,7 +54,7 @@ class PrintedFigure:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A printed speed-up, the figure it belongs to and its baseline; None where not printed."""
+    """A printed speed-up, the figure it belongs to and its baseline; None if not printed."""
 
     printed: PrintedFigure
     quantity: str
@@ -65,12 +64,12 @@ class Ratio:
 
     @property
     def is_time(self) -> bool:
-        """Whether less is faster: then the baseline's stands above."""
+        """Return whether less is faster: then the ratio is baseline over figure."""
         return self.printed.quantity not in ("speedup", "amp_speedup")
 
 
 def by_case(printed: Sequence[PrintedFigure]) -> dict[Any, dict[str, PrintedFigure]]:
-    """The figures of one case in one printed row, by quantity."""
+    """Group figures by printed row and case, then by quantity."""
     cases: dict[Any, dict[str, PrintedFigure]] = defaultdict(dict)
     for figure in printed:
         cases[figure.row, figure.key][figure.quantity] = figure
@@ -78,7 +77,8 @@ def by_case(printed: Sequence[PrintedFigure]) -> dict[Any, dict[str, PrintedFigu
 
 
 def by_row(printed: Sequence[PrintedFigure]) -> dict[Any, list[PrintedFigure]]:
-    """As `by_case`, but with all figures of the same quantity, such as those of several seeds."""
+    """Group figures by printed row and case, keeping several of one quantity, such as of several
+    seeds."""
     rows: dict[Any, list[PrintedFigure]] = defaultdict(list)
     for figure in printed:
         rows[figure.row, figure.key].append(figure)
@@ -86,7 +86,7 @@ def by_row(printed: Sequence[PrintedFigure]) -> dict[Any, list[PrintedFigure]]:
 
 
 def figures_of(cells: Sequence[Mapping[str, str]]) -> list[PrintedFigure]:
-    """The cells that hold a number; a dash or another word is none."""
+    """Return the figures of all cells that hold a number; a dash or a word is none."""
     return [
         PrintedFigure(
             cell, float(cell["printed"]), figures.stands_for(cell["printed"]), cell["printed"]
@@ -97,11 +97,11 @@ def figures_of(cells: Sequence[Mapping[str, str]]) -> list[PrintedFigure]:
 
 
 def ratios_of(printed: Sequence[PrintedFigure]) -> list[Ratio]:
-    """Every speed-up with the two figures that it is made of.
+    """Return every speed-up with the two figures that it is made of.
 
-    That of devices: the same case at 1n1g, in the same table or else in another of the source. That
-    of mixed precision: the figure of another precision in the same printed row; batch sizes may
-    differ there, as they do in NVIDIA's tables.
+    Baseline of a speed-up of devices: the same case at 1n1g, in the same table or else in another
+    of the source. Baseline of mixed precision: the figure of another precision in the same printed
+    row; batch sizes may differ there, as they do in NVIDIA's tables.
     """
     cases = by_case(printed)
     places: dict[Any, PrintedFigure] = {}
@@ -140,9 +140,10 @@ def _changed(figure: PrintedFigure, **other: str) -> Key:
 
 
 def implied_baselines(ratios: Sequence[Ratio]) -> list[PrintedFigure]:
-    """The baselines' figures that are not printed, but follow from figures and their speed-ups.
+    """Return the baselines' figures that are not printed, but follow from figures and their
+    speed-ups.
 
-    Tables exist that cut digits off, so what is said of figures that nobody printed allows for it.
+    Their intervals allow for truncated digits, which some tables have.
     """
     implied = []
     for ratio in ratios:

@@ -1,6 +1,6 @@
 """Published tables, and how they compare with the runs they were made from.
 
-A folder of published data holds `published.csv` (one row per printed cell) and, where the source
+A folder of published data holds `published.csv` (one row per printed cell) and, if the source
 prints them, `runs.csv` (the runs, see `tidy_csv`) and `causes.csv` (why a cell does not follow from
 its runs).
 """
@@ -47,7 +47,7 @@ CELL = ("table", "place", "column", "quantity")
 
 
 def _as_printed(*names: str) -> tuple[Column, ...]:
-    """The columns of a case, whose values are the text that is printed."""
+    """Return the columns of a case with values as printed text."""
     return tuple(replace(COLUMNS[name], type=TEXT, form=PLAIN) for name in names)
 
 
@@ -71,15 +71,15 @@ PUBLISHED_COLUMNS = tuple(column.name for column in PUBLISHED)
 CAUSE_COLUMNS = (*CELL, "cause")
 CAUSES_NAME = "causes.csv"
 UNEXPLAINED = "unexplained"
-# The quantities that runs give, and the columns of the table of all cases that hold them.
+# Quantities that follow from runs, and their columns in the table of all cases.
 FROM_RUNS = {"throughput": "throughput_median", "speedup": "speedup"}
 
 RISING = ("latency_p50", "latency_p90", "latency_p95", "latency_p99", "latency_max")
 TIMES = ("time_to_train", "latency_mean", *RISING)
 SCORES = ("top1", "exact_match", "f1", "loss")
 STATISTICS = ("mean", "std", "min", "max")
-#: `speedup` is throughput over that of 1n1g, `amp_speedup` over that of full precision on the same
-#: devices; of a time it is the time in full precision over that in mixed precision.
+#: Quantities of published figures. `speedup` is throughput over that of 1n1g, `amp_speedup` over
+#: that of full precision on the same devices; for a time, full precision over mixed precision.
 QUANTITIES = (
     *FROM_RUNS,
     "amp_speedup",
@@ -90,7 +90,7 @@ QUANTITIES = (
     "accumulation_steps",
 )
 
-# What a run must share with a figure besides its place, and how a note calls it.
+# Keys that a run must share with a figure besides its place, and their names in a note.
 _NAMES = {
     "framework_version": "version",
     "source": "source",
@@ -106,7 +106,7 @@ Row = Mapping[str, str]
 
 
 def _ranked(rows: Sequence[Values]) -> Iterator[Values]:
-    """Yield what differs first, then what agrees, then what has no runs."""
+    """Yield differing rows first, then agreeing ones, then those without runs."""
     order = {False: 0, True: 1, None: 2}
     for row in sorted(rows, key=lambda row: order[row["agrees"]]):
         yield {column.name: row[column.name] for column in _SHOWN}
@@ -135,7 +135,7 @@ _COMPARED = (
     ),
     *shared("note"),
 )
-#: What names a cell and what became of it.
+#: Columns that identify a cell, and its result.
 _SHOWN = tuple(
     column
     for column in (*PUBLISHED, *_COMPARED)
@@ -158,12 +158,12 @@ TABLE = Table(
 
 
 def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
-    """Every published cell against what the runs of its case give, in the order printed.
+    """Compare every published cell with the runs of its case, in the order printed.
 
     `recomputed` is not rounded; `half_unit` is half a unit of the last printed digit; `agrees` is
-    True, False, or missing where there is nothing to compare. `note` is the cause of a difference
-    from causes.csv beside ("unexplained" without one), or why there is nothing to compare.
-    Raises RecordsError for files with other columns or quantities.
+    True, False, or missing if there is nothing to compare. `note` is the cause of a difference from
+    causes.csv ("unexplained" without one), or why there is nothing to compare. Raises RecordsError
+    for files with other columns or quantities.
     """
     cells = read_cells(published_csv)
     causes = read_causes(published_csv.parent)
@@ -173,8 +173,9 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
 
 
 def read_cells(published_csv: Path) -> list[dict[str, str]]:
-    """Every printed cell, in the order printed. Raises RecordsError for other columns or
-    quantities, and for numbers of repeats, nodes or devices that are none."""
+    """Return every printed cell, in the order printed.
+    Raises RecordsError for other columns or quantities, and for invalid numbers of repeats, nodes
+    or devices."""
     cells = _read(published_csv, PUBLISHED_COLUMNS)
     for cell in cells:
         if cell["quantity"] not in QUANTITIES:
@@ -201,7 +202,8 @@ def _is_count(text: str) -> bool:
 
 
 def read_causes(folder: Path) -> dict[tuple[str, ...], str]:
-    """Why cells do not follow from their runs, by CELL; empty where the folder does not say."""
+    """Return the causes of cells that do not follow from their runs, by CELL; empty without the
+    file."""
     path = folder / CAUSES_NAME
     listed = _read(path, CAUSE_COLUMNS) if path.is_file() else []
     return {tuple(row[name] for name in CELL): row["cause"] for row in listed}
@@ -249,7 +251,7 @@ def _compared(
 
 
 def _nearest(cell: Row, cases: Iterable[tuple[str, ...]]) -> str:
-    """Why a figure has no runs: how the runs nearest to it differ from it."""
+    """Explain why a figure has no runs: the differences to the nearest runs."""
     known = [_named(dict(zip(KEYS, key, strict=True))) for key in cases]
     cell = _named(cell)
     for keys in (("framework",), ("framework", "model"), ("framework", "model", "mode")):
@@ -269,7 +271,7 @@ def _nearest(cell: Row, cases: Iterable[tuple[str, ...]]) -> str:
 
 
 def _named(row: Row) -> Row:
-    """With the input pipeline, where it is not the usual, as a part of the variant."""
+    """Return the row with a non-default input pipeline merged into the variant."""
     pipeline = row["input_pipeline"] if row["input_pipeline"] != NATIVE else ""
     return {**row, "variant": ";".join(filter(None, (pipeline, row["variant"])))}
 

@@ -1,4 +1,4 @@
-"""What a case was measured under, flat, and in what two of these are not the same."""
+"""Conditions under which a case was measured, flattened, and their differences between two sets."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from ..records.fields.facts import leaves
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
 
-#: The parts of a record's environment in which two sets may differ.
+#: Parts of a record's environment in which two sets may differ.
 ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
 
 
 def of(runs: Sequence[Run]) -> Mapping[str, Any]:
-    """Facts of the first good run's record, flat; of an imported run what it has."""
+    """Return the environment and settings of the first ok run's record, flattened.
+    For an imported run, return the hardware that it has."""
     run = next((run for run in runs if run.status == "ok"), runs[0])
     if run.record is None:
         return {"hardware": run.hardware} if run.hardware else {}
@@ -32,9 +33,9 @@ def of(runs: Sequence[Run]) -> Mapping[str, Any]:
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """By name, in words."""
+    """Yield each difference by name, as text."""
     for name in sorted({*one, *other}):
-        # An older record does not tell of its processor, which makes it no other one.
+        # Older records lack the processor; that is no difference.
         untold = name.startswith("hardware.processor.") and not (name in one and name in other)
         if one.get(name) != other.get(name) and not untold:
             yield f"{name} {one.get(name, 'none')} -> {other.get(name, 'none')}"

@@ -1,19 +1,18 @@
-"""Two sets of records, case by case: how much faster or slower, how sure that is, and what else is
-not the same.
+"""Comparison of two sets of records, case by case: ratio, significance and other differences.
 
-1. Cases with the same keys are matched; the framework's version may differ where each side has one.
-2. Where enough repeats were measured in pairs close in time (:mod:`pairs`), the ratios of the pairs
-   are looked at (:mod:`signed_rank`): they do not have the drift of the machine. Enough is as many
-   as show a single difference among all these cases (:func:`signed_rank.pairs_needed`).
-3. Else the repeats of each side are a set: the candidate's median over the base's, with an interval
-   (:func:`intervals.ratio_interval`), and a rank sum test. Of a metric of which less is better it
+1. Cases with the same keys are matched; the framework's version may differ if each side has one.
+2. If enough repeats were measured in pairs close in time (:mod:`pairs`), the ratios of the pairs
+   are tested (:mod:`signed_rank`), which are free of the machine's drift. Enough means that they
+   can show a single difference among all these cases (:func:`signed_rank.pairs_needed`).
+3. Else each side is a set of repeats: the candidate's median over the base's, with an interval
+   (:func:`intervals.ratio_interval`), and a rank sum test. For a metric of which less is better it
    is the base's over the candidate's: above 1 is better in every row.
-4. p-values are adjusted so that of all differences called 5 % are false.
-5. Verdict: ``faster`` or ``slower`` where the adjusted p-value is at most 5 %; else ``no difference
-   shown`` where the interval excludes every difference above the threshold; else ``cannot tell``.
-   The interval is that of one case, not adjusted: it may exclude 1 where the verdict does not.
-6. A case has become slower by more than a threshold where it is called ``slower`` and all of its
-   interval lies below 1 - threshold: in at most 2.5 % of cases that did not.
+4. p-values are adjusted for a false discovery rate of 5 %.
+5. Verdict: ``faster`` or ``slower`` if the adjusted p-value is at most 5 %; else ``no difference
+   shown`` if the interval excludes every difference above the threshold; else ``cannot tell``. The
+   interval is that of one case, not adjusted: it may exclude 1 where the verdict does not.
+6. A case is slower by more than a threshold if it is called ``slower`` and its whole interval lies
+   below 1 - threshold. This is wrong for at most 2.5 % of the other cases.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ from ..tables.results import CaseResult, CaseResults, marks_of
 from ..tables.table import Table
 from . import circumstances, pairs
 
-#: Of a case on both sides.
+#: Columns of a case with both sides.
 SIDES = (
     Column("base_median", NUMBER, "median of the base, in `unit`"),
     Column("candidate_median", NUMBER, "median of the candidate, in `unit`"),
@@ -93,14 +92,14 @@ TABLE = Table(
 
 @dataclass(frozen=True)
 class Matched:
-    """The same case in both sets; None where a set does not have it."""
+    """A case in both sets; None where a set does not have it."""
 
     base: CaseResult | None
     candidate: CaseResult | None
 
     @property
     def both(self) -> tuple[CaseResult, CaseResult] | None:
-        """Both, where both have figures that have a ratio."""
+        """Return both results if both have positive figures, else None."""
         if self.base is None or self.candidate is None:
             return None
         positive = all(one.values and min(one.values) > 0 for one in (self.base, self.candidate))
@@ -109,8 +108,8 @@ class Matched:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the repeats of both sides say. ``interval`` and ``p_value`` are None with too few of
-    them; ``pairs`` is how many of these were compared, 0 where each side was a set; ``order``: see
+    """Estimated ratio of two sides. ``interval`` and ``p_value`` are None with too few repeats.
+    ``pairs``: number of pairs compared, 0 if each side was a set. ``order``: see
     :func:`pairs.order`."""
 
     ratio: float
@@ -123,10 +122,9 @@ class Estimate:
 def compare(
     base: CaseResults, candidate: CaseResults, threshold: float = verdicts.THRESHOLD
 ) -> pd.DataFrame:
-    """A row for every case of either set; nothing is rounded. ``threshold``: a part.
-
-    ``framework_version`` is the base's; another one of the candidate's is among the
-    ``differences``. ``pairs`` is 0 where each side was looked at as a set."""
+    """Return a row for every case of either set; nothing is rounded. ``threshold``: a fraction.
+    ``framework_version`` is the base's; a different one of the candidate is among the
+    ``differences``. ``pairs`` is 0 if each side was treated as a set."""
     cases = list(match(base, candidate))
     count = sum(matched.both is not None for matched in cases)
     found = [estimate(*matched.both, count) if matched.both else None for matched in cases]
@@ -140,7 +138,7 @@ def compare(
 
 
 def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
-    """Of a case that has a figure on both sides, one of so many ``cases`` compared."""
+    """Estimate the ratio of a case with figures on both sides, one of ``cases`` compared."""
     order = pairs.order(base.ok, candidate.ok)
     below, above = (base, candidate) if base.better == "higher" else (candidate, base)
     ratios = pairs.ratios(below.ok, above.ok, base.key.metric, base.key.point)
@@ -163,7 +161,7 @@ def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
 
 
 def summary_text(frame: pd.DataFrame) -> str:
-    """A line for each case, how many have each verdict, and what must be known of all."""
+    """Return a line for each case, the number of cases with each verdict, and notes."""
     lines = []
     conditions = condition_text.telling(frame.to_dict("records"))
     row: Any
@@ -185,12 +183,12 @@ def summary_text(frame: pd.DataFrame) -> str:
 
 
 def notes(frame: pd.DataFrame) -> list[str]:
-    """What must be known to read the verdicts."""
+    """Return the notes that are needed to read the verdicts."""
     return [*adjusted_notes(frame), *order_notes(frame)]
 
 
 def adjusted_notes(frame: pd.DataFrame) -> list[str]:
-    """A sentence where an interval shows a difference that the verdict, adjusted, does not."""
+    """Return a note if an interval shows a difference that the adjusted verdict does not."""
     apart = (frame["ratio_ci_low"] > 1) | (frame["ratio_ci_high"] < 1)
     count = int((apart & ~frame["verdict"].isin([FASTER, SLOWER])).sum())
     if not count:
@@ -202,8 +200,8 @@ def adjusted_notes(frame: pd.DataFrame) -> list[str]:
 
 
 def order_notes(frame: pd.DataFrame) -> list[str]:
-    """What the order of the runs means for the verdicts, a sentence or three for each kind of order
-    that asks for it. Only of cases with an interval: of others nothing is said anyway."""
+    """Return notes on what the order of the runs means for the verdicts.
+    Only cases with an interval count; no difference is claimed for others."""
     shown = frame[frame["ratio_ci_low"].notna()]
     notes = []
     after = shown[shown["order"] == pairs.ONE_AFTER_THE_OTHER]
@@ -225,16 +223,16 @@ def order_notes(frame: pd.DataFrame) -> list[str]:
 
 
 def regressions(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
-    """The rows of :func:`compare` that are shown to be slower by more than ``threshold``, and the
-    cases that the candidate no longer runs."""
+    """Return the rows of :func:`compare` with a regression by more than ``threshold``, or a lost
+    case."""
     slower = (frame["verdict"] == SLOWER) & (frame["ratio_ci_high"] < 1 - threshold)
     lost = frame["base_median"].notna() & frame["candidate_median"].isna()
     return frame[slower | lost]
 
 
 def undecided(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
-    """The rows with a figure on both sides that may or may not be slower by more than
-    ``threshold``: it is not shown, and their interval, where they have one, does not exclude it."""
+    """Return the rows with figures on both sides that may be slower by more than ``threshold``.
+    The slowdown is not shown, and their interval, if any, does not exclude it."""
     both = frame["base_median"].notna() & frame["candidate_median"].notna()
     excluded = frame["ratio_ci_low"] >= 1 - threshold
     shown = frame.index.isin(regressions(frame, threshold).index)
@@ -242,7 +240,7 @@ def undecided(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
 
 
 def match(base: CaseResults, candidate: CaseResults) -> Iterator[Matched]:
-    """Every case of either set once: with its like, or alone."""
+    """Yield every case of either set once: matched with the other set's, or alone."""
     left = dict(candidate)
     others: dict[Key, list[Key]] = defaultdict(list)
     for key in candidate:
@@ -253,7 +251,7 @@ def match(base: CaseResults, candidate: CaseResults) -> Iterator[Matched]:
         alone[_without_version(key)] += key not in candidate
     for key, case in base.items():
         if key not in candidate:
-            # another version, where each side has exactly one
+            # match a different version if each side has exactly one
             like = others[_without_version(key)]
             one = len(like) == 1 and alone[_without_version(key)] == 1
             key = like[0] if one else key
@@ -282,7 +280,7 @@ def _row(
 
 
 def side_cells(matched: Matched, found: Estimate | None) -> dict[str, Any]:
-    """Return what every table of a base and a candidate has of a case."""
+    """Return the cells of a case that every table of a base and a candidate has."""
     case = matched.base or matched.candidate
     assert case is not None
     return {
@@ -305,7 +303,7 @@ def side_cells(matched: Matched, found: Estimate | None) -> dict[str, Any]:
 def _verdict(
     matched: Matched, found: Estimate | None, p_adjusted: float | None, threshold: float
 ) -> tuple[str, str]:
-    """The verdict, and where there is none why."""
+    """Return the verdict and, if there is none, the reason."""
     for name, case in (("base", matched.base), ("candidate", matched.candidate)):
         if case is None:
             return CANNOT_TELL, f"not in {name}"
@@ -326,7 +324,7 @@ def _verdict(
 
 
 def differences(matched: Matched) -> Iterator[str]:
-    """What besides the code under test is not the same on both sides."""
+    """Yield the differences between both sides besides the code under test."""
     if matched.base is None or matched.candidate is None:
         return
     sides = (matched.base, matched.candidate)

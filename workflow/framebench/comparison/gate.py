@@ -1,4 +1,4 @@
-"""Whether a comparison passes, as an exit status: for whoever has a program ask, as CI does."""
+"""Exit status of a comparison, for continuous integration."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ if TYPE_CHECKING:
 
 REGRESSION, LOST, NOTHING = 3, 4, 5
 NAMES = {REGRESSION: "regression", LOST: "lost case", NOTHING: "nothing comparable"}
-#: The same where nodes are judged.
+#: Names of the exit statuses where nodes are judged.
 NODE_NAMES = {REGRESSION: "slow node", LOST: "failed node", NOTHING: "cannot tell"}
-#: Reasons of a case that only one side asked for.
+#: Reasons for cases that only one side has.
 _ALONE = ("not in base", "not in candidate")
 
 
 class NotPassed(Exception):
-    """Why a comparison does not pass, with the exit status for it; ``names``: what each status is
-    called."""
+    """A comparison that does not pass. ``names``: name of each exit status."""
 
     def __init__(self, status: int, message: str, names: Mapping[int, str] = NAMES) -> None:
         super().__init__(f"{names[status]}: {message}")
@@ -28,10 +27,10 @@ class NotPassed(Exception):
 
 
 def check(frame: pd.DataFrame, fail_on: float | None) -> None:
-    """Raise :class:`NotPassed` for a :func:`compare.compare` that has no case of both sides; with
-    ``fail_on``, a part, also for a case that is shown to be slower by more than that, else for one
-    that is lost, else where of no case it can be told."""
-    from . import compare  # here: pandas takes longer to import than all else of a plan
+    """Raise :class:`NotPassed` if a :func:`compare.compare` frame does not pass.
+    It fails if no case is on both sides. With ``fail_on``, a fraction, it also fails if a case is
+    shown to be slower by more than that, else if a case is lost, else if no case can be told."""
+    from . import compare  # here: pandas is slow to import
 
     cases = len(frame)
     if frame["reason"].isin(_ALONE).all():

@@ -1,4 +1,4 @@
-"""What is said of nodes in a terminal, what is kept of the healthy ones, and the exit status."""
+"""Terminal lines, kept baseline and exit status of a node health check."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..tables.results import CaseResults
 from ..tables.table import Inputs
 from . import gate
 
-#: In ``tables``: the repeats of the nodes of which nothing bad is said.
+#: File in ``tables`` with the repeats of all nodes that are not named.
 BASELINE = "node_baseline.json"
 
 
 def judged(cases: CaseResults, results: Path) -> tuple[list[JudgedNode], str]:
-    """The nodes of these cases by the rules and the baseline that are kept in ``results``, and the
-    baseline that the healthy ones make; "" where no run was asked for a node. Prints what of the
-    kept file cannot be read, and which metrics of SuperBench's rules no figure has."""
+    """Judge the nodes of these cases by the rules and the baseline in ``results``.
+    Returns the judged nodes and the baseline text of the healthy ones; [] and "" if no run named a
+    node. Prints problems of the kept file, and metrics of SuperBench rules that match no figure."""
     found = figures.measured(cases)
     if not found:
         return [], ""
@@ -41,7 +41,7 @@ def judged(cases: CaseResults, results: Path) -> tuple[list[JudgedNode], str]:
 
 
 def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
-    """Of each node that is named the figure that told, and how many others there are."""
+    """Yield a line for each named node with the deciding figure, and the number of nodes."""
     named = [node for node in nodes if node.verdict in NAMED]
     for node in named:
         yield f"node {node.name}: {node.verdict}{_figure(node)}"
@@ -64,9 +64,9 @@ def _figure(node: JudgedNode) -> str:
 
 
 def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
-    """Raise :class:`gate.NotPassed` where there is no node; with ``fail_on``, a part, also for one
-    that is shown to be worse by more than that or breaks a rule of SuperBench's, else for one that
-    has failed, else where it can be told of none."""
+    """Raise :class:`gate.NotPassed` if there is no node or, with ``fail_on``, if a node is bad.
+    ``fail_on``, a fraction: fails if a node is shown to be slower by more than that or breaks a
+    SuperBench rule, else if one has failed, else if no node can be told."""
     if not nodes:
         raise gate.NotPassed(
             gate.NOTHING, "no run was asked for a node by its name", gate.NODE_NAMES
@@ -88,7 +88,7 @@ def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
 
 
 def _is_slow(node: JudgedNode, fail_on: float) -> bool:
-    """A figure that is called slower counts where all of its interval lies beyond."""
+    """Return whether a node is defective, or has a slow figure whose whole interval lies below."""
     return node.verdict == DEFECTIVE or any(
         one.verdict == SLOWER and one.interval is not None and one.interval[1] < 1 - fail_on
         for one in node.judged
@@ -100,8 +100,8 @@ def _of(names: Sequence[str], nodes: Sequence[JudgedNode], what: str) -> str:
 
 
 def make(source: Path, results: Path, fail_on: float | None) -> None:
-    """Write ``tables/nodes.csv`` and its neighbours below ``results`` from the records at
-    ``source``, and print which nodes are named. Raises :class:`gate.NotPassed` behind all that."""
+    """Write ``tables/nodes.csv`` and related files below ``results`` from the records at
+    ``source``. Prints the named nodes, then raises :class:`gate.NotPassed` if the check fails."""
     found = record_sets.load(source)
     for problem in found.problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)

@@ -1,13 +1,12 @@
-"""In which order the repeats of a case were measured on its two sides, from the moments at which
-they started: one side after the other, or interleaved; and which of them are pairs, close enough in
-time to have seen the same state of the machine.
+"""Order of the repeats of a case on its two sides, and pairs of runs close in time.
 
-A repeat is a pair where less time went by between its two runs, from the end of one to the start of
-the other, than from the start of one repeat to that of the next (the median on both sides). That
-holds of all repeats of a suite with variants, in which those of a case are run next to each other,
-and of none where one set was measured after the other. It is not asked that no run of another
-repeat was nearer: the last case of a round may be the first of the next. A repeat that was tried
-again long after its partner is none.
+The order, one side after the other or interleaved, follows from the start times of the runs. Runs
+of a pair are close enough in time to have seen the same state of the machine: the gap between the
+two runs, from the end of one to the start of the other, is shorter than the time from the start of
+one repeat to that of the next (the median on both sides). This holds for all repeats of a suite
+with variants, whose runs of a case are next to each other, and for none if one set was measured
+after the other. A run of another repeat may be nearer: the last case of a round may be the first of
+the next. A repeat that was retried long after its partner is no pair.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ INTERLEAVED, ONE_AFTER_THE_OTHER = "interleaved", "one after the other"
 
 
 class _Timed(NamedTuple):
-    """``start`` and ``end`` in seconds of the epoch."""
+    """A value with its ``start`` and ``end`` in seconds since the epoch."""
 
     start: float
     end: float
@@ -35,8 +34,8 @@ class _Timed(NamedTuple):
 def ratios(
     below: Sequence[Run], above: Sequence[Run], metric: str, point: Parameters = ()
 ) -> list[float]:
-    """The metric of one side over that of the other in every pair, in the order of the repeats.
-    What has no value or no known time is in no pair, nor what one side has several of."""
+    """Return the ratio above / below of the metric for every pair, in the order of the repeats.
+    Runs without a value or a known time are in no pair, nor are repeats that one side has twice."""
     one, other = _by_repeat(below, metric, point), _by_repeat(above, metric, point)
     both = sorted(one.keys() & other.keys())
     steps = [*_steps(one, both), *_steps(other, both)]
@@ -51,8 +50,8 @@ def ratios(
 
 
 def order(base: Sequence[Run], candidate: Sequence[Run]) -> str:
-    """ONE_AFTER_THE_OTHER where all runs of one side were started before any of the other's, else
-    INTERLEAVED; "" where it is not known of all."""
+    """Return ONE_AFTER_THE_OTHER if all runs of one side started before the other's, else
+    INTERLEAVED. Return "" if a start time is unknown."""
     one, other = (
         [run.started for run in side if run.started is not None] for side in (base, candidate)
     )
@@ -72,11 +71,11 @@ def _by_repeat(runs: Sequence[Run], metric: str, point: Parameters) -> dict[int,
 
 
 def _steps(found: Mapping[int, _Timed], repeats: Sequence[int]) -> list[float]:
-    """Seconds from one of these repeats to the next."""
+    """Return the seconds from the start of each repeat to that of the next."""
     starts = sorted(found[repeat].start for repeat in repeats)
     return [later - earlier for earlier, later in pairwise(starts)]
 
 
 def _between(one: _Timed, other: _Timed) -> float:
-    """Seconds in which neither ran; 0 where they overlap."""
+    """Return the seconds between two runs; 0 if they overlap."""
     return max(0.0, max(one.start, other.start) - min(one.end, other.end))

@@ -32,13 +32,13 @@ STATUSES = (
     "Exit status: 0 passed; 1 a regression is shown; 3 cannot tell yet, or nothing to compare; 4 "
     "broken. Words behind -- are given to Snakemake."
 )
-#: Keys of the configuration that the command gives, and how they are asked for.
+#: Configuration keys that the command sets itself, and the options to use instead.
 RESERVED = {"results": "--results", "model": "--base and --candidate"}
 CONFIG_FILE = Path("config", "config.yaml")
 
 
 class Parser(argparse.ArgumentParser):
-    """Whose own status for a wrong command line is that of what is broken."""
+    """Argument parser that exits with the status FAULTY for a wrong command line."""
 
     def error(self, message: str) -> None:  # type: ignore[override]
         self.print_usage(sys.stderr)
@@ -57,14 +57,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_measuring(made: argparse.ArgumentParser, folder: Path) -> None:
-    """The options of a command that measures into ``folder`` by Snakemake."""
+    """Add the options of a command that measures into ``folder`` with Snakemake."""
     made.add_argument("--results", type=Path, default=folder)
     made.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's")
     made.add_argument("words", nargs="*", metavar="-- WORD", help="for Snakemake")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit status. Whatever goes wrong is broken, never a regression."""
+    """Run the gate and return the exit status; any error is "broken", never a regression."""
     try:
         given = parser().parse_args(arguments)
     except SystemExit as ended:
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def keep(path: Path, text: str) -> None:
-    """Write it, as far as it can be: the exit status says it, too."""
+    """Write a file, or print why it cannot be written; the exit status tells the result as well."""
     try:
         write_whole(path, text)
     except OSError as error:
@@ -121,9 +121,9 @@ def _gate(given: argparse.Namespace, asked: summary.GateRequest) -> int:
 def settings_of(
     given: Sequence[str], known: catalog.Catalog, reserved: Mapping[str, str]
 ) -> tuple[Settings, dict[str, Any]]:
-    """The configuration as Snakemake will read it, and its suite as it is written. ``reserved``:
-    keys that it may not have, and what stands in their place. Raises :class:`ConfigError` for what
-    is wrong with either, before anything is measured."""
+    """Return the settings as Snakemake will read them, and the suite as it is written.
+    ``reserved``: keys that may not be set, and what to use instead. Raises :class:`ConfigError` for
+    an invalid configuration or suite, before anything is measured."""
     pairs = [word.partition("=") for word in given]
     if wrong := [word for word, (_, equals, _) in zip(given, pairs, strict=True) if not equals]:
         raise ConfigError(f"--config: found {wrong[0]!r}; allowed: KEY=VALUE")
@@ -138,7 +138,7 @@ def settings_of(
 
 
 def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults, CaseResults]:
-    """The cases of both sides, measured where they are not."""
+    """Return the cases of both sides, after measuring them if they are not records."""
     if isinstance(base, RecordsSide) and isinstance(candidate, RecordsSide):
         return (
             grouped(base.source),
@@ -158,8 +158,9 @@ def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults,
 
 
 def _called(cases: CaseResults, name: str) -> CaseResults:
-    """Cases of a model of the user's own, whose name has a digest of the file: of two versions of
-    one model it is what is compared."""
+    """Return the cases under the model ``name``.
+    The name of a user's model contains a digest of its file; it would differ between two versions.
+    """
     renamed = {key.at(model=name): result for key, result in cases.items()}
     return {key: replace(result, key=key) for key, result in renamed.items()}
 

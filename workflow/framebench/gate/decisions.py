@@ -1,14 +1,16 @@
-"""Decide whether a candidate passes against a base, case by case and over all cases.
+"""Gate decisions: whether a candidate passes against a base, case by case and overall.
 
-1. Cases are matched as in a comparison (:func:`compare.match`), and pairs found likewise. Where
-   there are fewer pairs than can show a single difference, each side is a set.
-2. ``regression``: the case is shown to be slower by more than the margin. The p-value of that is
-   adjusted for the number of cases, so that of all cases of a call a single one is called so by
-   chance in at most 2.5 % of calls (:func:`intervals.family_wise`).
-3. ``within the margin``: it is shown not to be; all of its 95 % interval lies above 1 - margin.
-4. ``broken``: the base has a figure, and the candidate has none, or computes something else than
-   the reference where the base does not.
-5. ``cannot tell``: none of these. So many more pairs as are named decide it, with a chance of 80 %.
+1. Cases and pairs are matched as in a comparison (:func:`compare.match`). With fewer pairs than can
+   show a single difference, each side is a set.
+2. ``regression``: the case is shown to be slower by more than the margin. The p-value is adjusted
+   for the number of cases: at most 2.5 % of calls report any false regression
+   (:func:`intervals.family_wise`).
+3. ``within the margin``: the case is shown not to be slower; its whole 95 % interval lies above 1 -
+   margin.
+4. ``broken``: the base has a figure, and the candidate has none or fails the verification that the
+   base passes.
+5. ``cannot tell``: none of these. The estimated number of additional pairs decides it with a
+   probability of 80 %.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from ..tables.results import CaseResult, CaseResults
 from ..tables.table import Table
 
 REGRESSION, WITHIN, BROKEN = "regression", "within the margin", "broken"
-#: Of a case that one side alone has, or that has no figure in the base.
+#: Verdict on a case that only one side has, or that has no figure in the base.
 NOT_COMPARED = "not compared"
 VERDICT = Form(
     looks={
@@ -52,7 +54,7 @@ VERDICT = Form(
         NOT_COMPARED: "unsupported",
     }
 )
-#: Exit statuses. 2 is that of a shell or of Snakemake for words that it does not understand.
+#: Exit statuses. 2 is the status of a shell or of Snakemake for invalid arguments.
 PASSED, REGRESSED, OPEN, FAULTY = 0, 1, 3, 4
 
 TABLE = Table(
@@ -99,8 +101,8 @@ TABLE = Table(
 
 @dataclass(frozen=True)
 class Decision:
-    """About one case. ``claims``: None where nothing is compared, with ``beyond`` adjusted;
-    ``needed``: pairs, of a case that cannot be told, None where no number would do."""
+    """Decision about one case. ``claims``: with ``beyond`` adjusted; None if nothing is compared.
+    ``needed``: pairs that decide an undecided case; None if no number would."""
 
     matched: Matched
     estimate: Estimate | None
@@ -111,7 +113,7 @@ class Decision:
 
 
 def decide(base: CaseResults, candidate: CaseResults, margin: float) -> list[Decision]:
-    """About every case of either side; ``margin``: a part."""
+    """Decide about every case of either side. ``margin``: a fraction."""
     cases = list(compare.match(base, candidate))
     compared = [one for one in cases if one.both and not _broken(one)]
     count = len(compared)
@@ -128,7 +130,7 @@ def decide(base: CaseResults, candidate: CaseResults, margin: float) -> list[Dec
 
 
 def frame(decisions: Sequence[Decision], margin: float) -> pd.DataFrame:
-    """A row for each; nothing is rounded."""
+    """Return a table row for each decision; nothing is rounded."""
     return frames.frame(TABLE, [_row(one, margin) for one in decisions])
 
 
@@ -139,7 +141,7 @@ def counted(decisions: Sequence[Decision]) -> Mapping[str, list[Decision]]:
 
 
 def status(decisions: Sequence[Decision]) -> int:
-    """The exit status: a regression that is shown before what is broken before what is open."""
+    """Return the exit status; precedence: regression, then broken, then undecided."""
     found = counted(decisions)
     if found[REGRESSION]:
         return REGRESSED
@@ -154,7 +156,7 @@ def _sides(matched: Matched) -> tuple[CaseResult, CaseResult]:
 
 
 def _ordered(matched: Matched) -> tuple[CaseResult, CaseResult]:
-    """So that more of the second over the first is better."""
+    """Return both sides so that a larger ratio of the second to the first is better."""
     base, candidate = _sides(matched)
     return (base, candidate) if base.better == "higher" else (candidate, base)
 

@@ -1,21 +1,21 @@
 """Detect changes in a series of figures: jumps and drifts.
 
-The noise from one point to the next hangs together (first order, normal); by how much is estimated
-from what the best step and a straight line leave.
+The noise is a normal first-order autoregressive process; its correlation is estimated.
 
-1. Of every place at which a level may begin, the t-statistic of a step there by generalised least
-   squares; the largest counts (Lund et al.; Robbins et al., who show that a test which takes such
-   noise as independent calls changes that there are none). Its distribution without a change is
-   simulated, for every correlation that the series may have: the least favourable counts.
-2. Where that shows a change, the same with a straight line beside the step (Gallagher et al.): a
-   line that rises as it likes changes nothing about this statistic, so that a slow drift is no more
-   often called a jump than the level.
-3. Where that shows none, there are two jumps if three levels alone are nearer to the points than a
-   line alone, by an information criterion (Yao); else it is a drift if a line is nearer than two
-   levels; else a jump or a drift: the points do not tell.
-4. Both sides of a jump are looked at again (binary segmentation, Scott & Knott).
+1. The t-statistic of a step is computed by generalised least squares at every possible position;
+   the largest counts (Lund et al.; Robbins et al.: a test that assumes independent noise reports
+   changes where there are none). Its null distribution is simulated for every correlation that the
+   series may have; the least favourable one counts.
+2. If step 1 finds a change, the test is repeated with a linear trend next to the step (Gallagher et
+   al.). A linear trend does not change this statistic, so a slow drift is called a jump no more
+   often than a constant level.
+3. If step 2 finds no jump: the change is two jumps where three levels fit better than a line by an
+   information criterion (Yao); a drift where a line fits better than two levels; else a jump or a
+   drift, which the points cannot tell apart.
+4. Both sides of a jump are tested again (binary segmentation, Scott & Knott).
 
 Sources:
+
 - Lund, Wang, Lu, Reeves, Gallagher & Feng, "Changepoint Detection in Periodic and Autocorrelated
   Time Series", *Journal of Climate* 20, 2007.
 - Robbins, Gallagher, Lund & Aue, "Mean Shift Testing in Correlated Data", *Journal of Time Series
@@ -39,27 +39,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: Of a series without a change, this part is said to have one.
+#: False-positive rate: fraction of unchanged series in which a change is reported.
 LEVEL = 0.05
-#: Points that a series must have, and that must lie on either side of a change.
+#: Smallest number of points in a series, and on either side of a change.
 FEWEST, BESIDE = 10, 3
-#: Points that are looked at, the latest: what a test takes grows with their number.
+#: Number of latest points that are tested; the cost of the test grows with it.
 MOST = 250
 JUMP, DRIFT, EITHER = "jump", "drift", "jump or drift"
-#: What three levels must gain over a line, in logarithms of the number of points: 3 by Schwarz's
-#: criterion, for as many more numbers; more, so that a drift is seldom called jumps.
+#: Gain that three levels must have over a line, in logarithms of the number of points. Schwarz's
+#: criterion gives 3 for the extra parameters; 5 makes it rare to call a drift two jumps.
 PRICE = 5
-#: Draws of a simulation, at least.
+#: Smallest number of draws of a simulation.
 DRAWS = 4000
 _CORRELATIONS = tuple(step / 10 for step in range(10))
-_CHUNK = 250  # series at a time: what the processor's cache holds
+_CHUNK = 250  # series simulated at a time: as many as fit into the processor's cache
 
 Series = NDArray[np.float64]
 
 
 class ChangePoint(NamedTuple):
-    """``at``: the first point of the new level, of a drift that of the series; ``end``: behind the
-    last one that is looked at. ``p_value`` is that a series without a change looks so."""
+    """A jump or drift between the points ``start`` and ``end`` (exclusive) of a series.
+    ``at``: first point of the new level; for a drift, first point of the series. ``p_value``:
+    probability of so clear a change in an unchanged series."""
 
     kind: str
     start: int
@@ -114,15 +115,15 @@ def _within(values: Series, start: int, end: int, level: float) -> list[ChangePo
 
 
 def _left_by_line(values: Series) -> float:
-    """Sum of squares."""
+    """Return the sum of squared residuals from the fitted line."""
     time = np.arange(len(values))
     return float(np.sum((values - np.polyval(np.polyfit(time, values, 1), time)) ** 2))
 
 
 def _stairs(values: Series, line: float) -> tuple[int, int] | None:
-    """The two places of the best three levels, where these are so much nearer to the points than a
-    line, which leaves ``line``, as PRICE says; None where they are not. Points that hang together
-    count as the fewer that they are worth."""
+    """Return the positions of the two jumps of the best three-level fit; None if a line fits as
+    well. ``line``: sum of squares that a line leaves. The gain must exceed PRICE; correlated points
+    count as the smaller number of independent points that they are worth."""
     points = len(values)
     sums = np.concatenate([[0.0], np.cumsum(values)])
     squares = np.concatenate([[0.0], np.cumsum(values**2)])
@@ -151,8 +152,8 @@ def _left_by_step(values: Series, at: int) -> float:
 
 
 def _p_value(found: _Scan, points: int, line: bool, draws: int) -> float:
-    """The largest over all correlations that such a series may have: up to two standard errors
-    above its own."""
+    """Return the largest p-value over all correlations that the series may have.
+    These go up to two standard errors above the estimated correlation."""
     own = float(found.correlation[0])
     most = own + 2 * math.sqrt((1 - own**2) / points)
     possible = [one for one in _CORRELATIONS if one <= most + 0.05]
@@ -167,8 +168,8 @@ def _tail(points: int, line: bool, correlation: float, draws: int, value: float)
 
 @lru_cache(maxsize=256)
 def _without_change(points: int, line: bool, correlation: float, draws: int) -> Series:
-    """The statistic of so many simulated series without a change, sorted. Level, slope and size of
-    the noise do not matter: the statistic is the same whatever they are."""
+    """Return the sorted statistics of ``draws`` simulated series without a change.
+    The statistic does not depend on level, slope or size of the noise."""
     random = np.random.default_rng(points)
     found = [
         _scan(noise(random, min(_CHUNK, draws - first), points, correlation), line).largest
@@ -178,7 +179,7 @@ def _without_change(points: int, line: bool, correlation: float, draws: int) -> 
 
 
 def noise(random: np.random.Generator, series: int, points: int, correlation: float) -> Series:
-    """Normal, of first order, with a standard deviation of 1, shape (series, points)."""
+    """Draw first-order autoregressive normal noise of variance 1, shape (series, points)."""
     drawn = random.normal(0.0, 1.0, (series, points))
     for point in range(1, points):
         own = math.sqrt(1 - correlation**2) * drawn[:, point]
@@ -196,12 +197,12 @@ def _scan(values: Series, line: bool) -> _Scan:
 
 
 def _squares(values: Series, line: bool, correlation: Series) -> Series:
-    """The squared t-statistic of a step at each point, of each row with its ``correlation``; 0
-    where too few points lie beside it."""
+    """Return the squared t-statistic of a step at each point, per row with its ``correlation``.
+    It is 0 where fewer than BESIDE points lie on one side."""
     points = values.shape[1]
     fitted = _fitted(points, line, correlation)
     left = _without(_unrelated(values, correlation), fitted)
-    jump = 1 - correlation[:, np.newaxis]  # of a step, behind its first point
+    jump = 1 - correlation[:, np.newaxis]  # size of a unit step after its first point
 
     def with_step(column: Series) -> Series:
         """Return the product of each step with a column."""
@@ -210,7 +211,7 @@ def _squares(values: Series, line: bool, correlation: Series) -> Series:
 
     length = 1 + jump**2 * np.arange(points - 1, -1, -1)
     length = length - sum(with_step(column) ** 2 for column in fitted)
-    length[:, 0] = 1.0  # a step at the first point is none
+    length[:, 0] = 1.0  # a step at the first point is no change
     explained = with_step(left) ** 2 / np.maximum(length, 1e-12)
     explained[:, :BESIDE] = explained[:, points - BESIDE + 1 :] = 0.0
     rest = np.sum(left**2, axis=1)[:, np.newaxis] - explained
@@ -231,8 +232,8 @@ def _correlation(values: Series, at: NDArray[np.intp]) -> Series:
 
 
 def _corrected(left: Series, fitted: int) -> Series:
-    """The correlation of each row of residuals from one point to the next. So many numbers were
-    ``fitted``, which makes it look less than it is."""
+    """Return the first-order autocorrelation of each row of residuals.
+    Corrects the bias that comes from ``fitted`` estimated parameters."""
     points = left.shape[1]
     products = np.sum(left[:, 1:] * left[:, :-1], axis=1)
     lagged = products / np.maximum(np.sum(left**2, axis=1), 1e-300)
@@ -241,8 +242,8 @@ def _corrected(left: Series, fitted: int) -> Series:
 
 
 def _fitted(points: int, line: bool, correlation: Series) -> list[Series]:
-    """A level and, with a ``line``, a slope, as :func:`_unrelated` makes them, orthonormal; each of
-    shape (rows, points)."""
+    """Return orthonormal columns of a level and, with ``line``, a slope, each of shape (rows,
+    points). They are transformed by :func:`_unrelated`."""
     rows = len(correlation)
     level = _unrelated(np.ones((rows, points)), correlation)
     columns = [level / np.linalg.norm(level, axis=1, keepdims=True)]

@@ -1,9 +1,10 @@
 """Statistics as pure functions over raw samples. What the samples cannot tell is None, never 0.
 
 Sources named below:
+
 - David & Nagaraja, *Order Statistics*, 3rd ed., 2003, section 7.1 (the sample median).
-- Hyndman & Fan, "Sample Quantiles in Statistical Packages", *The American Statistician* 50(4),
-  1996 (definitions of the percentile).
+- Hyndman & Fan, "Sample Quantiles in Statistical Packages", *The American Statistician* 50(4), 1996
+  (definitions of the percentile).
 - Jain, *The Art of Computer Systems Performance Analysis*, 1991, chapter 12 (means of rates).
 - MLCommons, *MLPerf Inference Rules*, appendix on early stopping (samples that a percentile needs).
 """
@@ -15,15 +16,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-#: That a percentile has samples above it, in :func:`samples_needed`: MLPerf's.
+#: Confidence in :func:`samples_needed` that samples lie above a percentile; the value of MLPerf.
 CONFIDENCE = 0.99
 
 
 def throughput(samples: int, seconds: float) -> float:
-    """Samples per second of a timed window of `seconds` seconds: total work / total time.
+    """Return the samples per second of a timed region: total work / total time.
 
-    Not the mean of per-step rates: that weighs a fast step as much as a slow one, so a single
-    stalled step hardly shows (Jain, chapter 12). Raises ValueError for an empty window.
+    Not the mean of per-step rates: that weighs fast and slow steps alike, so a single stalled step
+    hardly shows (Jain, chapter 12). Raises ValueError for an empty region.
     """
     if samples <= 0 or not (seconds > 0 and math.isfinite(seconds)):
         raise ValueError(f"no throughput for {samples} samples in {seconds} s")
@@ -31,10 +32,10 @@ def throughput(samples: int, seconds: float) -> float:
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle of the sorted values; for an even number the mean of the two middle ones.
+    """Return the sample median: the middle value, or the mean of the two middle ones.
 
-    In the unit of `values`. The sample median (David & Nagaraja, section 7.1); robust: up to half
-    of the values may be anything. Raises ValueError for no values.
+    In the unit of `values` (David & Nagaraja, section 7.1). Robust: up to half of the values may be
+    anything. Raises ValueError for no values.
     """
     if not values:
         raise ValueError("no median of no values")
@@ -46,7 +47,8 @@ def median(values: Sequence[float]) -> float:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Arithmetic mean, in the unit of `values`, summed without rounding error (math.fsum).
+    """Return the arithmetic mean, in the unit of `values`, summed without rounding error
+    (math.fsum).
 
     For times, which add up; not for rates (see `throughput`). Raises ValueError for no values.
     """
@@ -56,11 +58,12 @@ def mean(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], fraction: float) -> float | None:
-    """The nearest-rank percentile: the smallest value with at least `fraction` of all at or below.
+    """Return the nearest-rank percentile: the smallest value with at least `fraction` of all at or
+    below it.
 
-    Definition 1 of Hyndman & Fan (the inverse of the empirical distribution function), because
-    its result is a latency that occurred; it never lies between two modes. In the unit of
-    `values`. None with fewer than `samples_needed(fraction)` values.
+    Definition 1 of Hyndman & Fan (the inverse of the empirical distribution function), because its
+    result is a latency that occurred; it never lies between two modes. In the unit of `values`.
+    None with fewer than `samples_needed(fraction)` values.
     """
     if len(values) < samples_needed(fraction):
         return None
@@ -70,14 +73,13 @@ def percentile(values: Sequence[float], fraction: float) -> float | None:
 
 @lru_cache
 def samples_needed(fraction: float) -> int:
-    """The fewest independent samples for that percentile: 11 for 0.5, 64 for 0.9, 130 for 0.95, 662
-    for 0.99, 6,636 for 0.999.
+    """Return the fewest independent samples for a percentile: 11 for 0.5, 64 for 0.9, 662 for 0.99.
 
-    With so many, the second largest lies above the true percentile with CONFIDENCE, so that one
-    stall more or less decides nothing: of n samples the number above it is Binomial(n, 1 -
-    fraction), and is less than two in at most 1 - CONFIDENCE of all cases (David & Nagaraja). 64
-    and 662 are also the least numbers of queries of MLPerf's early stopping. The printed percentile
-    is an estimate, not that bound.
+    It is 130 for 0.95 and 6,636 for 0.999. With so many samples, the second largest lies above the
+    true percentile with CONFIDENCE, so that one stall more or less decides nothing. Of n samples
+    the number above the percentile is Binomial(n, 1 - fraction); it is below two in at most 1 -
+    CONFIDENCE of all cases (David & Nagaraja). 64 and 662 are also the least numbers of queries of
+    MLPerf's early stopping. The printed percentile is an estimate, not that bound.
     """
     above = float(1 - _exact(fraction))
     count = 2
@@ -87,7 +89,7 @@ def samples_needed(fraction: float) -> int:
 
 
 def _exact(fraction: float) -> Fraction:
-    """The decimal that was written: 1 / (1 - 0.99) in binary is above 100, and rounds up to 101."""
+    """Return the fraction as the written decimal; binary 1 / (1 - 0.99) rounds up to 101."""
     exact = Fraction(str(fraction))
     if not 0 < exact < 1:
         raise ValueError(f"a percentile's fraction lies between 0 and 1, not {fraction}")

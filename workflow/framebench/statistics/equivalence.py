@@ -1,18 +1,18 @@
 """Test whether two means are equal within a margin.
 
-Equivalence must be shown: a difference that was not detected proves nothing with few values.
+Equivalence must be shown: with few values, an undetected difference proves nothing.
 
-Two one-sided tests (Schuirmann): that the difference lies above the lower end of the margin, and
-that it lies below the upper one. Both reject at 5 % exactly where the 90 % interval of the
-difference lies within the margin. Each is Welch's t-test, which assumes independent values of about
-normal distribution, whose spreads may differ; scores on the same few hundred samples are discrete
-and skewed near 1, for which ``tests/framebench/statistics/test_equivalence.py`` holds what is
-promised.
+Two one-sided tests (Schuirmann): the difference lies above the lower end of the margin, and below
+the upper one. Both reject at 5 % exactly where the 90 % interval of the difference lies within the
+margin. Each is Welch's t-test, which assumes independent, roughly normal values; their spreads may
+differ. Scores on the same few hundred samples are discrete and skewed near 1; for these,
+``tests/framebench/statistics/test_equivalence.py`` checks the promised error rates.
 
-A claim about one pair is wrong in at most 5 % of cases. That several pairs are all the same needs
-no adjustment for their number (Berger); that one picked out of many is, would.
+A claim about one pair is wrong in at most 5 % of cases. The claim that several pairs are all equal
+needs no adjustment for their number (Berger); a claim about one pair picked out of many does.
 
 Sources:
+
 - Schuirmann, "A Comparison of the Two One-Sided Tests Procedure and the Power Approach", *Journal
   of Pharmacokinetics and Biopharmaceutics* 15, 1987.
 - Welch, "The Generalization of 'Student's' Problem when Several Different Population Variances are
@@ -35,7 +35,7 @@ Interval = tuple[float, float]
 
 
 class Difference(NamedTuple):
-    """Mean of the second minus mean of the first, its 90 % interval, and what that says."""
+    """Mean of the second sample minus mean of the first, its 90 % interval, and the verdict."""
 
     mean: float
     interval: Interval
@@ -43,8 +43,7 @@ class Difference(NamedTuple):
 
 
 def deviation(values: Sequence[float]) -> float | None:
-    """Standard deviation of the population that ``values`` are from (n - 1); None for fewer than
-    two."""
+    """Return the sample standard deviation (n - 1); None for fewer than two values."""
     if len(values) < 2:
         return None
     middle = descriptive.mean(values)
@@ -52,8 +51,8 @@ def deviation(values: Sequence[float]) -> float | None:
 
 
 def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """Student's interval of the mean, for values of about normal distribution; None for fewer than
-    two, and where all are the same: there is no spread to judge by."""
+    """Return Student's interval of the mean, for roughly normal values.
+    None for fewer than two values or if all are equal, since there is no spread to judge by."""
     spread = deviation(values)
     if not spread:
         return None
@@ -63,11 +62,10 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval
 
 
 def compare(first: Sequence[float], second: Sequence[float], margin: float) -> Difference | None:
-    """SAME where the 90 % interval lies within ``margin`` on either side of 0, ANOTHER where it
-    lies outside, else CANNOT_TELL. None for fewer than two values on a side, and where no value
-    differs from another on its side: there is no spread to judge by.
-
-    Degrees of freedom as Welch and Satterthwaite have them."""
+    """Test whether two means are equal within ``margin``.
+    SAME: the 90 % interval lies within the margin. ANOTHER: it lies outside. CANNOT_TELL: neither.
+    None for fewer than two values on a side, and if both sides have no spread. Degrees of freedom
+    after Welch and Satterthwaite."""
     spreads = deviation(first), deviation(second)
     if None in spreads or not any(spreads):
         return None
@@ -92,6 +90,6 @@ def compare(first: Sequence[float], second: Sequence[float], margin: float) -> D
 
 def _quantile(confidence: float, freedom: float) -> float:
     """Return the quantile of Student's distribution for a two-sided interval."""
-    from scipy import stats  # here: it takes seconds to import
+    from scipy import stats  # here: slow to import
 
     return float(stats.t.ppf((1 + confidence) / 2, freedom))

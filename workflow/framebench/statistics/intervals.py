@@ -28,14 +28,14 @@ Interval = tuple[float, float]
 
 
 def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
-    """Interval for the population's median, in the unit of ``values``.
+    """Return an interval for the population's median, in the unit of ``values``.
 
     Of n independent values from one continuous distribution the number below the median is
     Binomial(n, 1/2), so the k-th smallest and the k-th largest enclose it with a known probability
     (David & Nagaraja). Between the two neighbouring k whose probabilities enclose ``confidence``,
-    the ends are interpolated as Hettmansperger & Sheather do: then the coverage is ``confidence``
-    to about a point, instead of up to three points more. None with too few values: even minimum
-    and maximum would not reach ``confidence`` (see :func:`repeats_for_interval`).
+    the ends are interpolated (Hettmansperger & Sheather): then the coverage is ``confidence`` to
+    about a point, instead of up to three points more. None with too few values: even minimum and
+    maximum would not reach ``confidence`` (see :func:`repeats_for_interval`).
     """
     _check(confidence)
     count = len(values)
@@ -57,8 +57,7 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
 
 @lru_cache
 def repeats_for_interval(confidence: float = CONFIDENCE) -> int:
-    """The fewest repeats for which :func:`median_interval` exists: 6 for 0.95.
-
+    """Return the fewest repeats for which :func:`median_interval` exists: 6 for 0.95.
     Minimum and maximum miss the median when all values fall on one side: 2 (1/2)^n."""
     _check(confidence)
     count = 2
@@ -70,12 +69,11 @@ def repeats_for_interval(confidence: float = CONFIDENCE) -> int:
 def repeats_for_width(
     values: Sequence[float], width: float, confidence: float = CONFIDENCE
 ) -> int | None:
-    """About how many repeats make the interval of the median ``width`` (a part of the median, from
-    end to end) wide or narrower; None for fewer than two values, and for a median of 0.
-
-    The width falls with the square root of the number: that of the present interval is taken, and
-    where there is none, what it would be for normal values of this standard deviation, whose median
-    has a variance of pi/2 s^2/n (David & Nagaraja)."""
+    """Estimate the repeats at which the interval of the median is at most ``width`` wide.
+    ``width``: a fraction of the median, from end to end. None for fewer than two values, and for a
+    median of 0. The width falls with the square root of the number of repeats. The starting point
+    is the present interval; without one, the interval of normal values with this standard
+    deviation, whose median has a variance of pi/2 s^2/n (David & Nagaraja)."""
     middle = abs(float(np.median(values))) if len(values) > 1 else 0.0
     if not middle:
         return None
@@ -93,13 +91,13 @@ def repeats_for_width(
 def ratio_interval(
     base: Sequence[float], candidate: Sequence[float], confidence: float = CONFIDENCE
 ) -> Interval | None:
-    """Interval for the factor between ``base`` and ``candidate``, both positive.
+    """Return an interval for the factor between ``base`` and ``candidate``, both positive.
 
-    All ratios of one value to another, sorted; the ends are those that the exact distribution of
-    the rank sum statistic says (Moses' interval, Hollander et al., on logarithms). Assumes
-    independent values, and that the two distributions differ by a factor alone. It excludes 1
-    exactly where :func:`rank_test` finds a difference at 1 - ``confidence``. None with too few
-    values: even the extreme ratios would not reach ``confidence``."""
+    The ends are two of the sorted ratios of every candidate value to every base value, chosen by
+    the exact distribution of the rank sum statistic (Moses' interval, Hollander et al., on
+    logarithms). Assumes independent values, and distributions that differ only by a factor. It
+    excludes 1 exactly where :func:`rank_test` finds a difference at 1 - ``confidence``. None with
+    too few values: even the extreme ratios would not reach ``confidence``."""
     _check(confidence)
     if not base or not candidate:
         return None
@@ -117,7 +115,7 @@ def ratio_interval(
 
 @lru_cache
 def repeats_for_comparison(confidence: float = CONFIDENCE) -> int:
-    """The fewest repeats on both sides for which :func:`ratio_interval` exists: 4 for 0.95."""
+    """Return the fewest repeats per side for which :func:`ratio_interval` exists: 4 for 0.95."""
     _check(confidence)
     count = 2
     while Fraction(2, math.comb(2 * count, count)) > 1 - _exact(confidence):
@@ -126,20 +124,20 @@ def repeats_for_comparison(confidence: float = CONFIDENCE) -> int:
 
 
 def rank_test(base: Sequence[float], candidate: Sequence[float]) -> float:
-    """Two-sided p-value of the rank sum test (Wilcoxon; Mann and Whitney): that values of one
-    distribution fall into the two sets with ranks as uneven as these. Exact without ties."""
+    """Return the two-sided p-value of the rank sum test (Wilcoxon; Mann and Whitney).
+    Exact without ties."""
     return min(1.0, 2 * min(one_sided_rank_test(base, candidate)))
 
 
 def one_sided_rank_test(base: Sequence[float], candidate: Sequence[float]) -> tuple[float, float]:
-    """The one-sided p-values of the same test: the first is small where the candidate is shown to
-    be below the base, the second where it is shown to be above. Exact without ties."""
+    """Return both one-sided p-values of the rank sum test; exact without ties.
+    The first is small where the candidate is shown to be below the base, the second where above."""
     if len({*base, *candidate}) == len(base) + len(candidate):
         counts = _rank_sums(len(base), len(candidate))
         above = int(np.greater.outer(np.asarray(candidate), np.asarray(base)).sum())
         below = len(counts) - 1 - above
         return sum(counts[: above + 1]) / sum(counts), sum(counts[: below + 1]) / sum(counts)
-    from scipy import stats  # here: it takes seconds to import, and ties of timings are rare
+    from scipy import stats  # here: slow to import, and ties of timings are rare
 
     less, greater = (
         float(stats.mannwhitneyu(candidate, base, alternative=side, method="asymptotic").pvalue)
@@ -149,9 +147,10 @@ def one_sided_rank_test(base: Sequence[float], candidate: Sequence[float]) -> tu
 
 
 def adjusted(p_values: Sequence[float]) -> list[float]:
-    """The p-values adjusted so that, of all differences called at a level, at most that part is
-    false on average (Benjamini & Hochberg; independent or positively dependent tests). As
-    ``scipy.stats.false_discovery_control``, whose import takes longer than a report's tables."""
+    """Adjust p-values for a false discovery rate (Benjamini & Hochberg).
+    Of all differences called at a level, at most that fraction is false on average; the tests must
+    be independent or positively dependent. Equals ``scipy.stats.false_discovery_control``, which is
+    slower to import than a report's tables are to make."""
     values = np.asarray(p_values, dtype=float)
     falling = np.argsort(values)[::-1]
     scaled = values[falling] * len(values) / np.arange(len(values), 0, -1)
@@ -161,8 +160,8 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
 
 
 def family_wise(p_values: Sequence[float]) -> list[float]:
-    """The p-values adjusted so that the chance of a single false call among all of them is at most
-    the level, however they depend on each other (Holm)."""
+    """Adjust p-values for the family-wise error rate, under any dependence (Holm).
+    The chance of a single false call among all of them is at most the level."""
     values = np.asarray(p_values, dtype=float)
     rising = np.argsort(values)
     scaled = values[rising] * np.arange(len(values), 0, -1)
@@ -173,7 +172,7 @@ def family_wise(p_values: Sequence[float]) -> list[float]:
 
 @lru_cache
 def _coverage(count: int, rank: int) -> Fraction:
-    """Probability that the rank-th smallest and largest of ``count`` enclose the median."""
+    """Return the probability that the rank-th smallest and largest value enclose the median."""
     if 2 * rank > count:
         return Fraction(0)
     outside = sum(math.comb(count, below) for below in range(rank))
@@ -196,7 +195,7 @@ def _rank_sums(first: int, second: int) -> tuple[int, ...]:
 
 
 def _exact(confidence: float) -> Fraction:
-    """The decimal that was written."""
+    """Return the confidence as the decimal that was written."""
     return Fraction(str(confidence))
 
 

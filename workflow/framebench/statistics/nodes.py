@@ -1,32 +1,30 @@
 """Find nodes that are worse than the others, or than a kept baseline, by more than a margin.
 
-All figures are such that more is better and are positive. A node counts as healthy while none of
-its figures is truly worse by more than the figure's margin than those of the others are, whichever
-few of these (step 2) are left out: nodes of one kind differ by a little for good, and that is no
-defect.
+All figures are positive, and more is better. A node counts as healthy if none of its figures is
+truly worse than the others' by more than the figure's margin, whichever few of the others are left
+out (step 2). Nodes of one kind always differ a little; that is no defect.
 
-1. Each figure of a node is held against the repeats of all other nodes together, less the margin,
-   by a one-sided rank sum test (:func:`intervals.one_sided_rank_test`): nothing is assumed about
-   the shape of the noise, and a single wild repeat moves ranks by little. Fewer than FEWEST nodes
-   are not held against each other: of two, neither says which is the odd one.
-2. Because bad nodes among the others would hide it, it is also held against the others without the
-   worst 1, 2, .. of them, by their medians, up to a quarter. Each p-value counts as often as there
-   are ways to leave out so many, and as there are such numbers: so it does not matter that those
-   left out were chosen by what they measured (Bonferroni over all sets that might have been). The
-   least counts.
-3. Likewise against the repeats of the baseline, where it has the figure, all of them.
-4. A test that could not show anything, because with so few repeats even the most extreme ranks
-   are too likely, is no part of the family (Tarone); which these are depends on numbers of repeats
-   alone.
-5. The p-values are adjusted for all tests that are left, of all nodes, figures and both sides
-   (Holm): the chance that any healthy node at all is called slower is at most FALSE_ALARMS, however
-   the tests depend on each other. A simulation holds that
-   (tests/framebench/health/test_false_alarms.py).
-6. A figure that is not called shows no difference where the opposite claim, worse by less than the
-   margin, is shown against the others without the worst quarter, and against the baseline (level
-   of one figure, not adjusted); else it cannot be told.
+1. Each figure of a node is compared with the repeats of all other nodes together, less the margin,
+   by a one-sided rank sum test (:func:`intervals.one_sided_rank_test`). It assumes nothing about
+   the shape of the noise, and a single outlier moves the ranks by little. Fewer than FEWEST nodes
+   are not compared: of two, neither says which is the odd one.
+2. Bad nodes among the others would hide it. So the figure is also compared with the others without
+   the worst 1, 2, .. of them, by their medians, up to a quarter. Each p-value is multiplied by the
+   number of ways to leave out so many nodes, and by the number of such tests (Bonferroni over all
+   sets that might have been left out). The choice by measured values then costs no validity. The
+   smallest p-value counts.
+3. The figure is also compared with all repeats of the baseline, where the baseline has it.
+4. A test is excluded from the family if even the most extreme ranks of its few repeats are too
+   likely to show anything (Tarone). This depends on numbers of repeats alone.
+5. The p-values are adjusted for all remaining tests, of all nodes, figures and both sides (Holm).
+   The chance that any healthy node is called slower is at most FALSE_ALARMS, under any dependence.
+   A simulation checks it (tests/framebench/health/test_false_alarms.py).
+6. A figure that is not called slower shows no difference if the opposite claim, worse by less than
+   the margin, is shown against the others without the worst quarter, and against the baseline
+   (level of one figure, not adjusted). Else the verdict is "cannot tell".
 
 Sources:
+
 - Hollander, Wolfe & Chicken, *Nonparametric Statistical Methods*, 3rd ed., 2014, section 4.1.
 - Holm, "A Simple Sequentially Rejective Multiple Test Procedure", *Scandinavian Journal of
   Statistics* 6, 1979.
@@ -52,15 +50,16 @@ from .verdicts import (
     SLOWER,
 )
 
-#: Nodes that are held against each other, at least.
+#: Smallest number of nodes that are compared with each other.
 FEWEST = 3
 
 
 @dataclass(frozen=True)
 class NodeFigure:
-    """One figure of all nodes. ``values``: repeats by node, more is better; ``baseline``: repeats
-    of the kept baseline, () where it has none; ``margin``: the part by which a node may be worse;
-    ``against``: of SIDES."""
+    """One figure of all nodes.
+    ``values``: repeats by node, more is better; ``baseline``: repeats of the kept baseline, () if
+    it has none; ``margin``: the fraction by which a node may be worse; ``against``: some of SIDES.
+    """
 
     name: str
     values: Mapping[str, Sequence[float]]
@@ -87,14 +86,15 @@ class Claim(NamedTuple):
 
 
 class _Reference(NamedTuple):
-    """Repeats that a node is held against. ``choices``: ways to leave out so many of the others."""
+    """Repeats that a node is compared with. ``choices``: ways to leave out so many others."""
 
     values: Sequence[float]
     choices: int
 
 
 class _Test(NamedTuple):
-    """``references``: with fewer and fewer of the others."""
+    """A test of one figure of a node against one side.
+    ``references``: what it is compared with, with ever fewer of the other nodes."""
 
     node: str
     figure: NodeFigure
@@ -104,7 +104,7 @@ class _Test(NamedTuple):
 
     @property
     def least(self) -> float:
-        """The smallest p-value that it can have."""
+        """Smallest p-value that the test can attain."""
         count = len(self.own)
         extremes = (
             one.choices / math.comb(count + len(one.values), count) for one in self.references
@@ -113,7 +113,7 @@ class _Test(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """The p-values of a test, not adjusted, and the reference that tells most."""
+    """Unadjusted p-values of a test, and the reference with the strongest evidence."""
 
     beyond: float
     within: float
@@ -121,8 +121,8 @@ class _Shown(NamedTuple):
 
 
 def judge(figures: Iterable[NodeFigure], level: float = FALSE_ALARMS) -> list[Claim]:
-    """A claim for each figure of each node and each side that it has, in the order of ``figures``
-    and of their nodes. The same figures give the same claims, in whichever order they come."""
+    """Return a claim for each figure, node and side, in the order of ``figures`` and of their
+    nodes. The claims do not depend on the order of the figures."""
     tests = [one for figure in figures for one in _tests(figure)]
     shown = [_shown(one) for one in tests]
     adjusted = _adjusted(tests, [one.beyond for one in shown], level)
@@ -134,9 +134,9 @@ def judge(figures: Iterable[NodeFigure], level: float = FALSE_ALARMS) -> list[Cl
 def repeats_needed(
     nodes: int, tests: int, level: float = FALSE_ALARMS, baseline: int | None = None
 ) -> int:
-    """The fewest repeats with which a node that lies below all that it is held against is called
-    slower, where there are so many ``tests``: as many of each of so many ``nodes``, at least 2, or
-    those of a ``baseline``."""
+    """Return the fewest repeats with which the worst of all nodes can be called slower.
+    ``tests``: number of tests in the family. A node is compared with the other ``nodes``, each with
+    as many repeats and at least 2, or with a ``baseline`` of so many repeats."""
     repeats, ways = 1, 1 + nodes // 4 if baseline is None else 1
     while True:
         beside = (nodes - 1) * repeats if baseline is None else baseline
@@ -155,7 +155,7 @@ def _tests(figure: NodeFigure) -> Iterable[_Test]:
 
 
 def _others(node: str, measured: Mapping[str, Sequence[float]]) -> list[_Reference]:
-    """All others, and these without the worst of them, up to a quarter of the nodes."""
+    """Return all other nodes, then without the worst of them, up to a quarter of the nodes."""
     others = sorted(
         (descriptive.median(values), name) for name, values in measured.items() if name != node
     )

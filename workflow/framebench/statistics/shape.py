@@ -1,6 +1,8 @@
-"""Shape of the repeats of a case: spread, outliers, two modes. Outliers are named, never dropped.
+"""Shape of the repeats of a case: spread, outliers, two modes. Outliers are reported, never
+dropped.
 
 Sources named below:
+
 - Iglewicz & Hoaglin, *How to Detect and Handle Outliers*, ASQC, 1993 (modified z-scores).
 - Engelman & Hartigan, "Percentage Points of a Test for Clusters", *JASA* 64, 1969.
 """
@@ -12,28 +14,28 @@ from functools import cache
 
 import numpy as np
 
-#: A value stands apart, and two modes are two, where they differ by this part of the median: less
-#: does not matter for what is said about the case.
+#: Smallest relevant difference, as a fraction of the median, of an outlier or between two modes.
 RELEVANT = 0.025
-#: One in a hundred sets of normal repeats is said to have an outlier, and one to have two modes.
+#: Fraction of sets of normal repeats in which an outlier is reported, and in which two modes are.
 SIGNIFICANCE = 0.01
 FEWEST = 6
 DRAWS = 50_000
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """(maximum - minimum) / median, as DLPerf's noise is given; None for fewer than two values, and
-    for a median of 0."""
+    """Return (maximum - minimum) / median, the noise as DLPerf defines it.
+    None for fewer than two values, and for a median of 0."""
     middle = abs(float(np.median(values))) if len(values) > 1 else 0.0
     return (max(values) - min(values)) / middle if middle else None
 
 
 def outliers(values: Sequence[float]) -> list[int]:
-    """Positions of values that stand apart: farther from the median than RELEVANT of it, and by
-    more median absolute deviations than any value is in all but SIGNIFICANCE of as many normal
-    values (Iglewicz & Hoaglin's modified z-score; their limit of 3.5 would name one in every
-    fifteenth set). None are found among fewer than FEWEST values, nor among those with two modes
-    (:func:`modes`), which are no accident."""
+    """Return the positions of outliers.
+    An outlier is farther from the median than RELEVANT of it, and by more median absolute
+    deviations than the farthest value in all but SIGNIFICANCE of normal samples of that size
+    (modified z-score of Iglewicz & Hoaglin, whose limit of 3.5 would report one in every fifteenth
+    set). None are reported among fewer than FEWEST values, or where there are two modes
+    (:func:`modes`)."""
     if len(values) < FEWEST or modes(values):
         return []
     numbers = np.asarray(values, dtype=float)
@@ -44,13 +46,13 @@ def outliers(values: Sequence[float]) -> list[int]:
 
 
 def modes(values: Sequence[float]) -> tuple[list[float], list[float]] | None:
-    """The values of the lower and the upper mode, sorted, each at least two; None for one mode, or
-    for fewer than FEWEST values.
+    """Return the sorted values of the lower and the upper mode, each at least two.
+    None for one mode, or for fewer than FEWEST values.
 
-    Of all ways to cut the sorted values in two, the one that leaves least variance within the parts
-    (Engelman & Hartigan). It is two modes where less is left than in all but SIGNIFICANCE of as
-    many normal values, and the medians of both differ by RELEVANT of the median of all. Skewed
-    repeats with one mode are said to have two a few times as often.
+    The sorted values are cut where the least variance remains within the parts (Engelman &
+    Hartigan). There are two modes if less remains than in all but SIGNIFICANCE of normal samples of
+    that size, and the medians of both differ by RELEVANT of the median of all. Skewed repeats with
+    one mode are said to have two a few times as often.
     """
     if len(values) < FEWEST:
         return None
@@ -69,7 +71,8 @@ def _normal(count: int) -> np.ndarray:
 
 @cache
 def _farthest(count: int) -> float:
-    """Median absolute deviations of the farthest of ``count`` normal values, all but rarely."""
+    """Return the median absolute deviations that the farthest of ``count`` normal values rarely
+    exceeds."""
     draws = _normal(count)
     apart = np.abs(draws - np.median(draws, axis=1, keepdims=True))
     return float(np.quantile(apart.max(axis=1) / np.median(apart, axis=1), 1 - SIGNIFICANCE))
@@ -89,8 +92,8 @@ def _least_left(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     centred = rows - rows.mean(axis=1, keepdims=True)
     total = (centred**2).sum(axis=1)
     sizes = np.arange(2, count - 1)
-    # Of a cut's lower part with n values and sum S, and an upper one with sum -S, the means take
-    # S^2 / n + S^2 / (count - n) of the total sum of squares.
+    # For a lower part with n values and sum S and an upper part with sum -S, the means explain S^2
+    # / n + S^2 / (count - n) of the total sum of squares.
     sums = np.cumsum(centred, axis=1)[:, 1:-2]
     between = sums**2 * (1 / sizes + 1 / (count - sizes))
     best = between.argmax(axis=1)

@@ -21,42 +21,42 @@ import numpy as np
 
 from .descriptive import median
 
-#: A window with a change is unsteady where the change is this sure and at least this large, as a
-#: part of the step time: with many steps, every change becomes sure, however small.
+#: Limits of an unsteady timed region: significance of the change, and its size as a fraction of the
+#: step time. With many steps every change becomes significant, however small.
 SIGNIFICANCE = 0.01
 RELEVANT = 0.02
 
-#: The fewest steps that are looked at for a change: with these, each of those that
-#: docs/measuring.md lists is seen in three windows of four or more, with fewer it is not.
+#: Fewest steps that are tested for a change. With these, each change listed in docs/measuring.md is
+#: found in at least three of four timed regions; with fewer it is not.
 FEWEST_STEPS = 20
 
-#: A step stalled that took more than this many times as long as any other.
+#: A stalled step took more than this many times as long as any other.
 STALL = 3.0
 
-#: More than this is not put down to steps that hang together: a change looks like that.
+#: Largest autocorrelation of steps; a larger one is attributed to a change.
 TOGETHER = 0.65
 
-#: Step times count up to so many standard deviations (if they were normal) from their median.
+#: Outliers are clipped at this many standard deviations (if normal) from the median.
 FARTHEST = 3.0
 
-#: Where in the window a step is looked for, in parts of it; and the time constants of starts that
-#: fade.
+#: Positions at which a step is tested, as fractions of the timed region, and the time constants of
+#: decaying start-up effects.
 STEPS_AT = tuple(percent / 100 for percent in range(10, 95, 5))
 FADES = (0.05, 0.1, 0.2, 0.4)
-#: Of so many parts of the window, the first and the last say how large a trend is.
+#: Number of parts of the timed region; the first and the last give the size of a trend.
 PARTS = 5
 
-#: All these shapes resemble each other: the p-value is that of so many independent ones, of a
-#: window that is so many steps shorter. By simulation, which also holds both.
+#: Effective number of independent shapes, and of steps spent on estimates, in the p-value. Found by
+#: simulation, which also checks both.
 INDEPENDENT_SHAPES = 10
 ESTIMATED = 4
 
 
 @dataclass(frozen=True)
 class StepTimeChange:
-    """A sure one, from the first ``before`` steps to those from index ``after`` on: the same number
-    unless the change is gradual. ``factor``: median step time of the latter over that of the
-    former; ``p_value``: how likely so clear a change is among steps that do not change."""
+    """A significant change from the first ``before`` steps to the steps from index ``after`` on.
+    ``before`` equals ``after`` unless the change is gradual. ``factor``: median step time after
+    over before. ``p_value``: probability of so clear a change among steady steps."""
 
     before: int
     after: int
@@ -65,7 +65,7 @@ class StepTimeChange:
 
     @property
     def matters(self) -> bool:
-        """Whether the change is large enough to be relevant."""
+        """Return whether the change is large enough to be relevant."""
         return abs(self.factor - 1) >= RELEVANT
 
     def words(self, count: int) -> str:
@@ -79,22 +79,22 @@ class StepTimeChange:
 
 
 def change(seconds: Sequence[float]) -> StepTimeChange | None:
-    """The clearest change of the step times ``seconds``; None where none is sure at SIGNIFICANCE,
-    for fewer than FEWEST_STEPS, and where one is 0.
+    """Return the clearest change of the step times ``seconds``; None if none is significant.
+    Also None for fewer than FEWEST_STEPS steps, and if a step time is 0.
 
-    1. Step times farther than FARTHEST from their median count as that far (Huber): stalls weigh no
-       more than any slow step, and stalls all over the window are no change.
-    2. Without a change they are a series of first order: neighbours hang together, with a
+    1. Step times farther than FARTHEST from their median are clipped (Huber): a stall weighs no
+       more than any slow step, and stalls all over the timed region are no change.
+    2. Without a change, the steps are a first-order series: neighbours are correlated, with a
        coefficient from 0 to TOGETHER.
-    3. With one, they are such a series around a step, a line, or a start that fades. Its size is
-       estimated by least squares, and the coefficient from what it leaves (Cochrane & Orcutt): a
-       drift is not put down to steps that hang together.
-    4. The p-value is that of the largest ratio of the likelihoods of 3 and 2 (Andrews).
+    3. With a change, they are such a series around a step, a line, or a decaying start. The size is
+       estimated by least squares, and the coefficient from the residuals (Cochrane & Orcutt), so
+       that a drift is not attributed to correlated steps.
+    4. The p-value is that of the largest likelihood ratio of 3 and 2 (Andrews).
 
-    By simulation a change that :attr:`Change.matters` is seen in about 1 % at most of windows of
-    independent steps that do not change, and in 3 % where neighbours have a correlation of 0.5.
+    By simulation a change that :attr:`Change.matters` is reported in about 1 % at most of steady
+    regions with independent steps, and in 3 % where neighbours have a correlation of 0.5.
     """
-    if len(seconds) < FEWEST_STEPS or min(seconds) <= 0:  # no clock gave such a step
+    if len(seconds) < FEWEST_STEPS or min(seconds) <= 0:  # no clock measures a step of 0 s
         return None
     values = _clipped(np.asarray(seconds, dtype=float))
     values = values - values.mean()
@@ -113,8 +113,7 @@ def change(seconds: Sequence[float]) -> StepTimeChange | None:
 
 @dataclass(frozen=True)
 class Stall:
-    """``step`` steps lie before the one that stalled, which took ``seconds``; the longest of the
-    others took ``next_longest``."""
+    """A stalled step at index ``step``: its time, and the longest time of the other steps."""
 
     step: int
     seconds: float
@@ -122,16 +121,16 @@ class Stall:
 
 
 def stall(seconds: Sequence[float]) -> Stall | None:
-    """The one step that changed the throughput of a window with these step times by RELEVANT or
-    more: it took more than STALL times as long as any other, and what it took beyond the median is
-    that part of the window. None where there is none, and of fewer than three steps.
+    """Return the one step that changed the throughput of a timed region by RELEVANT or more.
+    It took more than STALL times as long as any other, and its excess over the median is at least
+    that fraction of the region. None if there is none, and for fewer than three steps.
 
-    It is no test: a step that long is called whatever the noise. By simulation that happens in at
-    most one of 1,000 windows whose step times are normal (10 %) or skewed (lognormal, 30 %), and in
-    one of 100 where they are so skewed that the longest of 20 takes three times the median
-    (lognormal, 60 %, ten steps or more). A step of five times the median is found in 99 of 100
-    windows of 16 steps or more with 10 % of noise. Several stalls of about the same length are
-    none: those are how the machine runs."""
+    This is no test: so long a step is reported whatever the noise. By simulation that happens in at
+    most one of 1,000 regions whose step times are normal (10 %) or skewed (lognormal, 30 %). In
+    strongly skewed regions, where the longest of 20 takes three times the median (lognormal, 60 %,
+    ten steps or more), it is one of 100. A step of five times the median is found in 99 of 100
+    regions of 16 steps or more with 10 % of noise. Several stalls of about the same length are not
+    reported."""
     if len(seconds) < 3:
         return None
     ordered = sorted(seconds)
@@ -161,15 +160,15 @@ def unsteady(seconds: Sequence[float]) -> str:
 
 def _clipped(values: np.ndarray) -> np.ndarray:
     """Clip outliers by the median absolute deviation; a deviation of 0 clips nothing."""
-    middle = median(values.tolist())  # numpy's takes longer for the 100 steps of a window
+    middle = median(values.tolist())  # faster than numpy's median for 100 steps
     limit = FARTHEST * 1.4826 * median(np.abs(values - middle).tolist())
     return np.clip(values, middle - limit, middle + limit) if limit else values
 
 
 @lru_cache(maxsize=16)
 def _shapes(count: int) -> np.ndarray:
-    """No change in ``count`` steps, and what is looked for in them: a row for each, the first of
-    zeros, the others with a mean of 0 and a norm of 1."""
+    """Return the shapes of change that are tested in ``count`` steps, one per row.
+    The first row is zero (no change); the others have a mean of 0 and a norm of 1."""
     place = (np.arange(count) + 0.5) / count
     steps = [np.where(place > at, 1.0, 0.0) for at in STEPS_AT]
     fades = [np.exp(-place / constant) for constant in FADES]
@@ -193,12 +192,12 @@ def _log_likelihoods(series: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _sides(shape: int, values: np.ndarray) -> tuple[int, int]:
-    """``before`` and ``after`` of the change that looks like that shape best."""
+    """Return ``before`` and ``after`` of the change with the given shape."""
     count = len(values)
     if shape >= len(STEPS_AT):
         return count // PARTS, count - count // PARTS
     cuts = np.arange(1, count)
-    sums = np.cumsum(values)[:-1]  # the mean of all is 0
+    sums = np.cumsum(values)[:-1]  # the mean of all values is 0
     cut = 1 + int(np.argmax(sums**2 / (cuts * (count - cuts))))
     return cut, cut
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # numpy takes its time, and a plan makes no verdicts
+if TYPE_CHECKING:  # numpy is slow to import, and a plan makes no verdicts
     from .intervals import Interval
 
 LEVEL = 0.05  # false discovery rate of the differences called in a family
