@@ -1,5 +1,5 @@
-"""What the rules are made of: one object that has read the configuration, made the plan, and offers
-files, functions of wildcards and handlers, by stage."""
+"""Entry of the rules: an object with configuration and plan, which offers files, functions of
+wildcards and handlers by stage."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from .work import Work
 
 
 def config_file(workflow: Any) -> str:
-    """See :func:`call.config_file`."""
+    """Return the path of the configuration file, see :func:`call.config_file`."""
     return call.config_file(Snakemake(workflow))
 
 
 class Driver:
-    """Made once, when the rules are read. Ends the call with one message for what is wrong."""
+    """Driver of a call, made once when the rules are read. Ends the call with one message on a
+    fault."""
 
     def __init__(self, workflow: Any, config: Mapping[str, Any], checkpoints: Any) -> None:
         self.snakemake = Snakemake(workflow)
@@ -62,22 +63,22 @@ class Driver:
         self.handlers = Handlers(
             self.work, self.resources, self.provisioning, self.tables, self.snakemake, signals
         )
-        # Here, because where nothing is to be done no handler is called.
+        # Printed here, because without jobs no handler is called.
         plan = self.work.plan
         for text in (plan_text.left_out, plan_text.left_as_they_are) if asked.measures else ():
             for line in text(plan):
                 warn(line)
 
     def adopt_handlers(self, start: Any, success: Any, error: Any) -> None:
-        """See :meth:`internals.Snakemake.adopt_handlers`."""
+        """Have a module's handlers called, see :meth:`internals.Snakemake.adopt_handlers`."""
         self.snakemake.adopt_handlers(start, success, error)
 
 
 def _settings(config: Mapping[str, Any], known: Catalog, snakemake: Snakemake) -> Settings:
-    """Raises :class:`ConfigError`."""
+    """Return the settings of the call. Raises :class:`ConfigError`."""
     settings = load_settings(config, known, snakemake.methods)
     if settings.cluster and snakemake.is_main_process:
-        # What the jobs of a cluster are given again.
+        # Texts that cluster jobs get on their command line.
         folders = (PROJECT, Path.cwd(), settings.environments)
         for text in [*snakemake.config_arguments, *map(str, folders)]:
             targets.check_quoting("--config or a path", text)

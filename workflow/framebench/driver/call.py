@@ -1,4 +1,4 @@
-"""What a call of Snakemake is for: whether it may start jobs, and whether these may measure."""
+"""Purpose of a Snakemake call: whether it may start jobs, and whether these may measure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .internals import KNOWN_BELOW, KNOWN_FROM, VERSION, Snakemake, await_log
 
 _Given = ParamSpec("_Given")
 
-#: Targets that measure nothing, and options with which no job starts.
+#: Targets that measure nothing.
 MEASURE_NOTHING = frozenset(
     {
         "plan",
@@ -34,7 +34,7 @@ MEASURE_NOTHING = frozenset(
         "make_data",
     }
 )
-#: Of these, those for which it does not matter what there is to do.
+#: Targets among them that need no plan.
 WITHOUT_PLAN = frozenset({"report", "compare", "nodes", "history", "export", "import", "make_data"})
 START_NOTHING = frozenset(
     {
@@ -47,9 +47,12 @@ CONFIG_FILE = Path("config", "config.yaml")
 
 @dataclass(frozen=True)
 class Invocation:
-    """``starts``: jobs may be started; ``measures``: and these may measure. ``looks``: what runs
-    would run in is of interest. ``plans``: what is done already is. ``proves``: comparisons for
-    parity are among the targets; ``named``: those targets that measure nothing."""
+    """Purpose of a call.
+
+    ``starts``: jobs may start; ``measures``: jobs may measure; ``looks``: interpreters of runs are
+    checked; ``plans``: existing records are read; ``proves``: verification is a target; ``named``:
+    targets that measure nothing.
+    """
 
     starts: bool
     measures: bool
@@ -60,7 +63,7 @@ class Invocation:
 
     @staticmethod
     def of(snakemake: Snakemake) -> Invocation:
-        """Ends the call where it asks for what cannot be."""
+        """Return the purpose of this call. Ends the call for unsupported options."""
         words = snakemake.words
         if "--containerize" in words:
             refuse(
@@ -82,21 +85,25 @@ class Invocation:
             starts=starts,
             measures=starts and not named,
             looks=visible and not named - {"plan"},
-            # Next to a target that measures nothing, others are refused (check_measurement).
+            # Other targets next to one that measures nothing are refused (check_measurement).
             plans=not (starts and named and named <= WITHOUT_PLAN),
             proves="parity" in words,
             named=sorted(named),
         )
 
     def end_unread(self) -> None:
-        """End a call that measures nothing when nobody reads what it prints any more (``plan |
-        head``), as other programs do: Snakemake's thread that prints would end alone, and Snakemake
-        wait for it."""
+        """End a call that measures nothing by SIGPIPE when its output is closed (``plan | head``).
+
+        Otherwise Snakemake's printing thread would end alone, and Snakemake would wait for it.
+        """
         if not self.measures and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
     def check_measurement(self) -> None:
-        """Of a target that measures nothing the results were not locked before they were read."""
+        """End the call if it measures next to a target that measures nothing.
+
+        For such a target the results are not locked.
+        """
         if self.starts and not self.measures:
             refuse(
                 f"found among the targets: {', '.join(self.named)}; allowed in a call that "
@@ -105,19 +112,19 @@ class Invocation:
 
 
 def refuse(error: object) -> NoReturn:
-    """End with one clear message: to an exception Snakemake would add ten lines of its own."""
+    """End the call with one message; an exception would get ten lines from Snakemake."""
     warn(f"framebench: {error}")
     raise SystemExit(1)
 
 
 def warn(text: str) -> None:
-    """Print for whoever called, below what Snakemake has said."""
+    """Print a line to stderr, after Snakemake's earlier output."""
     await_log()
     print(printable(text), file=sys.stderr, flush=True)
 
 
 def checked(check: Callable[_Given, object], *given: _Given.args, **named: _Given.kwargs) -> None:
-    """A look at the configuration, which refuses what is wrong with it."""
+    """Run a check of the configuration; end the call with its ConfigError."""
     try:
         check(*given, **named)
     except ConfigError as error:
@@ -125,9 +132,11 @@ def checked(check: Callable[_Given, object], *given: _Given.args, **named: _Give
 
 
 def config_file(snakemake: Snakemake) -> str:
-    """The configuration: that of the working directory or, where there is none, the project's. Ends
-    the call where it, or a file of the command line, is not read as it stands: Snakemake's own
-    message says neither which file is broken nor where."""
+    """Return the configuration file of the working directory, or the project's.
+
+    Ends the call for an unsupported Snakemake, and for a configuration file that cannot be read.
+    Snakemake's own message names neither file nor line.
+    """
     if unknown := snakemake.why_unknown():
         refuse(
             f"Snakemake: found version {VERSION}: {unknown}; allowed: {KNOWN_FROM} or "

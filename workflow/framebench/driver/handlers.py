@@ -36,7 +36,7 @@ from .work import Work, is_submitted, kind
 
 
 class Handlers:
-    """``log``: the paths of what Snakemake has logged by now."""
+    """Handlers of a call. ``log``: paths of Snakemake's logs so far."""
 
     def __init__(
         self,
@@ -52,22 +52,22 @@ class Handlers:
         self._outlook = Progress(work, snakemake, tables.report)
         self._started = time.time()
         self._signals = signals
-        #: Whether something is measured and the closing lines are still to be printed.
+        #: Whether the call measures and its closing lines are still to be printed.
         self._measures = False
-        #: Whether the exit status is to say that a run failed.
+        #: Whether the exit status depends on failed runs.
         self._judges = False
         self._is_reported = False
         self._interrupted: list[str] = []
 
     def start(self, log: Sequence[str]) -> None:
-        """Prepare for measuring, where something is to be measured."""
+        """Prepare the call for measuring, if it measures."""
         jobs = self._snakemake.jobs_to_run()
         self._signals.watch(self._stop)
         self._judges = any(self._tables.outcome in map(str, job.output) for job in jobs)
         if not any(is_submitted(job.wildcards) for job in jobs):
             return
         self._measures = True
-        # Where the call ends by an error of Snakemake's own, no handler is called.
+        # After an error of Snakemake itself no handler is called.
         atexit.register(self._close)
         plan = self._work.plan
         if self._work.is_locked:  # however this call ends
@@ -94,12 +94,12 @@ class Handlers:
             self._snakemake.select_among(self._startable)
 
     def success(self) -> None:
-        """Show the answers, where they are new, and end with the status of a command that did not
-        end with 0, or with 1 where a run failed."""
+        """Show new results, and exit with a command's non-zero status, or with 1 after a failed
+        run."""
         self._outlook.end()
         self._measures = False
         closing_lines, status = self._verdict()
-        # What is registered first comes last, below what Snakemake itself says when all is done.
+        # Exit functions run in reverse order, after Snakemake's last output.
         atexit.register(_say, closing_lines)
         for summary in map(Path, (self._tables.summary, self._tables.reported)):
             if summary.exists() and summary.stat().st_mtime >= self._started:
@@ -108,8 +108,11 @@ class Handlers:
             raise SystemExit(status)
 
     def error(self, log: Sequence[str], made_by: Mapping[str, str]) -> None:
-        """Note which runs have left no record, make tables and report of what there is, and say how
-        to go on. ``made_by``: the command of each rule that makes these, by the rule's name."""
+        """Note runs without a record, make tables and report of the records, and print how to
+        continue.
+
+        ``made_by``: command of each rule for tables and report, by the rule's name.
+        """
         if self._snakemake.is_dry_run:
             return
         self._outlook.end()
@@ -121,7 +124,7 @@ class Handlers:
             raise SystemExit(self._signals.status or 1)
 
     def _verdict(self) -> tuple[list[str], int]:
-        """Return the last lines and the exit status of a call whose jobs have all been done."""
+        """Return closing lines and exit status of a call that completed all jobs."""
         if ended := self._tables.ended():
             names = {"nodes": gate.NODE_NAMES, "compare": gate.NAMES}.get(ended.command, {})
             named = names.get(ended.status)
@@ -142,8 +145,7 @@ class Handlers:
         ]
 
     def _renewed(self) -> Plan:
-        """Return the plan with all records that are there by now, or as it was where the records
-        cannot be read."""
+        """Return the plan with the records that exist now; the old plan if they cannot be read."""
         try:
             return self._work.renewed()
         except (ConfigError, RecordsError, OSError) as error:
@@ -151,7 +153,7 @@ class Handlers:
             return self._work.plan
 
     def _stop(self) -> None:
-        """End what runs: a signal asks for it."""
+        """Stop running jobs after a signal."""
         self._interrupted = [self._outlook.label(job) for job in self._measuring()]
         self._outlook.stop()
         self._snakemake.stop()
@@ -172,7 +174,7 @@ class Handlers:
             warn(message)
 
     def _report(self, made_by: Mapping[str, str]) -> None:
-        """Make tables and report of what there is, where the call was to make them."""
+        """Make tables and report of the existing records, if the call was to make them."""
         kept = {job.rule.name for job in self._snakemake.jobs_to_run()}
         if not self._signals.received:
             kept -= {job.rule.name for job in self._snakemake.failed_jobs()}
@@ -183,7 +185,7 @@ class Handlers:
             self._is_reported = partial.make(self._provisioning.framebench, commands, results, wait)
 
     def _close(self) -> None:
-        """Say, once, what was measured, what is missing and how to go on."""
+        """Print once the summary of a call: finished and missing runs, and how to continue."""
         if not self._measures:
             return
         self._measures = False
@@ -226,8 +228,11 @@ class Handlers:
         limits.write_minutes(results, self._work.plan.minutes_by_folder)
 
     def _startable(self, waiting: Collection[SnakemakeJob]) -> list[SnakemakeJob]:
-        """Of a round, none before those of an earlier one have been started; on a cluster, where
-        that means handed to its queue, none before they have ended, if that is asked for."""
+        """Return the jobs that may start: none before all of earlier rounds have started.
+
+        On a cluster, where starting is queueing, earlier rounds must have ended if ``whole_rounds``
+        is set.
+        """
         startable = side_by_side.of_first_round(waiting, self._round)
         cluster = self._work.plan.settings.cluster
         if cluster and cluster.whole_rounds:
@@ -235,8 +240,7 @@ class Handlers:
         return startable
 
     def _round(self, job: SnakemakeJob) -> int | None:
-        """The repeat that a run's job is for, the first of several that share one; None of other
-        jobs."""
+        """Return the repeat of a run's job, the first in a group of jobs; None for other jobs."""
         if job.is_group():
             rounds = (self._round(one) for one in job)
             return min((number for number in rounds if number is not None), default=None)
@@ -244,7 +248,7 @@ class Handlers:
 
 
 def _say(lines: Iterable[str]) -> None:
-    """Print for whoever called; a terminal that is gone, or a full disk, stops nothing."""
+    """Print lines to stderr; a closed terminal or a full disk is ignored."""
     with contextlib.suppress(OSError, ValueError):
         for line in lines:
             print(printable(line), file=sys.stderr)

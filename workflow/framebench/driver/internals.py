@@ -1,7 +1,7 @@
-"""Snakemake's own objects, as far as Framebench needs more of them than its documentation offers.
+"""Access to Snakemake's undocumented objects, which no other module uses.
 
-Nothing else in the project touches them. :data:`USED` says what is used, and why there is no public
-way to it; a test looks whether the Snakemake that is installed has it all.
+:data:`USED` lists the attributes and why no public way exists. A test checks that the installed
+Snakemake has them all.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _Self = TypeVar("_Self")
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 
-#: The name of our logger plugin, as ``--logger`` has it.
+#: Name of our logger plugin, for ``--logger``.
 LOGGER = "framebench"
 
-#: The first version that is known, and the first that is not.
+#: First supported version, and first unsupported one.
 KNOWN_FROM, KNOWN_BELOW = "9.27", "10"
 VERSION = str(snakemake.__version__)
 
-#: Attributes of Snakemake's workflow, by what they are needed for.
+#: Attributes of Snakemake's workflow, with their use.
 USED = {
-    # What this call is. The documentation offers rules the config and nothing of the command line.
+    # Kind of this call. Rules get the config, but nothing of the command line.
     "is_main_process": "only the process that its user started takes the lock and speaks",
     "remote_exec": "a job of a cluster takes the plan's estimates from the call that submitted it",
     "local_exec": "jobs of a cluster's plan must not run on this machine",
@@ -53,19 +53,19 @@ USED = {
     "deployment_settings.apptainer_args": "a container must see the GPUs and the project",
     "resource_settings.default_resources": "what has no effect on runs is said",
     "executor_settings": "arrays of SLURM are refused",
-    # Modules: the documentation has no way to know one's own prefix, or to have handlers called.
+    # Modules have no documented way to know their prefix, or to have handlers called.
     "modifier.is_main_snakefile": "of a module Snakemake calls no handlers and reads no config",
     "modifier.path_modifier.replace_prefix": "results are written where the rules expect them",
     "_onstart": "see is_main_snakefile",
     "_onsuccess": "see is_main_snakefile",
     "_onerror": "see is_main_snakefile",
-    # The order and the place of jobs. Plugins could change the order, but a workflow cannot bring
-    # one along.
+    # Order and placement of jobs. Plugins could change the order, but a workflow cannot bring one
+    # along.
     "scheduler._job_selector": "repeats stay interleaved",
     "scheduler.job_rate_limiter": "nothing looks at the waiting jobs while one is measured",
     "register_resource": "what a job of a cluster takes is its node's, not this machine's",
     "parent_groupids": "jobs that are not connected share an allocation, by a computed name",
-    # What came of it. Handlers are given the path of a log.
+    # Outcome of the call. Handlers only get the path of a log.
     "dag.needrun_jobs": "which rules were to run, and which of them a failed job kept from it",
     "scheduler.failed": "see needrun_jobs",
     "scheduler.running": "on a cluster a round may wait for the one before",
@@ -74,7 +74,7 @@ USED = {
 
 
 class Wildcards(Protocol):
-    """What a job's file names say, as rules hand it to functions."""
+    """Wildcards of a job, as rules pass them to functions."""
 
     def keys(self) -> Collection[str]: ...
 
@@ -82,7 +82,7 @@ class Wildcards(Protocol):
 
 
 class SnakemakeJob(Protocol):
-    """A job, or a group of jobs: then it is iterable and has no wildcards."""
+    """A job, or a group of jobs, which is iterable and has no wildcards."""
 
     wildcards: Wildcards
     rule: Any
@@ -95,8 +95,10 @@ class SnakemakeJob(Protocol):
 
 
 class for_rules(Generic[_Self, _Given, _Result]):
-    """A method that rules call, as a plain function whose signature is at hand: Snakemake asks for
-    it several times a job, and to work out a method's takes half a second with 10,000 of them."""
+    """Descriptor that gives rules a method as a function with a ready signature.
+
+    Snakemake asks for it several times per job; computing a method's takes 0.5 s for 10,000 jobs.
+    """
 
     def __init__(self, method: Callable[Concatenate[_Self, _Given], _Result]) -> None:
         self._method = method
@@ -121,8 +123,10 @@ _LOGGER = logging.getLogger("snakemake.logging")
 
 
 def await_log(seconds: float = 2.0) -> None:
-    """Wait until Snakemake's thread has printed what was said before, at most ``seconds``: that
-    thread may have ended."""
+    """Wait until Snakemake's logging thread has printed earlier lines, at most ``seconds``.
+
+    The limit is needed because that thread may have ended.
+    """
     until = time.monotonic() + seconds
     for handler in _LOGGER.handlers:
         waiting: object = getattr(handler, "queue", None)
@@ -136,13 +140,15 @@ class Snakemake:
 
     def __init__(self, workflow: Any) -> None:
         self._workflow = workflow
-        #: The words of the command line, options without their values. While rules are read
-        #: Snakemake itself does not know its targets.
+        #: Words of the command line, options without values. Snakemake does not know its targets
+        #: while rules are read.
         self.words = frozenset(word.partition("=")[0] for word in sys.argv[1:])
 
     def why_unknown(self) -> str:
-        """Return what is unknown of this Snakemake, "" where all is known. What comes into being
-        with the jobs is not looked at."""
+        """Return why this Snakemake is unsupported; "" if it is supported.
+
+        Attributes that exist only with jobs are not checked.
+        """
         version = Version(VERSION)
         if version >= Version(KNOWN_BELOW) or version < Version(KNOWN_FROM):
             return "its internals are not known"
@@ -152,14 +158,14 @@ class Snakemake:
                     operator.attrgetter(name)(self._workflow)
                 except AttributeError:
                     return f"it has no {name}"
-                except WorkflowError:  # it is there, but has no value: cores on a cluster
+                except WorkflowError:  # the attribute exists without a value: cores on a cluster
                     continue
         return ""
 
     @property
     def forces_runs(self) -> bool:
-        """Return whether the command line forces the rule ``benchmark``, perhaps with a module's
-        prefix, or all rules."""
+        """Whether the command line forces all rules, or ``benchmark`` with or without a module
+        prefix."""
         forced, is_value = [], False
         for word in sys.argv[1:]:
             if word.startswith("-"):
@@ -173,12 +179,12 @@ class Snakemake:
 
     @property
     def command(self) -> str:
-        """This call, quoted for a shell."""
+        """Command line of this call, quoted for a shell."""
         return shlex.join(["snakemake", *sys.argv[1:]])
 
     @property
     def is_main_process(self) -> bool:
-        """Whether this is no job's own Snakemake."""
+        """Whether this is the user's Snakemake, not a job's."""
         return bool(self._workflow.is_main_process)
 
     @property
@@ -187,7 +193,7 @@ class Snakemake:
 
     @property
     def runs_here(self) -> bool:
-        """Whether jobs run on this machine. Known when jobs are about to start."""
+        """Whether jobs run on this machine; known only when jobs are about to start."""
         return bool(self._workflow.local_exec)
 
     @property
@@ -196,19 +202,19 @@ class Snakemake:
 
     @property
     def shows_results(self) -> bool:
-        """Whether our logger plugin has a line for each result."""
+        """Whether our logger plugin prints a line for each result."""
         is_ours = LOGGER in self._workflow.output_settings.log_handler_settings
         everything = self._workflow.output_settings.verbose
         return is_ours and not (everything or self._workflow.output_settings.debug_dag)
 
     @property
     def is_lint(self) -> bool:
-        """Whether Snakemake looks at the rules and does nothing else."""
+        """Whether Snakemake only lints the rules."""
         return "--lint" in self.words
 
     @property
     def is_module(self) -> bool:
-        """Whether the rules are read by another workflow, as its module."""
+        """Whether another workflow reads the rules as its module."""
         return not self._workflow.modifier.is_main_snakefile()
 
     @property
@@ -217,113 +223,124 @@ class Snakemake:
 
     @property
     def config_files(self) -> list[Path]:
-        """Those read so far, and those of the command line."""
+        """Configuration files read so far, and those of the command line."""
         return [Path(file) for file in self._workflow.configfiles]
 
     @property
     def config_arguments(self) -> list[str]:
-        """The entries of ``--config``, as they were typed."""
+        """Entries of ``--config``, as typed."""
         return list(self._workflow.config_settings.config_args or ())
 
     @property
     def methods(self) -> list[str]:
-        """What ``--sdm`` asks for."""
+        """Methods of ``--sdm``."""
         asked = self._workflow.deployment_settings.deployment_method
         return sorted(method.name.lower().replace("_", "-") for method in asked)
 
     @property
     def default_resources(self) -> Collection[str]:
-        """The names of those given with ``--default-resources``."""
+        """Names of resources given with ``--default-resources``."""
         return self._workflow.resource_settings.default_resources or ()
 
     @property
     def slurm_arrays(self) -> str:
-        """The value of ``--slurm-array-jobs``; "" where there is none."""
+        """Value of ``--slurm-array-jobs``; "" without one."""
         return str(getattr(self._workflow.executor_settings, "array_jobs", None) or "")
 
     @property
     def container_folder(self) -> Path:
-        """Where images are kept that are pulled."""
+        """Folder of pulled images."""
         given = self._workflow.deployment_settings.apptainer_prefix
         return Path(given or ".snakemake").absolute()
 
     def add_container_arguments(self, *words: str) -> None:
-        """Further words of Apptainer's, quoted for the shell, unless it is given them already."""
+        """Add arguments of Apptainer, quoted for the shell, unless present."""
         settings = self._workflow.deployment_settings
         text = shlex.join(words)
         if f" {text} " not in f" {settings.apptainer_args} ":
             settings.apptainer_args += f" {text}"
 
     def place_of_results(self, folder: Path) -> Path:
-        """Where the rules write what they name below ``folder``: a module may have a ``prefix``.
-        Absolute then, because Snakemake leaves absolute paths alone from there on."""
+        """Return the folder for outputs below ``folder``, which a module's ``prefix`` may move.
+
+        A moved folder is absolute, because Snakemake leaves absolute paths unchanged.
+        """
         inner = str(folder / "runs")
         modified = self._workflow.modifier.path_modifier.replace_prefix(inner)
         return folder if modified == inner else Path(modified).absolute().parent
 
     def limit_cores(self, cores: int) -> None:
-        """What one job takes at most."""
+        """Set the most cores that a job may take."""
         self._workflow.register_resource("_cores", cores)
 
     def join_groups(self, groups: Iterable[str], name: str) -> None:
-        """Let a profile speak of all these ``groups`` by one ``name`` (``group-components``)."""
+        """Give all ``groups`` one ``name``, for a profile's ``group-components``."""
         self._workflow.parent_groupids.update(dict.fromkeys(groups, name))
 
     def adopt_handlers(self, start: _Handler, success: _Handler, error: _Handler) -> None:
-        """Have the handlers of a module called, behind those that there are. A Snakefile with
-        handlers of its own below ``use rule`` replaces them; it can call them, as
-        ``NAME.onstart(log=log)``."""
+        """Have the handlers of a module called after existing ones.
+
+        A Snakefile with its own handlers below ``use rule`` replaces them. It can call them as
+        ``NAME.onstart(log=log)``.
+        """
         if not self.is_module:
             return
         for name, own in (("_onstart", start), ("_onsuccess", success), ("_onerror", error)):
             setattr(self._workflow, name, _one_after_the_other(getattr(self._workflow, name), own))
 
     def send_view(self, view: object, text: str) -> None:
-        """Hand a view to the logger plugin, if it is ours; all else sees the text. Snakemake's
-        loggers have no other way from a workflow to a plugin."""
+        """Send a view to our logger plugin, and its text to other loggers.
+
+        Snakemake has no other way from a workflow to a plugin.
+        """
         self.send({"framebench_view": view}, text)
 
     def send(self, attributes: Mapping[str, object], text: str = "") -> None:
-        """Make a log record with these attributes."""
+        """Log a record with these attributes."""
         _LOGGER.info(text, extra=dict(attributes))
 
     def jobs_to_run(self) -> list[SnakemakeJob]:
-        """Those that have not finished."""
+        """Return the unfinished jobs."""
         return list(self._workflow.dag.needrun_jobs())
 
     def failed_jobs(self) -> list[SnakemakeJob]:
-        """Those of groups one by one."""
+        """Return the failed jobs, those of groups one by one."""
         return one_by_one(self._workflow.scheduler.failed)
 
     def running_jobs(self) -> list[SnakemakeJob]:
-        """Those that were handed to the executor and have not ended: on a cluster they wait in its
-        queue, too."""
+        """Return the jobs that the executor has; on a cluster these include queued ones."""
         return list(self._workflow.scheduler.running)
 
     def stop(self) -> None:
-        """Start no further job and end those that run, from a signal handler: jobs on this machine
-        by a signal to their processes, all others as Snakemake does it. The handler of errors is
-        called then."""
+        """Start no further job and end the running ones, from a signal handler.
+
+        Local jobs end by a signal to their processes, others as Snakemake does it. Snakemake then
+        calls the handler of errors.
+        """
         if not self.runs_here:
             raise KeyboardInterrupt
         threading.Thread(target=self._end_jobs, daemon=True).start()
 
     def _end_jobs(self) -> None:
-        # Not in the handler itself, which may have interrupted whoever holds the scheduler's lock.
+        # Outside the signal handler, which may have interrupted the holder of the scheduler's lock.
         self._workflow.scheduler.exit_gracefully()
         children.end_descendants(self.running_jobs)
 
     def rest_between_jobs(self) -> None:
-        """By default Snakemake looks at every waiting job again once a second, in case its limit of
-        submissions allows more of them: with 10,000 jobs, a whole core beside the benchmark."""
+        """Stop Snakemake's check of all waiting jobs once a second, for its submission limit.
+
+        With 10,000 jobs it takes a whole core next to the benchmark. Only done for local jobs.
+        """
         if self.runs_here:
             self._workflow.scheduler.job_rate_limiter = None
 
     def select_among(
         self, startable: Callable[[Collection[SnakemakeJob]], Sequence[SnakemakeJob]]
     ) -> None:
-        """Start none but the ``startable`` of the jobs that wait. By default the first that fits is
-        started, whatever waits before it."""
+        """Start only ``startable`` jobs among the waiting ones.
+
+        By default Snakemake starts the first that fits, in any order.
+        """
         select = self._workflow.scheduler._job_selector
 
         def selected(waiting: Collection[SnakemakeJob], *others: Any) -> Any:
@@ -333,7 +350,7 @@ class Snakemake:
 
 
 def one_by_one(jobs: Iterable[SnakemakeJob]) -> list[SnakemakeJob]:
-    """The jobs of groups, and those that are in none."""
+    """Return single jobs, and the jobs of groups."""
     return [one for job in jobs for one in (job if job.is_group() else [job])]
 
 

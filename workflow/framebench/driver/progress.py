@@ -1,4 +1,4 @@
-"""What this call waits for, as the view shows it and the forecast counts it."""
+"""Pending tasks of a call, for the progress view and the forecast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from .work import Work, kind
 
 
 class Progress:
-    """Makes the view of a call. ``tables``: a file that the rule of the tables makes."""
+    """Source of the progress view of a call. ``tables``: an output of the rule that makes
+    tables."""
 
     def __init__(self, work: Work, snakemake: Snakemake, tables: str) -> None:
         self._work, self._snakemake, self._tables = work, snakemake, tables
@@ -28,7 +29,7 @@ class Progress:
         work.when_grown(self._grow)
 
     def show(self, jobs: Iterable[SnakemakeJob]) -> None:
-        """Send the view of what is to be done."""
+        """Send the view of pending tasks."""
         plan = self._work.plan
         at_once = total.at_once(plan)
         awaited = [one for job in jobs if (one := self._awaited(job))]
@@ -38,17 +39,17 @@ class Progress:
         self._snakemake.send_view(self._view, text)
 
     def stop(self) -> None:
-        """Expect that what runs ends without a result."""
+        """Tell the view that running tasks end without a result."""
         if self._view:
             self._view.stop()
 
     def label(self, job: SnakemakeJob) -> str:
-        """Return the name that people have for a job that measures."""
+        """Return the label of a job that measures."""
         awaited = self._awaited(job)
         return awaited.label if awaited else str(job)
 
     def end(self) -> None:
-        """All is over: what follows is not the view's."""
+        """End the view before the call's closing output."""
         if self._view:
             self._view.end(self._snakemake.send)
 
@@ -57,7 +58,7 @@ class Progress:
             self._view.add(map(self._awaited_run, runs))
 
     def _awaited(self, job: SnakemakeJob) -> Awaited | None:
-        """None of what takes no time, and of others' jobs."""
+        """Return the awaited task of a job; None for a quick job, or another workflow's."""
         what = kind(job.wildcards)
         if what == "run":
             return self._awaited_run(self._work.run(job.wildcards))
@@ -99,7 +100,7 @@ class Progress:
 
     @functools.cached_property
     def _measured(self) -> frozenset[Case]:
-        """Those whose runs are expected to take what their records took."""
+        """Cases whose expected seconds come from their records."""
         return self._work.plan.measured
 
     @functools.cached_property

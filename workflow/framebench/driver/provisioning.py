@@ -1,4 +1,4 @@
-"""The software that jobs run in, and the command with which they start the harness."""
+"""Software that jobs run in, and the commands that start the harness in it."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from .work import Work
 
 
 class Provisioning:
-    """The environments of jobs, and the commands that run in them.
+    """Environments of jobs, and commands that run in them.
 
-    ``framebench``: starts a command of ours next to a run. ``driver``: starts one that makes
+    ``framebench``: starts our command next to a run. ``driver``: starts a command that makes
     tables; with ``--sdm conda`` its packages come from ``workflow/envs/driver.yaml``.
     ``built_marker``, ``log``: files of the job that builds an environment, with its wildcards.
-    ``hashing``, ``trying``: arguments of that job. ``container``, ``conda``: what a job runs in;
-    None where there can be none, because Snakemake asks for them job by job.
+    ``hashing``, ``trying``: arguments of that job. ``container``, ``conda``: functions that return
+    a job's container or conda file; None if unused, because Snakemake calls them for every job.
     """
 
     def __init__(self, work: Work, call: Invocation, snakemake: Snakemake) -> None:
         self._work, self._call, self._snakemake = work, call, snakemake
         kinds = ["--kinds", str(work.plan.settings.kinds)] if axes.further() else []
         entry = [str(PROJECT / "workflow" / "framebench"), *kinds]
-        # Isolated: PYTHONPATH and PYTHONHOME of a site are not for our own packages.
+        # Isolated: our packages ignore PYTHONPATH and PYTHONHOME.
         self.framebench = [sys.executable, "-I", *entry]
         self.python = "python" if work.plan.settings.deployment == "conda" else sys.executable
         self.driver = [self.python, "-I", *entry]
@@ -44,23 +44,23 @@ class Provisioning:
         own = work.plan.settings.model
         self.trying = ["--model", own.source] if own else []
         self.hashing = commands.hashing(work.plan)
-        #: Those that are built once for all nodes, and are missing or damaged.
+        #: Missing or damaged environments that are built once for all nodes.
         self._to_build = commands.to_build(work.plan)
-        # The harness says in a line what came of it, for whoever starts it by hand.
+        # The harness prints a result line for those who start it by hand.
         self._aside = "> /dev/null " if snakemake.shows_results else ""
         deployment = work.plan.settings.deployment
         self.container = self._image if deployment == "apptainer" else None
-        # Snakemake's linter misses one even where it would be ignored.
+        # Snakemake's linter wants one even if it would be ignored.
         self.conda = self._conda if deployment == "conda" or snakemake.is_lint else None
         if self.container:
             self._prepare_containers()
-        # What an earlier call has seen to is no longer so.
+        # Built markers of an earlier call are stale.
         for name in self._to_build if work.is_locked else ():
             Path(self._seen_to(name)).unlink(missing_ok=True)
 
     @for_rules
     def environment(self, wildcards: Wildcards) -> list[str]:
-        """The output of the rule that builds what a job needs, where that is to be built."""
+        """Return the built marker of a job's environment, if that is to be built."""
         self._call.check_measurement()
         name = self._work.software(wildcards)
         return [self._seen_to(name)] if name in self._to_build else []
@@ -72,16 +72,16 @@ class Provisioning:
 
     @for_rules
     def file(self, wildcards: Wildcards) -> str:
-        """What an environment is built from."""
+        """Return the path of the environment file."""
         return str(self._wanted(wildcards)[0].path)
 
     @for_rules
     def marker(self, wildcards: Wildcards) -> str:
-        """The file in an environment that says that it is whole."""
+        """Return the path of the file that marks a complete environment."""
         return str(self._wanted(wildcards)[1].marker)
 
     def preparation(self, wildcards: Wildcards) -> list[str]:
-        """What the command of a job that measures stands behind."""
+        """Return the command prefix of a measuring job that builds its environment."""
         nodes = self._work.request(wildcards).nodes if self._work.plan.settings.cluster else 1
         name = self._work.software(wildcards)
         return commands.preparation(self._work.plan, name, self.framebench, nodes)
@@ -89,8 +89,10 @@ class Provisioning:
     def harness(
         self, wildcards: Wildcards, arguments: Sequence[str], before: Sequence[str] = ()
     ) -> str:
-        """What starts the harness behind the words of ``before``, quoted for the shell: for
-        Snakemake to quote each word of 10,000 commands takes seconds."""
+        """Return the shell command of the harness, with the words of ``before`` as prefix.
+
+        It is quoted here, because Snakemake takes seconds to quote 10,000 commands.
+        """
         plan, name = self._work.plan, self._work.software(wildcards)
         start = [*commands.interpreter(plan, name), f"{plan.scripts}/harness"]
         hidden = arguments
@@ -100,7 +102,7 @@ class Provisioning:
         return f"{self._aside}{shlex.join(words)} {commands.origin(plan, self._work.catalog, name)}"
 
     def _seen_to(self, name: str) -> str:
-        """The output of the rule that builds it."""
+        """Return the path of the built marker of some software."""
         file = self._work.plan.software[name].file
         assert file is not None, "only what is made from a file is built"
         return f"{self._work.results}/logs/environments/{file.name}"
@@ -112,16 +114,18 @@ class Provisioning:
 
     @for_rules
     def leftovers(self, wildcards: Wildcards) -> list[str]:
-        """Where environments are, and the names of those that a file of the project's or of the
-        suite's makes."""
+        """Return the environments folder, and the environments that files of project or suite
+        use."""
         plan = self._work.plan
         own = {one.file.path for one in plan.software.values() if one.file}
         names = cleaning.names(own.union((PROJECT / "envs").glob("*.yaml")))
         return ["--environments", str(plan.settings.environments), "--keep", *names]
 
     def _image_name(self, wildcards: Wildcards) -> str | None:
-        """Of a dry run without Apptainer none: Snakemake would ask for it, though it starts
-        nothing."""
+        """Return the image of a job; None for a dry run without Apptainer.
+
+        Snakemake would require Apptainer even for a dry run.
+        """
         tools = ("apptainer", "singularity")
         if self._snakemake.is_dry_run and not any(shutil.which(tool) for tool in tools):
             return None
@@ -130,8 +134,10 @@ class Provisioning:
     _image = for_rules(_image_name)
 
     def _prepare_containers(self) -> None:
-        """Let them see the GPUs and the project, and not where the host has Python packages: what
-        an image itself says of PYTHONPATH counts."""
+        """Give containers access to GPUs and project, without the host's PYTHONPATH.
+
+        An image's own PYTHONPATH stays in effect.
+        """
         plan, folder = self._work.plan, self._snakemake.container_folder
         names = [one.image.name for one in plan.software.values() if one.image]
         if any("://" in name for name in names) and len(str(folder).split()) > 1:
@@ -141,7 +147,7 @@ class Provisioning:
             )
         if plan.place.accelerator == "cuda":
             self._snakemake.add_container_arguments("--nv")
-        # The working directory is there already: Snakemake makes it the home folder.
+        # Snakemake binds the working directory as the home folder.
         if not PROJECT.is_relative_to(Path.cwd()):
             self._snakemake.add_container_arguments("--bind", str(PROJECT))
         os.environ.pop("PYTHONPATH", None)

@@ -1,4 +1,4 @@
-"""What a job takes of this machine or asks of the cluster, and which share an allocation."""
+"""Resources of jobs on this machine or a cluster, and shared allocations."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from .work import Work
 class Resources:
     """Cores and other resources of jobs.
 
-    ``all_cores``: what a job takes beside which none of the workflow runs. ``of_run``,
-    ``of_comparison``: the cores of one; ``allocation``: the name of the allocation that a run
-    shares with others. These are functions only where they differ from job to job, because
-    Snakemake asks them for each. ``asked``: resources asked of the cluster, by name."""
+    ``all_cores``: cores of a job that runs alone. ``of_run``, ``of_comparison``: cores of a run or
+    a verification; ``allocation``: name of the allocation that a run shares. These are functions
+    only if they differ between jobs, because Snakemake calls them for each. ``asked``: resources
+    requested of the cluster, by name.
+    """
 
     def __init__(self, work: Work, snakemake: Snakemake) -> None:
         self._work, self._snakemake = work, snakemake
@@ -33,7 +34,7 @@ class Resources:
             self._of_comparison if work.plan.room_of_comparisons else self.all_cores
         )
         if described:
-            # Of several that share one, the runs follow each other.
+            # Runs that share an allocation follow each other.
             snakemake.limit_cores(described.cores_per_node)
             each = bool(work.plan.settings.each_node)
             asked = described.asked(self._cuda, each)
@@ -47,7 +48,7 @@ class Resources:
 
     @for_rules
     def _of_run(self, wildcards: Wildcards) -> int:
-        """All cores, or a share of them where runs go side by side."""
+        """Return the cores of a run: its share of the machine."""
         return self._cores(self._work.plan.room, self._work.run(wildcards).case.devices_per_node)
 
     @for_rules
@@ -60,7 +61,7 @@ class Resources:
         return self._allocations.get(self._work.run(wildcards).name)
 
     def value(self, wildcards: Wildcards, name: str) -> Any:
-        """What a job that measures asks of the cluster."""
+        """Return the value of a cluster resource for a measuring job."""
         cluster = self._work.plan.settings.cluster
         assert cluster is not None, "only a cluster is asked for something"
         nodes, devices, minutes, node = self._work.request(wildcards)
@@ -79,7 +80,7 @@ class Resources:
 
 
 class _Asked:
-    """One resource of the cluster."""
+    """Function of one cluster resource."""
 
     def __init__(self, resources: Resources, name: str) -> None:
         self._resources, self._name = resources, name

@@ -1,4 +1,4 @@
-"""Runs, searches for the largest batch, and the rounds that decide what is measured next."""
+"""Jobs of runs and batch searches, and the rounds that decide what is measured next."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ _CASE = "{framework}/{model}"
 
 
 class RunJobs:
-    """``record``, ``log``, ``largest_batch``, ``search_log``, ``round``: files of a job, with its
-    wildcards. ``first``: the priority of what comes before all runs, those of later rounds too."""
+    """Jobs of runs and searches.
+
+    ``record``, ``log``, ``largest_batch``, ``search_log``, ``round``: files of a job, with its
+    wildcards. ``first``: priority of jobs that precede all runs, also those of later rounds.
+    """
 
     def __init__(self, work: Work, provisioning: Provisioning, checkpoints: Any) -> None:
         self._work, self._provisioning, self._checkpoints = work, provisioning, checkpoints
@@ -39,12 +42,12 @@ class RunJobs:
 
     @for_rules
     def priority(self, wildcards: Wildcards) -> int:
-        """Rounds in order: the earlier in the plan, the higher."""
+        """Return the priority of a run: higher for an earlier position in the plan."""
         return self._work.plan.places - self._work.run(wildcards).place
 
     @for_rules
     def label(self, wildcards: Wildcards) -> str:
-        """What a run is, for people."""
+        """Return the label of a run."""
         run = self._work.run(wildcards)
         return f"{run.case} repeat {run.repeat}"
 
@@ -70,8 +73,10 @@ class RunJobs:
 
     @for_rules
     def before_round(self, wildcards: Wildcards) -> list[str]:
-        """What must be there before the n-th look: the searches for the largest batches before that
-        number 0, the runs of the plan before number 1, after that what the look before asked for.
+        """Return the files that a round needs before it decides.
+
+        Round 0 needs the batch searches, round 1 the planned runs, later rounds the runs of the
+        round before.
         """
         number = int(wildcards.number)
         if number == 0:
@@ -81,9 +86,11 @@ class RunJobs:
 
     @for_rules
     def all(self, wildcards: Wildcards) -> list[str]:
-        """All that is to be measured: what the plan asks for, with the largest batches where these
-        are known, then round after round while a case of ``repeats: auto`` has too wide an
-        interval."""
+        """Return all records that the call makes.
+
+        These are the planned runs and searches, then the runs with the largest batches. Further
+        rounds follow while a case of ``repeats: auto`` has too wide an interval.
+        """
         plan = self._work.plan
         checked(targets.check_measurement, plan, "a target that measures")
         checked(targets.check_runs, plan)
@@ -96,7 +103,7 @@ class RunJobs:
         wanted = [*self._planned, *self._searches]
         try:
             wanted += self._asked_by(0) if self._work.searches else []
-            # With nothing to measure, the plan has looked at all there is.
+            # Without pending runs the plan is final.
             plan = self._work.plan
             for number in itertools.count(1) if plan.reserve and plan.pending else ():
                 further = self._asked_by(number)
@@ -104,13 +111,15 @@ class RunJobs:
                     break
                 wanted += further
         except IncompleteCheckpointException as waiting:
-            # Asked for beside what is known already, which need not wait for it.
+            # Known files need not wait for the checkpoint.
             wanted.append(waiting.targetfile)
         return wanted
 
     def _asked_by(self, number: int) -> list[str]:
-        """What the n-th look asks for: number 0 for the runs with the largest batches, the others
-        for repeats, by the intervals. Looked at once: later there is more."""
+        """Return the records that a round adds, decided once when its checkpoint is done.
+
+        Round 0 adds runs with the largest batches, later rounds add repeats by the intervals.
+        """
         self._checkpoints.round.get(state=self._work.state, number=number)
         if number not in self._further:
             work = self._work

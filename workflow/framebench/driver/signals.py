@@ -1,4 +1,4 @@
-"""Signals that ask the call to end: its runs end with it, and what was measured is reported."""
+"""Signals that end the call: its runs end too, and existing results are reported."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from types import FrameType
 from ..commands.exit_status import SIGNAL_BASE
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: Signals within so many seconds of the first one are taken for the same request: a terminal and a
-#: program that watches the call may both send one.
+#: Seconds within which signals count as one request: a terminal and a supervising program may both
+#: send one.
 _SAME_REQUEST = 5.0
 
 
 class StopSignals:
-    """The first signal that asks this call to end. Signals that were ignored when it started, as
-    under ``nohup``, stay ignored."""
+    """First stop signal of a call. Signals that are ignored at the start (``nohup``) stay
+    ignored."""
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
@@ -32,11 +32,11 @@ class StopSignals:
 
     @property
     def status(self) -> int:
-        """The exit status of a call that was asked to end."""
+        """Exit status after a stop signal; 0 without one."""
         return SIGNAL_BASE + self.received if self.received else 0
 
     def watch(self, stop: Callable[[], None] | None = None) -> None:
-        """Call ``stop`` at the first signal, or end at once where there is nothing to stop."""
+        """Call ``stop`` at the first signal; without ``stop``, exit at once."""
         self._stop = stop
         if threading.current_thread() is not threading.main_thread():
             return
@@ -45,8 +45,10 @@ class StopSignals:
                 signal.signal(number, self._receive)
 
     def wait_for_report(self, process: Popen[bytes]) -> int:
-        """Return the exit status of a process that makes the report. A signal that comes later than
-        those of the first request ends it."""
+        """Return the exit status of the process that makes the report.
+
+        A signal after those of the first request ends it.
+        """
         self._reporting = process
         try:
             return process.wait()
@@ -70,7 +72,7 @@ class StopSignals:
         raise SystemExit(self.status)
 
     def _leave_terminal(self) -> None:
-        """A terminal that has hung up takes no more output, which must not stop the report."""
+        """Redirect output from a closed terminal, so that it does not stop the report."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for number in self._terminals:
             os.dup2(nowhere, number)

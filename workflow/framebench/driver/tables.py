@@ -1,4 +1,4 @@
-"""What is made of records: tables and report, comparisons of two sets, checks, the plan as text."""
+"""Jobs on existing records: tables, report, comparison, checks, archive and plan."""
 
 from __future__ import annotations
 
@@ -28,20 +28,22 @@ from .call import Invocation, checked, refuse
 from .internals import Wildcards, for_rules
 from .work import Work
 
-#: What lies beside the records and is read with them.
+#: Files and folders next to the records that are read with them.
 NEIGHBOURS = ("parity", "probes", searches.FOLDER, interruptions.FILE)
 
 
 class Tables:
-    """``report``, ``archived``, ``fingerprint``: outputs; the second is the report for Snakemake's
-    archive, which has no records that links could lead to. ``summary``, ``reported``: what the
-    targets ``all`` and ``report`` say at the end of the call. ``outcome``: there when the exit
-    status of the call is known from the records."""
+    """Files and commands of jobs on existing records.
+
+    ``report``, ``archived``, ``fingerprint``: outputs; ``archived`` is the report without links to
+    records, for Snakemake's archive. ``summary``, ``reported``: closing output of the targets
+    ``all`` and ``report``. ``outcome``: marks a call whose exit status follows from the records.
+    """
 
     def __init__(self, work: Work, call: Invocation) -> None:
         self._work = work
         self.records = f"{work.results}/runs"
-        #: The tables that there always are: file, group and title in Snakemake's own report.
+        #: Tables that always exist: file, group and title in Snakemake's own report.
         self.files = [
             (f"{work.results}/tables/{table.name}.csv", table.group, table.title)
             for table in registry.known().values()
@@ -63,18 +65,18 @@ class Tables:
 
     @for_rules
     def results(self, wildcards: Wildcards) -> str:
-        """The folder that all is written to."""
+        """Return the results folder."""
         return self._work.results
 
     @for_rules
     def neighbours(self, wildcards: Wildcards) -> list[str]:
-        """What is read beside the records, as far as it is there."""
+        """Return the existing files and folders that are read with the records."""
         paths = (Path(self._work.results, name) for name in NEIGHBOURS)
         return [str(path) for path in paths if path.exists()]
 
     @for_rules
     def given(self, wildcards: Wildcards) -> str:
-        """The records that ``report`` is for."""
+        """Return the records of the target ``report``."""
         settings = self._work.plan.settings
         checked(targets.check_keys, settings, "report")
         self._keep_given()
@@ -82,7 +84,7 @@ class Tables:
 
     @for_rules
     def sides(self, wildcards: Wildcards) -> list[str]:
-        """What ``compare`` compares, and when it fails."""
+        """Return the arguments of ``compare``."""
         settings = self._work.plan.settings
         if settings.base is None or settings.candidate is None:
             refuse("compare: needs two sets of records: --config base=PATH candidate=PATH")
@@ -93,7 +95,7 @@ class Tables:
 
     @for_rules
     def history(self, wildcards: Wildcards) -> list[str]:
-        """The sets of ``history``, and their order."""
+        """Return the arguments of ``history``."""
         settings = self._work.plan.settings
         if settings.sets is None:
             refuse("history: needs result sets: --config sets=PATH,PATH,.. or sets=FOLDER")
@@ -102,18 +104,18 @@ class Tables:
 
     @for_rules
     def status(self, wildcards: Wildcards) -> str:
-        """Return the file in which commands leave their exit status."""
+        """Return the file for the exit status of commands."""
         if self._statuses is None:
             self._statuses = NamedTemporaryFile("r", prefix="framebench-", encoding="utf-8")  # noqa: SIM115
         return self._statuses.name
 
     def ended(self) -> Ended | None:
-        """Return the command that did not end with 0, None without any."""
+        """Return the command with a non-zero status; None without one."""
         return exit_status.read(Path(self._statuses.name)) if self._statuses else None
 
     @for_rules
     def judged(self, wildcards: Wildcards) -> list[str]:
-        """What the target ``nodes`` judges, and when it fails."""
+        """Return the arguments of the target ``nodes``."""
         settings = self._work.plan.settings
         checked(targets.check_keys, settings, "nodes")
         self._keep_given()
@@ -121,18 +123,18 @@ class Tables:
 
     @for_rules
     def judged_here(self, wildcards: Wildcards) -> list[str]:
-        """The same of what this call measures."""
+        """Return the arguments of ``nodes`` for the records of this call."""
         return self._judged(self.records)
 
     @for_rules
     def node_verdicts(self, wildcards: Wildcards) -> list[str]:
-        """What a call waits for whose exit status says whether a node is named."""
+        """Return the verdict file that a call waits for if node verdicts decide its exit status."""
         settings = self._work.plan.settings
         return [self.node_verdict] if settings.each_node and settings.fail_on else []
 
     @for_rules
     def linted(self, wildcards: Wildcards) -> list[str]:
-        """What is given to ``lint``; by default what ships and what was measured."""
+        """Return the records for ``lint``; by default the shipped and the measured ones."""
         settings, cached = self._work.plan.settings, self._work.cached
         checked(targets.check_keys, settings, "lint")
         if settings.records:
@@ -147,7 +149,7 @@ class Tables:
 
     @for_rules
     def archive(self, wildcards: Wildcards) -> list[str]:
-        """What ``archive`` is made of, and whether names are taken out."""
+        """Return the arguments of ``archive``."""
         plan = self._work.plan
         settings = plan.settings
         checked(targets.check_keys, settings, "archive")
@@ -161,7 +163,7 @@ class Tables:
 
     @for_rules
     def plan(self, wildcards: Wildcards) -> str:
-        """What would be run, and what SLURM would not take of it."""
+        """Return the text of the plan, with requests that SLURM would refuse."""
         plan = self._work.plan
         checked(targets.check_measurement, plan, "plan")
         checked(targets.check_arithmetic, plan, os.environ)
@@ -183,8 +185,7 @@ class Tables:
         return words if fail_on is None else [*words, "--fail-on", str(fail_on)]
 
     def _keep_given(self) -> None:
-        """Keep what is assumed, and what nodes are judged by, with the results, where a job will
-        make tables with it."""
+        """Store assumptions and node rules in the results, if the call starts jobs."""
         settings = self._work.plan.settings
         price = settings.price_per_hour
         given = Assumptions(
@@ -202,7 +203,8 @@ class Tables:
             refuse(f"{error.filename or self._work.results}: {error.strerror}")
 
     def _drop_verdicts(self) -> None:
-        """Have nodes judged in this call, too, and runs whose records are no figures."""
+        """Remove the node verdict, and the outcome after failed runs, so that they are made
+        anew."""
         failed = any(closing.is_failure(run.status) for run in self._work.plan.runs)
         try:
             for verdict in (self.node_verdict, *([self.outcome] if failed else [])):
@@ -211,13 +213,11 @@ class Tables:
             refuse(f"{error.filename or self._work.results}: {error.strerror}")
 
     def _drop_stale_fingerprint(self) -> None:
-        """Tables of other records than those that are there now lose the file that vouches for
-        them; it is an output of their rule, so they are made again.
+        """Remove the fingerprint of tables made from other records, so that they are made anew.
 
-        The rule's inputs cannot do that alone. Only what is missing is among them: a result that
-        is there must never be the output of a job, because Snakemake removes that before it runs
-        the job again. So it does not see records that were removed, changed or brought from
-        elsewhere.
+        The rule's inputs are only the missing results, because Snakemake removes the output of a
+        job before it reruns it. Existing results must never be an output, so Snakemake does not
+        notice removed, changed or imported records.
         """
         path, cached = Path(self.fingerprint), self._work.cached
         current = cached and fingerprint(cached, Path(self.records), Path(self._work.results))

@@ -1,5 +1,4 @@
-"""Results for other tools, theirs for ours, and made data: what the rules ``export``, ``import``
-and ``make_data`` take."""
+"""Arguments of the rules ``export``, ``import`` and ``make_data``."""
 
 from __future__ import annotations
 
@@ -13,16 +12,16 @@ from .work import Work
 
 
 class TransferCommands:
-    """The words of the commands behind the rules."""
+    """Arguments of the commands that export, import and make data."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
 
     @for_rules
     def exported(self, wildcards: Wildcards) -> list[str]:
-        """What ``export`` writes of what, and where."""
+        """Return the arguments of ``export``."""
         settings = self._settings("export")
-        # With them come the tables, and what tables are made of takes its time.
+        # Imported here, because it imports all table code.
         from ..formats import registry
 
         checked(registry.writer, settings.format)
@@ -32,7 +31,7 @@ class TransferCommands:
 
     @for_rules
     def imported(self, wildcards: Wildcards) -> list[str]:
-        """What ``import`` reads."""
+        """Return the arguments of ``import``."""
         settings = self._settings("import")
         from ..formats import registry
 
@@ -44,7 +43,7 @@ class TransferCommands:
 
     @for_rules
     def data(self, wildcards: Wildcards) -> list[str]:
-        """What ``make_data`` makes, and where."""
+        """Return the arguments of ``make_data``."""
         settings = self._settings(targets.MAKES_DATA)
         if settings.data is None:
             refuse("make_data: needs a folder: --config data=DIR, and images=N or tokens=N")

@@ -1,5 +1,4 @@
-"""What belongs to the runs: the peak of the device that they are measured against, and the
-comparison of what a framework computes with the reference."""
+"""Jobs of peak-FLOPS benchmarks and of verifications with the reference."""
 
 from __future__ import annotations
 
@@ -18,14 +17,14 @@ from .work import Work
 
 
 class PeakFlopsJobs:
-    """``record``, ``log``: files of a probe, with its wildcards."""
+    """Jobs of peak-FLOPS benchmarks. ``record``, ``log``: files of a job, with its wildcards."""
 
     def __init__(self, work: Work, provisioning: Provisioning) -> None:
         self._work, self._provisioning = work, provisioning
         self.record = f"{work.results}/probes/{{framework}}/{{probe}}.json"
         self.log = f"{work.results}/logs/probes/{{framework}}/{{probe}}.log"
         paths = [f"{work.results}/probes/{name}.json" for name in work.probes]
-        #: Those that are missing: what is there is never to be made again.
+        #: Missing records; existing ones are never made again.
         self.all = [path for path in paths if not os.path.exists(path)]
 
     @for_rules
@@ -40,8 +39,11 @@ class PeakFlopsJobs:
 
 
 class VerificationJobs:
-    """``reference_folder``, ``reference_log``, ``verification``, ``log``: files of a job, with its
-    wildcards. ``script``: what computes a reference."""
+    """Jobs of verifications and references.
+
+    ``reference_folder``, ``reference_log``, ``verification``, ``log``: files of a job, with its
+    wildcards. ``script``: computes a reference.
+    """
 
     def __init__(self, work: Work, provisioning: Provisioning) -> None:
         self._work, self._provisioning = work, provisioning
@@ -68,7 +70,7 @@ class VerificationJobs:
 
     @for_rules
     def reference(self, wildcards: Wildcards) -> str | list[str]:
-        """The folder of what a comparison compares with; none where that is computed by itself."""
+        """Return the reference folder of a verification; [] for a user's own model."""
         _, one = self._work.comparison(wildcards)
         if one.scale == own_model.SCALE:
             return []
@@ -85,7 +87,7 @@ class VerificationJobs:
 
     @for_rules
     def priority(self, wildcards: Wildcards) -> int:
-        """Small ones come behind all runs: figures first."""
+        """Return the priority of a verification: those of small models follow all runs."""
         name, one = self._work.comparison(wildcards)
         return 0 if one.is_behind_runs else len(self._names) - self._names.index(name)
 
@@ -95,13 +97,13 @@ class VerificationJobs:
 
     @for_rules
     def all(self, wildcards: Wildcards) -> list[str]:
-        """Those of the models themselves that are missing."""
+        """Return the missing full-size verification records."""
         checked(targets.check_measurement, self._work.plan, "a target that measures")
         return self._missing(self._work.comparisons)
 
     @for_rules
     def small(self, wildcards: Wildcards) -> list[str]:
-        """Those of small models that are missing."""
+        """Return the missing verification records of small models."""
         return self._missing(self._work.small_comparisons)
 
     def _missing(self, named: Mapping[str, verify.Verification]) -> list[str]:

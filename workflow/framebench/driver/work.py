@@ -1,4 +1,4 @@
-"""What there is to do: the plan, and the way from a job's wildcards to what it is for."""
+"""Work of a call: the plan, and the lookup from a job's wildcards to its part of the plan."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ from ..runs.verify import Verification
 from .call import Invocation, refuse, warn
 from .internals import Snakemake, Wildcards
 
-#: What a job is for that must have the machine, or its part of it, for itself: the wildcard of its
-#: name, by which it is known.
+#: Kinds of jobs that need the machine, or their share of it, alone. Each is recognized by its
+#: wildcard.
 _KINDS = ("run", "search", "comparison", "probe")
 
 
 class Work:
-    """The plan of this call with the names that its jobs have. It grows when largest batches are
-    known, and everything that asks it then sees that."""
+    """Plan of this call, with the names of its jobs. It grows when largest batches become known."""
 
     def __init__(
         self, settings: Settings, catalog: Catalog, call: Invocation, snakemake: Snakemake
     ) -> None:
-        """Ends the call where there can be no plan."""
+        """Lock the results, read the records and make the plan. Ends the call if there is none."""
         self.catalog = catalog
         self._lock = _Lock(settings, call)
         self.cached: RecordSet | None = None
@@ -52,7 +51,7 @@ class Work:
                 self.cached = record_sets.load_results(settings.results, writes)
             machine = self._machine = _machine(settings, call, snakemake)
             self.plan = planning.make_plan(settings, catalog, machine, self.cached, minutes)
-            # On a cluster they may be on its nodes alone.
+            # On a cluster, interpreters may exist on its nodes only.
             if call.looks and not settings.cluster:
                 needed = self.plan.software if call.proves else self.plan.needed
                 software.check_interpreters(needed, settings)
@@ -66,18 +65,18 @@ class Work:
         self.results = str(settings.results)
         self._runs = {run.name: run for run in [*self.plan.pending, *self.plan.reserve]}
         self.searches = {search.name: search for search in self.plan.unsearched}
-        #: Of the models themselves, and of small ones where those were not made.
+        #: Full-size verifications, and small ones for those without a record.
         self.comparisons = verify.names(self.plan, catalog, verify.comparisons(self.plan, catalog))
         self.small_comparisons = verify.small(self.plan, catalog, self.comparisons)
         self._comparisons = {**self.comparisons, **self.small_comparisons}
         self.probes = peak_flops.names(self.plan)
         self._grown: list[Callable[[list[PlannedRun]], None]] = []
-        #: Of the records and of what is to be done, before anything is.
+        #: Digest of records and pending work at the start of the call.
         self.state = self._state()
 
     @property
     def is_locked(self) -> bool:
-        """Whether no other call measures into the results."""
+        """Whether this call holds the lock of the results."""
         return self._lock.held is not None
 
     def run(self, wildcards: Wildcards) -> PlannedRun:
@@ -88,18 +87,20 @@ class Work:
         return self.searches[f"{wildcards.framework}/{wildcards.model}/{wildcards.search}"]
 
     def comparison(self, wildcards: Wildcards) -> tuple[str, Verification]:
-        """With its name."""
+        """Return name and verification of a job."""
         name = f"{wildcards.framework}/{wildcards.reference}/{wildcards.comparison}"
         return name, self._comparisons[name]
 
     def probe(self, wildcards: Wildcards) -> tuple[str, PeakFlopsBenchmark]:
-        """With its name."""
+        """Return name and peak-FLOPS benchmark of a job."""
         name = f"{wildcards.framework}/{wildcards.probe}"
         return name, self.probes[name]
 
     def software(self, wildcards: Wildcards) -> str:
-        """The name of what a job that measures runs in. A probe is of the usual software, all else
-        perhaps of a variant's."""
+        """Return the software name of a measuring job.
+
+        Peak-FLOPS benchmarks use the default software, other jobs that of their variant.
+        """
         what = kind(wildcards)
         if what == "run":
             return planning.software(self.run(wildcards).case, self.plan.settings.suite)
@@ -110,7 +111,7 @@ class Work:
         return wildcards.framework
 
     def request(self, wildcards: Wildcards) -> JobRequest:
-        """Return what the job asks the cluster for."""
+        """Return the resource request of a job to the cluster."""
         what, plan = kind(wildcards), self.plan
         if what == "run":
             return requests.of_run(plan, self.run(wildcards))
@@ -125,29 +126,29 @@ class Work:
 
     @property
     def total(self) -> Left:
-        """Seconds that all of it takes."""
+        """Seconds until all pending work is done."""
         return total.left(self.plan, self.probes, self.small_comparisons)
 
     def advice(self) -> list[str]:
-        """What takes so long, and what would take less."""
+        """Return lines on the slowest parts of the call, and shorter alternatives."""
         machine = self._machine
         return total.advice(self.plan, self.total, self.catalog, machine, self.cached)
 
     def check_total(self) -> None:
-        """Raise :class:`ConfigError` where that is more than a day and nobody has said yes."""
+        """Raise :class:`ConfigError` if the call takes more than a day and ``yes`` is not set."""
         total.check(self.plan, self.total, self.advice)
 
     def when_grown(self, call: Callable[[list[PlannedRun]], None]) -> None:
-        """Have ``call`` told of runs that are to be done besides those of the plan."""
+        """Register ``call``, to be called with runs that are added to the plan."""
         self._grown.append(call)
 
     def grow(self, runs: list[PlannedRun]) -> None:
-        """Tell of such runs."""
+        """Call the registered functions with added runs."""
         for call in self._grown:
             call(runs)
 
     def add_runs_with_largest_batch(self) -> list[PlannedRun]:
-        """Those of the cases whose batch was not known before; the plan has them from now on."""
+        """Add the runs of cases whose batch search has ended to the plan, and return them."""
         before = {run.name for run in [*self.plan.runs, *self.plan.reserve]}
         machine = self._machine
         self.plan = planning.with_found(self.plan, self.catalog, machine)
@@ -170,23 +171,26 @@ class Work:
 
 
 def is_submitted(wildcards: Wildcards) -> bool:
-    """Return whether a cluster is asked for something: by what measures, and by references."""
+    """Return whether a job makes a request to the cluster: it measures or computes a reference."""
     return bool(kind(wildcards)) or "reference" in wildcards.keys()  # noqa: SIM118
 
 
 def kind(wildcards: Wildcards) -> str:
-    """One of _KINDS; "" for a job that measures nothing."""
+    """Return one of _KINDS; "" for a job that measures nothing."""
     return next((name for name in _KINDS if name in wildcards.keys()), "")  # noqa: SIM118
 
 
-#: What a job says of a folder that its node does not see, in the middle of the message.
+#: Part of a job's message about a results folder that its node does not see.
 UNSEEN = "the results of this call are not there on"
 
 
 class _Lock:
-    """Only one call measures into a results folder. It is taken before records are read: of those
-    that another call wrote after that, Snakemake would make room for its own. ``missing``: why
-    there is none, where nothing can be written at all and so nothing lost."""
+    """Lock of a results folder, into which one call measures at a time.
+
+    It is taken before records are read, because Snakemake would replace records that another call
+    writes after that. ``missing``: why there is no lock if the folder is not writable, so that
+    nothing can be lost.
+    """
 
     def __init__(self, settings: Settings, call: Invocation) -> None:
         self.held, self.missing = None, ""
@@ -196,8 +200,8 @@ class _Lock:
         measuring = "another Framebench is measuring into this folder"
         try:
             self.held = locks.take(settings.results / ".lock", another, measuring)
-            # What a killed call has left in SLURM's queue is over before the plan is made, wherever
-            # this call measures: its records count, and nothing runs twice at the same time.
+            # Jobs of a killed call in SLURM's queue end before the plan is made: their records
+            # count, and nothing runs twice at a time.
             slurm.settle(settings.results, warn)
         except locks.LockUnwritable as error:
             self.missing = str(error)
@@ -213,8 +217,10 @@ class _Lock:
 
 
 def _minutes(settings: Settings) -> dict[str, int]:
-    """Return what the call that submitted this job asks for. Ends the job where its node does not
-    see the folder of the results."""
+    """Return the minutes that the submitting call wrote, by case folder.
+
+    Ends the job if its node does not see the results folder.
+    """
     try:
         return limits.read_minutes(settings.results)
     except (OSError, ValueError) as error:
@@ -225,8 +231,10 @@ def _minutes(settings: Settings) -> dict[str, int]:
 
 
 def _machine(settings: Settings, call: Invocation, snakemake: Snakemake) -> Machine:
-    """What runs are measured on: a node of the cluster, or this machine. Raises ConfigError where
-    each node is to be measured and SLURM does not say which there are."""
+    """Return the machine of the runs: a node of the cluster, or this machine.
+
+    Raises ConfigError if nodes are to be measured one by one and SLURM does not list them.
+    """
     cluster = settings.cluster
     if cluster is None:
         return local.detect()

@@ -20,7 +20,7 @@ from .record_files import hardware_label, read
 from .run import Problem, Run, cause
 
 KIND = "peak"
-#: The two are written by one program from the same floats.
+#: Tolerance between stated and computed peak: one program writes both from the same floats.
 _RELATIVE_ERROR = 1e-6
 
 

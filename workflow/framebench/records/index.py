@@ -1,9 +1,8 @@
-"""What was read from records before, so that thousands of them need not be parsed again.
+"""Index of parsed records, so that thousands of them need not be parsed again.
 
-An index is no more than a shortcut: it is made of the records, may be deleted at any time, and
-whatever is wrong with it makes it empty. Of a record it knows the run that was read from it, as
-long as the file is the very same: its inode, size and times are. A copied folder has other inodes,
-so an index that came with results from elsewhere says nothing of them.
+The index is a cache: it may be deleted at any time, and any fault makes it empty. An entry is valid
+while the record's inode, size and times are unchanged. A copied folder has other inodes, so an
+index that came with it is ignored.
 """
 
 from __future__ import annotations
@@ -24,21 +23,22 @@ from ..files import bounded, whole_files
 from .run import Run
 
 _PACKAGE = Path(__file__).parents[1]
-#: What a run is read by; the index of any other code is none.
+#: Code that parses a run; an index of other code is ignored.
 _CODE = ("cases", "files", "machine", "records")
 _SCHEMA = _PACKAGE.parent / "schemas" / "record.schema.json"
-#: Bytes; 10,000 runs of 100 steps take 58 MB.
+#: Largest size in bytes; 10,000 runs of 100 steps take 58 MB.
 _LARGEST = 2**29
-#: A file that was written within the same tick of the clock as it was read may have changed since
-#: with nothing to show for it.
+#: Age in ns from which a file is indexed. A younger file may change within the same clock tick,
+#: unnoticed.
 _SETTLED_NS = 2 * 10**9
 
-#: Device, inode, size, and when content and inode were changed last (ns).
+#: Device, inode, size, and the last changes of content and inode (ns).
 State = tuple[int, int, int, int, int]
 
 
 class Entry(NamedTuple):
-    """``run`` is without its path; ``digest``: SHA-256 of the file's content, in hexadecimal."""
+    """An indexed run, without its path; ``digest``: SHA-256 of the file's content, in
+    hexadecimal."""
 
     state: State
     run: Run
@@ -46,18 +46,18 @@ class Entry(NamedTuple):
 
 
 class Index:
-    """The entries by the path of their record below the folder of the records."""
+    """Entries by the path of their record below the records folder."""
 
     def __init__(self, file: Path, writes: bool = True) -> None:
-        """``file``: where it is kept; a folder that is missing is not made. ``writes``: whether
-        :meth:`keep` does."""
+        """Read the index in ``file``, whose folder is never created. ``writes``: whether
+        :meth:`keep` writes."""
         self._file, self._writes = file, writes
         self._before = _load(file)
         self._now: dict[str, Entry] = {}
         self._is_changed = False
 
     def get(self, file: Path, origin: str) -> Entry | None:
-        """What was read from ``file``, if it has not been touched since; the run has its path."""
+        """Return the entry of ``file``, with its path in the run; None if the file has changed."""
         entry = self._before.get(origin)
         if entry is None or entry.state != _state(file):
             return None
@@ -65,15 +65,14 @@ class Index:
         return entry._replace(run=replace(entry.run, record=file))
 
     def add(self, file: Path, origin: str, read: Run, digest: str) -> None:
-        """Note what has just been read. Raises OSError where the file has vanished."""
+        """Add a run that was just read. Raises OSError if the file has vanished."""
         state = _state(file)
         if time.time_ns() - max(state[3:]) > _SETTLED_NS:
             self._now[origin] = Entry(state, replace(read, record=None), digest)
             self._is_changed = True
 
     def keep(self) -> None:
-        """Write it down if it says something else than before. A folder that cannot be written to
-        goes without."""
+        """Write the index if it has changed. A folder that is not writable gets none."""
         if self._writes and (self._is_changed or len(self._now) != len(self._before)):
             entries = _entries().dump_json(self._now, exclude_defaults=True)
             content = b"%s\n%s" % (_head(entries), entries)
@@ -93,23 +92,24 @@ def _load(file: Path) -> dict[str, Entry]:
     try:
         head, _, entries = bounded.read_bytes(file, _LARGEST).partition(b"\n")
         return _entries().validate_json(entries) if head == _head(entries) else {}
-    except (OSError, ValueError):  # there is none yet, or whatever bytes there are
+    except (OSError, ValueError):  # missing, or arbitrary bytes
         return {}
 
 
 @cache
 def _entries() -> TypeAdapter[dict[str, Entry]]:
-    """Reads and writes entries as JSON, with the types of all that a run consists of."""
+    """Return the JSON adapter of entries, with the types of all fields of a run."""
     return TypeAdapter(dict[str, Entry])
 
 
 def _head(entries: bytes) -> bytes:
-    """The first line: by which code the entries were read, and their checksum."""
+    """Return the first line of the file: digest of the parsing code, and checksum of the
+    entries."""
     return f"{_version()} {hashlib.sha256(entries).hexdigest()}".encode()
 
 
 def _version() -> str:
-    """A digest of all that decides what is read from a record."""
+    """Return a digest of everything that decides how a record is parsed."""
     digest = hashlib.sha256(sys.version.encode())
     folders = [*(_PACKAGE / name for name in _CODE), Path(axes.__file__).parent]
     modules = [file for folder in folders for file in sorted(folder.rglob("*.py"))]

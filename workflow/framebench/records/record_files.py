@@ -43,22 +43,20 @@ from .run import (
 )
 
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
-# Of an environment: more than packages, what they are built on.
+# Fields of an environment that its packages are built on.
 _PROVIDED = ("image", "image_digest", "modules")
-# Variables that tell a framework or a library underneath to compute in another way.
+# Variables that change the arithmetic of a framework or library.
 _ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X64|BF16|FP16")
-# A record states its throughput and what it follows from; the two are written by one program from
-# the same floats, so anything beyond rounding error is another definition of throughput.
+# Tolerance between stated and computed throughput. One program writes both from the same floats, so
+# a larger difference is another definition of throughput.
 _RELATIVE_ERROR = 1e-6
 
 
 def read_folder(root: Path, index: Index | None = None) -> tuple[list[Run], list[Problem], int]:
-    """Every record below `root` as a run, what is none, and how many attempts were superseded.
-    ``index``: what is known of it, and will be.
+    """Return runs, unreadable files and the number of superseded attempts below `root`.
 
-    Only the latest attempt of a repeat on a machine counts: a run that was tried again was tried
-    again because the earlier attempt was not to be taken. A broken latest attempt leaves the one
-    before it.
+    Only the latest valid attempt of a repeat on a machine counts, because a retry invalidates the
+    earlier attempt. ``index``: parsed records, to be used and updated.
     """
     with _without_garbage_collection():
         found = _read_folder(root, index)
@@ -90,7 +88,7 @@ def _read_folder(root: Path, index: Index | None) -> tuple[list[Run], list[Probl
 
 
 def _run_of_file(file: Path, origin: str, index: Index | None) -> tuple[Run, str]:
-    """With the SHA-256 of its content."""
+    """Return the run in a file, and the SHA-256 of the file's content."""
     known = index.get(file, origin) if index else None
     if known:
         return known.run, known.digest
@@ -103,8 +101,8 @@ def _run_of_file(file: Path, origin: str, index: Index | None) -> tuple[Run, str
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Records have no cycles; to look for some, again and again among all that were read before,
-    takes a sixth of the time."""
+    """Disable garbage collection: records have no cycles, and searching takes a sixth of the
+    time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -115,7 +113,7 @@ def _without_garbage_collection() -> Iterator[None]:
 
 
 def _latest(attempts: list[Run]) -> list[Run]:
-    """Of the attempts of a repeat the last on each machine."""
+    """Return the last attempt of a repeat on each machine."""
     kept: list[Run] = []
     for run in sorted(attempts, key=lambda run: run.attempt, reverse=True):
         if not any(same(run.machine, later.machine) for later in kept):
@@ -124,13 +122,15 @@ def _latest(attempts: list[Run]) -> list[Run]:
 
 
 def read(path: Path, kind: str = "") -> dict[str, Any]:
-    """The record at ``path``, of this ``kind`` or, without one, of any that has a metric. Raises
-    OSError where it cannot be read, ValueError where it is none."""
+    """Return the record at ``path``, of this ``kind`` or, without one, of any kind with a metric.
+
+    Raises OSError if the file cannot be read, ValueError if it is no such record.
+    """
     return parse(bounded.read_bytes(path), kind)
 
 
 def parse(content: bytes, kind: str = "") -> dict[str, Any]:
-    """Return the record in ``content``. Raises ValueError with what is wrong and where."""
+    """Return the record in ``content``. Raises ValueError with the fault and its place."""
     record = json_files.decode(content)
     form = record.get("format") if isinstance(record, dict) else None
     if form != RECORD_FORMAT:
@@ -152,8 +152,7 @@ def parse(content: bytes, kind: str = "") -> dict[str, Any]:
 
 
 def _check_case(record: Mapping[str, Any]) -> None:
-    """Raises ValueError where something is null that steps of a model have, or another kind that
-    the project's own readers ask for."""
+    """Raise ValueError for null values that the record's kind needs."""
     needed: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     if record["kind"] in MODES:
@@ -185,7 +184,7 @@ def _validator() -> Callable[[Any], Any]:
 
 
 def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
-    """A run from a valid record. Raises ValueError where the record contradicts itself."""
+    """Return the run of a valid record. Raises ValueError if the record contradicts itself."""
     case, environment = record["case"], record["environment"]
     repeat, attempt = repeat_and_attempt(file.stem) or (record["repeat"], 0)
     if repeat != record["repeat"]:
@@ -195,7 +194,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     steps = _steps_of(slowest, "step_seconds")
     waited, waited_in = _waited(slowest)
     hardware = hardware_label(environment["hardware"])
-    by_data = (case.get("parallelism") or DATA) == DATA  # else gradients are not all reduced
+    by_data = (case.get("parallelism") or DATA) == DATA  # otherwise not all gradients are reduced
     return Run(
         case=Case(
             framework=case["framework"] or "",
@@ -208,7 +207,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
             nodes=int(case["nodes"]),
             devices_per_node=int(case["devices_per_node"]),
             batch_per_device=int(case["batch_per_device"] or 0),
-            # Those of steps are how often something is timed besides.
+            # A step's parameters only say how often something is timed.
             parameters=() if is_step else tuple(sorted(record["parameters"].items())),
         ),
         conditions=of_settings(record["settings"], case),
@@ -254,7 +253,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
 
 
 def _moment(text: str) -> float | None:
-    """Seconds of the epoch; None for what is no time in ISO 8601."""
+    """Return seconds since the epoch; None for text that is not an ISO 8601 time."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
@@ -262,12 +261,12 @@ def _moment(text: str) -> float | None:
 
 
 def _most(ranks: Sequence[Mapping[str, Any]], field: str) -> int | None:
-    """The largest that any rank has in ``field``."""
+    """Return the largest value of ``field`` over all ranks; None without any."""
     return max((int(rank[field]) for rank in ranks if rank.get(field) is not None), default=None)
 
 
 def _product_dtypes(ranks: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Of the matrix products of all ranks, the commonest first."""
+    """Return the dtypes of matmuls on all ranks, most frequent first."""
     counted: Counter[str] = Counter()
     for rank in ranks:
         counted.update(rank.get("products", {}))
@@ -275,7 +274,7 @@ def _product_dtypes(ranks: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def variables_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What an A/B test gave the ranks, and what else they had that changes the arithmetic."""
+    """Return the variables of an A/B test, and those that change the arithmetic, sorted by name."""
     own = record["environment"]["variables"].items()
     found = {name: value for name, value in own if _ARITHMETIC.search(name)}
     found.update(record["settings"].get("variables", {}))
@@ -283,26 +282,28 @@ def variables_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def machine_of(record: Mapping[str, Any]) -> Identity:
-    """By which the machine of a record is known."""
+    """Return the identity of a record's machine."""
     environment = record["environment"]
     return identity(environment, hardware_label(environment["hardware"]))
 
 
 def computation_of(record: Mapping[str, Any]) -> str:
-    """The digest of the code that computed it; "" where the record does not tell."""
+    """Return the digest of the code that computed a record; "" if unknown."""
     return str(record["environment"]["code"].get("computation", ""))
 
 
 def commit_of(record: Mapping[str, Any]) -> str:
-    """The commit of the code that measured, shortened, and whether it was changed since; "" where
-    the record does not tell."""
+    """Return the commit of the code that measured, shortened; "" if unknown.
+
+    " (modified)" follows it if the code had uncommitted changes.
+    """
     code = record["environment"]["code"]
     commit = str(code.get("commit") or "")[:12]
     return f"{commit} (modified)" if commit and code.get("modified") else commit
 
 
 def _metrics(record: Mapping[str, Any]) -> tuple[MetricValue, ...]:
-    """Those of any kind. Raises ValueError where one of an ok record is no number."""
+    """Return the metrics of a record. Raises ValueError for an ok record with a missing number."""
     found = tuple(
         MetricValue(
             one.get("quantity", name),
@@ -320,7 +321,10 @@ def _metrics(record: Mapping[str, Any]) -> tuple[MetricValue, ...]:
 
 
 def _throughput(record: Mapping[str, Any]) -> tuple[MetricValue]:
-    """Samples/s of steps, of an ok record samples / window and nothing else."""
+    """Return the throughput in samples/s; None unless ok.
+
+    Raises ValueError unless it is samples / timed seconds.
+    """
     if THROUGHPUT not in record["metrics"]:
         raise ValueError(f"is of kind {record['kind']!r}, but has no metric {THROUGHPUT!r}")
     metric = record["metrics"][THROUGHPUT]
@@ -340,7 +344,7 @@ def _throughput(record: Mapping[str, Any]) -> tuple[MetricValue]:
 
 
 def _slowest(ranks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The rank with the longest window; empty where none was timed."""
+    """Return the rank with the longest timed region; {} if no rank timed steps."""
 
     def window(rank: Mapping[str, Any]) -> tuple[float, int]:
         return rank.get("window_seconds", 0.0), -rank["rank"]
@@ -349,7 +353,7 @@ def _slowest(ranks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _steps_of(rank: Mapping[str, Any], field: str) -> tuple[float, ...]:
-    """Seconds of each step in a field of the rank."""
+    """Return the seconds of each step in a field of the rank."""
     steps = tuple(map(float, rank.get(field, ())))
     if not math.isfinite(sum(steps)):
         raise ValueError("holds a step time that is not finite")
@@ -357,10 +361,11 @@ def _steps_of(rank: Mapping[str, Any], field: str) -> tuple[float, ...]:
 
 
 def _waited(rank: Mapping[str, Any]) -> tuple[tuple[float, ...], str]:
-    """Seconds of each step that was complete before the next began, and where they were timed; none
-    where steps ran ahead in the window and none were timed apart from it. Where a record does not
-    tell they are those of its window, in which nearly all frameworks were waited for at each
-    step."""
+    """Return seconds of steps that completed before the next began, and where they were timed.
+
+    The steps are () if they ran ahead and none were timed apart. Older records do not tell; there,
+    the timed region counts, because nearly all frameworks were waited for at each step.
+    """
     if "waited_step_seconds" in rank:
         return _steps_of(rank, "waited_step_seconds"), WAITED_APART
     if rank.get("run_ahead"):
@@ -370,9 +375,9 @@ def _waited(rank: Mapping[str, Any]) -> tuple[tuple[float, ...], str]:
 
 
 def hardware_label(hardware: Mapping[str, Any]) -> str:
-    """Kinds of GPU and CPU in words; "" if the record names none.
+    """Return a label of the kinds of GPU and CPU; "" if the record names none.
 
-    Kinds, not numbers: runs on one and on eight devices of a machine are of the same hardware.
+    Counts are left out: runs on one and on eight devices of a machine share a label.
     """
     if isinstance(hardware.get("label"), str):
         return str(hardware["label"]).strip()
@@ -392,8 +397,10 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def environment_digest(environment: Mapping[str, Any]) -> str:
-    """Twelve hex digits of Python, packages, whether conda made it, image or modules, and what is
-    set for NCCL (that it reports more does not count); "" where no package was captured."""
+    """Return a digest of the software of a run, 12 hex digits; "" without packages.
+
+    It covers Python, packages, use of conda, image, modules and NCCL variables except NCCL_DEBUG.
+    """
     if not environment["packages"]:
         return ""
     known = repr((environment["python"], sorted(environment["packages"].items())))

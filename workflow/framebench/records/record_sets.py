@@ -1,7 +1,7 @@
-"""Records and tidy CSV files read into runs: the one door through which measurements come in.
+"""Record sets: records and tidy CSV files read into runs, the only entry for measurements.
 
-Whatever a file holds, reading is a pure function of the set of files: their order does not
-matter, and a bad file or row becomes a `Problem` and never stops the others.
+Reading depends on the set of files only, not on their order. A bad file or row becomes a `Problem`
+and never stops the others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 CSV_NAME = "runs.csv"
-#: Of a results folder.
+#: File of the index in a results folder.
 INDEX = ".index"
 _STEPS = ("step_seconds", "waited_seconds")
 _TOLD = [f.name for f in fields(Run) if f.name not in ("record", *_STEPS)]
@@ -44,7 +44,7 @@ _TOLD = [f.name for f in fields(Run) if f.name not in ("record", *_STEPS)]
 
 @dataclass(frozen=True)
 class RecordSet:
-    """All runs below `root`, in a fixed order, and all that could not be read.
+    """All runs below `root` in a fixed order, and all files or rows that could not be read.
 
     `superseded` counts earlier attempts of a repeat that a later attempt replaced.
     """
@@ -56,10 +56,10 @@ class RecordSet:
 
 
 def load(path: Path, index: Index | None = None) -> RecordSet:
-    """Read a folder of records, a folder that holds runs.csv, or a tidy CSV of runs. ``index``: of
-    a folder's records.
+    """Read a folder of records, a folder with runs.csv, or a tidy CSV of runs.
 
-    Raises RecordsError for a path that is none of these, or a CSV with other columns.
+    ``index``: of the folder's records. Raises RecordsError for another path, or a CSV with other
+    columns.
     """
     if path.is_file() and path.suffix == ".csv":
         root, (runs, problems), superseded = path.parent, read_csv(path), 0
@@ -84,14 +84,16 @@ def load(path: Path, index: Index | None = None) -> RecordSet:
 
 
 def load_results(results: Path, writes: bool = True) -> RecordSet | None:
-    """The records of a folder of our own results, by the index that is kept there; None where there
-    are none. ``writes``: whether the index may be written."""
+    """Return the records of a results folder, read with its index; None if there are none.
+
+    ``writes``: whether the index may be written.
+    """
     folder = results / "runs"
     return load(folder, Index(results / INDEX, writes)) if folder.is_dir() else None
 
 
 def _rows_beside(path: Path, beside_others: bool) -> tuple[list[Run], list[Problem]]:
-    """As :func:`read_csv`; beside records a file that cannot be read is no more than a problem."""
+    """Return the rows of a CSV; next to records, an unreadable file is only a problem."""
     try:
         return read_csv(path)
     except RecordsError as error:
@@ -101,9 +103,10 @@ def _rows_beside(path: Path, beside_others: bool) -> tuple[list[Run], list[Probl
 
 
 def of_arm(record_set: RecordSet, name: str) -> tuple[Run, ...]:
-    """The runs of one arm of an A/B test as if they were of none, to be compared with another's:
-    what the arm has of its own is what is compared. Raises RecordsError where there is none of that
-    name."""
+    """Return the runs of one variant of an A/B test, without the variant in their conditions.
+
+    They can then be compared with another variant's. Raises RecordsError for an unknown variant.
+    """
     runs = tuple(
         replace(run, conditions=run.conditions.without_arm)
         for run in record_set.runs
@@ -119,9 +122,9 @@ def of_arm(record_set: RecordSet, name: str) -> tuple[Run, ...]:
 
 
 def fingerprint(found: RecordSet) -> str:
-    """SHA-256 (hex) over everything that tables and report depend on, in any order of the runs.
+    """Return a SHA-256 (hex) of everything that tables and report depend on, in any order of runs.
 
-    That is all of a run but where its record lies on this machine, and what could not be read.
+    This includes runs without the paths of their records, and the problems.
     """
     digests = sorted(_digest(run) for run in found.runs)
     rest = repr((sorted(map(repr, found.problems)), found.superseded)).encode()
@@ -130,13 +133,14 @@ def fingerprint(found: RecordSet) -> str:
 
 def _digest(run: Run) -> bytes:
     told = [getattr(run, name) for name in _TOLD]
-    # The steps as bytes: as text they would take longer than everything else together.
+    # Steps as bytes: as text they would take longer than all other fields.
     steps = b"".join(array("d", getattr(run, name)).tobytes() for name in _STEPS)
     return hashlib.sha256(repr(told).encode("utf-8", "backslashreplace") + steps).digest()
 
 
 def load_record(path: Path) -> dict[str, Any]:
-    """The whole record at `path`, checked against the schema; RecordsError if it is none."""
+    """Return the record at `path`, checked against the schema. Raises RecordsError for any other
+    file."""
     try:
         return read(path)
     except (OSError, ValueError) as error:
@@ -144,8 +148,10 @@ def load_record(path: Path) -> dict[str, Any]:
 
 
 def _with_known_version(runs: Iterable[Run]) -> list[Run]:
-    """Runs that died before they could ask for the framework's version get it from the others of
-    their framework and source, if these agree; else one failed repeat would be a case of its own.
+    """Return runs with missing framework versions filled in.
+
+    Runs that failed early do not know their version. They get that of their framework and source,
+    if it is unique; otherwise a failed repeat would be its own case.
     """
     runs = list(runs)
     versions: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -163,18 +169,17 @@ def _with_known_version(runs: Iterable[Run]) -> list[Run]:
 
 
 def _with_largest(runs: list[Run], largest: frozenset[searches.Key]) -> list[Run]:
-    """Runs that know whether their batch is the largest that fits, as some search found."""
+    """Return runs that know whether a search found their batch to be the largest that fits."""
     if not largest:
         return runs
     return [replace(run, largest=searches.key_of(run) in largest) for run in runs]
 
 
 def _labelled(runs: Sequence[Run]) -> list[Run]:
-    """Label machine or environment in the conditions of runs that would share a row or a ratio but
-    come from different ones.
+    """Return runs with labels of machine or environment, if their group mixes several.
 
-    The group is all that a table may divide by each other, so all precisions, compilers, batches
-    and device counts: a 1n1g of one machine must not be the baseline of an 8-device run of another.
+    A group is all runs that a table may divide by each other: all precisions, compilers, batches
+    and device counts. A 1n1g of one machine must not be the baseline of another's 8-device run.
     """
     groups: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
     for run in runs:
@@ -199,7 +204,7 @@ def _labelled(runs: Sequence[Run]) -> list[Run]:
 
 
 def machine_label(machine: Identity) -> str:
-    """By which the conditions of a run name its machine."""
+    """Return the label of a machine in the conditions of a run: six hex digits."""
     return _six(machine.in_full)
 
 

@@ -1,4 +1,4 @@
-"""What travels from the records to the tables: runs, and what could not be read as one."""
+"""Data types between records and tables: runs, metrics and flags."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NO_REASON = "no reason given"
 
 
 class RecordsError(ValueError):
-    """The given path cannot be read as a set of records at all; the message says why."""
+    """Error for a path that cannot be read as a record set; the message has the reason."""
 
 
 class MetricValue(NamedTuple):
     """A figure of a run. ``value`` is None unless the run is ok; ``better``: higher or lower;
-    ``point``: where it was measured, of a quantity that has several points in one run."""
+    ``point``: parameters of the figure, for a quantity that has several points in a run."""
 
     name: str
     value: float | None
@@ -35,10 +35,10 @@ class MetricValue(NamedTuple):
     point: Parameters = ()
 
 
-#: Where the steps were timed that were complete before the next began: in a window of their own, or
-#: in that of the throughput, because the framework's steps return when they are complete.
+#: Where completed steps were timed: in their own region, or in that of the throughput, if the
+#: framework's steps return when they are complete.
 WAITED_APART, WAITED_IN_WINDOW = "window of their own", "window of the throughput"
-#: Steps ran ahead, and the run ended before any was waited for.
+#: Steps ran ahead, and none was waited for.
 WAITED_NOWHERE = "nowhere"
 
 
@@ -127,37 +127,38 @@ class Run:
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """Of each metric, what the repeats of its case have in common."""
+        """Keys of all metrics, shared by the repeats of the case."""
         case, conditions = self.case, self.conditions
         return tuple(Key(case, conditions, one.unit, one.name, one.point) for one in self.metrics)
 
     @property
     def key(self) -> Key:
-        """That of the principal metric."""
+        """Key of the principal metric."""
         first = self.metrics[0]
         return Key(self.case, self.conditions, first.unit, first.name, first.point)
 
     @property
     def figure(self) -> float | None:
-        """The value of the principal metric."""
+        """Value of the principal metric."""
         return self.metrics[0].value
 
     @property
     def unit(self) -> str:
-        """Of the principal metric."""
+        """Unit of the principal metric."""
         return self.metrics[0].unit
 
     def value(self, metric: str, point: Parameters = ()) -> float | None:
-        """That of a metric of this name and point; None where there is none."""
+        """Return the value of a metric by name and point; None without one."""
         named = (one for one in self.metrics if one.name == metric and one.point == point)
         return next((one.value for one in named), None)
 
     @property
     def throughput(self) -> float | None:
-        """In ``unit``; None unless the run is ok, and of other kinds than steps."""
+        """Throughput in ``unit``; None unless the run is ok and times steps."""
         return self.value(THROUGHPUT)
 
 
 def order(run: Run) -> tuple[Any, ...]:
-    """Sorts the runs of a case together, and cases so that a scaling series reads upwards."""
+    """Return a sort key: by case, with scaling series in ascending order, then repeat and
+    attempt."""
     return (run.key.order, run.repeat, run.attempt, run.origin)

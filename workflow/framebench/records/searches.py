@@ -1,4 +1,4 @@
-"""Searches for the largest batch: their results on disk."""
+"""Results of searches for the largest batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KIND = "largest_batch"
 
 CASE = ("framework", "framework_version", "model", "mode", "precision", "compiler")
 TOPOLOGY = ("nodes", "devices_per_node")
-#: The conditions that decide what fits.
+#: Conditions that decide which batch fits.
 DECIDING = (
     "accelerator",
     "cores_per_device",
@@ -30,7 +30,7 @@ DECIDING = (
     *(axis.name for axis in axes.optional()),
     "arm",
 )
-#: The columns of what a search is of.
+#: Columns that identify a search.
 SUBJECT = (*CASE, *DECIDING, *TOPOLOGY)
 
 Key = tuple[Any, ...]
@@ -39,8 +39,8 @@ _case_of = attrgetter(*CASE, *TOPOLOGY)
 
 @dataclass(frozen=True)
 class Result:
-    """What a search left. ``batch``: the largest that fits or, where ``status`` is not ok, the one
-    at which the search ended; ``record``: all of it."""
+    """The result of a search. ``batch``: the largest that fits, or the batch at which a failed
+    search ended; ``record``: the whole record."""
 
     status: str
     reason: str
@@ -49,28 +49,29 @@ class Result:
 
     @property
     def largest(self) -> int | None:
-        """The batch where one was found."""
+        """Largest batch that fits; None if the search failed."""
         return self.batch if self.status == "ok" else None
 
     @property
     def attempts(self) -> list[dict[str, Any]]:
-        """The runs, in their order, as records have them."""
+        """Tried batches in order, as records have them."""
         return list(self.record["attempts"])
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """``mode`` of the runs, ``multiple_of`` and ``at_most`` in samples."""
+        """Parameters of the search: ``mode`` of the runs, ``multiple_of`` and ``at_most`` in
+        samples."""
         parameters: Mapping[str, Any] = self.record["parameters"]
         return parameters
 
     @property
     def key(self) -> Key:
-        """What the runs of the case that it found have in common with it."""
+        """Key that the search shares with runs of the case that it found."""
         return (*(self._case[name] for name in (*CASE, *TOPOLOGY)), self._conditions, self.batch)
 
     @property
     def row(self) -> dict[str, Any]:
-        """The values of the columns SUBJECT, by column."""
+        """Values of the columns SUBJECT, by column."""
         conditions = {name: getattr(self._conditions, name) for name in DECIDING}
         known = {**self._case, **conditions}
         return {name: known[name] for name in SUBJECT}
@@ -86,17 +87,17 @@ class Result:
 
 
 def key_of(run: Run) -> Key:
-    """That of the search which would have found the batch of a run."""
+    """Return the key of the search that would have found a run's batch."""
     return (*_case_of(run.case), _without_steps(run.conditions), run.case.batch_per_device)
 
 
 def _without_steps(conditions: Conditions) -> Conditions:
-    """How many steps there are does not decide what fits."""
+    """Return conditions without numbers of steps, which do not decide what fits."""
     return replace(conditions, warmup_steps=None, warmup_limit=None, timed_steps=None)
 
 
 def parse(content: bytes) -> Result:
-    """Raises ValueError with what is wrong."""
+    """Return the search result in ``content``. Raises ValueError with the fault."""
     record = record_files.parse(content, KIND)
     missing = {"mode", "multiple_of", "at_most"}.difference(record["parameters"])
     if missing:
@@ -118,8 +119,7 @@ def parse(content: bytes) -> Result:
 
 
 def load(folder: Path) -> tuple[list[Result], list[Problem]]:
-    """The latest result of each search below ``folder``, in the order of their names, and what is
-    none."""
+    """Return the latest result of each search below ``folder``, and unreadable files."""
     results: dict[str, tuple[int, Result]] = {}
     problems = []
     for path in files(folder):
@@ -137,10 +137,10 @@ def load(folder: Path) -> tuple[list[Result], list[Problem]]:
 
 
 def files(folder: Path) -> list[Path]:
-    """Results alone: the runs that led to one lie a folder deeper."""
+    """Return the result files of searches, without the runs of a search one folder deeper."""
     return sorted(path for path in folder.glob("*/*/*.json") if not path.name.startswith("."))
 
 
 def largest(folder: Path) -> frozenset[Key]:
-    """Of all cases that a search found."""
+    """Return the keys of all cases that searches found."""
     return frozenset(result.key for result in load(folder)[0] if result.status == "ok")

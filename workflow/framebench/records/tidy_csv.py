@@ -1,7 +1,7 @@
-"""A tidy CSV of runs: one row per repeat, with the columns of DLPerf's published runs.
+"""Tidy CSV of runs: one row per repeat, with the columns of DLPerf's published runs.
 
-With the columns ``metric`` and ``value`` in the place of ``throughput`` it holds any figure of any
-kind of measurement: what other tools' results are imported as, and what ours are exported as.
+With the columns ``metric`` and ``value`` instead of ``throughput`` it holds figures of any
+benchmark. Results of other tools are imported, and ours exported, in that form.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ COLUMNS = (
     "throughput",
     "unit",
 )
-#: Of a figure of any kind, in the place of ``throughput``.
+#: Columns of figures of any benchmark, instead of ``throughput``.
 OF_METRIC = ("metric", "value")
-#: Conditions by the names that they have in all tables.
+#: Conditions, by their column names in all tables.
 _CONDITIONS = tuple(name for name in CONDITIONS if name not in ("input", "source_variant"))
 OPTIONAL_COLUMNS = ("status", "reason", "better", "parameters", "marks", *_CONDITIONS)
 BETTER = ("higher", "lower")
-#: Marks that follow from the repeats of a case alone, so that whoever reads them finds them again.
+#: Flags that follow from the repeats of a case, so that readers of the file derive them again.
 OF_REPEATS = frozenset({"few", "noisy"})
-#: What the schema of a record allows, too: beyond it neither tables nor plots can hold a figure.
+#: Limits of the record schema; tables and plots cannot hold larger figures.
 LARGEST_COUNT, LARGEST_RATE = 1_000_000, 1e15
 
 
 def read_csv(path: Path) -> tuple[list[Run], list[Problem]]:
-    """Every row as a run, and the rows that are none. RecordsError for wrong columns."""
+    """Return every row as a run, and the invalid rows. Raises RecordsError for wrong columns."""
     try:
         text = bounded.read_bytes(path).decode("utf-8-sig", "surrogateescape")
         reader = csv.reader(io.StringIO(text, newline=""))
@@ -118,7 +118,7 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return the first names, each cut where it is long."""
+    """Return the first names as text, long ones cut at the end."""
     most = 8
     shown = [repr(name if len(name) <= 40 else f"{name[:40]}...") for name in names[:most]]
     return ", ".join([*shown, f"and {len(names) - most} more"] if len(names) > most else shown)
@@ -136,12 +136,15 @@ def _run_of_row(header: Sequence[str], cells: Sequence[str], origin: str) -> Run
 
 
 def run_of(row: Mapping[str, str], origin: str) -> Run:
-    """A row as a run. Raises ValueError with the column, what was found and what is allowed. What
-    only figures of steps must have may be missing from others: "" or 0 then."""
+    """Return a row as a run.
+
+    Benchmarks without steps may lack fields of steps, which are "" or 0 then. Raises ValueError
+    with column, found value and allowed values.
+    """
     status = _one_of(row, "status", STATUSES) if row.get("status") else "ok"
     mode = _mode(row)
     text, count = (_text, _count) if mode in MODES else (_text_or_none, _count_or_none)
-    # Older tables of runs state all of these; imported ones what the other tool said.
+    # Tables with throughput state all of these; imported ones may not.
     stated = _text_or_none if "metric" in row else _text
     marks = row.get("marks", "").split()
     if wrong := [mark for mark in marks if not re.fullmatch("[a-z]+", mark)]:
@@ -163,7 +166,7 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
             parameters=_parameters(row, mode),
         ),
         conditions=Conditions(
-            # Who does not name a pipeline had none of another kind.
+            # An unnamed pipeline counts as the native one.
             input=row["input_pipeline"] or NATIVE,
             source_variant=row["variant"],
             **_conditions(row),
@@ -184,9 +187,11 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
 
 
 def rows_of(run: Run, marks: Iterable[str] = ()) -> list[dict[str, str]]:
-    """A row for each metric of a run, with every column; :func:`run_of` makes the same run of it.
-    A metric's point is among the parameters. ``marks``: of its case, of which those that follow
-    from the repeats alone are left to whoever reads it."""
+    """Return a row for each metric of a run, with every column; :func:`run_of` reads it back.
+
+    A metric's point is among the parameters. ``marks``: flags of the case; those in OF_REPEATS are
+    left out.
+    """
     case, conditions, ok = run.case, run.conditions, run.status == "ok"
     given = {name: _cell(getattr(conditions, name)) for name in _CONDITIONS}
     counts = ("nodes", "devices_per_node", "batch_per_device")
@@ -213,7 +218,7 @@ def rows_of(run: Run, marks: Iterable[str] = ()) -> list[dict[str, str]]:
 
 
 def text_of(rows: Iterable[Mapping[str, str]]) -> str:
-    """The file of rows that have the columns of :func:`rows_of`."""
+    """Return the CSV text of rows with the columns of :func:`rows_of`."""
     columns = [name for name in COLUMNS if name != THROUGHPUT]
     columns[columns.index("unit") : columns.index("unit")] = OF_METRIC
     out = io.StringIO(newline="")
@@ -224,7 +229,7 @@ def text_of(rows: Iterable[Mapping[str, str]]) -> str:
 
 
 def row_of(run: Run, key: Key, marks: Iterable[str] = ()) -> dict[str, str] | None:
-    """The row of one metric of a run; None where the run does not have it."""
+    """Return the row of one metric of a run; None if the run does not have it."""
     metrics = [(one.name, one.point) for one in run.metrics]
     if (key.metric, key.point) not in metrics:
         return None
@@ -251,7 +256,7 @@ def _mode(row: Mapping[str, str]) -> str:
 
 
 def _conditions(row: Mapping[str, str]) -> dict[str, Any]:
-    """What the row says of them, in their types; each one's default stands for nothing."""
+    """Return the conditions in a row, converted to their types, without empty ones."""
     found: dict[str, Any] = {}
     for one in fields(Conditions):
         if one.name not in _CONDITIONS or not row.get(one.name):
@@ -268,7 +273,7 @@ def _conditions(row: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _parameters(row: Mapping[str, str], mode: str) -> Parameters:
-    """Those of a kind of measurement; steps have none."""
+    """Return the parameters of a benchmark; () for steps."""
     if not row.get("parameters"):
         return ()
     try:
@@ -305,7 +310,7 @@ def _metric(row: Mapping[str, str], status: str) -> MetricValue:
 
 
 def _value(row: Mapping[str, str], status: str) -> float | None:
-    """Of any kind: 0 and less may be."""
+    """Return the value of a metric of any benchmark, which may be 0 or negative; None unless ok."""
     text = row["value"]
     if status != "ok":
         return _throughput(row, status, "value")
@@ -319,7 +324,7 @@ def _value(row: Mapping[str, str], status: str) -> float | None:
 
 
 def _number(text: str) -> float:
-    """Not a number where the text is none."""
+    """Return the number in a text; NaN for other text."""
     try:
         return math.nan if "_" in text else float(text)  # Python reads 1_0 as 10
     except ValueError:
@@ -363,7 +368,7 @@ def _count_from_0(row: Mapping[str, str], column: str) -> int:
 
 
 def _throughput(row: Mapping[str, str], status: str, column: str = THROUGHPUT) -> float | None:
-    """Samples/s of an ok row. An unfinished run is a status, never a zero."""
+    """Return the samples/s of an ok row; None for another status, which must have no value."""
     text = row[column]
     if status != "ok":
         if text:

@@ -163,7 +163,7 @@ def _certificate(record: Mapping[str, Any]) -> VerificationResult:
         variables=variables_of(record),
         computation=computation_of(record),
         machine=machine_of(record),
-        # before there were others, all were of the model itself
+        # older records are all of the model itself
         scale=str(record["parameters"].get("scale", FULL)),
         accumulation=case.get("accumulation") or 1,
         parallelism=case.get("parallelism") or DATA,

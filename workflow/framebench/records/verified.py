@@ -1,5 +1,8 @@
-"""Which figures are verified: a verification passed with the same code, environment and variables,
-on the same hardware."""
+"""Flags of figures that are not verified.
+
+A figure is verified if a verification passed with the same code, environment and variables on the
+same hardware.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ FAILED, UNVERIFIED = "parity", "unverified"
 
 
 class VerificationKind(NamedTuple):
-    """What a verification covers beyond one device, one micro-step and no dropout.
+    """Features that a verification covers beyond one device, one micro-step and no dropout.
 
-    ``by``: parallelism of several devices, each group of the smallest size; "" for one device."""
+    ``by``: parallelism of several devices, each group of the smallest size; "" for one device.
+    """
 
     by: str = ""
     micro_steps: bool = False
@@ -29,7 +33,7 @@ class VerificationKind(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What it covers, as text; "" for one device, one micro-step and no dropout."""
+        """Covered features as text; "" for one device, one micro-step and no dropout."""
         if self.by:
             return "on several devices" + (f" by {self.by}" if self.by != DATA else "")
         return "with micro-steps" if self.micro_steps else "with dropout" if self.dropout else ""
@@ -38,7 +42,7 @@ class VerificationKind(NamedTuple):
 ON_ONE = VerificationKind()
 WITH_MICRO_STEPS, WITH_DROPOUT = VerificationKind(micro_steps=True), VerificationKind(dropout=True)
 HOW = "snakemake --cores all parity"
-#: Config of a user's own model, which is compared with its own run in float64, without dropout.
+#: Config of a user's own model, which is compared with its own float64 run, without dropout.
 _OWN_FACTS: Mapping[str, Any] = {"parity": {}, "hyperparameters": {}}
 
 

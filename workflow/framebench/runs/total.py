@@ -1,4 +1,4 @@
-"""How long a whole call will take, and what would take less where that is above a day."""
+"""Expected duration of a whole call, and shorter alternatives to a call of more than a day."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from . import expected, peak_flops, verify
 from .peak_flops import PeakFlopsBenchmark
 from .verify import Verification
 
-#: As many of what takes most of the time are named, where they take so much of it.
+#: Most axis values that are named as slow, and the least part of the time of each.
 _MOST, _LARGE = 3, 0.3
-#: The axes by which a call takes long, as people call their values.
+#: Axes that explain a long call, with the text of their values.
 _AXES: dict[str, Callable[[Case], str]] = {
     "framework": lambda case: case.framework,
     "model": lambda case: case.model,
@@ -34,15 +34,15 @@ _AXES: dict[str, Callable[[Case], str]] = {
 
 
 class Less(NamedTuple):
-    """What could be asked for in the place of a call: ``key=value``, and its seconds."""
+    """A shorter alternative to a call: ``key=value``, and its seconds."""
 
     words: str
     seconds: float
 
 
 def at_once(plan: Plan) -> float:
-    """Seconds of runs that pass in one, at most: several go side by side here, or on a cluster of
-    which all nodes are free throughout."""
+    """Return the most run seconds per wall second: concurrent runs here, or on a fully free
+    cluster."""
     alone = sum(run.seconds for run in plan.pending)
     if not alone:
         return 1.0
@@ -55,14 +55,16 @@ def at_once(plan: Plan) -> float:
 def left(
     plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
 ) -> Left:
-    """Seconds until all that the plan asks for is done, see :func:`expected.of_all`."""
+    """Return the seconds until all tasks of the plan are done, see :func:`expected.of_all`."""
     tasks = expected.of_all(plan, probes_of, comparisons)
     return Forecast(tasks, at_once(plan)).left(0.0)
 
 
 def check(plan: Plan, total: Left, less: Callable[[], list[str]]) -> None:
-    """Raise :class:`ConfigError` where measuring takes more than a day and nobody has said yes.
-    ``less``: lines that say what would take less."""
+    """Raise :class:`ConfigError` if a call takes more than a day and ``yes`` is not set.
+
+    ``less``: returns lines on shorter alternatives.
+    """
     if total.seconds <= DAY or plan.settings.yes:
         return
     raise ConfigError(
@@ -78,7 +80,7 @@ def check(plan: Plan, total: Left, less: Callable[[], list[str]]) -> None:
 
 
 def lines(plan: Plan, total: Left) -> list[str]:
-    """The total, as the plan ends with it."""
+    """Return the line with the total duration, at the end of a plan."""
     return [f"In all {_words(plan, total)}"] if total.seconds else []
 
 
@@ -96,7 +98,7 @@ def _words(plan: Plan, total: Left) -> str:
 def advice(
     plan: Plan, total: Left, catalog: Catalog, machine: Machine, cached: RecordSet | None
 ) -> list[str]:
-    """What takes most of the time of a call above a day, and what would take less."""
+    """Return lines on the slowest parts of a call of more than a day, and shorter alternatives."""
     largest = ", ".join(f"{value} {part * 100:.0f} %" for value, part in _largest(plan))
     other = [*_narrower(plan, total), *_suites(plan, catalog, machine, cached)]
     shorter = sorted((one for one in other if one.seconds <= DAY), key=lambda one: -one.seconds)
@@ -112,7 +114,7 @@ def _about(seconds: float) -> str:
 
 
 def _parts(plan: Plan, value_of: Callable[[Case], str]) -> dict[str, float]:
-    """Of the time of all runs to do, by a value of their cases."""
+    """Return the fraction of the time of pending runs, by a value of their cases."""
     parts: dict[str, float] = defaultdict(float)
     whole = sum(run.seconds for run in plan.pending)
     for run in plan.pending:
@@ -140,8 +142,7 @@ def _narrower(plan: Plan, total: Left) -> Iterator[Less]:
 def _suites(
     plan: Plan, catalog: Catalog, machine: Machine, cached: RecordSet | None
 ) -> Iterator[Less]:
-    """The suites that ship and have a workload of this one, as far as something of them is to be
-    done here."""
+    """Yield the shipped suites that share a pending workload with this one."""
     wanted = _workloads(plan)
     for file in sorted((catalog.root / "config" / "suites").glob("*.yaml")):
         try:
@@ -164,5 +165,5 @@ def _suites(
 
 
 def _workloads(plan: Plan) -> set[tuple[str, str]]:
-    """Model and mode of what is to be done."""
+    """Return model and mode of the pending runs."""
     return {(run.case.model, run.case.mode) for run in plan.pending}

@@ -27,9 +27,9 @@ from ..records.record_files import machine_of, read
 from ..records.verifications import FULL, SMALL
 from .commands import common, given, model_of, of_kind, words
 
-#: Rough wall time of one of a model as large as its runs have it, and of a small reference.
+#: Rough seconds of a verification of a full-size model, and of a small reference.
 FULL_SECONDS, REFERENCE_SECONDS = 60.0, 1.0
-#: In a model's facts, what makes it fit into memory.
+#: Key of a model config: hyperparameters with which the model fits into memory.
 REDUCED = "reduced"
 
 
@@ -79,10 +79,12 @@ class Verification(NamedTuple):
 
 
 def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
-    """For every case of the plan whose model has a reference: the same on one device, on two where
-    it trains on several, in two micro-steps where its steps have several, and with dropout where it
-    trains a model that has it. Variants that run in the same software with the same variables have
-    theirs in common."""
+    """Return the verifications that cases of the plan with a reference need.
+
+    Each needs one on a single device. Training also needs one on two devices, in two micro-steps
+    and with dropout, if the case has these. Variants with equal software and variables share
+    theirs.
+    """
     found: dict[Verification, Verification] = {}
 
     def add(one: Verification) -> None:
@@ -116,13 +118,14 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
 
 
 def _several(parallelism: str) -> dict[str, Any]:
-    """Devices of a comparison that proves this: two, or the fewest of a product."""
+    """Return devices and parallelism of a multi-device verification: two, or the fewest of a
+    combined parallelism."""
     small = smallest(parallelism)
     return {"devices": layout_of(small, 2).devices, "parallelism": small}
 
 
 def scale_of(facts: Mapping[str, Any]) -> str:
-    """Of a model where it is compared as large as can be."""
+    """Return the largest scale at which a model is compared with its reference."""
     if "own" in facts:
         return own_model.SCALE
     reduced = facts.get("parity", {}).get(REDUCED, {}).get("hyperparameters", {})
@@ -135,16 +138,17 @@ def file_of(results: Path, name: str) -> Path:
 
 
 def missing(results: Path, named: Mapping[str, Verification]) -> dict[str, Verification]:
-    """Those that were not made."""
+    """Return the verifications without a record."""
     return {name: one for name, one in named.items() if not file_of(results, name).exists()}
 
 
 def small(
     plan: Plan, catalog: Catalog, full: Mapping[str, Verification]
 ) -> dict[str, Verification]:
-    """The comparisons of small models that stand for those of ``full`` that were not made, with
-    their names as :func:`names` has them: of all models whose facts say how to make them small, but
-    those of others' code, which is of one size. Those of a user's own model stand for themselves.
+    """Return verifications of small models for those of ``full`` without a record, by name.
+
+    Models whose config has a small version get one, except variants with another model source. A
+    user's own model stands for itself.
     """
     lacking = missing(plan.settings.results, full)
     made_small = [
@@ -157,7 +161,7 @@ def small(
 
 
 def describe(plan: Plan, comparisons: Mapping[str, Verification]) -> str:
-    """How many of them are still to be made, and their time; empty where none is."""
+    """Return a line with number and seconds of pending verifications; "" if there are none."""
     results = plan.settings.results
     to_make = [*missing(results, comparisons).values()]
     if not to_make:
@@ -188,14 +192,15 @@ def seconds_of(plan: Plan, one: Verification) -> float:
 
 
 def references(results: Path, comparisons: Iterable[Verification]) -> list[str]:
-    """The names of those that are still to be computed for them."""
+    """Return the names of references that the verifications need and that have no folder."""
     names = {one.reference for one in comparisons if one.scale != own_model.SCALE}
     folder = results / "reference"
     return sorted(name for name in names if not any(folder.glob(f"{name}-????????")))
 
 
 def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:
-    """The name of its software, its variables, and its variant where these are not the usual."""
+    """Return software and variables of a case, and its variant if it changes either or the
+    model."""
     suite = plan.settings.suite
     given = variables(case, suite, plan.place.accelerator)
     name, own = software(case, suite), tuple(sorted(given.items()))
@@ -209,7 +214,7 @@ def _source(plan: Plan, case: Case) -> str | None:
 
 
 def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
-    """Of all that a reference is computed from: the model's facts, the seed and the code."""
+    """Return a digest of the inputs of a reference: model config, seed and code."""
     folders = ("reference", "networks")
     code = [path for name in folders for path in _files(catalog.root / "scripts" / name)]
     code += _shared(catalog.root)
@@ -217,16 +222,16 @@ def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
 
 
 def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[str, Verification]:
-    """The record of each comparison, below ``results/parity``, without ``.json``.
+    """Return verifications by the name of their record below ``results/parity``, without ``.json``.
 
-    Its name ends in a digest of all that decides the result (environment, code of the harness and
-    of the adapter, reference), so that no record outlives what it verified. Where that name
-    is taken by another record, or by one whose status is in ``retry``, the name
-    of the next attempt."""
+    The name ends in a digest of environment, harness, adapter and reference, so that a record is
+    never reused after a change of these. A name that is taken by another kind of record, another
+    machine's, or one with a status in ``retry`` is replaced by that of the next attempt.
+    """
     scripts, seed = catalog.root / "scripts", plan.settings.seed
     harness = _contents([*_files(scripts / "core"), *_files(scripts / "harness")])
 
-    # Each file is read once, however many comparisons depend on it.
+    # Read each file once for all verifications.
     @cache
     def adapter(framework: str) -> bytes:
         return _contents(_files(scripts / "frameworks" / framework))
@@ -252,8 +257,10 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
 
 
 def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
-    """What to compare, as arguments of the harness. ``reference``: the folder, "" of a model of the
-    user's own."""
+    """Return the arguments of the harness for a verification.
+
+    ``reference``: folder of the reference, "" for the user's own model.
+    """
     own = plan.settings.model
     if own and own.name == one.model:
         facts, model = own.facts, model_of(plan, one.model)
@@ -282,9 +289,11 @@ def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
 
 
 def free_name(plan: Plan, where: str, name: str, kind: str) -> str:
-    """``name``, or that of its first attempt in the results' folder ``where`` which is not taken by
-    something else than a record of this ``kind``, by one of another machine, or by one whose status
-    is to be tried again."""
+    """Return ``name``, or the first name of its attempts that is free or has a valid record.
+
+    A valid record has this ``kind``, this machine, and a status that is not in ``retry``.
+    ``where``: folder in the results.
+    """
     folder, attempt = plan.settings.results / where, 0
     while True:
         tried = attempt_name(name, attempt)
@@ -295,7 +304,7 @@ def free_name(plan: Plan, where: str, name: str, kind: str) -> str:
 
 
 def _status(path: Path, kind: str, plan: Plan) -> str:
-    """Return the status of a record that counts; "" where there is none."""
+    """Return the status of a valid record of this machine; "" if there is none."""
     try:
         record = read(path, kind)
     except (OSError, ValueError):
@@ -311,7 +320,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _shared(root: Path) -> list[Path]:
-    """What the reference takes from the harness."""
+    """Return the harness's files that a reference uses."""
     harness = root / "scripts" / "harness"
     return [harness / "kinds" / "parity.py", harness / "measuring" / "synthetic.py"]
 

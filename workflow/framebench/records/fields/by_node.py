@@ -1,6 +1,6 @@
-"""What a record says of each node of its run: on one node the record itself, else its ``nodes``.
+"""Parts of a record by node of its run: the record itself on one node, else its ``nodes``.
 
-Standard library only: it is asked between two attempts of a run, too.
+Standard library only, because it is also used between two attempts of a run.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from typing import Any
 
 
 def found(record: Mapping[str, Any], part: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """``watch`` or ``memory`` of every node that has it, with the node's name ("" where there is
-    but one)."""
+    """Yield name and ``part`` (``watch`` or ``memory``) of each node that has it.
+
+    The name is "" for a run on a single node.
+    """
     for node in record.get("nodes") or [{**record, "node": ""}]:
         if node.get(part) is not None:
             yield node["node"], node[part]

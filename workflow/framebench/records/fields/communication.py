@@ -1,10 +1,12 @@
-"""How long exchanging the gradients takes with nothing else to do: timed behind a run, in messages
-of the sizes in which they went, and estimated from the all-reduces that were timed before it. Both
-bound nothing: in a step the exchange overlaps with other work, and competes with it.
+"""Stand-alone time of the gradient all-reduce.
 
-A message takes latency + bytes / bandwidth (Hockney, *Parallel Computing* 20, 1994), and roughly so
-does an all-reduce between given ranks. A framework that exchanges many small arrays pays the
-latency more often than once, which is not known here.
+It is timed after a run in messages of the sizes that the run sent, and estimated from all-reduces
+timed before the run. Neither is a bound: in a step the all-reduce overlaps with other work and
+competes with it.
+
+A message takes latency + bytes / bandwidth (Hockney, *Parallel Computing* 20, 1994), and an
+all-reduce between given ranks roughly so. A framework that sends many small arrays pays the latency
+more than once, which the estimate does not know.
 """
 
 from __future__ import annotations
@@ -18,16 +20,22 @@ BYTES_PER_GRADIENT = 4  # float32
 
 
 class AllReduce(NamedTuple):
-    """Of all ranks together. ``gradient_seconds``: expected of one with all gradients in it; None
-    where the two sizes do not tell. ``gbytes_per_second``: 10^9 bytes of the larger array."""
+    """All-reduce of all ranks.
+
+    ``gradient_seconds``: expected for all gradients in one message; None if the two timed sizes
+    give no estimate. ``gbytes_per_second``: 10^9 bytes of the larger array per second.
+    """
 
     gradient_seconds: float | None
     gbytes_per_second: float
 
 
 class GradientExchange(NamedTuple):
-    """``seconds`` of each round of all ``messages``, of the rank that took longest; ``sizes``:
-    bytes of each message, () where they are not known."""
+    """Timed all-reduces of the gradients.
+
+    ``seconds``: of each round of all ``messages``, on the slowest rank; ``sizes``: bytes of each
+    message, () if unknown.
+    """
 
     seconds: tuple[float, ...]
     messages: int
@@ -35,7 +43,7 @@ class GradientExchange(NamedTuple):
 
 
 def gradient_exchange_of(ranks: Sequence[Mapping[str, Any]]) -> GradientExchange | None:
-    """From the ranks of a record; None where one of them timed none, and says why or is older."""
+    """Return the timed gradient all-reduce of a record's ranks; None unless all ranks have one."""
     found = [rank.get("gradient_exchange") for rank in ranks]
     if not found or not all(one and one["seconds"] for one in found):
         return None
@@ -45,12 +53,13 @@ def gradient_exchange_of(ranks: Sequence[Mapping[str, Any]]) -> GradientExchange
 
 
 def all_reduce_of(ranks: Sequence[Mapping[str, Any]]) -> AllReduce | None:
-    """From the ranks of a record; None where one of them timed none.
+    """Return the all-reduce timing of a record's ranks; None unless all ranks timed some.
 
-    1. An all-reduce of some size takes the median over its rounds, of the rank that took longest.
-    2. The line through the smallest and the largest size has the latency at 0 bytes (at least 0)
-       and 1 / bandwidth as its slope. Where the largest takes no longer, there is no line.
-    3. On that line lie all gradients: BYTES_PER_GRADIENT for each trainable parameter.
+    1. An all-reduce of some size takes the median over its rounds, on the slowest rank.
+    2. The line through the smallest and the largest size gives the latency at 0 bytes (at least 0)
+    and, as its slope, 1 / bandwidth. There is no line if the largest takes no longer.
+    3. The estimate is the time on that line for all gradients: BYTES_PER_GRADIENT for each
+    trainable parameter.
     """
     if not ranks or not all(rank.get("preflight") for rank in ranks):
         return None

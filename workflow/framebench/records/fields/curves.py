@@ -1,4 +1,4 @@
-"""What a run learned, epoch by epoch."""
+"""Learning curve of a run, by epoch."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: The kind of measurement that trains until something is learned.
+#: Benchmark that trains to a target.
 KIND = "converge"
-#: Of a run without a target.
+#: Value of the parameter ``target`` of a run without one.
 NO_TARGET = "none"
-#: What every task has beside its scores.
+#: Name of the loss, which every task has besides its scores.
 LOSS = "loss"
 
 
 @dataclass(frozen=True, slots=True)
 class LearningCurve:
-    """A training, whether it converged or not. ``score``: the principal one of its task, which
-    ``scores`` has by epoch; ``losses`` are of training, ``held_out_losses`` of what was held out;
-    None for what is no number. ``seconds``: of all steps with their feeding, until the end of each
-    epoch. ``target`` is None where there was none. ``samples``: that are held out; ``seed``: of
-    weights and order; ``others``: names of its other scores, and what each was behind the last
-    epoch; ``resumed_after``: epochs that another process had trained, which was killed; ``before``:
-    the score of the weights that it started from, before training."""
+    """Learning curve of a training, converged or not; None stands for values that are no numbers.
+
+    ``score``: name of the task's principal score; ``scores``: its values by epoch; ``losses``: of
+    training; ``held_out_losses``: of the held-out set; ``seconds``: of all steps including input,
+    until the end of each epoch; ``target``: None without one; ``samples``: of the held-out set;
+    ``seed``: of weights and order; ``others``: other scores after the last epoch, by name;
+    ``resumed_after``: epochs trained by an earlier, killed process; ``before``: score before
+    training.
+    """
 
     task: str
     score: str
@@ -39,18 +41,20 @@ class LearningCurve:
 
     @property
     def last(self) -> float | None:
-        """The score behind the last epoch."""
+        """Score after the last epoch."""
         return self.scores[-1] if self.scores else None
 
     @property
     def best(self) -> float | None:
-        """The highest score of an epoch."""
+        """Highest score of an epoch."""
         return max((score for score in self.scores if score is not None), default=None)
 
 
 def curve_of(record: Mapping[str, Any]) -> LearningCurve | None:
-    """Of a record's first rank, whose running statistics are scored; None where there is none.
-    Raises ValueError where it is none of ours."""
+    """Return the learning curve of a record's first rank, whose running statistics are scored.
+
+    Returns None for a record without one. Raises ValueError for a curve without a score.
+    """
     ranks = record["ranks"]
     if record["kind"] != KIND or not ranks or not ranks[0].get("curve"):
         return None

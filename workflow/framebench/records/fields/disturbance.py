@@ -1,6 +1,6 @@
-"""Whether something else than the run had a hand in its figure, judged from what its watcher saw.
+"""Disturbance of a run by other load, judged from its monitor's data.
 
-Standard library only: it is asked between two attempts of a run, too.
+Standard library only, because it is also used between two attempts of a run.
 """
 
 from __future__ import annotations
@@ -12,33 +12,34 @@ from . import by_node
 
 FLAG = "disturbed"
 
-#: Cores that others kept busy, as a part of those that the run used. Below it lies what a system
-#: does for itself; a pinned rank that loses this part of its core is slower by about as much.
+#: Largest foreign load, as a fraction of the run's cores. A system's own work is below it; a pinned
+#: rank that loses this fraction of its core is slower by about as much.
 FOREIGN_LOAD = 0.05
 
-#: The same of the whole machine, which shares its memory, caches and power budget with the run.
+#: Largest foreign load, as a fraction of the machine's cores, which share memory, caches and power
+#: budget with the run.
 MACHINE_FOREIGN_LOAD = 0.10
 
-#: Part of the run's cores that the hypervisor gave to others. It slows the run by as much, and 2 %
-#: is the change of a step time that matters (see :data:`steady.RELEVANT`).
+#: Largest fraction of the run's cores that the hypervisor gives to others. The run slows by as
+#: much, and 2 % is the relevant change of a step time (see :data:`steady.RELEVANT`).
 STEAL = 0.02
 
-#: Seconds by which the kernel's ticks of 10 ms, at both ends of a window, may misstate the load of
-#: a core.
+#: Rounding error of a core's load in seconds: kernel ticks of 10 ms at both ends of the timed
+#: region.
 ROUNDING_SECONDS = 0.02
 
-#: A machine with less than this part of its memory available reclaims pages while the run works.
+#: Least available fraction of memory; with less, the kernel reclaims pages during the run.
 MEMORY = 0.02
 
-#: Bytes per second moved to and from swap space. An idle program that wakes up moves less.
+#: Largest swap traffic in bytes per second; an idle program that wakes up causes less.
 SWAP_RATE = 2**20
 
-#: Of a run on many nodes so many are told of; the record has all.
+#: Most nodes that a message names; the record has all.
 NODES_NAMED = 2
 
-#: Reasons for which a GPU lowers its clocks that are no part of its normal work. At the power cap
-#: of its software (sw_power_cap) a GPU under full load is by design, and clocks that somebody set
-#: (applications_clocks_setting) are a setting: both are recorded, and no disturbance.
+#: Abnormal reasons for which a GPU lowers its clocks. The software power cap (sw_power_cap) is
+#: normal at full load, and fixed clocks (applications_clocks_setting) are a setting. Both are
+#: recorded and are no disturbance.
 THROTTLED = (
     "hw_slowdown",
     "sw_thermal_slowdown",
@@ -48,12 +49,10 @@ THROTTLED = (
 
 
 def disturbed(record: Mapping[str, Any]) -> str:
-    """Why the figure of an ok record is not that of the machines at rest, in words; "" where
-    nothing speaks against it, or nothing is known.
+    """Return why an ok record's figure is not that of a machine at rest; "" if nothing is known.
 
-    Of a run with others of ours beside it, it is the devices that must be at rest. Load elsewhere
-    is what such a run is measured with, as its conditions say, and no more than a neighbour makes;
-    on GPUs that is all load. It stays in the record.
+    For concurrent runs only the run's own cores must be at rest, and on GPUs no cores. Load
+    elsewhere is part of the conditions of such a run, and stays in the record.
     """
     told = []
     for node, watch in by_node.found(record, "watch"):
@@ -66,7 +65,7 @@ def disturbed(record: Mapping[str, Any]) -> str:
 
 
 def _quiet(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Where others may not work while a run is timed."""
+    """Return the kinds of foreign load that disturb a run."""
     settings = record.get("settings", {})
     if not settings.get("side_by_side"):
         return ("foreign_load", "machine_foreign_load")
@@ -76,7 +75,7 @@ def _quiet(record: Mapping[str, Any]) -> tuple[str, ...]:
 def _load(watch: Mapping[str, Any], quiet: Collection[str]) -> Iterator[str]:
     seconds = _seconds(watch)
     if not seconds:
-        return  # no load of it is known
+        return  # the load is unknown
     rounding = ROUNDING_SECONDS / seconds
     used, machine = len(watch["cores"]), watch["machine_cores"]
     kinds = (
@@ -96,7 +95,7 @@ def _load(watch: Mapping[str, Any], quiet: Collection[str]) -> Iterator[str]:
 
 
 def _seconds(watch: Mapping[str, Any]) -> float:
-    """Of a window shorter than the interval, the counters of the whole interval are known."""
+    """Return the seconds of the counters: the timed region, or the longer sampling interval."""
     return float(max(watch["window_seconds"], watch["interval_seconds"]))
 
 

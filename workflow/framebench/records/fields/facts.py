@@ -1,16 +1,16 @@
-"""Nested facts of a record, one after the other."""
+"""Flattening of a record's nested values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-#: Keys and positions.
+#: Keys and list positions that lead to a value.
 Path = tuple[str | int, ...]
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Each value that holds no mapping, with the keys and positions that lead to it."""
+    """Yield the path and value of each leaf: a scalar, or a list without mappings."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves(inner, (*path, key))

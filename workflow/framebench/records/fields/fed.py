@@ -1,4 +1,4 @@
-"""Steps that were given their batches by the host: what a record tells of the way there."""
+"""Input pipeline of steps whose batches come from the host."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from ...statistics.descriptive import median
 
 
 class Fed(NamedTuple):
-    """Of all ranks together, in samples/s: ``compute`` without feeding, ``loader`` without steps,
-    None where no loader was at work. Seconds of a median step of the slowest rank: ``wait`` until
-    its batch was there, ``copy`` until the call that copies it had returned. ``skipped``: images
-    that were left out because they are bad, None where none were read."""
+    """Input pipeline of a run.
+
+    ``compute``: samples/s of all ranks without input; ``loader``: samples/s of the loaders alone,
+    None without a loader. ``wait``, ``copy``: seconds of a median step of the slowest rank until
+    its batch is there, and until the copying call returns. ``skipped``: bad images that were left
+    out, None if no images were read.
+    """
 
     compute: float
     loader: float | None
@@ -22,8 +25,10 @@ class Fed(NamedTuple):
 
 
 def fed_of(record: Mapping[str, Any], rank: Mapping[str, Any], samples: int) -> Fed | None:
-    """None where no batch was given to a step. ``rank``: the slowest; ``samples``: of a step of all
-    ranks together. Raises ValueError where the record does not tell it all."""
+    """Return the input pipeline of a run; None if steps got no batches from the host.
+
+    ``rank``: the slowest; ``samples``: of a step of all ranks. Raises ValueError for missing times.
+    """
     found = rank.get("feeding")
     if found is None:
         return None
@@ -41,7 +46,7 @@ def fed_of(record: Mapping[str, Any], rank: Mapping[str, Any], samples: int) -> 
 
 
 def _loader(ranks: Sequence[Mapping[str, Any]]) -> float | None:
-    """Sum of what each rank's loader gives."""
+    """Return the sum of the loaders' samples/s over all ranks; None if a rank has none."""
     rates = []
     for rank in ranks:
         found = rank.get("feeding", {})

@@ -8,7 +8,7 @@ from typing import Any
 from ..run import Flag
 from . import disturbance
 
-#: Flag of a figure whose model a user brought, for one framework.
+#: Flag of a figure of a user's own model.
 OWN = "own"
 #: Flag of a training whose loss had vanished at the end of the timed region.
 VANISHED = "vanished"

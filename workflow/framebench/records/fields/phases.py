@@ -1,4 +1,4 @@
-"""Where the wall time of a run went, by what its record says."""
+"""Phases of a run's wall time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 
 class RunPhases(NamedTuple):
-    """Seconds, of the rank whose window was the longest. ``first_step`` compiles, where something
-    is compiled; ``warm_up`` is the rest of it; ``window`` is that of the throughput and, where
-    there is one, that of the steps that are waited for; ``other`` is what is left of the wall time:
-    starting processes, checks, collectives, the split of a step, the end."""
+    """Seconds of a run's phases, on the rank with the longest timed region.
+
+    ``first_step`` includes compilation; ``warm_up`` excludes the first step; ``window`` is the
+    timed region, with that of the waited-for steps; ``other`` is the rest of the wall time: process
+    start, checks, collectives, step breakdown, end.
+    """
 
     imports: float
     build: float
@@ -21,7 +23,7 @@ class RunPhases(NamedTuple):
 
 
 def phases_of(record: Mapping[str, Any], rank: Mapping[str, Any]) -> RunPhases | None:
-    """None where the record does not tell all of them."""
+    """Return the phases of a run; None if the record lacks one."""
     told, warming = rank.get("phases", {}), rank.get("warmup_step_seconds")
     names = ("import_seconds", "build_seconds", "warmup_seconds", "window_seconds")
     seconds = [*map(told.get, names), told.get("waited_window_seconds", 0.0)]

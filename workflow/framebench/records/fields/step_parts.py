@@ -1,4 +1,4 @@
-"""The parts of a training step, from what a rank left of them."""
+"""Step breakdown of a training step, from a rank's record."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ PARTS = ("forward", "backward", "all_reduce", "optimizer")
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """``seconds`` by part, in the order of a step, medians over ``steps``. What a framework has in
-    one is joined by ``+``. A difference can be below zero: what the clock cannot tell apart.
-    ``forward_ends``: with what the forward pass does, "" where the record does not tell."""
+    """Step breakdown.
+
+    ``seconds``: medians over ``steps`` by part, in the order of a step; parts that a framework
+    fuses are joined by ``+``. Differences below the clock's resolution may be negative. ``how``:
+    how each part was timed. ``reason``: why there is no breakdown. ``forward_ends``: what ends the
+    forward pass, "" if unknown.
+    """
 
     seconds: tuple[tuple[str, float], ...] = ()
     steps: int = 0
@@ -25,10 +29,12 @@ class Split:
 
 
 def split_of(rank: Mapping[str, Any]) -> Split | None:
-    """None where it was not asked for. Raises ValueError for parts that contradict each other.
+    """Return the step breakdown of a rank; None if it was not requested.
 
     1. A part's time is its median over the steps.
-    2. One that ran together with earlier parts has what these alone do not take.
+    2. A part that was timed together with earlier parts is their difference.
+
+    Raises ValueError for parts that contradict each other.
     """
     found = rank.get("split")
     if found is None:

@@ -1,6 +1,7 @@
-"""What an hour of a node costs, and what a kilowatt-hour emits: no measurement, but what money and
-emissions are computed from; and how far scores may be apart and be the same. Kept in
-``assumptions.json`` in the results, as last given."""
+"""Assumptions for costs, emissions and equivalence: node price, grid intensity, score margin.
+
+Kept in ``assumptions.json`` in the results, with the latest values.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +17,13 @@ FILE = "assumptions.json"
 
 
 class Assumptions(NamedTuple):
-    """``price_per_hour``: of a node, in ``currency`` (ISO 4217); ``grid_intensity``: g CO2e per
-    kWh; ``pue``: energy of the whole computing centre over that of its computers (power usage
-    effectiveness, ISO/IEC 30134-2). ``equivalence_margin``: that scores from 0 to 1 may be apart
-    and be the same. None for what is not assumed."""
+    """Assumed quantities; None for those that are not assumed.
+
+    ``price_per_hour``: of a node, in ``currency`` (ISO 4217); ``grid_intensity``: g CO2e per kWh;
+    ``pue``: energy of the computing centre over that of its computers (power usage effectiveness,
+    ISO/IEC 30134-2); ``equivalence_margin``: difference up to which scores from 0 to 1 count as
+    equal.
+    """
 
     price_per_hour: float | None = None
     currency: str = ""
@@ -38,7 +42,8 @@ _OF_COSTS = ("price_per_hour", "currency", "grid_intensity", "pue")
 
 
 def load(results: Path) -> tuple[Assumptions, list[Problem]]:
-    """Those kept there; none where there is no file, or one that is none of ours."""
+    """Return the stored assumptions; NONE with a problem if the file is invalid, NONE without a
+    file."""
     try:
         found = json_files.read(results / FILE)
         price, currency, intensity, pue = (found[name] for name in _OF_COSTS)
@@ -56,7 +61,7 @@ def load(results: Path) -> tuple[Assumptions, list[Problem]]:
 
 
 def keep(results: Path, assumptions: Assumptions) -> None:
-    """Write them, where they are others than those that are kept; what is not given stays. Raises
+    """Write changed assumptions; those that are not given keep their stored value. Raises
     OSError."""
     kept, _ = load(results)
     wanted = assumptions if assumptions.has_costs else kept

@@ -1,5 +1,7 @@
-"""Which suite was measured, when, and by which command: a record knows the command of its run, not
-the call that asked for it. Kept in ``calls.csv`` in the results."""
+"""Log of measuring calls: suite, time and command.
+
+A record knows the command of its run only. Kept in ``calls.csv`` in the results.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ FILE = "calls.csv"
 
 
 class CallEntry(NamedTuple):
-    """One call that measured something. ``started``: UTC, ISO 8601; ``suite``: its name;
-    ``command``: the command line, quoted for a shell."""
+    """One measuring call. ``started``: UTC, ISO 8601; ``suite``: its name; ``command``: the command
+    line, quoted for a shell."""
 
     started: str
     suite: str
@@ -22,11 +24,11 @@ class CallEntry(NamedTuple):
 
 
 def note(results: Path, suite: str, command: str) -> None:
-    """Add one that has just started. Raises OSError."""
+    """Append a call that has just started. Raises OSError."""
     noted.append(results / FILE, CallEntry._fields, [CallEntry(noted.now(), suite, command)])
 
 
 def load(results: Path) -> tuple[list[CallEntry], list[Problem]]:
-    """All that were noted, and lines that are none."""
+    """Return all logged calls, and invalid lines."""
     rows, problems = noted.read(results / FILE, CallEntry._fields)
     return [CallEntry(*row) for row in rows], problems

@@ -1,6 +1,7 @@
-"""The cases of the suites that are measured into the results, whether they have records yet or not:
-without them, part of a suite looks like the whole of one. Kept in ``expected.json`` in the
-results."""
+"""Expected cases of the suites that are measured into the results, with or without records.
+
+They show when a suite is incomplete. Kept in ``expected.json`` in the results.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ _USUAL = {field.name: field.default for field in fields(Conditions)}
 
 @dataclass(frozen=True)
 class ExpectedCase:
-    """A case of a suite. ``folder``: that of its records below ``runs``; "" while its batch is
-    still to be found."""
+    """A case of a suite. ``folder``: of its records below ``runs``; "" while its batch is
+    searched."""
 
     suite: str
     folder: str
@@ -32,8 +33,11 @@ class ExpectedCase:
 
 
 def note(results: Path, suite: str, cases: Iterable[ExpectedCase], is_whole: bool) -> None:
-    """Write the cases of a suite in the place of those noted before. A call that asks for a part of
-    the suite adds to them. Raises OSError."""
+    """Replace the expected cases of a suite. Raises OSError.
+
+    ``is_whole``: whether ``cases`` are the whole suite; otherwise they are added to the earlier
+    ones.
+    """
     known, _ = load(results)
     here = {_identity(one): one for one in cases}
     others = [one for one in known if one.suite != suite]
@@ -47,7 +51,7 @@ def note(results: Path, suite: str, cases: Iterable[ExpectedCase], is_whole: boo
 
 
 def load(results: Path) -> tuple[list[ExpectedCase], list[Problem]]:
-    """Return all that were noted, none where there is no such file; and what is wrong with it."""
+    """Return all expected cases, and problems with the file; both empty without a file."""
     path = results / FILE
     if not path.is_file():
         return [], []
@@ -74,7 +78,7 @@ def _written(one: ExpectedCase) -> dict[str, Any]:
 
 
 def _read(found: Any) -> ExpectedCase:
-    """Raises ValueError with what is wrong."""
+    """Return the expected case in a JSON value. Raises ValueError with the fault."""
     if not isinstance(found, dict):
         raise ValueError("a case is no mapping")
     case, conditions = _mapping(found, "case"), _mapping(found, "conditions")
@@ -111,6 +115,6 @@ def _parameters(found: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def unmeasured(cases: Sequence[ExpectedCase], folders: Iterable[str]) -> list[ExpectedCase]:
-    """Return the cases without a record; ``folders``: those with one, below ``runs``."""
+    """Return the cases without a record; ``folders``: folders with a record, below ``runs``."""
     present = {*folders}
     return [one for one in cases if one.folder not in present]

@@ -1,5 +1,7 @@
-"""Runs that ended without a record, and why, as far as Snakemake and the scheduler tell: a killed
-process leaves no record that could say so itself. Kept in ``interruptions.csv`` in the results."""
+"""Runs that ended without a record, with the reason that Snakemake or the scheduler states.
+
+Kept in ``interruptions.csv`` in the results.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ FILE = "interruptions.csv"
 
 #: A failed job in Snakemake's log: its rule, then indented lines.
 _FAILED = re.compile(r"^Error in (?:rule|checkpoint) \S+:\n(?P<lines>(?:  +.*\n)*)", re.MULTILINE)
-#: Failed jobs that shared one of SLURM's, whose number is told by the name of its log only.
+#: Failed jobs that shared a SLURM job, whose number is only in the name of its log.
 _GROUP = re.compile(
     r"^ +message: Error in group .*\n +log: .*/(?P<job>\d+)\.log(?: .*)?\n +jobs:\n"
     r"(?P<lines>(?: {8,}.*\n)*)",
@@ -26,9 +28,11 @@ _STATUS = re.compile(r"SLURM-job '(?P<job>\d+)' failed\b.*?SLURM status is: '(?P
 
 
 class Interruption(NamedTuple):
-    """One run that was begun and left no record. ``noticed``: UTC, ISO 8601; ``run``: its record's
-    path below the results' ``runs``, without ``.json``; ``job`` and ``status``: SLURM's, "" where
-    it was not SLURM's or SLURM does not tell."""
+    """A run that started and left no record.
+
+    ``noticed``: UTC, ISO 8601; ``run``: path of its record below ``runs``, without ``.json``;
+    ``job``, ``status``: of SLURM, "" if unknown.
+    """
 
     noticed: str
     run: str
@@ -37,7 +41,7 @@ class Interruption(NamedTuple):
 
 
 def found(log: str, results: Path, noticed: str) -> Iterator[Interruption]:
-    """Those in the text of Snakemake's log."""
+    """Yield the interrupted runs in the text of Snakemake's log."""
     statuses = {one["job"]: one["status"] for one in _STATUS.finditer(log)}
     # A record's name has neither blanks nor commas; the folder of the results may have both.
     run = re.compile(rf"^ +output: {re.escape(str(results))}/runs/([^\s,]+)\.json", re.MULTILINE)
@@ -50,9 +54,12 @@ def found(log: str, results: Path, noticed: str) -> Iterator[Interruption]:
 def note(
     log: str, results: Path, states: Callable[[Iterable[str]], Mapping[str, str]] | None = None
 ) -> list[Interruption]:
-    """Add those in the text of Snakemake's log to the results' file, which may name a run twice.
-    ``states`` asks SLURM about jobs, by number, of which the log does not say how they ended."""
-    # Of a group of jobs that failed together, some may have finished.
+    """Append the interrupted runs in the text of Snakemake's log, and return them.
+
+    The file may name a run twice. ``states`` asks SLURM for the status of jobs, by number, if the
+    log does not state it.
+    """
+    # Some jobs of a failed group may have finished.
     begun = dict.fromkeys(found(log, results, noted.now()))
     new = [one for one in begun if not (results / "runs" / f"{one.run}.json").exists()]
     untold = {one.job for one in new if one.job and not one.status}
@@ -65,6 +72,6 @@ def note(
 
 
 def load(results: Path) -> tuple[list[Interruption], list[Problem]]:
-    """All that were noted, and lines that are none."""
+    """Return all interruptions, and invalid lines."""
     rows, problems = noted.read(results / FILE, Interruption._fields)
     return [Interruption(*row) for row in rows], problems

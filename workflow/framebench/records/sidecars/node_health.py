@@ -1,5 +1,8 @@
-"""What the nodes of a set of results are judged by, kept beside its records in
-``node_health.json`` as last given: tables are a function of that folder alone."""
+"""Rules and baseline that judge the nodes of a results folder.
+
+Kept in ``node_health.json`` in the results, with the latest values, so that tables depend on that
+folder only.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from ...files.whole_files import write_whole
 from ..run import Problem, cause
 
 FILE = "node_health.json"
-#: The rules that count where none were given.
+#: Default rules.
 SHIPPED = PROJECT / "config" / "node_rules.yaml"
 
 
 def load(results: Path) -> tuple[Health, list[Problem]]:
-    """What is kept there; the shipped rules where there is no file, or one that is none of ours."""
+    """Return stored rules and baseline; the shipped rules without a valid file, and the problem."""
     try:
         rules, baseline = _read(results)
         return health_of(rules, baseline, SHIPPED), []
@@ -31,8 +34,10 @@ def load(results: Path) -> tuple[Health, list[Problem]]:
 
 
 def keep(results: Path, rules: NodeRuleFile | None, baseline: NodeRuleFile | None) -> None:
-    """Write what is given in the place of what is kept; what is not given stays. Raises OSError,
-    and ConfigError where what is given does not go with what stays."""
+    """Write given rules and baseline; the one that is not given keeps its stored value.
+
+    Raises OSError, and ConfigError if rules and baseline do not fit each other.
+    """
     if rules is None and baseline is None:
         return
     try:
@@ -51,7 +56,7 @@ def _part(written: NodeRuleFile | None) -> dict[str, Any] | None:
 
 
 def _read(results: Path) -> tuple[NodeRuleFile | None, NodeRuleFile | None]:
-    """Raises OSError, and ValueError for what is none of ours."""
+    """Return the stored rules and baseline. Raises OSError, and ValueError for an invalid file."""
     found = json_files.read(results / FILE)
     try:
         parts = (found["rules"], found["baseline"])

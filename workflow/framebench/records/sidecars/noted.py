@@ -1,4 +1,4 @@
-"""Facts that are noted one by one in a CSV file beside the records."""
+"""Sidecar CSV files that grow by appended rows."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..run import Problem, cause
 
 
 def now() -> str:
-    """UTC, ISO 8601."""
+    """Return the time in UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def append(path: Path, fields: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Add rows to the file, behind a header where it is new. Raises OSError."""
+    """Append rows to the file, after a header if it is new. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     is_new = not path.exists()
     with bounded.open_to_append(path) as file:
@@ -30,7 +30,7 @@ def append(path: Path, fields: Sequence[str], rows: Iterable[Sequence[str]]) -> 
 
 
 def read(path: Path, fields: Sequence[str]) -> tuple[list[list[str]], list[Problem]]:
-    """All rows behind the header, none where there is no file; and lines that are none."""
+    """Return all rows below the header, and invalid lines; both empty without a file."""
     noted: list[list[str]] = []
     problems: list[Problem] = []
     try:
