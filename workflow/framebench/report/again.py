@@ -1,9 +1,8 @@
-"""The command that measures a case again, as a reader of the page copies it: the call that measured
-it, narrowed to the case, into a folder that is made for it.
+"""Command that measures a case again, for readers of the page to copy.
 
-``calls.csv`` may be a stranger's, and the command goes into the reader's shell: it is offered only
-where each of its words is known.
-"""
+The command is the call that measured the case, limited to the case and writing to a new folder.
+``calls.csv`` may come from a stranger, and readers paste the command into a shell. A command is
+therefore offered only if every word of it is known."""
 
 from __future__ import annotations
 
@@ -20,11 +19,11 @@ from ..config.settings import Configuration
 from ..records.run import Run
 from ..records.sidecars.calls import CallEntry
 
-#: What a call that measures one case again has its own way, or must not have.
+#: Configuration keys that the new command sets itself or must not have.
 _OWN = ("results", "cases", "records", "base", "candidate", "fail_on")
-#: Options of Snakemake that take what follows them as pairs of key and value.
+#: Snakemake options followed by pairs of key and value.
 _CONFIG = ("--config", "-C")
-#: Words of a call that are offered: options with their values, options without, targets.
+#: Allowed words: options with patterns of their values, options without values, targets.
 _VALUES = {
     r"--cores|-c": r"\d{1,5}|all",
     r"--jobs|-j": r"\d{1,5}|all|unlimited",
@@ -42,12 +41,12 @@ _FLAGS = frozenset(
 )
 _TARGETS = frozenset({"all", "parity", "tables"})
 _PAIR = re.compile(r"(?P<key>\w+)=(?P<value>[\w./:,@%+][\w./:,@%+ \[\]-]*)", re.ASCII)
-#: A new folder each time the command is pasted.
+#: Assignment that creates a new folder each time the command is pasted.
 FOLDER = 'results="$(mktemp -d again-XXXXXX)"'
 
 
 def case_of(run: Run) -> str:
-    """The case as a plan names it, and as the key ``cases`` takes it."""
+    """Return the name of a run's case, as in a plan and as accepted by the key ``cases``."""
     case, conditions = run.case, run.conditions
     asked = Case(
         case.framework,
@@ -68,14 +67,15 @@ def case_of(run: Run) -> str:
 
 
 def _input(run: Run) -> str:
-    """That of the case."""
+    """Return the input of a run's case as a suite names it."""
     name = inputs.without_identity(run.conditions.input)
     return matrix.input_of(run.case.mode, name) if name in inputs.NAMES else inputs.SYNTHETIC
 
 
 def call_of(run: Run, calls: Sequence[tuple[float, CallEntry]]) -> CallEntry | None:
-    """The call that measured it; None where that is not known. ``calls``: with the second of each
-    (:func:`timed`), in the order in which they were made."""
+    """Return the call that measured a run; None if unknown.
+
+    ``calls``: in chronological order, as returned by :func:`timed`."""
     if run.record is None or run.started is None:
         return None
     before = [call for started, call in calls if started <= run.started]
@@ -83,8 +83,9 @@ def call_of(run: Run, calls: Sequence[tuple[float, CallEntry]]) -> CallEntry | N
 
 
 def timed(calls: Sequence[CallEntry]) -> list[tuple[float, CallEntry]]:
-    """With the second of the epoch in which each began, the earliest first; without those that do
-    not tell."""
+    """Return calls with their start in seconds since the epoch, earliest first.
+
+    Calls without a valid start are left out."""
     found = []
     for call in calls:
         try:
@@ -95,8 +96,9 @@ def timed(calls: Sequence[CallEntry]) -> list[tuple[float, CallEntry]]:
 
 
 def command(call: CallEntry) -> str:
-    """All of the command but the case, which comes behind it. Raises ValueError for a call that no
-    shell can read, and for one with a word that is not known."""
+    """Return the command up to ``cases=``, to which the case is appended.
+
+    Raises ValueError for a call that no shell can parse or that has an unknown word."""
     words, pairs = [], []
     given = shlex.split(call.command)
     if given[:1] != ["snakemake"]:
@@ -111,7 +113,7 @@ def command(call: CallEntry) -> str:
 
 
 def _check(words: list[tuple[str, bool]]) -> None:
-    """Raise ValueError for the first of the ``words`` that is not known."""
+    """Raise ValueError for the first unknown word in ``words``."""
     keys = {field.alias or name for name, field in Configuration.model_fields.items()}
     left = iter(words)
     for word, is_pair in left:
@@ -127,8 +129,10 @@ def _check(words: list[tuple[str, bool]]) -> None:
 
 
 def _is_option(word: str, left: Iterator[tuple[str, bool]]) -> bool:
-    """Return whether ``word`` is a known option with a known value: behind =, as one word, or the
-    next of those ``left``, which is then taken."""
+    """Return whether ``word`` is a known option with a known value.
+
+    The value may follow in the same word, after "=" or directly, or be the next word of ``left``,
+    which is then consumed."""
     for option, value in _VALUES.items():
         name, joined, own = word.partition("=")
         if not joined and re.match(r"-\w", word):
@@ -141,7 +145,7 @@ def _is_option(word: str, left: Iterator[tuple[str, bool]]) -> bool:
 
 
 def _words(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Each word of a call of Snakemake, and whether it is a pair of the configuration."""
+    """Yield each word of a Snakemake call, and whether it is a configuration pair."""
     inside = False
     for word in words:
         if word in _CONFIG:

@@ -1,12 +1,12 @@
-"""The colour of each framework: the same in every report, whichever frameworks are in it."""
+"""Colour number of each framework, the same in every report."""
 
 from __future__ import annotations
 
 import zlib
 
-#: How many colours there are.
+#: Number of colours.
 COUNT = 8
-#: Of the frameworks that ship; the last colour is nobody's.
+#: Colours of the built-in frameworks; the last colour is unassigned.
 _OWN = {
     "jax": 0,
     "mxnet": 1,
@@ -19,6 +19,7 @@ _OWN = {
 
 
 def number(framework: str) -> int:
-    """From 0 to COUNT - 1. One that does not ship has that of a digest of its name, which another
-    may have too."""
+    """Return the colour number of a framework, from 0 to COUNT - 1.
+
+    Other frameworks get one by a checksum of the name, so that two may share a colour."""
     return _OWN.get(framework, zlib.crc32(framework.encode()) % COUNT)

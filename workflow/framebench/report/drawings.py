@@ -1,4 +1,4 @@
-"""The plots of a table: each draws what its declaration asks for, by the name of the drawing."""
+"""Plots of a table, as its declaration names them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .plots import Look, Plot
 
 @dataclass(frozen=True)
 class DrawingInputs:
-    """What is drawn: the rows of a table, and what they were made of."""
+    """Inputs of a plot: the table, its rows, and the data that they were made from."""
 
     table: Table
     frame: pd.DataFrame
@@ -34,9 +34,7 @@ class DrawingInputs:
     words: str
 
 
-#: The repeats of cases of steps or of one kind of measurement; ratios to one; lines over devices;
-#: stacked bars of what losses and times are made of; memory by batch; cases under their roofs;
-#: exchanges expected and measured; the operations of a step alone; scores and losses by epoch.
+#: Plotting function by name of the drawing.
 DRAWERS: Mapping[str, Callable[[DrawingInputs], Sequence[Plot]]] = {
     "throughput": lambda of: panels.throughput(of.inputs.cases, of.look),
     "metrics": lambda of: measured_panels.panels(of.inputs.others, of.look, of.words),
@@ -54,7 +52,9 @@ DRAWERS: Mapping[str, Callable[[DrawingInputs], Sequence[Plot]]] = {
 
 
 def of_table(table: Table, frame: pd.DataFrame, inputs: Inputs, look: Look) -> list[Plot]:
-    """In the order of the declaration. Raises ValueError for a drawing that there is not."""
+    """Return the plots of a table, in the order of its declaration.
+
+    Raises ValueError for an unknown drawing."""
     drawn: list[Plot] = []
     for drawing in table.drawings:
         drawer = _drawer(table, drawing)

@@ -1,4 +1,4 @@
-"""What did not end well, for the report: cases by status, with their reasons."""
+"""Failed cases for the report, by status, with reasons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_TRACEBACKS = 10
 
 @dataclass(frozen=True)
 class FailedCase:
-    """The repeats of one case that ended alike."""
+    """Repeats of one case that failed with the same status and reason."""
 
     case: str
     framework: str
@@ -35,11 +35,11 @@ class FailedCase:
 def by_status(
     cases: CaseResults, link: Callable[[Run, str], Link]
 ) -> tuple[dict[str, list[FailedCase]], dict[str, int]]:
-    """The failures of each status, and how many are left out of each."""
+    """Return the failed cases of each status, and the number left out per status."""
     grouped: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
     for key, result in cases.items():
         for run in result.runs:
-            if run.status != "ok" and key == run.key:  # once, however many metrics it has
+            if run.status != "ok" and key == run.key:  # once per run, not once per metric
                 grouped[run.status, run.reason, key].append(run)
     found: dict[str, list[FailedCase]] = defaultdict(list)
     left_out: Counter[str] = Counter()
@@ -75,7 +75,7 @@ def by_status(
 
 
 def ordered(statuses: Iterable[str]) -> list[str]:
-    """In the order in which the report tells them."""
+    """Return statuses in the order of the report."""
     return sorted(statuses, key=FOR_PEOPLE.index)
 
 

@@ -1,8 +1,8 @@
-"""One self-contained HTML file from a set of records: what was measured on what, tables, plots,
-failures with their reasons, and the way from every figure to its record.
+"""Report of a set of records as one self-contained HTML file.
 
-The file is a pure function of the records and the tables: it holds no time of its own.
-"""
+The page has machines and environments, tables, plots, failures with reasons, and links from each
+figure to its record. It is a pure function of the records and tables: it contains no time of its
+own."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ PROJECT = Path(__file__).parents[3]
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
 MAX_PROBLEMS = 200
-STEPS = "steps"  # in the place of a table
-#: One after the other they are the script of every page.
+STEPS = "steps"  # key of the step-time plots, which belong to no table
+#: Parts of every page's script, in order.
 SCRIPTS = ("data.js", "tables.js", "charts.js", "downloads.js", "ask.js", "page.js")
-#: As many as the first screen has room for.
+#: Most answers on the first screen.
 MAX_ANSWERS = 12
 NO_HARDWARE = "not recorded (imported without its hardware)"
 
@@ -61,8 +61,9 @@ def write(
     interrupted: Sequence[Interruption] = (),
     calls: Sequence[CallEntry] = (),
 ) -> None:
-    """Write the report to ``path``, whole or not at all. Links to records are relative to its
-    folder. Raises OSError when it cannot be written."""
+    """Write the report to ``path`` atomically.
+
+    Links to records are relative to the folder of ``path``. Raises OSError if writing fails."""
     text = render(
         record_set, inputs, tables, path.parent, title, published, interrupted, calls=calls
     )
@@ -72,8 +73,9 @@ def write(
 def render_comparison(
     frame: pd.DataFrame, folder: Path, base: str, candidate: str, threshold: float
 ) -> str:
-    """Render the page of a comparison (see :func:`compare.compare`), which will lie in ``folder``.
-    ``base`` and ``candidate`` say where the two sets were."""
+    """Return the page of a comparison (see :func:`compare.compare`).
+
+    ``folder``: folder of the page. ``base``, ``candidate``: where the two sets of records were."""
     counted = Counter(frame["verdict"])
     look = Look(sorted({*frame["framework"]} - {""}))
     shown = html_tables.of_frame(compare.TABLE, frame)
@@ -103,9 +105,11 @@ def render(
     provenance: Origin | None = None,
     calls: Sequence[CallEntry] = (),
 ) -> str:
-    """The report as text, with links relative to ``folder``. ``inputs`` and ``tables`` are those of
-    the records; ``provenance``: where that is known from more than these; ``calls``: those that
-    measured, as far as they are known."""
+    """Return the report as text.
+
+    ``folder``: folder that links are relative to. ``inputs``, ``tables``: those made from the
+    records. ``provenance``: overrides the origin derived from the runs. ``calls``: known calls that
+    measured."""
     runs = record_set.runs
     cases = {**inputs.cases, **inputs.others}
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
@@ -164,12 +168,12 @@ def render(
 
 
 def _beside(folder: Path, page: str) -> str:
-    """A link to another page of these results, where it has been made."""
+    """Return a relative link to another page in ``folder``; "" if it does not exist."""
     return page if (folder / page).is_file() else ""
 
 
 def template(name: str) -> jinja2.Template:
-    """One of the pages' templates, by the name of its file."""
+    """Return the page template in the file ``name``."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
@@ -179,7 +183,7 @@ def template(name: str) -> jinja2.Template:
 
 
 def _with_code(text: str) -> Markup:
-    """What stands between backticks, as in Markdown."""
+    """Return text as markup, with parts between backticks as code."""
     parts = text.split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts)
@@ -187,7 +191,7 @@ def _with_code(text: str) -> Markup:
 
 
 def page_parts() -> dict[str, Markup]:
-    """Style and script of every page."""
+    """Return the style and script of every page."""
     script = "\n".join(bounded.read_text(TEMPLATES / "script" / name) for name in SCRIPTS)
     return {
         "style": Markup(bounded.read_text(TEMPLATES / "report.css")),
@@ -196,15 +200,14 @@ def page_parts() -> dict[str, Markup]:
 
 
 def series_of(look: Look) -> dict[str, int]:
-    """The number of each framework's colour, for what the browser draws."""
+    """Return the colour number of each framework, for charts drawn in the browser."""
     return {name: colours.number(name) for name in look.frameworks}
 
 
 def _with_axes(
     found: answers.Answers, tables: Mapping[Table, pd.DataFrame]
 ) -> list[tuple[answers.Answer, dict[str, str], int]]:
-    """The answers of the first screen, each with what a filter may ask of it, and the number of its
-    row in the table."""
+    """Return the first screen's answers, each with its axes and its row number in the table."""
     rows = view.records(tables[FASTEST])
     of_answer = {
         id(one): ({axis: str(axis_of(row, axis)) for axis in FASTEST.axes}, at)
@@ -216,7 +219,9 @@ def _with_axes(
 def _sections(
     inputs: Inputs, tables: Mapping[Table, pd.DataFrame], links: RowLinks
 ) -> list[Section]:
-    """Where steps were timed, those that say why they have no row among them."""
+    """Return the page's sections.
+
+    If steps were timed, tables without rows that explain their absence are included."""
     known = {
         table: tables[table] if table in tables else frames.frame(table, ())
         for table in registry.known().values()
@@ -234,7 +239,7 @@ def _plots(
     look: Look,
     link: Callable[[Run, str], Link],
 ) -> dict[str, Sequence[tuple[Plot, Sequence[Link]]]]:
-    """By the table that they stand before; those of step times have none."""
+    """Return plots with links, by the table that they precede; step times are under STEPS."""
 
     def load(run: Run) -> dict[str, Any]:
         if run.record is None:
@@ -257,14 +262,14 @@ def _plots(
 
 
 def _uncompiled(runs: Sequence[Run]) -> list[str]:
-    """What a framework does where no compiler is asked for."""
+    """Return how each measured framework runs without a compiler."""
     declared = load_catalog(PROJECT).frameworks
     measured = sorted({run.case.framework for run in runs} & set(declared))
     return [f"{declared[name]['title']}: {declared[name]['none_means']}" for name in measured]
 
 
 def _compared_on(runs: Sequence[Run]) -> list[str]:
-    """The machines that frameworks are compared on; none where there is but one framework."""
+    """Return the machines of the runs; [] if fewer than two frameworks were measured."""
     if len({run.case.framework for run in runs if run.case.framework}) < 2:
         return []
     machines = {run.machine if run.hardware else UNKNOWN for run in runs}
@@ -272,7 +277,9 @@ def _compared_on(runs: Sequence[Run]) -> list[str]:
 
 
 def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:
-    """Of each machine: how conditions name it ("" where there is but one), what it is, its runs."""
+    """Return label, description and number of runs of each machine.
+
+    The label is "" if there is one machine only."""
     counted = Counter(run.machine if run.hardware else UNKNOWN for run in runs)
     several = len(counted) > 1
     return sorted(

@@ -1,4 +1,4 @@
-"""Tables of the page: how each is arranged, links to the records behind each row, and an anchor."""
+"""Tables of the page: arrangement, links to the records of each row, and row anchors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from ..tables.view import Field, TableView
 from .record_links import RecordLinks, RowLinks
 from .selection import axes_of
 
-#: Rows that the page has without its script, and lines of ours in a layout of somebody else.
+#: Most rows of a table without a script, and most of our rows in a published layout.
 MAX_ROWS = 60
 
 
 @dataclass(frozen=True)
 class PageTable:
-    """``links``: by the number of each row that is there without a script, None for a table that is
-    not of cases; ``ids``: of all rows, the same in reports of other records."""
+    """A table of the page.
+
+    ``links``: record links by number of each row shown without a script; None if rows have no
+    records. ``ids``: anchor of each row, the same for every set of records."""
 
     arrangement: Arrangement
     links: Mapping[int, RecordLinks] | None
@@ -38,14 +40,15 @@ class PageTable:
     def layouts(
         self,
     ) -> list[tuple[PublishedLayout, list[tuple[dict[str, str], Mapping[str, Cell]]]]]:
-        """Data in the place of a table's rows; of each line what a filter may ask, and its cells
-        by column."""
+        """Published layouts that replace the table's rows.
+
+        Each line has its values by axis, for the page's filter, and its cells by column."""
         others = [axis for axis in AXES if axis not in self.arrangement.table.axes]
         shown = [one for one in self._cut_layouts() if one.rows]
         return [(one, [(axes_of(row, others), cells) for row, cells in one.rows]) for one in shown]
 
     def _cut_layouts(self) -> Iterator[PublishedLayout]:
-        """With the first lines of ours; what was printed elsewhere is all there."""
+        """Yield layouts with our lines limited to MAX_ROWS; printed lines are complete."""
         room = MAX_ROWS
         for one in self.view.layouts:
             if one.rows[0][0]["source"] != OURS:
@@ -60,7 +63,7 @@ class PageTable:
 
     @property
     def written(self) -> Sequence[int]:
-        """The numbers of the rows that are there without a script."""
+        """Numbers of the rows that are shown without a script."""
         return self.arrangement.order[:MAX_ROWS]
 
     @property
@@ -76,7 +79,7 @@ class PageTable:
 
 
 def of_frame(table: Table, frame: pd.DataFrame, links: RowLinks | None = None) -> PageTable:
-    """Of a table as the page has it."""
+    """Return a table as the page shows it."""
     seen = view.of(table, frame)
     arranged = _crossed(seen) if seen.crosstabs else arrangement.of(seen)
     rows = arranged.view.rows
@@ -89,7 +92,7 @@ def of_frame(table: Table, frame: pd.DataFrame, links: RowLinks | None = None) -
 
 
 def _ids(keys: Sequence[Sequence[Any]]) -> list[str]:
-    """A short name of each, with a number where several have the same key."""
+    """Return a short id per key; a number is appended to repeated ids."""
     names = [_digest(key) for key in keys]
     met: Counter[str] = Counter()
     found = []
@@ -100,7 +103,7 @@ def _ids(keys: Sequence[Sequence[Any]]) -> list[str]:
 
 
 def _digest(values: Iterable[Any]) -> str:
-    """A short name of them."""
+    """Return the first 8 digits of a SHA-256 hash of the values."""
     text = json.dumps(list(map(str, values)))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -109,8 +112,9 @@ def _digest(values: Iterable[Any]) -> str:
 
 
 def _crossed(seen: TableView) -> Arrangement:
-    """A row for each setting, a column for each framework; of more than a page has room for, those
-    with fewer figures are unfolded."""
+    """Return crosstabs as one table: settings down, frameworks across.
+
+    Frameworks with the fewest figures are unfolded if the page lacks room."""
     names = list(dict.fromkeys(name for one in seen.of_page for name in one.rows))
     places = [(one, setting) for one in seen.of_page for setting in one.settings]
     fields = [
@@ -141,13 +145,15 @@ def _crossed(seen: TableView) -> Arrangement:
 
 
 def _cell(one: Crosstab, name: str, setting: str) -> Cell:
-    """Return the cell of a framework at a setting."""
+    """Return the cell of a framework at a setting; "not run" if there is none."""
     cell = one.rows.get(name, {}).get(setting)
     return Cell(view.DASH, "number missing", "", "not run") if cell is None else _in_words(cell)
 
 
 def _in_words(cell: Cell) -> Cell:
-    """What has no figure says how it ended; why stands under Failures."""
+    """Return a missing figure's cell as a dash with its status.
+
+    The reason is listed under Failures."""
     if "missing" not in cell.kind.split():
         return cell
     return replace(cell, text=view.DASH, kind="number missing", why=cell.text)
@@ -158,7 +164,9 @@ def _in_words(cell: Cell) -> Cell:
 
 @dataclass(frozen=True)
 class Section:
-    """Tables of the page under one heading. ``compares`` frameworks."""
+    """Tables of the page under one heading.
+
+    ``compares``: rows have records, so that frameworks are compared."""
 
     anchor: str
     heading: str
@@ -172,7 +180,7 @@ class Section:
 
 
 def sections(tables: Sequence[PageTable]) -> list[Section]:
-    """Of tables that have a row, in their order, and of those that say why they have none."""
+    """Return sections of the tables that have rows or explain their absence, in order."""
     grouped: dict[str, list[PageTable]] = {}
     for one in tables:
         if _is_shown(one):

@@ -1,5 +1,4 @@
-"""Lines over one axis, drawn for the report: where axes and legend stand, and how the lines of one
-framework are told apart."""
+"""Line charts of the report: position of axes and legend, and line styles by framework."""
 
 from __future__ import annotations
 
@@ -15,14 +14,14 @@ from .parts import Parts
 from .plots import DASHES, ROW, WIDTH, Look
 from .svg import FONT, legend_of, svg
 
-#: In drawing units: beside the axes, below them down to the legend, and of all but the legend.
+#: Drawing units: left and right margin, axes to legend, total height without legend.
 LEFT, RIGHT, BELOW, HIGH = 84, 14, 52, 300
-#: Of the axes.
+#: Height of the axes.
 _AXES = 232
 
 
 class ChartLine(Protocol):
-    """What a case is drawn as. ``axes``: what a reader of the page may ask of it."""
+    """A case drawn as a line. ``axes``: values that the page's filter matches."""
 
     @property
     def label(self) -> str: ...
@@ -35,7 +34,7 @@ class ChartLine(Protocol):
 
 
 L = TypeVar("L", bound=ChartLine)
-#: How a line looks, and the ``gid`` of its part: words for Matplotlib.
+#: Matplotlib's keywords for a line's style and the ``gid`` of its part.
 Style = Mapping[str, Any]
 
 
@@ -46,8 +45,10 @@ def draw(
     line_of: Callable[[Axes, L, Style, Parts], None],
     finish: Callable[[Axes], None],
 ) -> Markup:
-    """``line_of`` draws a line and says its values; ``finish`` scales and names the axes. The
-    legend has what ``line_of`` labels, each entry in the part of its line."""
+    """Return a line chart as SVG.
+
+    ``line_of`` draws a line and registers its values. ``finish`` scales and labels the axes. The
+    legend lists lines that ``line_of`` labels, each in the part of its line."""
     columns = 2 if width == WIDTH else 1
     legend = ROW * -(-len(lines) // columns)
     height = HIGH + legend

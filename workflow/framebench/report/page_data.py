@@ -1,10 +1,8 @@
-"""The rows of the page as data: what its script filters, sorts, unfolds, draws and relates to a
-baseline. Cells are the texts that :mod:`tables.view` has made; numbers stand beside them only where
-ratios are made of them.
+"""Data of the page's tables for its script, which filters, sorts, unfolds and draws rows.
 
-A column is the number of a list among ``lists``, because many tables have the same cases. A list
-is written as short as it can be: ``{"same": value}``, ``{"of": [values], "at": [place of each]}``,
-or as it is.
+Cells are the texts of :mod:`tables.view`; numbers are added only where ratios are computed from
+them. A column is an index into ``lists``, because many tables share cases. Each list has its
+shortest form: ``{"same": value}``, ``{"of": [values], "at": [index of each]}``, or the list itself.
 """
 
 from __future__ import annotations
@@ -29,13 +27,13 @@ from .html_tables import PageTable
 from .record_links import RowLinks
 from .selection import axis_of
 
-#: A word of a path or of the name of a case, with what ends it.
+#: A word of a path or case name, with the separator that ends it.
 _WORDS = re.compile(r"[^-/ ]*[-/ ]|[^-/ ]+")
-#: Digits of a number that ratios are made of: more than any cell shows.
+#: Significant digits of numbers for ratios: more than any cell shows.
 DIGITS = 7
-#: What a framework has its own way: no part of what a case and its baseline have in common.
+#: Columns in which a case may differ from its baseline in another framework.
 _OF_FRAMEWORK = ("framework_version", "source", "environment", "marks")
-#: Columns that the axes stand for.
+#: Columns that the axes represent.
 _OF_AXES = (*(axis for axis in AXES if axis != "devices"), "nodes", "devices_per_node")
 
 
@@ -45,8 +43,9 @@ def of(
     calls: Sequence[CallEntry],
     series: Mapping[str, int],
 ) -> Markup:
-    """As JSON that can stand in a script element. ``series``: the number of the colour of each
-    framework."""
+    """Return the data as JSON for a script element.
+
+    ``series``: colour number of each framework."""
     lists = _Lists()
     cases = _Cases(links, calls)
     made = [_table(one, links, cases, lists) for one in tables]
@@ -58,19 +57,19 @@ def of(
         "lists": lists.written,
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # Nothing in it ends the element, or begins a comment.
+    # Escaped, so that no text ends the element or begins a comment.
     return Markup(text.replace("<", "\\u003c"))
 
 
 class _Lists:
-    """Each list of values once. ``written``: as short as they can be."""
+    """Store of distinct lists. ``written``: lists in their shortest form."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[Any, ...], int] = {}
         self.written: list[Any] = []
 
     def number(self, values: Iterable[Any]) -> int:
-        """Of a list of texts, numbers and None."""
+        """Return the number of a list of texts, numbers and None."""
         key = tuple(values)
         if key not in self._numbers:
             self._numbers[key] = len(self.written)
@@ -78,8 +77,9 @@ class _Lists:
         return self._numbers[key]
 
     def parts(self, texts: Sequence[str]) -> list[int]:
-        """The numbers of as many lists as the longest text has words: a word of one case is that of
-        many."""
+        """Return numbers of lists of words, one list per word position.
+
+        Texts are split into words because cases share most words."""
         split = [_WORDS.findall(text) for text in texts]
         longest = max(map(len, split), default=0)
         return [
@@ -99,8 +99,10 @@ def _written(values: Sequence[Any]) -> Any:
 
 
 class _Cases:
-    """The runs behind rows, each group once: where their records are, how the case is called, the
-    command that measures it again, and the figures of its repeats."""
+    """Groups of runs behind rows, each stored once.
+
+    Data of a group: links to records, name of the case, command that measures it again, and figures
+    of its repeats."""
 
     def __init__(self, links: RowLinks, calls: Sequence[CallEntry]) -> None:
         self._links, self._calls = links, again.timed(calls)
@@ -125,7 +127,7 @@ class _Cases:
             "count": len(self._groups),
             "names": lists.parts([again.case_of(runs[0]) for runs in self._groups]),
             "folders": lists.parts(folders),
-            # Text and file of each, one behind the other.
+            # Text and file of each link, alternating.
             "records": lists.number("\t".join(some) for some in records),
             "commands": lists.number(self._command(runs[0]) for runs in self._groups),
             "repeats": [
@@ -135,7 +137,7 @@ class _Cases:
         }
 
     def _command(self, run: Run) -> str:
-        """Without the case; "" where the call that measured it is not known."""
+        """Return the command without the case; "" if the call is unknown or not offered."""
         call = again.call_of(run, self._calls)
         try:
             return again.command(call) if call else ""
@@ -144,7 +146,7 @@ class _Cases:
 
 
 def _folder(hrefs: Sequence[str]) -> str:
-    """What all of them begin with, up to a slash; "" where they have none in common."""
+    """Return the folder that all links share, with a slash; "" if there is none."""
     folders = {href.rpartition("/")[0] for href in hrefs}
     return f"{folders.pop()}/" if len(folders) == 1 and "/" in hrefs[0] else ""
 
@@ -193,7 +195,7 @@ def _table(one: PageTable, links: RowLinks, cases: _Cases, lists: _Lists) -> dic
 
 
 def _column(field: Field | None, lists: _Lists) -> dict[str, Any]:
-    """What a script must know of a column besides its texts."""
+    """Return a column's metadata for the script."""
     if field is None:
         return {}
     found: dict[str, Any] = {"name": field.column.name}
@@ -216,7 +218,7 @@ def short(value: float) -> float:
 
 
 def _text(cell: Cell) -> str:
-    """The text and, behind a tab, what stands small beside it: its marks, or why it is missing."""
+    """Return a cell's text and, after a tab, its flags or why it is missing."""
     small = cell.why or cell.marks
     return f"{cell.text}\t{small}" if small else cell.text
 
@@ -224,7 +226,7 @@ def _text(cell: Cell) -> str:
 def _references(
     one: PageTable, links: RowLinks, cases: _Cases, lists: _Lists
 ) -> list[dict[str, Any]]:
-    """By place: what the runs behind a row are called there, and which they are; -1 for none."""
+    """Return, per position behind a row, labels and case numbers; -1 for no case."""
     table = one.arrangement.table
     behind = [links.runs(table, row) for row in one.arrangement.view.rows]
     found = []
@@ -243,7 +245,7 @@ def _references(
 
 
 def axes_of(one: PageTable) -> list[str]:
-    """What the reader's choice may ask of its rows."""
+    """Return the axes that the table's rows have."""
     rows = one.arrangement.view.rows
     return [
         axis for axis in one.arrangement.table.axes if rows and axis_of(rows[0], axis) is not None
@@ -251,8 +253,10 @@ def axes_of(one: PageTable) -> list[str]:
 
 
 def _way(row: Row) -> str:
-    """As which case of its framework a row has a baseline in another one: with a compiler, the
-    usual way or, where nobody does that, without a compiler."""
+    """Return how a case runs, to match it with a baseline in another framework.
+
+    Ways: with a compiler, the default way, or without the compiler that the framework always trains
+    with ("untypical")."""
     if row.get("way"):
         return str(row["way"])
     words = [str(row.get(name, "")) for name in ("framework", "mode", "compiler")]

@@ -1,8 +1,7 @@
-"""What the report draws, and what it leaves out and says so.
+"""Plots of the report, and captions that state what they leave out.
 
-A report stays readable and small whatever the number of records: each kind of plot has a bound,
-and every caption states what lies beyond it and where that is to be found.
-"""
+Each type of plot has an upper bound, so that reports stay small for any number of records. Captions
+state how much lies beyond it and where to find it."""
 
 from __future__ import annotations
 
@@ -36,13 +35,14 @@ MAX_PANELS = 6
 MAX_ROWS = 40
 MAX_STEP_PLOTS = 12
 
-#: Words for statuses, where a number would stand.
+#: Text of a status in place of a figure.
 STATUS_WORDS = {name: one.words for name, one in FAILURES.items()}
 
 
 def throughput(cases: CaseResults, look: Look) -> list[Plot]:
-    """A panel per model and mode: every repeat of every case, grouped so that what stands
-    together differs only in framework and compiler."""
+    """Return a plot per model and mode with all repeats of each case.
+
+    Cases are grouped so that neighbours differ only in framework and compiler."""
     panels: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
     for result in cases.values():
         panels[result.case.model, result.case.mode].append(result)
@@ -62,7 +62,7 @@ def throughput(cases: CaseResults, look: Look) -> list[Plot]:
             first = chosen[group][0]
             case = first.case
             heading = f"{topology_of(case)} · {case.precision} · batch {case.batch_per_device}"
-            if alone:  # a heading over every single row would only be noise
+            if alone:  # no headings over groups of one row
                 rows.append(_throughput_row(first, f"{label(first.key.row)}, {heading}"))
                 continue
             rows.append(PlotRow(heading))
@@ -96,7 +96,7 @@ def throughput(cases: CaseResults, look: Look) -> list[Plot]:
 
 
 def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
-    """One strip plot of a table of speed-ups."""
+    """Return the strip plot of a table of speed-ups; [] without ratios."""
     return _ratios(
         table,
         look,
@@ -108,7 +108,7 @@ def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
 
 
 def comparison(table: pd.DataFrame, look: Look) -> list[Plot]:
-    """One strip plot of candidate over base."""
+    """Return the strip plot of candidate over base; [] without ratios."""
     return _ratios(
         table,
         look,
@@ -166,7 +166,7 @@ def _ratios(
 
 
 def _without_interval(rows: Sequence[PlotRow]) -> str:
-    """Say what the hollow dots are, where there are any."""
+    """Return the explanation of hollow dots; "" if there are none."""
     count = sum(row.is_hollow for row in rows)
     return f"Hollow: no interval, of {count} with too few repeats. " if count else ""
 
@@ -174,8 +174,10 @@ def _without_interval(rows: Sequence[PlotRow]) -> str:
 def step_times(
     cases: CaseResults, look: Look, load: Callable[[Run], Mapping[str, Any]]
 ) -> list[tuple[Plot, Run]]:
-    """Raw step times of the repeat nearest to the median, for cases spread over frameworks and
-    models. ``load`` reads a record (for its warm-up); only those drawn are read."""
+    """Return plots of step times, each with its run: the repeat nearest to the median.
+
+    Cases are spread over frameworks and models. ``load`` reads a record for its warm-up; only
+    records of plotted runs are read."""
     with_steps: list[Run] = []
     models: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for key, result in cases.items():
@@ -222,8 +224,10 @@ def step_times(
 
 
 def _step_words(run: Run, waited: Sequence[float]) -> str:
-    """How many of the steps of a drawing are slow. ``waited``: those that were waited for one by
-    one behind a window in which steps ran ahead, as the host saw them end."""
+    """Return how many of the plotted steps are slow, for a caption.
+
+    ``waited``: steps timed one by one after a timed region in which steps overlapped, as the host
+    saw them end."""
     timed = waited or run.step_seconds
     kind = "steps that were waited for" if waited else "timed steps"
     middle = descriptive.median(timed)
@@ -257,7 +261,7 @@ def _throughput_row(result: CaseResult, label: str) -> PlotRow:
 
 
 def _warmup(record: Mapping[str, Any], run: Run) -> list[float]:
-    """Warm-up of the rank whose window the run shows."""
+    """Return the warm-up seconds of the rank whose timed region the run shows."""
     shown = (rank for rank in record["ranks"] if rank["rank"] == run.slowest_rank)
     return [seconds for rank in shown for seconds in rank.get("warmup_step_seconds", [])]
 
@@ -265,7 +269,7 @@ def _warmup(record: Mapping[str, Any], run: Run) -> list[float]:
 def _most_shared(
     groups: Mapping[tuple[Any, ...], list[CaseResult]],
 ) -> dict[tuple[Any, ...], list[CaseResult]]:
-    """Whole groups up to MAX_ROWS cases, those with the most frameworks first."""
+    """Return whole groups up to MAX_ROWS cases, those with most frameworks first."""
     chosen: dict[tuple[Any, ...], list[CaseResult]] = {}
     room = MAX_ROWS
     for group in sorted(

@@ -1,9 +1,7 @@
-"""The parts of a drawing, each of one case: the page's filter hides them, and says the values of
-what is under the pointer.
+"""Parts of a drawing, one per case, for the page's filter and its tooltips.
 
-Artists of Matplotlib get the name of their part as ``gid``, which becomes the attribute
-``data-part``. What the pointer is told stands in rectangles that nobody sees, over the drawing.
-"""
+Matplotlib's artists carry the name of their part as ``gid``, which becomes the attribute
+``data-part``. Tooltips are attributes of invisible rectangles over the drawing."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.transforms import Transform
 
-#: Of the rectangle around a point, in drawing units.
+#: Side of the rectangle around a point, in drawing units.
 SIDE = 14.0
 
 
@@ -31,45 +29,49 @@ class _Point:
 
 @dataclass
 class Parts:
-    """Of one drawing, filled while it is drawn."""
+    """Parts of one drawing, filled while it is drawn."""
 
     _axes: list[Mapping[str, str]] = field(default_factory=list)
     _rectangles: list[str] = field(default_factory=list)
     _points: list[_Point] = field(default_factory=list)
 
     def add(self, axes: Mapping[str, str]) -> str:
-        """A part, and what a filter may ask of it. Returns the ``gid`` of its artists."""
+        """Add a part with the axes that a filter can match. Returns the ``gid`` of its artists."""
         self._axes.append(axes)
         return f"part-{len(self._axes) - 1}"
 
     @staticmethod
     def together(names: Iterable[str]) -> str:
-        """The ``gid`` of what several parts have in common: it goes with the last of them."""
+        """Return the ``gid`` shared by several parts, which is hidden with the last of them."""
         numbers = sorted({int(name.removeprefix("part-")) for name in names})
         return f"part-{'-'.join(map(str, numbers))}"
 
     def row(self, part: str, top: float, width: float, height: float, text: str) -> None:
-        """All of a row of the drawing says ``text``; in drawing units from the upper edge."""
+        """Add a tooltip ``text`` to a whole row, in drawing units from the upper edge."""
         self._rectangles.append(_rectangle(part, (0, top, width, height), f'data-tip="{_q(text)}"'))
 
     def point(
         self, part: str, axes: Axes, place: tuple[float, float], text: str,
         transform: Transform | None = None,
     ) -> None:  # fmt: skip
-        """What is around a point says ``text``. ``transform``: by default that of the data."""
+        """Add a tooltip ``text`` around a point.
+
+        ``transform``: of ``place``; by default that of the data."""
         self._points.append(_Point(part, axes, place, transform or axes.transData, text))
 
     def steps(
         self, box: Sequence[float], first: int, values: Sequence[str], unit: str, ahead: int = 0
     ) -> None:
-        """The values at equal distances in a box (left, top, width, height); ``first``: the number
-        of the first of them; ``ahead``: the last step, from 1 on, that had the next under way."""
+        """Add tooltips for values at equal distances in a box.
+
+        ``box``: left, top, width, height. ``first``: number of the first step. ``ahead``: last
+        step, counted from 1, that overlapped with the next."""
         words = f'data-first="{first}" data-unit="{_q(unit)}" data-values="{",".join(values)}"'
         words += f' data-ahead="{ahead}"' if ahead else ""
         self._rectangles.append(_rectangle("", box, words))
 
     def attribute(self) -> str:
-        """Of the drawing: by axis the value of each part, null where it has none."""
+        """Return the drawing's attribute with each part's value by axis, null if it has none."""
         names = list(dict.fromkeys(name for axes in self._axes for name in axes))
         values = {name: [axes.get(name) for axes in self._axes] for name in names}
         if not values:
@@ -79,7 +81,9 @@ class Parts:
         return f" data-parts='{quoted}'"
 
     def markup(self, height: float) -> str:
-        """What stands over a drawing of this height, once all its axes have their limits."""
+        """Return the tooltip rectangles of a drawing of this height.
+
+        The axes must have their final limits."""
         points = []
         for one in self._points:
             x, y = one.transform.transform(one.place)

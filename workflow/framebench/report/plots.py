@@ -1,4 +1,4 @@
-"""The report's plots, drawn from plain values: strips of dots, step times."""
+"""Strip plots and step-time plots of the report, drawn from plain values."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from . import colours
 from .parts import Parts
 from .svg import ACCENT, ALARM, FONT, MUTED, SERIES, VARIABLES, svg
 
-#: Left of the rows of a wide plot, for labels; and how many letters of one are shown.
+#: Room for labels left of a wide plot, and most characters of a label.
 ROOM, LETTERS, NARROW_LETTERS = 360, 46, 44
 WIDTH = 760  # drawing units of a wide plot: CSS pixels at its natural size
-NARROW = 344  # of its twin for a phone
+NARROW = 344  # drawing units of the narrow variant for phones
 ROW = 22
-TOP = 6  # of what is drawn in rows
-#: A step this many times as long as the median step of its window is called slow.
+TOP = 6  # top margin of plots made of rows
+#: A step is slow if it takes this many times the median step of its timed region.
 SLOW = 1.5
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
-#: What a baseline does to a drawing that was made before the page was opened.
+#: Text below a static drawing while the reader has chosen a baseline.
 AS_MEASURED = "The baseline divides nothing here; the tables have the ratios."
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing with its words: ``description`` is read instead of it, ``caption`` stands below
-    and says what was left out. ``narrow`` takes its place on a phone. ``axes``: what all that it
-    shows has in common, of what a reader of the page may ask for. ``under_baseline``: what stands
-    below it while a reader has chosen a baseline; "" is nothing."""
+    """A drawing with its texts.
+
+    ``description``: alternative text. ``caption``: text below, with what was left out. ``narrow``:
+    variant for phones. ``axes``: values that everything in the drawing shares, for the page's
+    filter. ``under_baseline``: text below while a baseline is chosen."""
 
     title: str
     svg: Markup
@@ -51,10 +52,11 @@ class Plot:
 
 @dataclass(frozen=True)
 class PlotRow:
-    """One line of a strip plot. Without ``values`` it is a gap, and ``note`` says why in words;
-    without a framework it is a heading. ``interval`` is drawn as a bar behind the dots, and nothing
-    else looks like one. ``axes``: what a reader of the page may ask of it, where the drawing is not
-    drawn anew for that."""
+    """A row of a strip plot.
+
+    Without ``values`` it is a gap, and ``note`` gives the reason; without a framework it is a
+    heading. ``interval`` is drawn as a bar behind the dots. ``axes``: values for the page's filter;
+    None if the browser draws the plot itself."""
 
     label: str
     framework: str = ""
@@ -66,12 +68,12 @@ class PlotRow:
 
     @property
     def is_hollow(self) -> bool:
-        """Return whether a point is a ratio without an interval."""
+        """Return whether the row is a ratio without an interval."""
         return self.is_ratio and self.interval is None
 
     @property
     def said(self) -> str:
-        """What the pointer is told."""
+        """Tooltip of the row."""
         if not self.values:
             return f"{self.label}: {self.note}"
         words = [number(descriptive.median(self.values))]
@@ -86,8 +88,9 @@ class PlotRow:
 
 @dataclass(frozen=True)
 class Look:
-    """Colour and marker of each framework: the same in every plot of a report, and the colour in
-    every report."""
+    """Colour and marker of each framework.
+
+    Both are the same in every plot of a report, the colour also in every report."""
 
     frameworks: Sequence[str]
 
@@ -95,16 +98,16 @@ class Look:
         return SERIES[colours.number(framework)]
 
     def variable(self, framework: str) -> str:
-        """The colour as CSS, for the page around the plots."""
+        """Return the colour as a CSS variable, for the page around the plots."""
         return VARIABLES[self.colour(framework)]
 
     def marker(self, framework: str) -> str:
-        """One of its own among the frameworks of the report, as far as there are as many."""
+        """Return the framework's marker, distinct within the report while markers last."""
         return MARKERS[self.frameworks.index(framework) % len(MARKERS)]
 
 
 def number(value: float) -> str:
-    """Four significant digits without an exponent, as plots and their captions need them."""
+    """Return four significant digits without an exponent, for plots and captions."""
     if value == 0 or not abs(value) < 1e7:
         return f"{value:.4g}"
     digits = 0
@@ -115,7 +118,7 @@ def number(value: float) -> str:
 
 
 def _decimals(values: Sequence[float]) -> int:
-    """Decimals that show four digits of the largest value; the same for a whole column."""
+    """Return the decimals that show four digits of the largest value, for a whole column."""
     largest = max(map(abs, values), default=0.0) or 1.0
     return max(0, 3 - math.floor(math.log10(largest)))
 
@@ -127,9 +130,10 @@ def strips(
     reference: float | None = None,
     narrow: bool = False,
 ) -> Markup:
-    """A dot for each value and a tick at the median, one row each; the median in numbers at the
-    right. With ``reference`` (ratios) a line stands there. ``narrow`` puts
-    the labels above the rows, for a phone. A ratio without an interval is a hollow dot."""
+    """Return a strip plot as SVG: dots, a tick at the median, and the median at the right.
+
+    ``reference``: value of a vertical line, for ratios. ``narrow``: labels above the rows, for
+    phones. Ratios without an interval are hollow dots."""
     values = [value for row in rows for value in (*row.values, *(row.interval or ()))]
     logarithmic = reference is None and bool(values) and max(values) > 40 * min(values) > 0
     digits = _decimals(values)
@@ -183,7 +187,7 @@ def strips(
 
 
 def fitting(label: str, narrow: bool) -> str:
-    """As much of it as there is room for: its beginning says whose row it is."""
+    """Return a label cut at the end to the room for it."""
     most = NARROW_LETTERS if narrow else LETTERS
     if len(label) <= most:
         return label
@@ -191,7 +195,7 @@ def fitting(label: str, narrow: bool) -> str:
 
 
 def _places(rows: Sequence[PlotRow], narrow: bool) -> tuple[list[tuple[float, float]], float]:
-    """Where the label and the dots of each row stand, in rows from the top, and the sum."""
+    """Return vertical positions of each row's label and dots, and the total, in rows."""
     places = []
     at = 0.0
     for row in rows:
@@ -207,8 +211,10 @@ def _dots(
     look: Look,
     name: str | None,
 ) -> None:
-    """The rows that have values, each at its place; ``name``: of their part. What looks alike is
-    one artist, because each takes Matplotlib its time."""
+    """Draw rows with values at their positions.
+
+    ``name``: of their part. Rows that look alike share one artist, because Matplotlib is slow per
+    artist."""
     if not rows:
         return
     bars = [(place, *row.interval, row) for place, row in rows if row.interval]
@@ -235,7 +241,7 @@ def _dots(
 def _lines(
     axes: Axes, lines: Sequence[tuple[float, float, float, PlotRow]], look: Look, **style: Any
 ) -> None:
-    """Each at its place, from here to there, in the colour of its row."""
+    """Draw horizontal lines (position, start, end) in the colours of their rows."""
     if lines:
         places, starts, ends, rows = zip(*lines, strict=True)
         colours = [look.colour(row.framework) for row in rows]
@@ -243,8 +249,10 @@ def _lines(
 
 
 def limits(values: Sequence[float], reference: float | None) -> tuple[float, float]:
-    """Ends of a linear axis: from 0, or, for what is measured from ``reference``, around that and
-    all values, so that a difference of a few percent is seen."""
+    """Return the ends of a linear axis.
+
+    The axis starts at 0 or, with a ``reference``, encloses it and all values, so that differences
+    of a few percent are visible."""
     if reference is None:
         return min(0.0, 1.04 * min(values)), max(0.0, 1.04 * max(values)) or 1.0
     low, high = min(*values, reference), max(*values, reference)
@@ -273,10 +281,12 @@ def _x_axis(
 def steps(
     warmup: Sequence[float], window: Sequence[float], colour: str, waited: Sequence[float] = ()
 ) -> Markup:
-    """Seconds of every step of a run: the warm-up grey before the shaded window, slow steps
-    marked, and what would blow up the axis at its upper edge, with its value. ``waited``: further
-    steps, each complete before the next began, of a run in whose window steps ran ahead: these are
-    its step times, and the window has hollow dots, from one completion to the next."""
+    """Return a plot of the seconds of every step of a run as SVG.
+
+    The warm-up is grey, the timed region shaded, slow steps are marked, and outliers are at the
+    upper edge with their value. ``waited``: further steps, each complete before the next began, of
+    a run whose timed steps overlapped. They are its step times; the timed region then has hollow
+    dots, from one completion to the next."""
     timed = waited or window
     middle = descriptive.median(timed)
     scale, unit = (1.0, "s") if middle >= 1 else (1000.0, "ms")
@@ -284,7 +294,7 @@ def steps(
     low = min(0.9 * middle, 0.98 * min(drawn))
     high = max(1.1 * middle, 1.05 * min(max(drawn), 3 * middle))
     series = [(index - len(warmup) + 1, value) for index, value in enumerate((*warmup, *drawn))]
-    #: The first step whose time is its own.
+    #: First step whose time is a step time.
     own = len(window) + 1 if waited else 1
     marker = 4.5 if len(series) <= 300 else 2.5
     ends = 0.5 - len(warmup) - 0.01 * len(series), len(drawn) + 0.5

@@ -1,4 +1,4 @@
-"""The way from a row of the report to the records behind it."""
+"""Links from rows of the report to the records behind them."""
 
 from __future__ import annotations
 
@@ -21,40 +21,43 @@ from ..tables.table import Table
 
 @dataclass(frozen=True)
 class Link:
-    """To a record; ``label`` says for a screen reader which one ``text`` means."""
+    """A link to a record. ``label``: text for screen readers."""
 
     text: str
     href: str
     label: str
 
 
-#: What the records of a row are, and links to them.
+#: Label and links of each group of records behind a row.
 RecordLinks = Sequence[tuple[str, Sequence[Link]]]
 
 _LINK = re.compile(r'<a href="(?!#|https?:)([^"]*)"([^>]*)>(.*?)</a>', re.DOTALL)
 
 
 class RowLinks:
-    """The runs behind a row, and links to their records."""
+    """Lookup of the runs behind a row, and links to their records."""
 
     def __init__(self, cases: CaseResults, link: Callable[[Run, str], Link]) -> None:
         self._runs: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
-        for key, result in cases.items():  # not all tables have a column for the unit
-            if key == result.runs[0].key:  # once, however many metrics it has
+        for (
+            key,
+            result,
+        ) in cases.items():  # some tables have no column for the unit
+            if key == result.runs[0].key:  # once per case, not once per metric
                 self._runs[_cells_of(key.row)] += result.runs
         self._link = link
 
     @staticmethod
     def none() -> RowLinks:
-        """Of a page that has no records."""
+        """Return an empty lookup, for a page without records."""
         return RowLinks({}, lambda run, text: Link(text, "", ""))
 
     def behind(self, table: Table, row: Row) -> RecordLinks:
-        """``row``: one of a table of cases."""
+        """Return the labelled record links of a row of a table of cases."""
         return [(label, self.to(runs)) for label, runs in self.runs(table, row)]
 
     def runs(self, table: Table, row: Row) -> list[tuple[str, Sequence[Run]]]:
-        """Those behind it, under what they are called there."""
+        """Return the labelled runs behind a row."""
         if table.runs:
             return [("", table.runs(row))]
         found: list[tuple[str, Sequence[Run]]] = []
@@ -67,7 +70,7 @@ class RowLinks:
         return found
 
     def to(self, runs: Sequence[Run]) -> list[Link]:
-        """Their records, by the number of the repeat."""
+        """Return links to the records of runs, numbered by repeat."""
         return numbered(runs, self._link)
 
 
@@ -76,14 +79,14 @@ def _cells_of(row: Row) -> tuple[Any, ...]:
 
 
 def _is_of(run: Run, row: Row) -> bool:
-    """Whether it has the unit and the parameters of the row, in tables that have these."""
+    """Return whether a run has the row's unit and parameters, if the table has these columns."""
     parameters = measured.parameters_text(run.case)
     unit = row.get("unit", run.unit)
     return (unit, row.get("parameters", parameters)) == (run.unit, parameters)
 
 
 def to_record(root: Path, folder: Path, run: Run, text: str) -> Link:
-    """To the run's record, or to the CSV file whose line it is."""
+    """Return a link to the run's record, or to the CSV file that contains the run."""
     target = run.record or root / run.origin.rpartition(":")[0]
     href = quote(os.fsencode(os.path.relpath(target, folder)).replace(os.fsencode(os.sep), b"/"))
     if run.record is None:
@@ -92,7 +95,9 @@ def to_record(root: Path, folder: Path, run: Run, text: str) -> Link:
 
 
 def numbered(runs: Sequence[Run], link: Callable[[Run, str], Link]) -> list[Link]:
-    """A link for each repeat; of lines of one CSV file, only the first says the file's name."""
+    """Return a link per repeat.
+
+    Of lines of one CSV file, only the first has the file's name."""
     links = [link(run, str(run.repeat)) for run in runs]
     named = ""
     for place, (run, one) in enumerate(zip(runs, links, strict=True)):
@@ -104,5 +109,5 @@ def numbered(runs: Sequence[Run], link: Callable[[Run, str], Link]) -> list[Link
 
 
 def named(html: str) -> str:
-    """A page that names other files instead of linking to them, for where they are not."""
+    """Return a page with file names in place of links to other files, for use without them."""
     return _LINK.sub(r'<span title="\1"\2>\3</span>', html)

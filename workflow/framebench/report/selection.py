@@ -1,4 +1,4 @@
-"""Which of many rows a plot shows, what it calls them, and what it says of those it leaves out."""
+"""Selection of a plot's rows, their labels, and texts about the rows left out."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..tables import condition_text
 from ..tables.table import AXES
 
 MAX_LABEL = 36
-#: What a label calls a batch, by the column that it is in.
+#: Name of a batch in labels, by column.
 _BATCHES = {"batch_per_device": "batch", "total_batch": "total batch"}
 
 
 def rows_of(table: pd.DataFrame) -> list[Any]:
-    """Rows with the columns as attributes."""
+    """Return the rows of a frame, with columns as attributes."""
     return list(table.itertuples(index=False))
 
 
@@ -27,13 +27,13 @@ def is_known(value: float | None) -> bool:
 
 
 def training_first(key: Sequence[Any]) -> tuple[Any, ...]:
-    """Sorts by model, training before inference, then by the rest."""
+    """Return a sort key: by model, training before inference, then the rest."""
     model, mode, *rest = key
     return (model, mode != "train", mode, *rest)
 
 
 def spread(items: Sequence[Any], kind: Callable[[Any], Any], limit: int) -> list[Any]:
-    """Up to ``limit`` items, taken in turn from each kind, so that none crowds out another."""
+    """Return up to ``limit`` items, taken in turn from each kind."""
     kinds: dict[Any, list[Any]] = defaultdict(list)
     for item in items:
         kinds[kind(item)].append(item)
@@ -47,7 +47,7 @@ def spread(items: Sequence[Any], kind: Callable[[Any], Any], limit: int) -> list
 
 
 def axis_of(row: Mapping[str, Any], axis: str) -> str | None:
-    """None where the row has no such axis."""
+    """Return the value of an axis in a row; None if the row has no such axis."""
     if axis == "devices" and "devices_per_node" in row:
         return topology(row.get("nodes", 1), row["devices_per_node"])
     if axis == "devices" and "devices" in row:
@@ -56,14 +56,17 @@ def axis_of(row: Mapping[str, Any], axis: str) -> str | None:
 
 
 def axes_of(row: Mapping[str, Any], without: Sequence[str] = ()) -> dict[str, str]:
-    """What a reader of the page may ask of a row, but for those that it has several of."""
+    """Return a row's values by axis, for the page's filter.
+
+    ``without``: axes of which the row has several values."""
     found = {axis: axis_of(row, axis) for axis in AXES if axis not in without}
     return {axis: value for axis, value in found.items() if value is not None}
 
 
 def axes_of_other(row: Mapping[str, Any]) -> dict[str, str]:
-    """The same of a case of another kind than steps, as its table has it: nobody asks for the kind
-    as a mode, nor for what the kind does not have."""
+    """Return values by axis for a row of another benchmark than steps.
+
+    Empty values and the mode are left out: readers filter by neither."""
     return {axis: value for axis, value in axes_of(row, without=("mode",)).items() if value}
 
 
@@ -73,8 +76,10 @@ def axes_of_other(row: Mapping[str, Any]) -> dict[str, str]:
 def labels(
     rows: Sequence[Mapping[str, Any]], batch: str = ""
 ) -> Callable[[Mapping[str, Any]], str]:
-    """Names as short as they can be among ``rows`` (by column): the framework, and of version,
-    source, conditions (and the column ``batch``) only what tells rows of one framework apart."""
+    """Return a function that gives the shortest distinct label of a row.
+
+    A label has the framework, and version, source, conditions and the column ``batch`` only if
+    these distinguish rows of one framework."""
     parts: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "version": lambda row: str(row["framework_version"]),
         "source": lambda row: str(row["source"]),
@@ -99,7 +104,7 @@ def labels(
 
 
 def _telling(values: set[tuple[str, ...]]) -> list[int]:
-    """The first places that together tell all tuples apart."""
+    """Return the first positions that together distinguish all tuples."""
     chosen: list[int] = []
     apart = 1
     for place in range(len(next(iter(values)))):

@@ -1,4 +1,4 @@
-"""What ran where, for the report: each framework with its environment and its machine."""
+"""Environments of the report: each framework with its software and machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class FrameworkSetup:
-    """One framework as it ran on one kind of machine: facts from one of its records."""
+    """A framework in one environment on one kind of machine, with facts from one record."""
 
     framework: str
     colour: str
@@ -39,8 +39,9 @@ class FrameworkSetup:
 def of_runs(
     runs: Sequence[Run], look: Look, link: Callable[[Run, str], Link]
 ) -> tuple[list[FrameworkSetup], int]:
-    """Of every combination of framework, version, source, machine and environment, and how many
-    are left out."""
+    """Return a setup per framework, version, source, machine and environment.
+
+    At most MAX_SETUPS; the second value is the number left out."""
     groups: dict[tuple[str, ...], list[Run]] = defaultdict(list)
     for run in runs:
         case = run.case
@@ -49,7 +50,7 @@ def of_runs(
     setups = []
     for group_key in sorted(groups)[:MAX_SETUPS]:
         group = groups[group_key]
-        # A run that was ok knows most about its environment.
+        # A successful run has the most complete environment.
         run = next((run for run in group if run.status == "ok"), group[0])
         made = "imported: no environment recorded"
         facts: Pairs = []
@@ -77,7 +78,7 @@ def of_runs(
 
 
 def _facts(record: Mapping[str, Any]) -> tuple[str, Pairs, list[tuple[str, Pairs]]]:
-    """How the environment was made, its hardware and system, and the rest to be unfolded."""
+    """Return how the environment was built, hardware and system, and further details."""
     environment = record["environment"]
     ways = {
         "venv": "a venv that the workflow built",
@@ -121,7 +122,7 @@ def _libraries(record: Mapping[str, Any]) -> Pairs:
 
 
 def _flat(facts: Any) -> Pairs:
-    """Nested facts as (name, text) pairs, empty ones left away."""
+    """Return nested facts as pairs of name and text, without empty ones."""
     pairs = []
     for path, value in leaves(facts):
         name = " ".join(map(str, path)).replace("_", " ")

@@ -1,4 +1,4 @@
-"""Horizontal bars made of parts, each part in a colour of its own."""
+"""Horizontal stacked bars, with a colour per part."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from .svg import FONT, MUTED, SERIES, svg
 
 @dataclass(frozen=True)
 class Bar:
-    """``values``: of each part, in the unit of the axis; none is a heading. ``end``: what is
-    written behind it; ``axes``: what a reader of the page may ask of it."""
+    """A stacked bar.
+
+    ``values``: one per part, in the unit of the axis; () for a heading. ``end``: text after the
+    bar. ``axes``: values for the page's filter."""
 
     label: str
     values: Sequence[float] = ()
@@ -29,8 +31,10 @@ class Bar:
 
 
 def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = False) -> Markup:
-    """``parts``: what the legend calls them, those that any bar has. ``narrow`` puts the labels
-    above the bars, for a phone."""
+    """Return stacked bars as SVG.
+
+    ``parts``: names for the legend, which lists those that occur. ``narrow``: labels above the
+    bars, for phones."""
     filled = [bar.values for bar in bars if bar.values]
     longest = max((sum(values) for values in filled), default=0.0)
     shown = [n for n in range(len(parts)) if any(values[n] for values in filled)]
@@ -78,7 +82,7 @@ def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = Fa
 
 
 def _said(bar: Bar, parts: Sequence[str], unit: str) -> str:
-    """What the pointer is told: each part that there is."""
+    """Return a bar's tooltip, with each part that is not zero."""
     words = [f"{part} {number(value)}" for part, value in zip(parts, bar.values, strict=True)
              if value]  # fmt: skip
     return f"{bar.label}: {', '.join(words)} ({unit})"

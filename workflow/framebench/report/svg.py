@@ -1,9 +1,8 @@
-"""Matplotlib drawings as inline SVG that takes its colours and its font from the page.
+"""Matplotlib drawings as inline SVG with the page's colours and font.
 
-Matplotlib draws with placeholder colours; here each is replaced by a CSS variable, so that one
-drawing serves light and dark. Text stays text (searchable, selectable), and ids are made unique so
-that many drawings can live in one page. Nothing depends on the time or on a display.
-"""
+Matplotlib draws with placeholder colours, which are replaced by CSS variables, so that one drawing
+serves light and dark mode. Text stays text (searchable, selectable). Ids are made unique, so that a
+page can have many drawings. Nothing depends on time or a display."""
 
 from __future__ import annotations
 
@@ -61,7 +60,9 @@ _STYLE: Any = {
 def svg(
     draw: Callable[[Figure], None], width: float, height: float, parts: Parts | None = None
 ) -> Markup:
-    """``parts``: those that ``draw`` fills."""
+    """Return a drawing as inline SVG.
+
+    ``draw``: draws on an empty figure. ``parts``: parts that ``draw`` fills."""
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(width / 72, height / 72), dpi=72)
         figure.patch.set_visible(False)
@@ -69,7 +70,7 @@ def svg(
         for axes in figure.axes:
             axes.patch.set_visible(False)
             axes.tick_params(length=0, pad=6)
-            axes.get_xlim()  # which Matplotlib finds when it is asked
+            axes.get_xlim()  # Matplotlib computes limits on request
             axes.get_ylim()
         over = parts.markup(height) if parts else ""
         buffer = io.StringIO()
@@ -80,7 +81,7 @@ def svg(
 
 
 def legend_of(figure: Figure, **words: Any) -> None:
-    """A legend whose entries belong to the parts of what they explain."""
+    """Add a legend whose entries belong to the parts that they explain."""
     legend = figure.legend(**words)
     handles = words.get("handles") or [
         one for axes in figure.axes for one in axes.get_legend_handles_labels()[0]
@@ -92,13 +93,14 @@ def legend_of(figure: Figure, **words: Any) -> None:
 
 
 def _inline(drawing: str, width: float, height: float, over: str, words: str) -> Markup:
-    """The <svg> element alone, small, without fixed colours or fonts, with ids of its own.
-    ``over``: what stands over the drawing; ``words``: attributes."""
+    """Return a compact <svg> element with unique ids and without fixed colours or fonts.
+
+    ``over``: elements on top of the drawing; ``words``: attributes."""
     body = drawing[drawing.index("<svg") :]
     body = body[body.index(">") + 1 :].rstrip().removesuffix("</svg>")
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", body, flags=re.S)
     prefix = "d" + hashlib.sha256(body.encode()).hexdigest()[:8]
-    # Matplotlib escapes text, so that whatever stands between < and > is its own.
+    # Matplotlib escapes text, so anything between < and > is markup.
     body = re.sub(r"<[^>]*>", lambda tag: _tag(tag[0], prefix), body)
     body = re.sub(r">\s+<", "><", body).strip()
     while (shorter := re.sub(r"<(g|defs)>(</\1>)|<(g|defs)/>", "", body)) != body:

@@ -1,5 +1,4 @@
-"""What is expected beside what is measured: the exchange of gradients as bars one below the other,
-and a step made of its operations alone and the rest."""
+"""Expected and measured times as bars: gradient all-reduce, and operations within a step."""
 
 from __future__ import annotations
 
@@ -16,9 +15,9 @@ from ..selection import axes_of, is_known, labels, left_out, rows_of, spread, tr
 from ..stacked_bars import Bar
 
 MAX_STEPS = 40
-#: Each has a bar for each of EXCHANGE.
+#: Most cases, each with up to one bar per entry of EXCHANGE.
 MAX_EXCHANGES = 12
-#: By column of the table.
+#: Title of a bar by column of the table.
 EXCHANGE = {
     "expected_exchange_ms": "expected",
     "exchange_alone_ms": "alone",
@@ -28,7 +27,7 @@ STEP = ("products and convolutions alone", "rest")
 
 
 def of_exchange(table: pd.DataFrame) -> list[Plot]:
-    """For each case as many bars as it has figures; none where there is no expectation."""
+    """Return the plot of expected and measured all-reduce times; [] without an expectation."""
     every = [row for row in rows_of(table) if is_known(row.expected_exchange_ms)]
     if not every:
         return []
@@ -58,7 +57,7 @@ def of_exchange(table: pd.DataFrame) -> list[Plot]:
 
 
 def of_products(table: pd.DataFrame) -> list[Plot]:
-    """A bar for each case whose operations were measured, as long as its step."""
+    """Return the plot of operations timed alone as a share of the step; [] without any."""
     every = [row for row in rows_of(table) if is_known(row.products_share)]
     if not every:
         return []
@@ -88,6 +87,6 @@ def of_products(table: pd.DataFrame) -> list[Plot]:
 
 
 def _names(rows: Sequence[Any]) -> Callable[[Any], str]:
-    """As short as they can be: framework and devices, and the batch where several are shown."""
+    """Return a function that names a row by framework, devices and, if it varies, batch."""
     label = labels([row._asdict() for row in rows], "batch_per_device")
     return lambda row: f"{label(row._asdict())}, {topology_of(row)}"

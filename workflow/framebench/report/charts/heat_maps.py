@@ -1,4 +1,4 @@
-"""A metric at points of several values, such as shapes of products: points by cases, a heat map."""
+"""Heat map of a metric over points of several values, such as matmul shapes, by case."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from ..svg import ACCENT, FONT, MUTED, legend_of, svg
 
 MAX_CASES = 8
 MAX_POINTS = 24
-#: Opacity of the highest figure: the number in it must be readable.
+#: Highest opacity, at which the number in a cell stays readable.
 _DARKEST = 0.5
 _HIGH = 26
 
 
 @dataclass(frozen=True)
 class HeatMapColumn:
-    """The figures of a case, None where it has none at a point."""
+    """Figures of a case by point; None if it has none there."""
 
     label: str
     values: Sequence[float | None]
@@ -38,12 +38,12 @@ class HeatMapColumn:
 
 
 def has_shape(result: CaseResult) -> bool:
-    """Whether it was measured at a point of several values."""
+    """Return whether a case was measured at points of several values."""
     return len(result.key.point) > 1
 
 
 def panel(kind: str, results: Sequence[CaseResult]) -> Plot | None:
-    """``results``: of one metric at several points; None where none has a figure."""
+    """Return the heat map of one metric; None without a figure."""
     cases: dict[Any, dict[Parameters, CaseResult]] = defaultdict(dict)
     for result in results:
         if result.throughput is not None:
@@ -89,7 +89,7 @@ def _are_numbers(points: Iterable[Parameters]) -> bool:
 
 
 def _sorted(points: Iterable[Parameters]) -> list[Parameters]:
-    """Points of numbers by how much there is to do, others as they came."""
+    """Return numeric points sorted by the product of their values, others unchanged."""
     some = list(points)
     if not _are_numbers(some):
         return some
@@ -97,7 +97,7 @@ def _sorted(points: Iterable[Parameters]) -> list[Parameters]:
 
 
 def _apart(points: Sequence[Parameters]) -> list[int]:
-    """The places of the values in which points differ; all of a single point."""
+    """Return positions of the values in which points differ; all positions for one point."""
     places = range(len(points[0]))
     return [at for at in places if len({one[at] for one in points}) > 1] or list(places)
 
@@ -105,9 +105,9 @@ def _apart(points: Sequence[Parameters]) -> list[int]:
 def draw(
     columns: Sequence[HeatMapColumn], points: Sequence[str], by: str, unit: str, width: int
 ) -> Markup:
-    """Points down, cases across; a case has a number, and its name below."""
+    """Return a heat map as SVG: points down, cases across, numbered in the legend."""
     left, right, top = 14 + 7.5 * max(map(len, [*points, by])), 10, 26
-    above = left > width / 2  # where names are as wide as that, they stand above their figures
+    above = left > width / 2  # wide names go above their figures
     left = 10 if above else left
     high = 2 * _HIGH if above else _HIGH
     legend = ROW * len(columns)
@@ -169,5 +169,5 @@ def draw(
 
 
 def _short(value: float) -> str:
-    """Three digits, without an exponent where it can be."""
+    """Return three digits, without an exponent from 1000 on."""
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"

@@ -1,5 +1,4 @@
-"""What was learned, epoch by epoch: scores of held-out data and losses of training, a thin line for
-each seed."""
+"""Learning curves by epoch: held-out scores and training losses, one thin line per seed."""
 
 from __future__ import annotations
 
@@ -25,9 +24,9 @@ from ..svg import MUTED
 
 MAX_PANELS = 4
 MAX_LINES = 8
-#: Of a drawing that the pointer is told; of more only each so manyth, and the last of a line.
+#: Most tooltips of a drawing. If there are more, epochs are skipped; the last of a line is kept.
 MAX_POINTS = 300
-#: What a baseline does here.
+#: Text below the plots while a baseline is chosen.
 NO_RATIOS = (
     "The baseline divides nothing here: a score or a loss over another says nothing of speed. "
     "Which cases learn the same stands in the tables of training to a target."
@@ -36,7 +35,7 @@ NO_RATIOS = (
 
 @dataclass(frozen=True)
 class SeedCurves:
-    """The seeds of one case: of each its number, and what it has by epoch."""
+    """Curves of one case: seed, and value by epoch."""
 
     label: str
     framework: str
@@ -45,7 +44,7 @@ class SeedCurves:
 
 
 def panels(inputs: Inputs, look: Look) -> list[Plot]:
-    """For each model, task and target the scores, and behind them the losses of training."""
+    """Return plots of scores and losses for each model, task and target."""
     grouped: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
     for result in converge.results(inputs):
         for curve in converge.curves(result)[:1]:
@@ -95,7 +94,9 @@ def _values(curve: LearningCurve, score: str) -> Sequence[float | None]:
 def draw(
     lines: Sequence[SeedCurves], look: Look, score: str, target: float | None, width: int
 ) -> Markup:
-    """``score``: its name; "" for losses, which have a logarithmic axis."""
+    """Return learning curves as SVG.
+
+    ``score``: name of the score; "" for losses, which have a logarithmic axis."""
     points = sum(len(values) for line in lines for _, values in line.curves)
     told = -(-points // MAX_POINTS)
 

@@ -1,5 +1,4 @@
-"""What several devices reach of as many single ones, and to what they lose the rest: a bar for each
-case of weak scaling with a control."""
+"""Bars of weak-scaling losses by cause, for each case with a control."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ PARTS = ("reached", "shared hardware", "communication", "rest", "communication a
 
 
 def of_weak_scaling(table: pd.DataFrame) -> list[Plot]:
-    """One plot; none where no loss is split."""
+    """Return the plot of losses by cause; [] if no case has a control."""
     every = [row for row in rows_of(table) if is_known(row.shared_hardware_loss)]
     if not every:
         return []
@@ -57,7 +56,7 @@ def of_weak_scaling(table: pd.DataFrame) -> list[Plot]:
 
 
 def _parts(row: Any) -> Sequence[float]:
-    """In the order of PARTS, in percent."""
+    """Return percentages in the order of PARTS; negative parts become 0."""
     if is_known(row.communication_loss):
         exchange = [row.communication_loss, row.rest_loss, 0.0]
     else:

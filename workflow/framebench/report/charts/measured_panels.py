@@ -1,5 +1,4 @@
-"""Plots of other kinds of measurement than steps: for each metric a strip of every case, or lines
-over the sizes at which runs have it."""
+"""Plots of benchmarks other than steps: strips per metric, lines over sizes, or heat maps."""
 
 from __future__ import annotations
 
@@ -16,15 +15,16 @@ from ..selection import axes_of_other, left_out
 from . import heat_maps, series_curves
 
 MAX_ROWS = 30
-#: Of metrics that a run has at several points.
+#: Most panels of metrics that a run has at several points.
 MAX_PANELS = 8
 
 
 def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
-    """A panel for each metric of a kind, or for each unit where it needs no framework; of a metric
-    that a run has at several sizes lines over these, a panel for each combination of the parameters
-    in words; at points of several values, such as shapes, a heat map; at points of a single word a
-    panel for each."""
+    """Return the plots of one benchmark.
+
+    Metrics at one point: a strip plot per metric or, without a framework, per unit. Metrics at
+    several sizes: lines, a plot per combination of text parameters. Points of several values, such
+    as shapes: a heat map. Points of one word: a plot each."""
     metrics: dict[str, list[CaseResult]] = defaultdict(list)
     series: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
     points: dict[tuple[str, Parameters], list[CaseResult]] = defaultdict(list)
@@ -52,8 +52,10 @@ def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
 
 
 def _together(metrics: Mapping[str, list[CaseResult]]) -> list[list[CaseResult]]:
-    """What stands in one panel: frameworks are compared by a metric; of a disk or of memory all
-    that has one unit is read side by side."""
+    """Return groups of results for one panel each.
+
+    Frameworks are compared per metric; results without a framework are grouped by unit and
+    direction."""
     found: dict[Any, list[CaseResult]] = defaultdict(list)
     for name, some in metrics.items():
         first = some[0]
@@ -62,7 +64,7 @@ def _together(metrics: Mapping[str, list[CaseResult]]) -> list[list[CaseResult]]
 
 
 def _words(result: CaseResult) -> str:
-    """The parameters of a case that are words."""
+    """Return the text parameters of a case."""
     return ", ".join(str(value) for _, value in result.case.parameters if isinstance(value, str))
 
 

@@ -1,4 +1,4 @@
-"""Memory by batch: what each search for the largest batch tried, drawn for the report."""
+"""Memory by batch size: attempts of each search for the largest batch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_LINES = 10
 
 @dataclass(frozen=True)
 class BatchPoint:
-    """A batch that was tried; ``gib`` is None where nobody knows what it held."""
+    """A batch size that was tried. ``gib``: peak memory; None if unknown."""
 
     batch: int
     gib: float | None
@@ -35,7 +35,7 @@ class BatchPoint:
 
 @dataclass(frozen=True)
 class MemoryCurve:
-    """The points of one search, batches rising."""
+    """Points of one search, by rising batch size."""
 
     label: str
     framework: str
@@ -44,8 +44,9 @@ class MemoryCurve:
 
 
 def panels(attempts: pd.DataFrame, look: Look) -> list[Plot]:
-    """A panel for each model and mode, and for each kind of memory: of the device or, where that
-    is the host's, of the host."""
+    """Return a plot per model, mode and accelerator.
+
+    Memory is the device's or, on a CPU, the host's."""
     grouped: dict[tuple[str, str, str], dict[tuple[Any, ...], list[Any]]] = defaultdict(dict)
     for row in attempts.to_dict("records"):
         known = {str(name): value for name, value in row.items()}
@@ -87,7 +88,7 @@ def _curve(rows: Sequence[dict[str, Any]], column: str) -> MemoryCurve:
     words = [first["framework"], first["precision"]]
     words += [first["compiler"]] if first["compiler"] != "none" else []
     words += [topology(first["nodes"], first["devices_per_node"])]
-    # The panel says which accelerator; the cores of a device do not change what it holds.
+    # The panel names the accelerator; cores per device do not change memory.
     others = [name for name in DECIDING if name not in ("accelerator", "cores_per_device")]
     words += filter(None, (condition_text.short(name, first[name]) for name in others))
     points = [
@@ -103,8 +104,10 @@ def _curve(rows: Sequence[dict[str, Any]], column: str) -> MemoryCurve:
 
 
 def draw(curves: Sequence[MemoryCurve], look: Look, limits: Sequence[float]) -> Markup:
-    """GiB against batch. ``limits`` in GiB: those of the tries, which differ a little where the
-    memory that others take does."""
+    """Return memory in GiB by batch size as SVG.
+
+    ``limits``: memory limits of the attempts in GiB, which vary slightly with other processes'
+    memory."""
     legend = ROW * ((len(curves) + 1) // 2)
     height = 300 + legend
     parts = Parts()
@@ -142,7 +145,7 @@ def draw(curves: Sequence[MemoryCurve], look: Look, limits: Sequence[float]) -> 
                 held = "not known" if one.gib is None else f"{number(one.gib)} GiB"
                 held += "" if one.fits else ", does not fit"
                 said = f"{curve.label}, batch {one.batch}: {held}"
-                # Without a figure the cross is at the upper edge.
+                # Unknown memory: the cross is at the upper edge.
                 edge = axes.get_xaxis_transform() if one.gib is None else None
                 place = (one.batch, 1.0 if one.gib is None else one.gib)
                 parts.point(name, axes, place, said, edge)

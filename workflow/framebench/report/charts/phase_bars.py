@@ -1,4 +1,4 @@
-"""Where the wall time of runs went, as stacked bars: all runs together, and a run of each case."""
+"""Stacked bars of wall time by phase: all runs together, and one run of each case."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ..selection import axes_of, is_known, labels, left_out, rows_of, spread, tr
 from ..stacked_bars import Bar
 
 MAX_ROWS = 40
-#: What a bar is made of, in the order of a run, and what the legend calls it.
+#: Title of each part of a bar by column, in the order of a run.
 PARTS = {**{f"{name}_seconds": title for name, (title, _) in WORDS.items()},
          "unsplit_seconds": "not told"}  # fmt: skip
-#: From how many units on a plot is in the next larger one.
+#: Values from which the next larger unit is used.
 _MANY = 300
 
 
 def of_suite(table: pd.DataFrame) -> list[Plot]:
-    """A bar for all runs together, and one for each framework."""
+    """Return the plot of all runs, with a bar in total and one per framework; [] without phases."""
     bars = [Bar(row.framework, _seconds(row)) for row in rows_of(table)]
     if not any(is_known(row.window_seconds) for row in rows_of(table)):
         return []
@@ -33,7 +33,7 @@ def of_suite(table: pd.DataFrame) -> list[Plot]:
 
 
 def of_cases(table: pd.DataFrame) -> list[Plot]:
-    """A bar for a run of each case whose records tell its phases."""
+    """Return the plot of one run per case; [] if no record has phases."""
     every = [row for row in rows_of(table) if is_known(row.run_seconds)]
     if not every:
         return []
@@ -51,7 +51,7 @@ def of_cases(table: pd.DataFrame) -> list[Plot]:
 
 
 def _names(rows: Sequence[Any]) -> Callable[[Any], str]:
-    """What the bars of cases are called: their framework, and what tells them apart besides."""
+    """Return a function that labels a row by framework and whatever distinguishes it."""
     label = labels([row._asdict() for row in rows])
     asked = {row: (topology_of(row), row.precision, f"batch {row.batch_per_device}")
              for row in rows}  # fmt: skip
@@ -70,7 +70,7 @@ def _seconds(row: Any) -> list[float]:
 
 
 def _plot(title: str, bars: Sequence[Bar], words: str) -> Plot:
-    """Of bars of seconds, in minutes or hours where they are many."""
+    """Return a plot of bars given in seconds, converted to minutes or hours if long."""
     unit, scale = _unit(max((sum(bar.values) for bar in bars), default=0.0))
     scaled = [
         replace(

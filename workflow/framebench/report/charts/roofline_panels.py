@@ -1,5 +1,4 @@
-"""Cases under the roofs of their device, drawn for the report: operations a second over operations
-for each byte, on two logarithmic axes."""
+"""Roofline plots: FLOP/s over FLOP per byte, on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -24,13 +23,13 @@ from ..selection import axes_of, is_known, left_out, panels_left_out, rows_of, s
 from ..svg import FONT, INK, MUTED, legend_of, svg
 
 MAX_PANELS = 6
-#: Models, modes and batches of a panel: each has an intensity of its own.
+#: Most settings (model, mode, batch) of a panel; each has its own intensity.
 MAX_SETTINGS = 12
-#: Height of a line of the legend.
+#: Height of a legend line in drawing units.
 _LINE = 18
-#: Settings whose intensities are nearer to each other share a number's place.
+#: Settings within this ratio of intensities share the position of their numbers.
 _NEAR = 1.05
-#: What a baseline does here.
+#: Text below the plots while a baseline is chosen.
 NO_RATIOS = (
     "The baseline divides nothing here: a ratio has no roof. Of two points at one setting the "
     "ratio is how far one is above the other, on a logarithmic axis; the tables have the number."
@@ -39,25 +38,27 @@ NO_RATIOS = (
 
 @dataclass(frozen=True)
 class RoofLines:
-    """``peak`` in TFLOP/s, ``bandwidth`` in GB/s, of one device."""
+    """Roofs of one device: ``peak`` in TFLOP/s, ``bandwidth`` in GB/s."""
 
     peak: float
     bandwidth: float
 
     @property
     def ridge(self) -> float:
-        """FLOP for each byte, from which on the peak is the lower one."""
+        """Intensity in FLOP per byte from which on the peak is the lower roof."""
         return 1000 * self.peak / self.bandwidth
 
     def at(self, intensity: float) -> float:
-        """TFLOP/s that they allow."""
+        """Return the TFLOP/s that the roofs allow at this intensity."""
         return min(self.peak, intensity * self.bandwidth / 1000)
 
 
 @dataclass(frozen=True)
 class RooflinePoint:
-    """``attained`` in TFLOP/s of one device, ``reached`` as a part of what the roofs allow;
-    ``axes``: what a reader of the page may ask of it."""
+    """A case below the roofs.
+
+    ``attained``: TFLOP/s of one device. ``reached``: fraction of the bound. ``axes``: values for
+    the page's filter."""
 
     framework: str
     compiler: str
@@ -78,7 +79,7 @@ class RooflinePoint:
 
 @dataclass(frozen=True)
 class RooflineSetting:
-    """What the points at one intensity have in common; ``name`` in words."""
+    """Points of one setting, which share an intensity in FLOP per byte."""
 
     name: str
     intensity: float
@@ -86,7 +87,7 @@ class RooflineSetting:
 
 
 def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
-    """A panel for each precision on each number of devices, whose roofs are its own."""
+    """Return a plot per precision and number of devices, which have their own roofs."""
     found: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for row in rows_of(table):
         if is_known(row.reached):
@@ -127,7 +128,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _settings(rows: Sequence[Any]) -> list[RooflineSetting]:
-    """By their intensities, rising."""
+    """Return settings with their points, by rising intensity."""
     points: dict[tuple[str, float], list[RooflinePoint]] = defaultdict(list)
     for row in rows:
         words = [row.model, row.mode, f"batch {row.batch_per_device}"]
@@ -144,7 +145,7 @@ def _settings(rows: Sequence[Any]) -> list[RooflineSetting]:
 
 
 def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look, width: int) -> Markup:
-    """``settings``: intensities rising."""
+    """Return a roofline plot as SVG. ``settings``: by rising intensity."""
     points = [point for one in settings for point in one.points]
     frameworks = list(dict.fromkeys(point.framework for point in points))
     columns = 2 if width == WIDTH else 1
@@ -213,14 +214,14 @@ def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look, widt
     return svg(drawing, width, height, parts)
 
 
-#: The part of several points.
+#: Function that returns the shared ``gid`` of several points.
 Together = Callable[[Iterable[RooflinePoint]], str]
 
 
 def _roofs(
     axes: Axes, settings: Sequence[RooflineSetting], roofs: RoofLines, together: Together
 ) -> None:
-    """The roofs, and from each setting up to them what it lacks."""
+    """Draw the roofs, and a dotted line from each setting's lowest point up to them."""
     known = [one.intensity for one in settings]
     first, last = min(*known, roofs.ridge) / 2.5, max(*known, roofs.ridge) * 2.5
     at = [first, roofs.ridge, last]
@@ -234,7 +235,7 @@ def _roofs(
 
 
 def _numbers(axes: Axes, settings: Sequence[RooflineSetting], together: Together) -> None:
-    """Above the points of each setting its number, and one place for those that are near."""
+    """Write each setting's number above its points; close settings share a position."""
     places: list[list[tuple[int, RooflineSetting]]] = []
     for numbered in enumerate(settings, 1):
         before = places[-1][-1][1].intensity if places else 0.0

@@ -1,4 +1,4 @@
-"""Speed-up and efficiency by devices, drawn for the report. A plot is of one kind of scaling."""
+"""Speed-up and efficiency by number of devices, for weak or strong scaling."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MAX_LINES = 10
 
 @dataclass(frozen=True)
 class ScalingPoint:
-    """Speed-up against one device; ``interval``: None where there are too few repeats for one."""
+    """Speed-up over one device. ``interval``: None with too few repeats."""
 
     devices: int
     nodes: int
@@ -49,7 +49,7 @@ class ScalingPoint:
 
 @dataclass(frozen=True)
 class ScalingLine:
-    """The points of one setting, devices rising, and nodes where the devices are as many."""
+    """Points of one setting, by number of devices, then nodes."""
 
     label: str
     framework: str
@@ -58,18 +58,20 @@ class ScalingLine:
 
     @property
     def on_fewest_nodes(self) -> list[ScalingPoint]:
-        """One for each number of devices: those that a line may join."""
+        """One point per number of devices, on the fewest nodes, joined by the line."""
         return [next(same) for _, same in groupby(self.points, lambda one: one.devices)]
 
     @property
     def on_more_nodes(self) -> list[ScalingPoint]:
-        """The others."""
+        """Points with as many devices as another point but on more nodes."""
         return [point for point in self.points if point not in self.on_fewest_nodes]
 
 
 def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
-    """A panel per model, mode and precision, with a line for every setting that has a speed-up
-    on more than one device. ``table`` is of that kind."""
+    """Return a plot per model, mode and precision.
+
+    Each setting with a speed-up on several numbers of devices is a line. ``table``: of this kind of
+    scaling."""
     found: dict[tuple[str, str, str], dict[tuple[Any, ...], list[Any]]] = defaultdict(dict)
     without: Counter[tuple[str, str, str]] = Counter()
     for row in rows_of(table):
@@ -77,7 +79,7 @@ def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
             without[row.model, row.mode, row.precision] += 1
             continue
         line = (row.framework, row.framework_version, row.source, row.compiler)
-        # As text, which has an order whatever is missing.
+        # Text, because missing values have no order.
         conditions = (str(getattr(row, name)) for name in CONDITIONS)
         lines = found[row.model, row.mode, row.precision]
         lines.setdefault((*line, *conditions, getattr(row, kind.batch)), []).append(row)
@@ -137,8 +139,7 @@ def _points(rows: Sequence[Any]) -> list[ScalingPoint]:
 
 
 def draw(lines: Sequence[ScalingLine], look: Look, kind: ScalingKind) -> Markup:
-    """Speed-up against devices with the ideal line, and beside it what is left of the ideal; the
-    axes say which kind they are of."""
+    """Return speed-up (left) and efficiency (right) by devices as SVG, each with the ideal."""
     devices = sorted({point.devices for line in lines for point in line.points} | {1})
     legend = ROW * ((len(lines) + 2) // 2)
     height = 300 + legend
@@ -203,7 +204,7 @@ def draw(lines: Sequence[ScalingLine], look: Look, kind: ScalingKind) -> Markup:
 def _draw(
     points: Sequence[ScalingPoint], speed: Axes, efficiency: Axes, style: dict[str, Any]
 ) -> Line2D:
-    """In either half; gives what is drawn in the first."""
+    """Draw points in both axes; return the line in ``speed``."""
     counts = [point.devices for point in points]
     (drawn,) = speed.plot(counts, [point.speedup for point in points], **style)
     efficiency.plot(counts, [100 * point.speedup / point.devices for point in points], **style)
@@ -211,9 +212,9 @@ def _draw(
 
 
 def _bar(axes: Axes, point: ScalingPoint, factor: float, style: Mapping[str, Any]) -> None:
-    """The interval, as an error bar."""
+    """Draw the 95 % interval as an error bar."""
     if point.interval is None or point.interval[0] == point.interval[1]:
-        return  # of one device against itself there is none
+        return  # one device compared with itself
     ends = [factor * end for end in point.interval]
     axes.plot([point.devices] * 2, ends, color=style["color"], linewidth=1.6, marker="_",
               markersize=9, markeredgewidth=1.6, alpha=0.7, gid=style["gid"])  # fmt: skip

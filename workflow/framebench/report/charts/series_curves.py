@@ -1,5 +1,4 @@
-"""Metrics that a run has at several sizes, drawn for the report: a line over the sizes for every
-case, with the interval at each of them."""
+"""Metrics over sizes: a line per case, with an interval at each size."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ _DECADES = 20
 
 @dataclass(frozen=True)
 class SizeLine:
-    """The points of one case, sizes rising: size, median, and interval or None."""
+    """Points of one case by rising size: size, median, interval or None."""
 
     label: str
     framework: str
@@ -34,14 +33,15 @@ class SizeLine:
 
 
 def has_sizes(result: CaseResult) -> bool:
-    """Whether it was measured at a size: at a point that is one number."""
+    """Return whether a case was measured at sizes, that is, points of one number."""
     point = result.key.point
     return len(point) == 1 and isinstance(point[0][1], (int, float))
 
 
 def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
-    """``results``: of one metric at several sizes; None where none has a figure. ``name``: what
-    they have in common."""
+    """Return the plot of one metric over sizes; None without a figure.
+
+    ``name``: what the results have in common."""
     label = measured.labels(results)
     cases: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
     for result in results:
@@ -77,7 +77,9 @@ def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
 
 
 def draw(lines: Sequence[SizeLine], look: Look, size: str, unit: str, width: int) -> Markup:
-    """On two logarithmic axes, where all figures are above 0."""
+    """Return lines over sizes as SVG.
+
+    The size axis is logarithmic, the value axis too if all values are positive."""
 
     def one(axes: Axes, line: SizeLine, style: line_charts.Style, parts: Parts) -> None:
         sizes = [point[0] for point in line.points]
@@ -110,14 +112,14 @@ def _scale(axes: Axes, points: Sequence[tuple[float, float, Any]], is_wide: bool
     values = [value for _, value, _ in points]
     if min(values) > 0:
         axes.set_yscale("log")
-        if max(values) < _DECADES * min(values):  # too few powers of ten would be on the axis
+        if max(values) < _DECADES * min(values):  # the axis would have too few powers of ten
             axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.yaxis.set_minor_locator(NullLocator())
 
 
 def short(value: float) -> str:
-    """A size with a binary prefix: 64 Ki."""
+    """Return a size with a binary prefix: 64 Ki."""
     for exponent, prefix in ((30, "Gi"), (20, "Mi"), (10, "Ki")):
         if value >= 2**exponent:
             return f"{value / 2**exponent:g} {prefix}"

@@ -1,4 +1,4 @@
-"""A figure over result sets: a dot each with the interval of its repeats, and where it changed."""
+"""History of a figure over result sets, with intervals and change points."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from ..selection import short
 from ..svg import ALARM, FONT, MUTED, svg
 
 HEIGHT = 220
-#: Drawing units of the axis, and of a character of a label and the gap between two labels.
+#: Drawing units: width of the axis, of a character, and of the gap between labels.
 AXIS, CHARACTER, GAP = WIDTH - 84, 7.4, 18
 
 
 @dataclass(frozen=True)
 class Level:
-    """What a series is said to be at, from one position to another; ``first`` and ``last``: its
-    ends, which differ for a drift. ``changed``: whether it begins with a change."""
+    """Level of a trend between two positions.
+
+    ``first``, ``last``: values at its ends, which differ for a drift. ``changed``: whether it
+    begins with a change point."""
 
     start: int
     end: int
@@ -34,7 +36,9 @@ class Level:
 
 @dataclass(frozen=True)
 class Trend:
-    """``values``: None where a set has no figure; ``unit`` names the axis."""
+    """Values of a figure by result set.
+
+    ``values``: None if a set has no figure. ``unit``: label of the axis."""
 
     framework: str
     unit: str
@@ -45,7 +49,7 @@ class Trend:
 
 
 def draw(trend: Trend, look: Look) -> Markup:
-    """Sets stand at equal distances, in their order."""
+    """Return a trend as SVG, with result sets at equal distances in their order."""
     places = [n for n, value in enumerate(trend.values) if value is not None]
     colour = look.colour(trend.framework) if trend.framework else MUTED
     parts = Parts()
