@@ -68,7 +68,7 @@ class Answer:
 
     @property
     def short_verdict(self) -> str:
-        """The verdict, or why there is none."""
+        """Verdict of the lead, or why there is none."""
         if self.needs is not None:
             return self.why
         return self.verdict or self.why

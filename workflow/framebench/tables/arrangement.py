@@ -1,5 +1,6 @@
-"""How the page shows a table: which columns stand in a row, at most MOST of them, which are
-unfolded with it, and the order of the rows. It follows from the declaration of the table."""
+"""Arrangement of a table on the page: visible columns, unfolded columns, order of rows.
+
+At most MOST columns are visible. The arrangement follows from the declaration of the table."""
 
 from __future__ import annotations
 
@@ -12,18 +13,18 @@ from .columns import Row
 from .table import Table
 from .view import Field, TableView
 
-#: Columns that stand side by side on the width of a page.
+#: Most columns that fit on the page.
 MOST = 9
-#: Columns that say why a figure is missing, and what stands in their place where they are unfolded.
+#: Columns with the reason for a missing figure, and the text that refers to them when unfolded.
 _REASONS = ("reason", "note")
 UNFOLDED = "unfold for why"
-#: Of a key those that say of what the figure is, not of which case.
+#: Key columns that describe the figure, not the case.
 _NOT_OF_THE_CASE = {"unit", "status"}
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A column of the page: one field or, where there are too many keys, several side by side."""
+    """A column of the page: one field, or several joined if there are too many keys."""
 
     fields: Sequence[Field]
     is_answer: bool
@@ -37,7 +38,7 @@ class Shown:
         return self.fields[0].kind if len(self.fields) == 1 else ""
 
     def cell(self, row: int) -> Cell:
-        """In the row of this number."""
+        """Return the cell in row number ``row``."""
         cells = [field.cells[row] for field in self.fields]
         if len(cells) == 1:
             return cells[0]
@@ -46,8 +47,10 @@ class Shown:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """``shown``: the answers and then the keys of the rows; ``unfolded``: all other fields.
-    ``order``: the numbers of the rows, as the page begins with them."""
+    """Visible and unfolded columns of a table, and the order of its rows.
+
+    ``shown``: answers, then keys. ``unfolded``: all other fields. ``order``: row numbers as
+    initially shown."""
 
     view: TableView
     shown: Sequence[Shown]
@@ -56,7 +59,7 @@ class Arrangement:
 
     @property
     def falls(self) -> bool:
-        """Whether the values that the rows are sorted by fall from row to row."""
+        """Return whether rows are sorted in descending order."""
         return _falls(self.view)
 
     @property
@@ -65,7 +68,9 @@ class Arrangement:
 
 
 def of(view: TableView) -> Arrangement:
-    """Raises KeyError for a declaration whose order names no column."""
+    """Return the arrangement of a table.
+
+    Raises KeyError if the declared order names no column."""
     by_name = {field.column.name: field for field in view.fields}
     answers = [
         _with_status(by_name[name], view) for name in view.table.answering if name in by_name
@@ -92,8 +97,7 @@ def of(view: TableView) -> Arrangement:
 
 
 def _with_status(field: Field, view: TableView) -> Field:
-    """A figure that is missing, with how its run ended or where the reason stands, if no reason
-    stands beside it."""
+    """Return a figure's field whose missing cells have a status or refer to the reason."""
     if field.kind != "number":
         return field
     cells = [
@@ -113,19 +117,19 @@ def _why(row: Row) -> str:
 def _is_key(view: TableView, field: Field) -> bool:
     keys = view.table.overview.keys if view.table.overview else view.table.keys
     name = field.column.name
-    # A number of devices stands for its nodes, too.
+    # The column of devices also shows the number of nodes.
     return (name in keys and name not in _NOT_OF_THE_CASE) or name in ("total_batch", *CONDITIONS)
 
 
 def _falls(view: TableView) -> bool:
-    """Numbers fall and words rise, unless the declaration has it the other way round."""
+    """Return whether the sort is descending: for numbers, or for text with "-" declared."""
     name = view.table.order.removeprefix("-")
     is_number = any(isinstance(row.get(name), (int, float)) for row in view.rows)
     return is_number != view.table.order.startswith("-")
 
 
 def ordered(view: TableView) -> list[int]:
-    """The numbers of the rows; those without a value of what decides come last."""
+    """Return row numbers in sorted order; rows without a sort value come last."""
     name = view.table.order.removeprefix("-")
     values = [row[name] for row in view.rows] if name else []
     there = [at for at, value in enumerate(values) if value is not None]

@@ -1,4 +1,4 @@
-"""A cell as people see it."""
+"""A formatted table cell."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """``kind``: its CSS class, which says what it is. ``sort``: what it sorts by where that is not
-    its text. ``why``: why there is no figure. ``marks``: the quality flags of the figure."""
+    """A formatted cell.
+
+    ``kind``: CSS classes. ``sort``: sort key, if it is not the text. ``why``: why there is no
+    figure. ``marks``: flags of the figure."""
 
     text: str
     kind: str = ""

@@ -1,9 +1,8 @@
-"""What a column is, and the register of those that several tables share.
+"""Declaration of columns, and the register of columns that several tables share.
 
-A column is declared once: what it holds, in which unit, what that is, and how people see it. Frames
-get their types from here; Markdown, the report, lint and docs/columns.md read the same declaration.
-A column of a single table is declared in that table's module.
-"""
+A column is declared once, with its content, unit, meaning and format. Data frames take their types
+from it; Markdown, the report, lint and docs/columns.md read the same declaration. Columns of a
+single table are declared in its module."""
 
 from __future__ import annotations
 
@@ -16,21 +15,23 @@ from core import axes
 from ..cases.conditions import CONDITIONS, KEYS
 from ..config.statuses import STATUSES
 
-#: Types, by the names of pandas. A COUNT may be missing, a NUMBER too; a WHOLE is always there.
+#: Types by pandas' names. COUNT and NUMBER may be missing, WHOLE may not.
 TEXT, WHOLE, COUNT, NUMBER, YES_NO, YES_NO_OR_NEITHER = (
     "str", "int64", "Int64", "float64", "bool", "boolean"
 )  # fmt: skip
 NUMBERS = (WHOLE, COUNT, NUMBER)
 
-#: A row of any table, by column; None for what is missing.
+#: Row of any table: value by column, None if missing.
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Form:
-    """How people see a value. ``factor``: what a number is multiplied by. ``spec``: its format;
-    "" gives all numbers of a column the decimals that its smallest needs. ``looks``: the status
-    whose look a text has, by text. ``name``: of one that is written in a way of its own."""
+    """Format of a value.
+
+    ``factor``: multiplies numbers. ``spec``: format specification; "" gives a column the decimals
+    that its smallest number needs. ``looks``: status whose colour a text has. ``name``: of a
+    special format."""
 
     factor: float = 1.0
     spec: str = ""
@@ -47,7 +48,7 @@ P_VALUE = Form(spec=".4f")
 THREE_DIGITS = Form(spec=".3g")
 SCIENTIFIC = Form(spec=".1e")
 STATUS = Form(looks={name: name for name in STATUSES})
-#: Verdicts of verifications and of comparisons.
+#: Colours of verdicts of verifications and comparisons.
 VERDICT = Form(
     looks={
         "passed": "ok",
@@ -61,23 +62,25 @@ VERDICT = Form(
     }
 )
 AGREES = Form(looks={"no": "failed"})
-#: A figure as others print it: text, but right-aligned, and sorted by its value.
+#: Figure as printed by others: text, right-aligned, sorted by its value.
 PRINTED = Form(name="printed")
-#: A column that names those of its row which printed figures contradict, and the mark of these.
+#: Column with the names of contradicted columns in its row, and their flag.
 CONTRADICTED, LINT = "contradicted", "lint"
-#: The column with the headings of a printed row.
+#: Column with the headings of a printed row.
 HEADINGS = "headings"
-#: Devices per node, together with the column ``nodes``: 2n8g.
+#: Devices per node combined with the column ``nodes``: 2n8g.
 TOPOLOGY = Form(name="topology")
 
 
 @dataclass(frozen=True)
 class Column:
-    """``unit`` is "" for what has none; ``title`` is the header for people, by default the name.
+    """A column of a table.
 
-    In a CSV every column stands for itself. For people some are put together: ``to`` names the
-    column with the upper end of a range that begins here, ``share`` the one that stands behind it
-    in brackets, in percent, ``detail`` one of text that does, in tables that have it."""
+    ``unit``: "" for none. ``title``: header, by default the name.
+
+    CSV files have each column by itself. Readers see some columns merged: ``to`` names the upper
+    end of a range, ``share`` a fraction shown as percentage in brackets, ``detail`` text in
+    brackets."""
 
     name: str
     type: str
@@ -85,21 +88,21 @@ class Column:
     unit: str = ""
     title: str = ""
     form: Form = PLAIN
-    marked: bool = False  # carries the quality flags of its row
+    marked: bool = False  # shows the flags of its row
     to: str = ""
     share: str = ""
-    detail: str = ""  # the column whose text stands behind this one's in brackets
-    note: bool = False  # words about the row: a last column, or a footnote
-    hoisted: bool = False  # moves to the caption where all rows have the same
-    follows: str = ""  # moves to the caption where that column decides it
-    listed: bool = False  # a list, of which what all rows of a mode have moves to the caption
-    hidden: bool = False  # people see it in another column
-    figure: bool = False  # a ratio of two of it says how many times as much one is
-    optional: bool = False  # left out where no row has a value
-    #: Why a value is missing where it is; "" for what the notes of the row say.
+    detail: str = ""  # column whose text follows in brackets
+    note: bool = False  # remark on the row: last column, or a footnote
+    hoisted: bool = False  # moves to the caption if all rows have the same value
+    follows: str = ""  # moves to the caption if this column determines it
+    listed: bool = False  # list whose items that all rows of a mode share move to the caption
+    hidden: bool = False  # shown in another column only
+    figure: bool = False  # figure that ratios to a baseline make sense for
+    optional: bool = False  # left out if no row has a value
+    #: Return why a value is missing; "" if the notes of the row say so.
     why: Callable[[Row], str] | None = field(default=None, hash=False)
-    about: str = ""  # what must be known to read it; stands below its table
-    check: str = ""  # what lint calls a value that the records do not give
+    about: str = ""  # explanation that readers need, below the table
+    check: str = ""  # lint's name for values that differ from the records
 
     @property
     def header(self) -> str:
@@ -107,7 +110,7 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Of a condition people see words."""
+        """Return whether values are formatted as numbers; those of conditions are text."""
         return self.type in NUMBERS and self.name not in CONDITIONS
 
     @property
@@ -116,7 +119,9 @@ class Column:
 
 
 def interval(name: str, of: str, unit: str = "", **shown: Any) -> list[Column]:
-    """Both ends of a 95 % interval; people see one column. ``shown``: of :class:`Column`."""
+    """Return columns of both ends of a 95 % interval, which readers see as one.
+
+    ``shown``: further arguments of :class:`Column`."""
     end = f"{name}_ci_high"
     words = "end of the 95 % interval of"
     first = {"title": "95 % interval", **shown}
@@ -127,27 +132,30 @@ def interval(name: str, of: str, unit: str = "", **shown: Any) -> list[Column]:
 
 
 def interval_cells(name: str, ends: Sequence[float | None] | None) -> dict[str, float | None]:
-    """Return the values of the two columns that :func:`interval` declares; ``ends``: lower and
-    upper, None where there is no interval."""
+    """Return the values of the columns that :func:`interval` declares.
+
+    ``ends``: lower and upper end; None without an interval."""
     low, high = ends or (None, None)
     return {f"{name}_ci_low": low, f"{name}_ci_high": high}
 
 
 def why_no_interval(row: Row) -> str:
-    """Of the median of a case: where that is missing too, the status says it."""
-    from ..statistics import intervals  # scipy takes its time, and a plan only asks for names
+    """Return why a median has no interval; "" if the status says so."""
+    from ..statistics import intervals  # slow to import, and plans need only names
 
     needs = f"needs {intervals.repeats_for_interval()} repeats"
     return needs if row.get("status", "ok") == "ok" else ""
 
 
 def why_no_spread(row: Row) -> str:
-    """Of the repeats of a case: where it has none at all, the status says it."""
+    """Return why repeats have no spread; "" if the status says so."""
     return "needs 2 repeats" if row["status"] == "ok" else ""
 
 
 def why_no_ratio_interval(figure: str) -> Callable[[Row], str]:
-    """Of the ratio in the column ``figure``: where that is missing too, its reason says it."""
+    """Return a function that says why the ratio in column ``figure`` has no interval.
+
+    The function returns "" if the ratio is missing too, because its reason says so."""
 
     def why(row: Row) -> str:
         from ..statistics import intervals
@@ -159,18 +167,16 @@ def why_no_ratio_interval(figure: str) -> Callable[[Row], str]:
 
 
 _TYPES = {axes.TEXT: TEXT, axes.COUNT: COUNT, axes.YES_NO: YES_NO}
-#: Columns of the axes that are conditions of a run; its input has a column of its own, because it
-#: names the data set.
+#: Columns of the axes. The input has its own column, because it names the data set.
 _OF_AXES = [
     Column(axis.name, _TYPES[axis.form], axis.help, axis.unit, title=axis.title, follows="model")
     for axis in (axes.named("sequence_length"), *axes.optional())
     if axis.name != "input"
 ]
 
-RATE = "samples/s"  # `unit` says which samples
+RATE = "samples/s"  # the column `unit` says which samples
 
 _DECLARED = [
-    # The case.
     Column("framework", TEXT, "the framework"),
     Column(
         "framework_version", TEXT, "its version, as it tells it itself", title="version",
@@ -198,7 +204,7 @@ _DECLARED = [
         "batch_per_device", COUNT, "batch of each device", "samples", title="batch per device",
         hoisted=True,
     ),
-    # The conditions.
+    # Conditions.
     Column("accelerator", TEXT, "`cpu` or `cuda`", follows="model"),
     Column(
         "cores_per_device", COUNT, "physical cores that make a device, of a CPU", follows="model"
@@ -251,7 +257,7 @@ _DECLARED = [
         "environment", TEXT, "label of the packages, where a set has several for one case",
         follows="model",
     ),
-    # What the case was in this framework.
+    # Execution in the framework.
     Column(
         "product_dtypes", TEXT,
         "dtypes of the matrix products that were observed, the commonest first, where the "
@@ -262,7 +268,7 @@ _DECLARED = [
         "how the framework runs without a compiler: `op by op`, `eager`, or as a `graph`; of "
         "`none` alone",
     ),
-    # What became of it.
+    # Outcome.
     Column(
         "status", TEXT, "`" + "`, `".join(STATUSES[:-1]) + f"` or `{STATUSES[-1]}`", form=STATUS,
         hoisted=True,
@@ -311,14 +317,14 @@ _DECLARED = [
     Column("quantity", TEXT, "what is compared, or what a printed figure is"),
     Column("recomputed", NUMBER, "what the runs, or the other figures, give"),
 ]  # fmt: skip
-#: By name, in the order of docs/columns.md.
+#: Shared columns by name, in the order of docs/columns.md.
 COLUMNS = {column.name: column for column in _DECLARED}
-#: What the figures of a row are of.
+#: Columns of the case and its conditions.
 CASE_COLUMNS = tuple(COLUMNS[name] for name in KEYS)
-#: The same, and what that was in its framework: see :attr:`CaseResult.row`.
+#: Columns of the case and its execution: see :attr:`CaseResult.row`.
 RESULT_COLUMNS = (*CASE_COLUMNS, COLUMNS["product_dtypes"], COLUMNS["uncompiled"])
 
 
 def shared(*names: str) -> tuple[Column, ...]:
-    """Columns of the register. Raises KeyError for a name that is not in it."""
+    """Return columns of the register. Raises KeyError for an unknown name."""
     return tuple(COLUMNS[name] for name in names)

@@ -1,4 +1,4 @@
-"""The page docs/columns.md: what the columns of every table mean."""
+"""The page docs/columns.md, generated: meaning of the columns of every table."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _TYPES = {
 
 
 def text(tables: Sequence[Table]) -> str:
-    """The page. Columns that several tables share stand first, those of a table for each other kind
-    of measurement last."""
+    """Return the page.
+
+    Shared columns come first, those of benchmarks other than steps last."""
     lines = [
         "# Columns of the tables",
         "",

@@ -1,5 +1,4 @@
-"""Conditions in the words of people: those that differ stand in columns and labels, those that are
-the same everywhere above the table."""
+"""Conditions as text: varying ones for columns and labels, constant ones for the caption."""
 
 from __future__ import annotations
 
@@ -11,13 +10,13 @@ from core import axes
 
 from ..cases.conditions import CONDITIONS, Conditions
 
-#: By column, as pandas gives them.
+#: Row by column, with pandas' values.
 Row = Mapping[Any, Any]
 
-#: What nobody need be told.
+#: Defaults, which are not shown.
 _USUAL = {field.name: field.default for field in fields(Conditions)}
 _USUAL.update((axis.name, axis.default) for axis in axes.further())
-#: For the label of a line in a plot, where there is no room for a title.
+#: Short forms for labels without a title.
 _SHORT: dict[str, Callable[[Any], str]] = {
     "cores_per_device": lambda count: f"{count} core{'s' if count != 1 else ''}",
     "side_by_side": lambda _: "side by side",
@@ -35,30 +34,33 @@ _SHORT: dict[str, Callable[[Any], str]] = {
 
 
 def text(name: str, value: Any) -> str:
-    """A condition for a cell; "" where it is not known or is the usual."""
+    """Return a condition as text for a cell; "" if it is unknown or the default."""
     if value is None or value is False:
         return ""
-    is_missing = value != value  # of pandas' own kind of missing neither true nor false, but itself
+    is_missing = value != value  # pandas.NA gives itself, neither true nor false
     if is_missing is value or is_missing or value == _USUAL.get(name):
         return ""
     return "yes" if value is True else str(value)
 
 
 def short(name: str, value: Any) -> str:
-    """A condition where nothing else says which it is; "" where :func:`text` is."""
+    """Return a condition as text that also names it; "" if :func:`text` is ""."""
     said = text(name, value)
     return _SHORT[name](value) if said and name in _SHORT else said
 
 
 def differing(rows: Sequence[Row], more: Sequence[str] = ()) -> list[str]:
-    """The conditions among the columns of ``rows`` in which they differ; ``more``: columns that
-    count as conditions, too."""
+    """Return the names of conditions in which ``rows`` differ.
+
+    ``more``: further columns that count as conditions."""
     names = [*_columns(rows), *more]
     return [name for name in names if len({text(name, row[name]) for row in rows}) > 1]
 
 
 def telling(rows: Sequence[Row]) -> Callable[[Row], str]:
-    """For one of ``rows``, the conditions in which they differ; "" where it has the usual ones."""
+    """Return a function that gives a row's conditions in which ``rows`` differ.
+
+    The function returns "" for a row with the defaults."""
     apart = differing(rows)
     return lambda row: ", ".join(filter(None, (short(name, row[name]) for name in apart)))
 
@@ -69,8 +71,10 @@ def named(
     but: Collection[str] = (),
     more: Sequence[str] = (),
 ) -> Callable[[Row], str]:
-    """The name of one of ``rows`` and, of conditions, only those in which rows of that name differ;
-    ``but``: these aside; ``more``: see :func:`differing`."""
+    """Return a function that gives a row's ``name`` and its distinguishing conditions.
+
+    Conditions are added only if rows of the same name differ in them. ``but``: conditions never
+    added. ``more``: see :func:`differing`."""
     alike: dict[str, list[Row]] = {}
     for row in rows:
         alike.setdefault(name(row), []).append(row)

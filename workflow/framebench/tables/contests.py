@@ -1,4 +1,4 @@
-"""Frameworks side by side: the cases that differ in nothing but the framework and in how it ran."""
+"""Comparison of frameworks at equal settings."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .columns import TEXT, Column, Row
 from .results import CaseResult, CaseResults
 from .table import Inputs
 
-#: What a framework may have its own way: of its cases at one setting the fastest counts.
+#: Fields in which cases of one setting may differ; a framework's fastest case counts.
 OWN = (
     "framework", "framework_version", "source", "compiler", *OF_ARM, "environment",
 )  # fmt: skip
-#: What is asked of all alike; the machine itself is, too.
+#: Fields that make up a setting; the machine belongs to it too.
 SETTING = tuple(name for name in KEYS if name not in OWN)
 ON_MACHINE = Column(
     "on_machine", TEXT, "label of the machine, where the set has several", title="on machine",
@@ -35,12 +35,13 @@ ON_MACHINE = Column(
 
 @dataclass(frozen=True)
 class Contest:
-    """All cases of one setting. ``setting``: their key without what is OWN; ``machine``:
-    its label, "" where all are from one; ``entrants``: the
-    fastest case of each framework that has a figure, the fastest first; ``figures``: how many cases
-    with a figure each of these was chosen from; ``without``: a case of each framework that has
-    none; ``missing``: frameworks of the suite of which a case of this setting is not measured yet,
-    so that nobody knows the fastest."""
+    """All cases of one setting.
+
+    ``setting``: key without the fields OWN. ``machine``: label; "" if all cases are from one.
+    ``entrants``: fastest case of each framework with a figure, fastest first. ``figures``: number
+    of cases with a figure behind each entrant. ``without``: a case of each framework without a
+    figure. ``missing``: frameworks of the suite with unmeasured cases here, so that the fastest is
+    unknown."""
 
     setting: Key
     machine: str
@@ -52,20 +53,22 @@ class Contest:
 
     @property
     def tried(self) -> int:
-        """How many frameworks."""
+        """Number of frameworks with a measured case."""
         return len(self.entrants) + len(self.without)
 
     @property
     def pair(self) -> tuple[CaseResult, CaseResult] | None:
-        """The fastest and the next, where they have a ratio and no other framework is missing."""
+        """The fastest and the next entrant; None if no ratio exists or a framework is missing."""
         first = () if self.missing else self.entrants[:2]
         positive = all(min(one.values) > 0 for one in first)
         return (first[0], first[1]) if len(first) == 2 and positive else None
 
 
 def of(inputs: Inputs) -> list[Contest]:
-    """Of steps and of the principal metric of each other kind, but for the control of a scaling
-    series; training before inference, and both before other kinds."""
+    """Return the contests of steps and of other benchmarks' principal metrics.
+
+    Controls of scaling series are left out. Order: by model, training first, then inference, then
+    other benchmarks."""
     groups: dict[tuple[Key, Identity], list[CaseResult]] = defaultdict(list)
     for result in _measured(inputs.cases, inputs.others):
         groups[_setting(result.key), result.runs[0].machine].append(result)
@@ -105,8 +108,7 @@ def _of_nobody(case: Case) -> Case:
 
 
 def _asked(case: Case, conditions: Conditions) -> tuple[Case, Conditions]:
-    """Return what a suite asks of all frameworks alike at a setting: nothing that only a record
-    tells."""
+    """Return what a suite requests at a setting, without fields that only records have."""
     source = inputs_.without_identity(conditions.input)
     return _of_nobody(case), replace(conditions.without_arm.unlabelled, input=source)
 
@@ -138,21 +140,21 @@ def _contest(
 
 
 def best(results: Sequence[CaseResult]) -> CaseResult | None:
-    """The fastest; None where none has a figure."""
+    """Return the fastest result; None if none has a figure."""
     return next(iter(_ranked(results)), None)
 
 
 def _ranked(results: Sequence[CaseResult]) -> list[CaseResult]:
-    """Those with a figure, the fastest first."""
+    """Return results with a figure, fastest first."""
     return sorted((one for one in results if one.throughput is not None), key=_speed)
 
 
 def _speed(result: CaseResult) -> float:
-    """Sorts the fastest first."""
+    """Return a sort key that puts the fastest first."""
     value = result.throughput or 0.0
     return -value if result.better == "higher" else value
 
 
 def named(rows: Sequence[Row], name: Callable[[Row], str]) -> Callable[[Row], str]:
-    """The ``name`` of a row, and what else tells its setting from others of that name."""
+    """Return a function that gives a row's ``name`` and what distinguishes its setting."""
     return condition_text.named(rows, name, (*OWN, "machine"), (ON_MACHINE.name,))

@@ -1,4 +1,4 @@
-"""What vendors say of their devices, beside what was measured."""
+"""Peak FLOPS of devices from vendors' data sheets."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ DATASHEETS = Path(__file__).parents[2] / "datasheets.csv"
 
 
 class Datasheet(NamedTuple):
-    """What a vendor says that a device does, without sparsity, in 10^12 operations per second.
-    ``device`` is a pattern for its name, with ``*`` for anything."""
+    """Peak of a device by its data sheet, without sparsity, in 10^12 operations per second.
+
+    ``device``: pattern for device names, where ``*`` matches anything."""
 
     device: str
     precision: str
@@ -25,7 +26,9 @@ class Datasheet(NamedTuple):
 
 
 def load_datasheets(path: Path = DATASHEETS) -> list[Datasheet]:
-    """Raises OSError or ValueError for a file that cannot be read as such a table."""
+    """Return the data sheets in a CSV file.
+
+    Raises OSError for an unreadable file, ValueError for other columns or invalid numbers."""
     header, *rows = csv.reader(bounded.read_text(path).splitlines())
     if tuple(header) != Datasheet._fields:
         raise ValueError(f"{path.name}: columns are {header}; allowed: {Datasheet._fields}")
@@ -33,8 +36,9 @@ def load_datasheets(path: Path = DATASHEETS) -> list[Datasheet]:
 
 
 def datasheet_tflops(datasheets: Sequence[Datasheet], run: Run) -> float | None:
-    """Of the device that the run was on. None for processors, and where none or several of the
-    machine's kinds of GPU are known."""
+    """Return the data-sheet TFLOP/s of a run's device.
+
+    None for CPUs, and unless exactly one value matches the machine's GPUs."""
     if run.conditions.accelerator == "cpu":
         return None
     names = run.hardware.split(", ")

@@ -1,8 +1,7 @@
 """Tables as data frames and as files.
 
-Nothing is rounded here; a missing number is missing (NaN in the frame, an empty cell in the
-CSV), never zero, and `reason` or `note` says why.
-"""
+Nothing is rounded. Missing numbers stay missing (NaN in a frame, an empty cell in CSV), never zero;
+`reason` or `note` gives the reason."""
 
 from __future__ import annotations
 
@@ -22,16 +21,15 @@ from .table import Inputs, Table
 
 
 def build(inputs: Inputs) -> dict[Table, pd.DataFrame]:
-    """All tables in the order of the page: those that are always there, and others that have a
-    row."""
+    """Return all tables in page order: those always present, and others that have rows."""
     built = {table: frame(table, table.rows(inputs)) for table in registry.tables_of(inputs)}
     return {table: rows for table, rows in built.items() if table.always or len(rows)}
 
 
 def frame(table: Table, rows: Iterable[Row]) -> pd.DataFrame:
-    """Return the columns of ``table`` in their declared types, whether there are rows or not.
+    """Return a data frame with the columns of ``table`` in their declared types.
 
-    Raises ValueError for a row that has other columns than the table."""
+    Raises ValueError for a row with other columns than the table."""
     listed = list(rows)
     for row in listed:
         if row.keys() != table.by_name.keys():
@@ -48,15 +46,16 @@ def frame(table: Table, rows: Iterable[Row]) -> pd.DataFrame:
 
 
 def write(tables: Mapping[Table, pd.DataFrame], folder: Path) -> None:
-    """NAME.csv and NAME.md for each table in `folder`, NAME.tex of crosstabs.
+    """Write NAME.csv and NAME.md of each table to `folder`, and NAME.tex of crosstabs.
 
-    All are written or none. Raises OSError for a target that cannot be written.
-    """
+    All files are written or none. Raises OSError if writing fails."""
     write_together(files(tables, folder))
 
 
 def files(tables: Mapping[Table, pd.DataFrame], folder: Path, origin: str = "") -> dict[Path, str]:
-    """What :func:`write` writes. ``origin``: what the figures are from, for people."""
+    """Return the files of :func:`write` as text by path.
+
+    ``origin``: origin of the figures, for readers."""
     texts = {}
     covered = ". ".join(filter(None, (origin, *coverage.sentences(coverage.rows_of(tables)))))
     for table, rows in tables.items():
@@ -69,7 +68,7 @@ def files(tables: Mapping[Table, pd.DataFrame], folder: Path, origin: str = "") 
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """A table as CSV: RFC 4180, full precision, line feeds, and no text that is a formula."""
+    """Return a table as CSV (RFC 4180) with full precision, line feeds and no formulas."""
     texts = {
         str(name): column.map(_cell)
         for name, column in table.items()

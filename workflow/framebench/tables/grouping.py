@@ -1,4 +1,4 @@
-"""Runs grouped into cases, and whether the figures of their repeats can be trusted."""
+"""Grouping of runs into cases, with flags for figures that cannot be trusted."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from ..records.verified import VerificationFlags
 from ..statistics import descriptive, intervals, shape, steady
 from .results import CaseResult, CaseResults
 
-#: A median is noisy whose interval is wider than this part of it, from end to end. Without an
-#: interval nothing is said: the range of two repeats is wide or narrow by chance.
+#: Widest interval of a median that is not noisy, end to end, as a fraction of it. Without an
+#: interval there is no such flag: the range of two repeats is wide or narrow by chance.
 NOISY = 0.05
 
-# Which failure to name where several are equally frequent: the most telling first.
+# Failures, the most telling first, to choose among equally frequent ones.
 _TELLING = (*FAILURES,)
 
 
 def group(runs: Sequence[Run], marks: VerificationFlags | None) -> CaseResults:
-    """The cases of any runs in any order, in the order of their runs. ``marks``: of what has no
-    proof, None where that is not asked."""
+    """Return the cases of ``runs``, in the order of their runs.
+
+    ``marks``: flags of unverified runs; None to skip these flags."""
     groups: dict[Key, list[Run]] = defaultdict(list)
     for run in sorted(runs, key=order):
         for key in run.keys:
@@ -45,7 +46,7 @@ def _judged(key: Key, runs: tuple[Run, ...], marks: VerificationFlags | None) ->
         flags += [(repeat, flag) for repeat, flag in proofs if flag]
         found = {flag.name for _, flag in flags} | _trust(values, middle, interval)
         remarks = (*_found(ok), *_doubted(flags), *_shaped(values, [run.repeat for run in ok]))
-        # of an imported run the steps are not known
+        # imported runs have no steps
         if any(0 < len(run.step_seconds) < steady.FEWEST_STEPS for run in ok):
             found.add("untested")
         return CaseResult(
@@ -59,7 +60,7 @@ def _judged(key: Key, runs: tuple[Run, ...], marks: VerificationFlags | None) ->
 
 
 def _trust(values: Sequence[float], middle: float, interval: intervals.Interval | None) -> set[str]:
-    """Marks that the repeats alone tell."""
+    """Return the flags that follow from the values of the repeats."""
     if interval is None:
         return {"few"}
     low, high = interval
@@ -72,14 +73,16 @@ def _found(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def flags_of_run(run: Run) -> tuple[Flag, ...]:
-    """What its record tells against its figure, and what its step times tell. The latter are judged
-    here, where tables are made, and not whenever records are read: a plan does not need it."""
+    """Return the flags of a run's record and of its step times.
+
+    Step times are judged here and not when records are read, because plans do not need it."""
     why = steady.unsteady(run.step_seconds)
     return (*run.flags, Flag("unsteady", why)) if why else run.flags
 
 
 def _doubted(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:
-    """The first doubt of each kind that has words, and of how many repeats there is one;
+    """Yield, per flag with an explanation, the first one and the number of other repeats.
+
     ``flags``: with the numbers of their repeats."""
     kinds: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for repeat, flag in flags:
@@ -92,7 +95,7 @@ def _doubted(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:
 
 
 def _shaped(values: Sequence[float], repeats: Sequence[int]) -> Iterator[str]:
-    """Outliers and modes; ``repeats``: the number of each value's."""
+    """Yield outliers and modes of the values. ``repeats``: number of each value's repeat."""
     middle = descriptive.median(values)
     for place in shape.outliers(values):
         by = f": {values[place] / middle - 1:+.1%}" if middle else ""
@@ -103,7 +106,7 @@ def _shaped(values: Sequence[float], repeats: Sequence[int]) -> Iterator[str]:
 
 
 def _told(failures: Sequence[Run], total: int) -> str:
-    """ "2 of 7 repeats out of memory: ..; 1 failed: .." """
+    """Return failures as text: "2 of 7 repeats out of memory: ..; 1 failed: .."."""
     parts: list[str] = []
     for status in _TELLING:
         same = [run for run in failures if run.status == status]

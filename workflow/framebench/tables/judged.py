@@ -1,4 +1,4 @@
-"""The cases of a set of records, judged."""
+"""Loading of a set of records as judged cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from .results import CaseResults
 
 
 def grouped(source: RecordSource) -> CaseResults:
-    """The cases of a set of records, judged; prints what is ignored."""
+    """Return the judged cases of a set of records.
+
+    Prints what is ignored to stderr. Raises RecordsError for a set without runs."""
     found = record_sets.load(source.path)
     verification_results, problems = verifications.load(verifications.beside(source.path))
     for problem in (*found.problems, *problems):

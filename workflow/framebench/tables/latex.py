@@ -1,5 +1,6 @@
-"""Crosstabs as LaTeX, with the rules of booktabs: each a table of its own with its title as
-caption, for a paper to take in with ``\\input``."""
+"""Crosstabs as LaTeX with booktabs rules, for papers to include with ``\\input``.
+
+Each crosstab is a table with its title as caption."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ _SPECIAL = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}",
-    # Behind the end of a line these would be its arguments.
+    # LaTeX would read these as arguments after the end of a line.
     "[": "{[}", "]": "{]}", "*": "{*}",
 }  # fmt: skip
 
 
 def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
-    """The whole file. ``origin``: what its figures are from."""
+    """Return the file of a table's crosstabs. ``origin``: origin of the figures."""
     seen = view.of(table, frame, narrow=False)
     facts = [f"{title} {value}" for title, value in seen.shared]
     about = ". ".join(filter(None, [origin, ", ".join(facts)]))
@@ -38,7 +39,7 @@ def _crosstab(crosstab: Crosstab, title: str, about: str) -> Iterator[str]:
     body = [
         [name, *(_text(cells[setting], notes) for setting in crosstab.settings)]
         for name, cells in crosstab.rows.items()
-    ]  # before the notes, which it finds
+    ]  # computed first, because it fills the notes
     caption = f"{title}: {crosstab.title}. {about}".rstrip(". ") + "."
     yield r"\begin{table}"
     yield rf"\caption{{{escaped(caption)}}}"
@@ -63,7 +64,7 @@ def _text(cell: Cell | None, notes: Footnotes) -> str:
 def grid(
     environment: str, columns: str, header: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> list[str]:
-    """A table with its header; ``columns``: l, r or c of each. Cells are plain text."""
+    """Return a LaTeX table with its header. ``columns``: l, r or c each. Cells are plain text."""
     return [
         rf"\begin{{{environment}}}{{{columns}}}",
         r"\toprule",
@@ -81,5 +82,5 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """``text`` as LaTeX sets it."""
+    """Return ``text`` with LaTeX's special characters escaped."""
     return "".join(_SPECIAL.get(character, character) for character in text)

@@ -1,17 +1,15 @@
-"""What several devices lose against as many single ones, and to what.
+"""Losses of several devices against as many single devices, split by cause.
 
-Three cases tell it, all with the same batch per device: one device, N devices that train together,
-and the control: N devices that train at the same time and exchange nothing. With throughputs X1, XN
-and C, of N devices that would lose nothing together N X1:
+Three cases with equal batch per device are needed: one device (throughput X1), N devices that train
+together (XN), and the control (C): N devices that train at the same time without communication. The
+ideal is N X1.
 
-1. The efficiency of the control is C / (N X1). What it lacks of 1 is lost to shared hardware.
-2. From there to the efficiency XN / (N X1) the exchange takes the rest: C / (N X1) (1 - XN / C).
-3. The all-reduce that was seen in the step, behind what it overlaps with, is a part of a step on
-   the N devices. That part of the control's efficiency is communication; the rest of 2 is waiting
-   for each other, and whatever else goes on beside an exchange.
+1. Shared hardware takes 1 - C / (N X1).
+2. The all-reduce takes C / (N X1) (1 - XN / C), which leaves the efficiency XN / (N X1).
+3. Communication is a part of 2: the control's efficiency times the fraction of a step that is
+   all-reduce beyond its overlap. The rest of 2 is waiting for other devices and side effects.
 
-1 and 2 together, and 1, communication and rest, are 1 - efficiency.
-"""
+Losses 1 and 2 add up to 1 - efficiency."""
 
 from __future__ import annotations
 
@@ -32,11 +30,10 @@ from .columns import (
 )
 from .results import CaseResult, CaseResults, marks_of
 
-if TYPE_CHECKING:  # numpy takes its time, and a plan only asks for names
+if TYPE_CHECKING:  # slow to import, and plans need only names
     from ..statistics.intervals import Interval
 
-#: Two intervals that hold together as often as one of 95 % (Bonferroni): an event of 5 % is divided
-#: between them.
+#: Confidence of each of two intervals that jointly hold with 95 % (Bonferroni).
 BOTH = 0.975
 
 ABOUT = (
@@ -54,8 +51,10 @@ ABOUT = (
 
 
 def control_of(result: CaseResult, others: CaseResults) -> CaseResult | None:
-    """The independent processes on the same devices, with the same batch on each, among ``others``:
-    cases of other kinds than steps. None of a single device, and without any."""
+    """Return the control of a training case among ``others``; None without one.
+
+    The control is independent processes on the same devices with equal batch. ``others``: cases of
+    other benchmarks than steps."""
     if result.case.devices == 1 or result.case.mode != "train":
         return None
     return others.get(result.key.at(mode=INDEPENDENT))
@@ -64,7 +63,7 @@ def control_of(result: CaseResult, others: CaseResults) -> CaseResult | None:
 def cells(
     result: CaseResult, base: CaseResult | None, control: CaseResult | None
 ) -> dict[str, float | str | None]:
-    """Return the values of COLUMNS; ``base``: one device with the same batch."""
+    """Return the values of COLUMNS. ``base``: one device with equal batch per device."""
     if not (result.throughput and base and base.throughput and control and control.throughput):
         return {column.name: "" if column.type == TEXT else None for column in COLUMNS}
     devices = result.case.devices
@@ -85,7 +84,7 @@ def cells(
 
 
 def _shared_interval(result: CaseResult, base: CaseResult, control: CaseResult) -> Interval | None:
-    from ..statistics import intervals  # numpy takes its time, and a plan makes no rows
+    from ..statistics import intervals  # slow to import, and plans make no rows
 
     singles = [result.case.devices * value for value in base.values]
     found = intervals.ratio_interval(singles, control.values)
@@ -95,8 +94,10 @@ def _shared_interval(result: CaseResult, base: CaseResult, control: CaseResult) 
 def _exchange_interval(
     result: CaseResult, base: CaseResult, control: CaseResult
 ) -> Interval | None:
-    """Of a (1 - b) with the ratios a = C / (N X1) and b = XN / C: the extremes while both lie in
-    their intervals, which they do together at least as often as BOTH makes sure of."""
+    """Return the interval of a (1 - b) with a = C / (N X1) and b = XN / C; None without one.
+
+    Its ends are the extremes over both intervals, which jointly hold at least as often as BOTH
+    ensures."""
     from ..statistics import intervals  # as above
 
     singles = [result.case.devices * value for value in base.values]
@@ -111,8 +112,10 @@ def _exchange_interval(
 def _communication_interval(
     result: CaseResult, base: CaseResult, control: CaseResult
 ) -> Interval | None:
-    """Of a w with the ratio a = C / (N X1) and the part w of a step that is all-reduce alone: the
-    extremes while both lie in their intervals, as above."""
+    """Return the interval of a w with a = C / (N X1); None without one.
+
+    ``w`` is the fraction of a step that is all-reduce beyond its overlap. The ends are the extremes
+    over both intervals."""
     from ..statistics import intervals  # as above
 
     singles = [result.case.devices * value for value in base.values]
@@ -125,8 +128,7 @@ def _communication_interval(
 
 
 def _exposed(result: CaseResult) -> list[float]:
-    """The part of a step that is all-reduce and nothing else, of each repeat with a step breakdown
-    that tells it apart."""
+    """Return, per repeat with a step breakdown, the fraction of a step that is all-reduce only."""
     return [part for run in result.ok if (part := _exposed_in(run)) is not None]
 
 

@@ -1,6 +1,6 @@
-"""Tables as Markdown, in the shape of the seeds' tables: a section for each model and mode, and for
-scaling one table of frameworks by nodes and devices (see :mod:`markdown_pivots`). Notes of a row
-are footnotes there."""
+"""Tables as Markdown, with a section per model and mode.
+
+Scaling tables begin with pivots (see :mod:`markdown_pivots`). Notes of a row become footnotes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .markdown_cells import MISSING, Footnotes, escape, grid
 from .table import Crosstab, PublishedLayout, Table
 from .view import Field, TableView
 
-#: What the heading of a section says.
+#: Columns in the heading of a section.
 _HEADING = ("model", "mode", "unit")
 
 
 def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
-    """The whole file. ``origin``: what its figures are from."""
+    """Return the Markdown file of a table. ``origin``: origin of the figures."""
     seen = view.of(table, frame, narrow=False)
     notes = Footnotes()
     common = ", ".join(f"{title} {value}" for title, value in seen.shared)
@@ -53,7 +53,7 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
 
 
 def crosstabs(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
-    """The crosstabs of a table alone, for a page that has headings of its own."""
+    """Return the crosstabs of a table as Markdown, for a page with its own headings."""
     seen = view.of(table, frame, narrow=False)
     notes = Footnotes()
     common = ", ".join(f"{title} {value}" for title, value in seen.shared)
@@ -67,14 +67,14 @@ def crosstabs(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
 
 
 def _rows(seen: TableView) -> list[str]:
-    """Every column in one table."""
+    """Return all columns in one table."""
     header = [field.title for field in seen.fields]
     names = [field.column.name for field in seen.fields]
     return grid(header, ([_text(cells[name]) for name in names] for cells in seen.cells))
 
 
 def _crosstab(crosstab: Crosstab, notes: Footnotes, level: str = "##") -> Iterator[str]:
-    """Why a figure is missing becomes a footnote of it."""
+    """Yield the lines of a crosstab; reasons for missing figures become footnotes."""
     yield f"{level} {escape(crosstab.title)}"
     yield ""
 
@@ -100,7 +100,7 @@ def _layout(layout: PublishedLayout) -> Iterator[str]:
 
 
 def _sections(seen: TableView, notes: Footnotes) -> Iterator[str]:
-    """Notes and the status of a row become footnotes of its figures."""
+    """Yield a section per model, mode and unit; notes and status become footnotes."""
     fields = [
         field
         for field in seen.fields

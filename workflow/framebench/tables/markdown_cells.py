@@ -1,4 +1,4 @@
-"""What the cells of Markdown tables are made of."""
+"""Cells, footnotes and grids of Markdown tables."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ MISSING = "-"
 
 
 class Footnotes:
-    """Reasons, numbered in the order of their first use, each once."""
+    """Footnotes with reasons, numbered by first use, each once."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def mark(self, text: str) -> str:
-        """ " [3]" for a reason, "" for none."""
+        """Return the footnote mark of a reason, " [3]"; "" for no text."""
         if not text:
             return ""
         return f" [{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
 
     def numbered(self) -> list[tuple[int, str]]:
-        """Each reason with its number."""
+        """Return each reason with its number."""
         return [(number, text) for text, number in self._numbers.items()]
 
     def lines(self) -> list[str]:
-        # With a bracket that is none: else it would be the address of a link, and not be shown.
+        # An escaped bracket, because "[3]:" would be a hidden link definition.
         return [f"\\[{number}]: {escape(text)}" for text, number in self._numbers.items()]
 
 
 def grid(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """A Markdown table; cells must be escaped already."""
+    """Return a Markdown table. Cells must be escaped."""
     header = list(header)
     return [
         f"| {' | '.join(header)} |",
@@ -40,7 +40,8 @@ def grid(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 
 def escape(text: str) -> str:
-    """Any text in one cell of one line, with no link, image or code in it: reasons come from
-    foreign programs."""
+    """Return text safe for one cell: one line, without links, images or code.
+
+    Reasons come from foreign programs."""
     plain = re.sub(r"([\\`*\[\]|])", r"\\\1", " ".join(text.split()))
     return plain.replace("&", "&amp;").replace("<", "&lt;")

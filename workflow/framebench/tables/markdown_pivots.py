@@ -1,6 +1,7 @@
-"""Scaling in DLPerf's form: nodes and devices down, frameworks across, a table for each precision
-and batch size. Throughput stands beside every ratio, because a slow single device makes the ratio
-look good."""
+"""Scaling tables in DLPerf's form: nodes and devices down, frameworks across.
+
+There is one table per precision and batch size. Each ratio has its throughput, because a slow
+single device makes ratios look good."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from .table import Pivot
 
 
 def render(pivot: Pivot, rows: Sequence[Row], notes: Footnotes) -> Iterator[str]:
-    """The tables under their headings."""
+    """Yield the lines of the pivots, each below its heading."""
     sources = {row["source"] for row in rows}
     conditions = condition_text.telling(rows)
 
@@ -36,7 +37,7 @@ def render(pivot: Pivot, rows: Sequence[Row], notes: Footnotes) -> Iterator[str]
         columns = sorted({name for name, _, _ in cells})
         topologies = sorted({(nodes, devices) for _, nodes, devices in cells})
         if topologies == [(1, 1)]:
-            continue  # nothing scales here; the table of all cases has it
+            continue  # nothing scales; the table of all cases has it
         yield f"## {escape(heading)}"
         yield ""
         yield from grid(

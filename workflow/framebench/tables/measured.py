@@ -1,6 +1,6 @@
-"""Other kinds of measurement than steps: a table for each, with a row for each metric of each case,
-and their figures in words. The columns of a table follow from its cases: which axes the kind has,
-and which parameters."""
+"""Tables of benchmarks other than steps, with a row per metric and case.
+
+Columns follow from the cases: their axes and their parameters."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from .columns import (
 from .results import CaseResult, CaseResults, marks_of
 from .table import Drawing, Table
 
-#: Of a case, as far as a kind has it; behind them stand its parameters and the conditions.
+#: Axes of a case that a table may have, before parameters and conditions.
 AXES = ("framework", "framework_version", "source", "model", "precision", "compiler", "nodes",
          "devices_per_node", "batch_per_device")  # fmt: skip
-#: Metrics of a table may be of any unit.
+#: Format for metrics of any unit.
 _FOUR_DIGITS = Form(spec=".4g")
 METRIC = Column("metric", TEXT, "what is measured")
 PARAMETERS = Column(
@@ -58,17 +58,17 @@ FIGURES = (
     Column("better", TEXT, "`higher` or `lower`"),
     *shared("repeats", "status", "reason", "remarks", "marks"),
 )  # fmt: skip
-#: What a case runs in that needs no framework.
+#: Label of cases without a framework.
 NO_FRAMEWORK = "no framework"
 
 
 def runs_in(case: Case) -> str:
-    """The framework that a case runs in, in words."""
+    """Return the framework of a case, or NO_FRAMEWORK."""
     return case.framework or NO_FRAMEWORK
 
 
 def by_kind(cases: CaseResults) -> dict[str, list[CaseResult]]:
-    """The cases of other kinds than steps, in the order of the kinds' names."""
+    """Return the cases of each benchmark other than steps, sorted by its name."""
     kinds: dict[str, list[CaseResult]] = defaultdict(list)
     for result in cases.values():
         if not result.case.is_step:
@@ -77,8 +77,10 @@ def by_kind(cases: CaseResults) -> dict[str, list[CaseResult]]:
 
 
 def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
-    """Names for cases of one kind: in what they run, on how many devices, and what else of a case,
-    its parameters and conditions tells them apart and does not follow from framework and model."""
+    """Return a function that labels cases of one benchmark.
+
+    A label has framework, devices, and whatever else distinguishes the cases and does not follow
+    from framework and model."""
     words = [_words(result) for result in results]
     known = [(one.case.framework, one.case.model) for one in results]
     apart = {
@@ -97,7 +99,7 @@ def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
 
 
 def _follows(words: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Whether each of ``others`` has one word of its own."""
+    """Return whether each of ``others`` determines the word."""
     return len({*zip(words, others, strict=True)}) == len({*others})
 
 
@@ -112,14 +114,14 @@ def _words(result: CaseResult) -> dict[str, str]:
 
 
 def tables(cases: CaseResults) -> list[Table]:
-    """In the order of the kinds' names."""
+    """Return a table per benchmark other than steps, sorted by name."""
     return [_table(kind, results) for kind, results in by_kind(cases).items()]
 
 
 def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     axes = [axis for axis in AXES if any(getattr(result.case, axis) for result in results)]
     parameters = _types((result.case.parameters for result in results), of=len(results))
-    # A name that has a meaning of its own in the tables keeps it.
+    # Names of table columns keep their meaning.
     taken = {*COLUMNS, METRIC.name, *(column.name for column in FIGURES)}
     own = {
         name: Column(
@@ -170,8 +172,7 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
 
 
 def _shown(results: Sequence[CaseResult]) -> Iterator[CaseResult]:
-    """All that have a figure. A case without one has no row for each of its points: it says once
-    why."""
+    """Yield results with a figure; a case without any yields one result, not one per point."""
     first: set[tuple[Any, ...]] = set()
     for result in results:
         key = (result.case, result.conditions)
@@ -181,7 +182,9 @@ def _shown(results: Sequence[CaseResult]) -> Iterator[CaseResult]:
 
 
 def _types(named: Iterable[Parameters], of: int | None) -> dict[str, str]:
-    """Names and types of values. ``of``: how many rows there are; None where some have none."""
+    """Return the column type of each named value.
+
+    ``of``: number of rows; None if some have no value."""
     values: dict[str, list[Any]] = defaultdict(list)
     for some in named:
         for name, value in some:
@@ -202,7 +205,7 @@ def _values_at(names: Sequence[str], row: Row) -> tuple[Any, ...]:
 
 
 def _values(columns: Mapping[str, Column], named: Parameters) -> dict[str, Any]:
-    """Return the values of parameters by column; ``columns``: by parameter."""
+    """Return parameter values by column. ``columns``: column by parameter."""
     given = dict(named)
     return {
         column.name: _text(given.get(name)) if column.type == TEXT else given.get(name)
@@ -212,7 +215,7 @@ def _values(columns: Mapping[str, Column], named: Parameters) -> dict[str, Any]:
 
 def _figures(result: CaseResult) -> dict[str, Any]:
     """Return the values of FIGURES."""
-    from ..statistics import shape  # numpy takes its time, and a plan makes no rows
+    from ..statistics import shape  # slow to import, and plans make no rows
 
     return {
         MEDIAN.name: result.throughput,
@@ -231,12 +234,12 @@ def _figures(result: CaseResult) -> dict[str, Any]:
 
 
 def parameters_text(case: Case, point: Parameters = ()) -> str:
-    """All parameters of a case, and the point of a metric; "" for steps."""
+    """Return the parameters of a case and the point of a metric as text; "" for steps."""
     return ", ".join(f"{name} {_text(value)}" for name, value in (*case.parameters, *point))
 
 
 def _text(value: Any) -> str:
-    """As a suite has it."""
+    """Return a parameter's value as in a suite."""
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)

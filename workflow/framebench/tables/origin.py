@@ -1,4 +1,4 @@
-"""What figures are from: machine, when, how long it took, and the commit that measured."""
+"""Origin of figures: machine, time, duration and commit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from ..records.sidecars.calls import CallEntry
 
 @dataclass(frozen=True)
 class Origin:
-    """Of a set of runs. ``machines``, ``commits`` and ``suites``: each once; ``first``, ``last``:
-    days in UTC, "" where it is not known; ``seconds``: wall time of all runs together; ``command``:
-    of the last call that measured."""
+    """Origin of a set of runs.
+
+    ``machines``, ``commits``, ``suites``: without duplicates. ``first``, ``last``: days in UTC, ""
+    if unknown. ``seconds``: total wall time of the runs. ``command``: last call that measured."""
 
     machines: Sequence[str]
     first: str
@@ -32,12 +33,12 @@ class Origin:
 
     @property
     def took(self) -> str:
-        """In words; "" where it is not known."""
+        """Total wall time as text; "" if unknown."""
         return duration(self.seconds) if self.seconds else ""
 
     @property
     def facts(self) -> list[str]:
-        """All but how long it took, in words."""
+        """Days, suites, commits and machines as text."""
         return [
             *filter(None, [self.days]),
             f"suite {', '.join(self.suites) or 'not recorded'}",
@@ -47,7 +48,7 @@ class Origin:
 
     @property
     def caption(self) -> str:
-        """Machine, day and commit, as far as they are known and a line has room for them."""
+        """Machine, days and commit on one line, as far as known."""
         several = len(self.machines) > 1
         machine = f"{len(self.machines)} machines" if several else "".join(self.machines)
         commit = f"commit {', '.join(self.commits)}" if self.commits else ""
@@ -55,7 +56,7 @@ class Origin:
 
 
 def of(runs: Sequence[Run], called: Sequence[CallEntry] = ()) -> Origin:
-    """Of all of them. ``called``: the calls that are known to have measured."""
+    """Return the origin of ``runs``. ``called``: known calls that measured."""
     days = sorted(
         datetime.fromtimestamp(run.started, UTC).date().isoformat()
         for run in runs
@@ -74,8 +75,9 @@ def of(runs: Sequence[Run], called: Sequence[CallEntry] = ()) -> Origin:
 
 
 def span(runs: Sequence[Run]) -> tuple[float, float]:
-    """When the first of the runs began and the last ended, in seconds of the epoch; zeros where no
-    run tells."""
+    """Return start of the first and end of the last run, in seconds since the epoch.
+
+    Both are 0 if no run has a start."""
     known = [(run.started, run.wall_seconds or 0.0) for run in runs if run.started is not None]
     if not known:
         return 0.0, 0.0

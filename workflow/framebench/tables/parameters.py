@@ -1,5 +1,4 @@
-"""Parameters of kinds in the words of people: what all cases of a kind have stands once, and at a
-case what tells it from the others."""
+"""Benchmark parameters as text: common ones once, the others per case."""
 
 from __future__ import annotations
 
@@ -11,15 +10,16 @@ _COMMA = ", "
 
 
 def common(rows: Sequence[Row], name: str = "parameters") -> dict[str, str]:
-    """By the mode of ``rows``, what the lists in the column ``name`` of all of that mode have; ""
-    where that is nothing."""
+    """Return, by mode, the parameters that all ``rows`` of that mode share; "" for none.
+
+    ``name``: column with a list of parameters."""
     lists = _lists(rows, name)
     return {mode: _COMMA.join(one for one in some[0] if _in_all(one, some))
             for mode, some in lists.items()}  # fmt: skip
 
 
 def telling(rows: Sequence[Row], name: str = "parameters") -> Callable[[Row], str]:
-    """For one of ``rows``, what is not :func:`common`."""
+    """Return a function that gives a row's parameters that are not :func:`common`."""
     shared = {mode: {*text.split(_COMMA)} for mode, text in common(rows, name).items()}
 
     def told(row: Row) -> str:

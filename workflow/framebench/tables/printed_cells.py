@@ -1,4 +1,4 @@
-"""Cells of published tables, as tables take them in: what is printed, and what ``lint`` says."""
+"""Cells of published tables, with lint's findings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Printed:
-    """``cell``: a row of published.csv, by column; ``findings``: why it cannot be right, in words;
-    () where nothing contradicts it."""
+    """A cell of a published table.
+
+    ``cell``: row of published.csv by column. ``findings``: contradictions; () for none."""
 
     cell: Mapping[str, str]
     findings: tuple[str, ...] = ()

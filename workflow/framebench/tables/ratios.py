@@ -1,4 +1,4 @@
-"""One case's throughput over another's, and what the ratios of a table are called."""
+"""Ratios of throughputs with verdicts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from .results import CaseResult
 
 
 class Sides(NamedTuple):
-    """Figures of the repeats of a baseline, and of what is compared with it. ``choices``: from how
-    many cases the latter was chosen by these same figures."""
+    """Figures of the repeats of a baseline and of a case.
+
+    ``choices``: number of cases that the case was chosen from by these figures."""
 
     base: Sequence[float]
     values: Sequence[float]
@@ -33,9 +34,10 @@ VERDICT = replace(COLUMNS["verdict"], about=VERDICT_RULE)
 
 
 def ratio(result: CaseResult, base: CaseResult | None, name: str, at: str = "") -> dict[str, Any]:
-    """Return the cells of ``speedup``, its interval and ``reason``: median over median, neither
-    rounded, and why one of them is missing. ``name`` is what a baseline is called, ``at`` where it
-    would have been."""
+    """Return the cells of ``speedup``, its interval and ``reason``.
+
+    The speed-up is median over median, unrounded. ``name``: name of the baseline. ``at``: setting
+    at which it was expected, for the reason."""
     if result.throughput is None:
         return no_ratio(f"{result.status}: {result.reason}")
     if base is None:
@@ -45,30 +47,32 @@ def ratio(result: CaseResult, base: CaseResult | None, name: str, at: str = "") 
     value = result.throughput / base.throughput
     if base is result:
         return {"speedup": value, **interval_cells("speedup", (value, value)), "reason": ""}
-    from ..statistics import intervals  # numpy takes its time, and a plan makes no rows
+    from ..statistics import intervals  # slow to import, and plans make no rows
 
     ends = intervals.ratio_interval(base.values, result.values)
     return {"speedup": value, **interval_cells("speedup", ends), "reason": ""}
 
 
 def no_ratio(reason: str) -> dict[str, Any]:
-    """Return the cells of :func:`ratio` where there is none."""
+    """Return the cells of :func:`ratio` without a ratio."""
     return {"speedup": None, **interval_cells("speedup", None), "reason": reason}
 
 
 def sides(result: CaseResult, base: CaseResult | None, times: int = 1) -> Sides | None:
-    """What a verdict compares: the repeats of ``times`` its ``base``, and of ``result``. None for a
-    baseline itself, and without one."""
+    """Return the repeats that a verdict compares; None for the baseline or without one.
+
+    ``times``: factor of the baseline's figures."""
     if base is None or base is result:
         return None
     return Sides([times * value for value in base.values], result.values)
 
 
 def with_verdicts(rows: Iterable[tuple[Row, Sides | None]]) -> Iterator[dict[str, Any]]:
-    """Return each row with its ``verdict``, adjusted for all of them; "" where nothing is compared,
-    and where the repeats are too few for an interval. What was chosen from several cases has the
-    p-value of any of them (Bonferroni)."""
-    from ..statistics import descriptive, intervals, verdicts  # as above
+    """Yield each row with its ``verdict``, adjusted for all rows.
+
+    The verdict is "" without a comparison or with too few repeats for an interval. The p-value of a
+    case chosen from several is multiplied by their number (Bonferroni)."""
+    from ..statistics import descriptive, intervals, verdicts  # slow to import
 
     listed = list(rows)
     tested = {
@@ -86,7 +90,7 @@ def with_verdicts(rows: Iterable[tuple[Row, Sides | None]]) -> Iterator[dict[str
 
 
 def possible(interval: Sequence[float]) -> str:
-    """What an interval leaves open, where no verdict can be told."""
+    """Return the range that an interval leaves open, for undecided verdicts."""
     low, high = interval
     return (
         f"anything from {low - 1:+.1%} to {high - 1:+.1%} is possible: more repeats, or less noise"

@@ -1,5 +1,6 @@
-"""All tables that are made of records: whatever the modules in ``declared`` call TABLES, and one
-for each other kind of measurement."""
+"""Registry of tables made from records.
+
+Modules in ``declared`` contribute their TABLES; each benchmark other than steps adds one."""
 
 from __future__ import annotations
 
@@ -12,18 +13,18 @@ from pkgutil import iter_modules
 from . import declared, measured
 from .table import Inputs, Table
 
-#: Those of a group follow each other, in the order of their modules; other groups come behind.
+#: Groups in page order; other groups follow. Within a group, modules determine the order.
 GROUPS = (
     *("Answers", "Results", "Scaling", "Speed-ups", "Where the time goes", "Memory", "Parity"),
     "Nodes",
 )
-#: Tables of the same folder that are not made of records alone.
+#: Tables in the same folder that need more than records.
 ELSEWHERE = ("compare", "gate", "bisect", "history", "changes", "lint", "published")
 
 
 @cache
 def known() -> Mapping[str, Table]:
-    """By name, in the order of the page. Raises ValueError for a name that two have."""
+    """Return declared tables by name, in page order. Raises ValueError for duplicate names."""
     modules = sorted(module.name for module in iter_modules(declared.__path__))
     tables: list[Table] = []
     for name in modules:
@@ -34,8 +35,9 @@ def known() -> Mapping[str, Table]:
 
 
 def tables_of(inputs: Inputs) -> list[Table]:
-    """Those that are known, and those of the other kinds of measurement that there are. A kind
-    that is called like another table gives its own a longer name."""
+    """Return the declared tables and those of the other benchmarks present.
+
+    A benchmark with the name of another table gets the suffix _kind."""
     others = measured.tables(inputs.others)
     taken = {*known(), *ELSEWHERE}
     return [

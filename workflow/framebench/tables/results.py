@@ -1,4 +1,4 @@
-"""The repeats of a case, judged: what tables, checks and report are made of."""
+"""Repeats of a case with their judgement, the input of tables, checks and report."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from ..records.run import Run
 UNCOMPILED = "none"
 NOT_RECORDED = "dtype not recorded"
 
-if TYPE_CHECKING:  # scipy takes its time, and a plan only asks for the names of tables
+if TYPE_CHECKING:  # slow to import, and plans need only table names
     from ..statistics.intervals import Interval
 
 
 @dataclass(frozen=True)
 class CaseResult:
-    """All repeats of one case. ``values`` are the throughputs of its ok repeats, ``throughput``
-    their median, ``interval`` that of the median; None where there is none. ``remarks`` say in
-    words what is odd about the repeats."""
+    """All repeats of one case.
+
+    ``values``: throughputs of the successful repeats. ``throughput``: their median; ``interval``:
+    its 95 % interval; None if unavailable. ``remarks``: anomalies of the repeats as text."""
 
     key: Key
     runs: tuple[Run, ...]
@@ -49,19 +50,19 @@ class CaseResult:
 
     @property
     def better(self) -> str:
-        """higher or lower."""
+        """Direction of the metric: higher or lower."""
         named = (one for one in self.runs[0].metrics if one.name == self.key.metric)
         return next(one.better for one in named)
 
     @property
     def row(self) -> dict[str, Any]:
-        """The values of RESULT_COLUMNS, by column: the case, and how its framework ran it."""
+        """Values of RESULT_COLUMNS by column: the case, and how the framework ran it."""
         own = {"product_dtypes": self._product_dtypes, "uncompiled": self.uncompiled}
         return self.key.row | own
 
     @property
     def _product_dtypes(self) -> str:
-        """Of our runs in a precision that is not one dtype; "" for all others."""
+        """Observed matmul dtypes of our runs in precisions of several dtypes; otherwise ""."""
         known = precisions.known().get(self.case.precision)
         if known is None or len(known.dtypes) == 1 or not (self._is_ours and self.ok):
             return ""
@@ -70,37 +71,38 @@ class CaseResult:
 
     @property
     def uncompiled(self) -> str:
-        """How a case without a compiler ran that this project's adapters did; else ""."""
+        """Execution of our cases without a compiler, such as eager; otherwise ""."""
         ours = self._is_ours and self.case.compiler == UNCOMPILED
         return str(catalog.facts_of(self.case.framework).get("none_is", "")) if ours else ""
 
     @property
     def _is_ours(self) -> bool:
-        """Whether this project's adapters ran it: also where a file of ours says so that another
-        format was for, without the records."""
+        """Return whether this project's adapters ran the case.
+
+        Files exported by this project count as well, even without records."""
         return self.case.source == OURS
 
     @property
     def peak_device_memory(self) -> int | None:
-        """Bytes, the most that any rank of any ok repeat held on its device."""
+        """Highest peak of device memory of any rank and successful repeat, in bytes."""
         return max(
             (run.peak_device_memory for run in self.ok if run.peak_device_memory), default=None
         )
 
     @property
     def allocated_memory(self) -> int | None:
-        """Bytes that tensors hold between steps, the most of any rank's device."""
+        """Highest memory held by tensors between steps on any rank's device, in bytes."""
         return max((run.allocated_memory for run in self.ok if run.allocated_memory), default=None)
 
     @property
     def peak_reserved_memory(self) -> int | None:
-        """Bytes, the most that any rank's allocator had taken of its device."""
+        """Highest device memory reserved by any rank's allocator, in bytes."""
         reserved = (run.peak_reserved_memory for run in self.ok if run.peak_reserved_memory)
         return max(reserved, default=None)
 
     @property
     def peak_host_memory(self) -> int | None:
-        """Bytes, the most that any rank of any ok repeat held on the host."""
+        """Highest peak of host memory of any rank and successful repeat, in bytes."""
         return max((run.peak_host_memory for run in self.ok if run.peak_host_memory), default=None)
 
     @property
@@ -108,22 +110,21 @@ class CaseResult:
         return tuple(run for run in self.runs if run.status == "ok")
 
 
-#: All that tables, checks and report are made of: runs are grouped and judged once for them.
+#: Judged cases by key; runs are grouped and judged once.
 CaseResults = Mapping[Key, CaseResult]
 
 
 def marks_of(*cases: CaseResult | None) -> str:
-    """All marks of these cases, each once."""
+    """Return the flags of the given cases as text, without duplicates."""
     return " ".join(sorted(frozenset().union(*(case.marks for case in cases if case))))
 
 
 def marks_of_all(figures: Iterable[str]) -> list[str]:
-    """Of the marks of each figure those that every one of several carries: beside all of them they
-    say nothing of any."""
+    """Return the flags that all of several figures have; [] for a single figure."""
     marks = [set(one.split()) for one in figures]
     return sorted(set.intersection(*marks)) if len(marks) > 1 else []
 
 
 def other_marks(figure: str, everywhere: Collection[str]) -> str:
-    """The marks of a figure but for those that stand ``everywhere``."""
+    """Return the flags of a figure except those in ``everywhere``."""
     return " ".join(mark for mark in figure.split() if mark not in everywhere)

@@ -1,6 +1,6 @@
-"""What a table is: its columns, its rows as a function of what was read, and its place in the
-report. Nothing here needs pandas: a plan asks for names and titles alone.
-"""
+"""Declaration of a table: its columns, its rows as a function of the inputs, its place on the page.
+
+This module needs no pandas, because plans use only names and titles."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ from .nodes.judging import JudgedNode
 from .printed_cells import Printed
 from .results import CaseResults
 
-#: Some fields of a case, and what they are at another one.
+#: Fields of a case with values of another case.
 Fields = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """All that tables are made of. ``cases``: of steps; ``others``: of other kinds of measurement.
-    ``models``: facts by name; ``nodes``: those that runs were asked for by name, judged;
-    ``printed``: cells of published tables; ``expected``: cases of the suites that were measured,
-    with those that have no record yet."""
+    """Inputs of all tables.
+
+    ``cases``: of steps; ``others``: of other benchmarks. ``models``: model config by name.
+    ``nodes``: judged nodes. ``printed``: cells of published tables. ``expected``: cases of the
+    measured suites, including those without records."""
 
     cases: CaseResults
     verification_results: Sequence[VerificationResult] = ()
@@ -51,18 +52,20 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Overview:
-    """What people see in the place of a table's own rows, all of which are in its CSV."""
+    """Rows that readers see in place of a table's rows; the CSV has all rows."""
 
     columns: tuple[Column, ...]
     rows: Callable[[Sequence[Row]], Iterable[Row]]
-    #: Of its columns, those that tell its rows apart.
+    #: Columns that identify a row.
     keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Pivot:
-    """Tables of nodes and devices by framework, one for each model, mode, precision and batch, in
-    Markdown before the rows. ``batch``: the column of the batch, and how a heading calls it."""
+    """Tables of nodes and devices by framework, in Markdown before the rows.
+
+    There is one per model, mode, precision and batch. ``batch``: column of the batch; ``heading``:
+    its name in headings."""
 
     batch: str
     heading: str
@@ -70,9 +73,10 @@ class Pivot:
 
 @dataclass(frozen=True)
 class Crosstab:
-    """Rows of a table with one column across. ``settings``: by the heading of each column, a row
-    of the table that is of it. ``rows``: by heading of the row, a cell for each setting; None where
-    nothing was tried. ``down``: what the headings of the rows are."""
+    """Rows of a table with the values of one column across.
+
+    ``settings``: a row of the table by column heading. ``rows``: cell by row heading and column
+    heading; None if nothing was tried. ``down``: meaning of the row headings."""
 
     title: str
     settings: Mapping[str, Row]
@@ -82,8 +86,10 @@ class Crosstab:
 
 @dataclass(frozen=True)
 class PublishedLayout:
-    """Rows as somebody else lays them out, for people. ``header``: its columns; ``rows``: what each
-    is of, and its cells by column; ``notes``: what must be known of them."""
+    """Rows in somebody else's layout.
+
+    ``header``: column titles. ``rows``: row of the table, and its cells by title. ``notes``:
+    remarks below."""
 
     title: str
     header: Sequence[str]
@@ -93,14 +99,16 @@ class PublishedLayout:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A plot before the rows on the page. ``name``: of those in ``report.drawings``; ``words``:
-    what it is of, where the name does not say."""
+    """A plot before the rows on the page.
+
+    ``name``: key of ``report.drawings.DRAWERS``. ``words``: subject of the plot, if the name does
+    not determine it."""
 
     name: str
     words: str = ""
 
 
-#: What of a case a reader of the page may ask for; ``devices`` is nodes and devices per node.
+#: Axes that readers can filter by; ``devices`` is nodes and devices per node.
 AXES = (
     *("framework", "model", "mode", "precision", "devices", "compiler"),
     *(axis.name for axis in axes.further()),
@@ -117,49 +125,47 @@ def _no_rows(inputs: Inputs) -> Iterable[Row]:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that is a file, a part of the page and, if it is ``always`` there, of Snakemake's
-    report.
+    """A table as file, section of the page and, if ``always``, part of Snakemake's report.
 
-    ``group``: what it stands under in Snakemake's report; the page has the tables of a group one
-    after the other. ``heading``: of its section of the page, which tables may share."""
+    ``group``: heading in Snakemake's report; tables of a group are adjacent on the page.
+    ``heading``: heading of the page's section, which tables may share."""
 
     name: str
     title: str
     explanation: str
     columns: tuple[Column, ...]
-    #: Of COLUMNS; a table that is not made of records alone has none here.
+    #: Rows with all columns; tables that need more than records have none here.
     rows: Callable[[Inputs], Iterable[Row]] = _no_rows
     group: str = ""
     heading: str = ""
-    always: bool = False  # a file even without a row; else only with one
-    needs: str = ""  # the page has it where this column has a value
-    absent: str = ""  # what the page says where there is no row; "" is no section
-    empty: str = "There is no such case among these runs."  # what its file says without rows
-    sectioned: bool = False  # Markdown has a section for each model and mode
+    always: bool = False  # written even without rows
+    needs: str = ""  # shown on the page if this column has a value
+    absent: str = ""  # text of the page without rows; "" for no section
+    empty: str = "There is no such case among these runs."  # text of the file without rows
+    sectioned: bool = False  # Markdown has a section per model and mode
     overview: Overview | None = None
-    #: What people see in the place of its rows.
+    #: Crosstabs that readers see in place of the rows.
     crosstabs: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
-    #: The same on the page, where the reader chooses among rows; by default the same.
+    #: Crosstabs of the page, where readers filter rows; by default ``crosstabs``.
     of_page: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
-    #: The same.
+    #: Published layouts that readers see in place of the rows.
     layouts: Callable[[Sequence[Row]], Sequence[PublishedLayout]] | None = None
     pivot: Pivot | None = None
     drawings: tuple[Drawing, ...] = ()
-    #: Paragraphs about all rows.
+    #: Paragraphs about all rows, above them.
     lead: Callable[[Sequence[Row]], Iterable[str]] | None = None
-    #: What says what the figures of a row are of.
+    #: Columns that identify a row.
     keys: tuple[str, ...] = (*KEYS, "unit")
-    #: What people ask the table for, the first columns of the page; by default the verdict, and
-    #: what carries quality flags.
+    #: First columns of the page; by default the verdict and columns with flags.
     answers: tuple[str, ...] = ()
-    #: The column that the page is sorted by, numbers from the largest and words from a to z, with
-    #: "-" before it the other way round; by default its rows have an order of their own.
+    #: Sort column of the page: numbers descending, text ascending; "-" in front reverses. By
+    #: default rows keep their order.
     order: str = ""
-    #: What the reader's choice among AXES may ask of a row.
+    #: Axes that filter the rows.
     axes: tuple[str, ...] = AXES
-    #: The cases behind a row: what each is called there, and how it differs from the row's.
+    #: Cases behind a row: label, and fields that differ from the row's.
     behind: Callable[[Row], Sequence[tuple[str, Fields]]] = _case_of
-    #: The runs behind a row of another kind than steps.
+    #: Runs behind a row of another benchmark than steps.
     runs: Callable[[Row], Sequence[Run]] | None = None
 
     @cached_property
@@ -172,17 +178,17 @@ class Table:
 
     @cached_property
     def has_records(self) -> bool:
-        """Whether records stand behind each row."""
+        """Return whether rows have records behind them."""
         return self.runs is not None or {*KEYS, "marks"} <= {*self.names}
 
     @cached_property
     def answering(self) -> tuple[str, ...]:
-        """``answers``, or what they are by default."""
+        """First columns of the page: ``answers`` or their default."""
         verdicts = [name for name in ("verdict",) if name in self.names]
         marked = [column.name for column in self.columns if column.marked]
         return self.answers or (*verdicts, *marked)
 
     @property
     def anchor(self) -> str:
-        """Of its section of the page."""
+        """Anchor of the table's section on the page."""
         return (self.heading or self.title).lower().replace(" ", "-")

@@ -1,5 +1,4 @@
-"""How a training was asked for, in columns: those that tell the cases of the kind ``converge``
-apart, besides the axes and conditions of any case."""
+"""Settings of trainings (benchmark ``converge``) as columns, besides axes and conditions."""
 
 from __future__ import annotations
 
@@ -11,9 +10,9 @@ from ..cases.conditions import Case
 from ..records.fields.curves import NO_TARGET
 from .columns import NUMBER, TEXT, WHOLE, Column, Form, Row
 
-#: Of a training that starts from weights that are drawn.
+#: Value of ``start`` for randomly initialised weights.
 SCRATCH = "scratch"
-#: In the place of a file or folder: there is none.
+#: Value of file and folder parameters for "none".
 NO_FILE = "none"
 
 
@@ -24,7 +23,7 @@ def _why_no_target(row: Row) -> str:
 TARGET = Column(
     "target", NUMBER, "score that ends the training", form=Form(spec="g"), why=_why_no_target
 )
-#: What a case with a target and one without have in common.
+#: Settings that cases with and without a target share.
 RECIPE = (
     Column("epochs", WHOLE, "of training, at most", hoisted=True),
     Column(
@@ -69,8 +68,9 @@ NAMES = tuple(column.name for column in COLUMNS)
 
 
 def cells(cases: Sequence[Case]) -> Callable[[Case], dict[str, Any]]:
-    """Return what gives the values of COLUMNS for one of ``cases``, which stand in a table
-    together."""
+    """Return a function that gives the values of COLUMNS for one of ``cases``.
+
+    ``cases``: all cases of the table, because paths are shortened as far as they stay distinct."""
     parameters = [dict(case.parameters) for case in cases]
     starts = tails(given.get("start", NO_FILE) for given in parameters)
     folders = tails(given.get("data", NO_FILE) for given in parameters)
@@ -99,17 +99,17 @@ def cells(cases: Sequence[Case]) -> Callable[[Case], dict[str, Any]]:
 
 
 def is_started(case: Case) -> bool:
-    """Whether a file has the weights that it starts from."""
+    """Return whether the training starts from weights in a file."""
     return bool(dict(case.parameters).get("start", NO_FILE) != NO_FILE)
 
 
 def why_not_started(row: Row) -> str:
-    """There is no score before training."""
+    """Return why there is no score before training."""
     return "from scratch" if row["start"] == SCRATCH else ""
 
 
 def tails(paths: Iterable[str]) -> dict[str, str]:
-    """The last parts of each path, as many as tell it from the others."""
+    """Return the last parts of each path, as many as distinguish it from the others."""
     parts = {path: PurePath(path).parts for path in paths if path != NO_FILE}
 
     def tail(path: str) -> str:

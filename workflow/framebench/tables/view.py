@@ -1,9 +1,7 @@
-"""A table as people see it, whatever it is written in: which columns, under which headers, with
-which text in each cell, and what all rows share. Markdown and HTML are written from it.
+"""Formatted tables for Markdown and HTML: visible columns, headers, cell texts, shared values.
 
-Numbers are rounded here and nowhere else: those of a column get the same decimals. A missing number
-is a dash with its reason in words, never a zero.
-"""
+Numbers are rounded here and nowhere else; those of a column have equal decimals. A missing number
+is a dash with its reason, never a zero."""
 
 from __future__ import annotations
 
@@ -36,16 +34,16 @@ from .results import marks_of_all, other_marks
 from .table import Crosstab, PublishedLayout, Table
 
 DASH = "\N{EN DASH}"
-LONG = 28  # characters of a cell that may break into lines
-#: What names a case, but for who measured it: where there is room, it stands beside its figures.
+LONG = 28  # characters from which on a cell may wrap
+#: Columns of the case that stay in rows if there is room.
 STAYING = {*CASE, "total_batch", "unit", "status"} - {"source"}
 _EXPONENT_FROM = 1e7
-LONG_NOTE = 160  # characters, from which on a note is given room so that its row stays low
+LONG_NOTE = 160  # characters from which on a note gets more width
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column as people see it. ``kind``: ``number`` aligns right and sorts by value."""
+    """A formatted column. ``kind``: ``number`` for right-aligned cells sorted by value."""
 
     column: Column
     kind: str
@@ -58,9 +56,11 @@ class Field:
 
 @dataclass(frozen=True)
 class TableView:
-    """``fields``: in the order shown, notes last. ``shared``: (title, value) pairs true of every
-    row, marks that all figures carry among them. ``rows``: those shown, as values; ``count``: how
-    many there are."""
+    """A formatted table.
+
+    ``fields``: in display order, notes last. ``shared``: title and value pairs that hold for every
+    row, including flags of all figures. ``rows``: values of the rows shown; ``count``: number of
+    all rows."""
 
     table: Table
     fields: Sequence[Field]
@@ -71,12 +71,12 @@ class TableView:
 
     @cached_property
     def columns(self) -> list[tuple[str, str]]:
-        """Title and kind of each."""
+        """Title and kind of each field."""
         return [(field.title, field.kind) for field in self.fields]
 
     @cached_property
     def cells(self) -> list[dict[str, Cell]]:
-        """The cells of each row, by the name of their column."""
+        """Cells of each row by column name."""
         return [
             {field.column.name: field.cells[at] for field in self.fields}
             for at in range(len(self.rows))
@@ -84,22 +84,22 @@ class TableView:
 
     @property
     def notes(self) -> int:
-        """How many of the last columns are notes."""
+        """Number of columns that are notes."""
         return sum(field.column.note for field in self.fields)
 
     @cached_property
     def crosstabs(self) -> Sequence[Crosstab]:
-        """What stands in the place of the rows, in a table that has it."""
+        """Crosstabs in place of the rows, if the table has them."""
         return self.table.crosstabs(self.rows) if self.table.crosstabs else ()
 
     @cached_property
     def of_page(self) -> Sequence[Crosstab]:
-        """The same on the page."""
+        """Crosstabs on the page in place of the rows."""
         return self.table.of_page(self.rows) if self.table.of_page else self.crosstabs
 
     @cached_property
     def layouts(self) -> Sequence[PublishedLayout]:
-        """The same, as somebody else lays the table out."""
+        """Published layouts in place of the rows."""
         return self.table.layouts(self.rows) if self.table.layouts else ()
 
     @property
@@ -111,7 +111,7 @@ class TableView:
 
     @property
     def about(self) -> list[str]:
-        """What must be known to read its columns."""
+        """Explanations of columns, without duplicates."""
         return list(
             dict.fromkeys(field.column.about for field in self.fields if field.column.about)
         )
@@ -120,8 +120,10 @@ class TableView:
 def of(
     table: Table, frame: pd.DataFrame, narrow: bool = True, most: int | None = None
 ) -> TableView:
-    """At ``most`` so many rows. Where it is ``narrow`` all that rows share moves to the caption;
-    else only who measured and under which conditions, and the rest of the case stays in its row."""
+    """Return the formatted table.
+
+    ``most``: most rows. ``narrow``: move all shared values to the caption; otherwise only source
+    and conditions move, and the case stays in its row."""
     columns: Sequence[Column] = table.columns
     rows = records(frame)
     lead = list(table.lead(rows)) if table.lead else []
@@ -145,7 +147,7 @@ def of(
 
 
 def records(frame: pd.DataFrame) -> list[Row]:
-    """The rows of a frame, of Python's own types, with None for every kind of missing."""
+    """Return the rows of a frame with Python's own types, and None for any missing value."""
     columns = {str(name): _values(values) for name, values in frame.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -164,7 +166,7 @@ def _values(series: pd.Series[Any]) -> list[Any]:
 
 
 def _absorbed(columns: Sequence[Column]) -> set[str]:
-    """Those that stand in others."""
+    """Return the names of columns that are hidden or shown within others."""
     hidden = (column.name for column in columns if column.hidden)
     inside = ((column.to, column.share, column.detail) for column in columns)
     return {*hidden, *chain.from_iterable(inside)}
@@ -173,7 +175,7 @@ def _absorbed(columns: Sequence[Column]) -> set[str]:
 def _shared(
     columns: Sequence[Column], rows: Sequence[Row], narrow: bool
 ) -> tuple[list[tuple[str, str]], set[str]]:
-    """What holds for all rows, and the columns that this makes needless."""
+    """Return values shared by all rows, and the columns that this makes unnecessary."""
     shared: list[tuple[str, str]] = []
     dropped: set[str] = set()
     names = {column.name for column in columns}
@@ -218,7 +220,7 @@ def _text(value: Any) -> str:
 
 
 def _words(column: Column, row: Row) -> str:
-    """What a cell of text says, with its detail in brackets."""
+    """Return a cell's text, with its detail in brackets."""
     value = row[column.name]
     text = condition_text.text(column.name, value) if column.name in CONDITIONS else _text(value)
     detail = row.get(column.detail)
@@ -226,8 +228,9 @@ def _words(column: Column, row: Row) -> str:
 
 
 def _is_blank(column: Column, rows: Sequence[Row]) -> bool:
-    """A column of text without any text. One of numbers without a number is not, if it is not
-    optional: each of its cells says why."""
+    """Return whether a column is left out because it has no value.
+
+    Number columns without values are kept unless optional, because their cells give the reason."""
     if column.is_number:
         return column.optional and all(row[column.name] is None for row in rows)
     return not any(row[column.name] not in (None, "") for row in rows)
@@ -249,9 +252,9 @@ def _cells(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterato
         return (Cell(text, _note(text)) for text in map(_text, values))
     if column.is_number:
         return _numbers(column, rows, notes)
-    if column.form is PRINTED:  # as it was printed, even where that is no number
+    if column.form is PRINTED:  # as printed, even if it is no number
         return (_printed(column, row) for row in rows)
-    if column.type in NUMBERS:  # of conditions, among which one has the usual number
+    if column.type in NUMBERS:  # numeric conditions, where the default is blank
         texts = [_text(value) for value in values]
     elif column.type in (YES_NO, YES_NO_OR_NEITHER) and column.name not in CONDITIONS:
         texts = ["" if value is None else "yes" if value else "no" for value in values]
@@ -292,13 +295,13 @@ def _topology(row: Row) -> Cell:
 
 
 def _numbers(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterator[Cell]:
-    """Of a number, of a range, or of a number with its share."""
+    """Yield cells of numbers, ranges, or numbers with a share."""
     values = [row[column.name] for row in rows]
     ends = [row[column.to] for row in rows] if column.to else []
     write = _writer(column, [*values, *ends])
     is_whole = column.type != "float64" and column.form.factor == 1
     for number, (row, value) in enumerate(zip(rows, values, strict=True)):
-        # Of foreign figures, and of kinds without a model, there may be no such count.
+        # Counts of 0 are unknown: imported figures and benchmarks without a model have none.
         is_unknown = value is None or (value == 0 and column.name in COUNTS)
         if is_unknown or (ends and ends[number] is None):
             yield Cell(DASH, "number missing", "", _why(column, row, notes))
@@ -324,14 +327,14 @@ def _writer(column: Column, values: Sequence[Any]) -> Callable[[Any], str]:
 
 
 def _formatted(value: Any, spec: str) -> str:
-    """Three digits of what is a thousand and more would be written with an exponent."""
+    """Return a formatted number, without an exponent below 10^7."""
     text = format(value, spec)
     is_short = spec.endswith("g") and "e+" in text and abs(value) < _EXPONENT_FROM
     return f"{value:.0f}" if is_short else text
 
 
 def _digits(values: Sequence[Any]) -> int:
-    """Decimals for a column: two, and more only where the smallest value would lose its digits."""
+    """Return the decimals of a column: 2, or more if the smallest value needs them."""
     smallest = min((abs(value) for value in values if value), default=1.0)
     if not 0 < smallest < 1:
         return 2
@@ -339,7 +342,7 @@ def _digits(values: Sequence[Any]) -> int:
 
 
 def _why(column: Column, row: Row, notes: Sequence[str]) -> str:
-    """Words where neither the status nor a note of the row says why a figure is missing."""
+    """Return why a figure is missing; "" if the status or a note of the row says so."""
     if column.why:
         return column.why(row)
     is_explained = row.get("status", "ok") != "ok" or any(row[name] for name in notes)
