@@ -1,11 +1,11 @@
-"""What a suite on a SLURM cluster costs beside its runs: by job, by look at the queue, by node.
+"""Cost of a suite on a SLURM cluster besides its runs: per job, queue query and node.
 
     .venv/bin/python benchmarks/cluster_costs.py
 
-The figures of docs/cluster.md. The cluster is the tests' own (slurmctld and four slurmd on this
-host), the nodes of a large run are processes of this machine, and jobs in the queue only wait.
-Goal: what a job does before its run begins takes at most twice as long with 10,000 runs in the plan
-as with 1,000, however many records there are.
+Source of the figures in docs/cluster.md. The cluster is that of the tests (slurmctld and four
+slurmd on this host), the nodes of a large run are processes of this machine, and queued jobs only
+wait. Goal: a job starts its run at most twice as slowly with 10,000 runs in the plan as with 1,000,
+however many records there are.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ START_NODES = f"{sys.executable} {ROOT / 'tests' / 'harness' / 'start_nodes.py'}
 
 
 def best(call: Callable[[], object], rounds: int = 3) -> float:
-    """Seconds of the fastest of so many calls."""
+    """Return the seconds of the fastest of ``rounds`` calls."""
     found = []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -45,8 +45,8 @@ def best(call: Callable[[], object], rounds: int = 3) -> float:
 
 
 def start_of_a_job(runs: int) -> float:
-    """Seconds that Snakemake takes, within a job, to get from its start to the run's. Of so many
-    runs half have their records."""
+    """Return the seconds from Snakemake's start in a job to the start of the run.
+    ``runs``: runs of the plan, half of which have records."""
     with tempfile.TemporaryDirectory() as name:
         suite, results = Path(name, "large.yaml"), Path(name, "results")
         write_suite(suite, runs)
@@ -67,7 +67,7 @@ def start_of_a_job(runs: int) -> float:
 
 
 def queue_costs() -> None:
-    """Submissions and looks at the queue, on a real slurmctld."""
+    """Print the time of submissions and of queries of the queue, on a real slurmctld."""
     with Cluster() as cluster:
         waiting, submitting = 0, 0.0
         for size in QUEUES:
@@ -82,8 +82,8 @@ def queue_costs() -> None:
 
 
 def node_costs() -> None:
-    """What starting and ending a run take beside the ranks' own phases, and the size of its record,
-    by its number of nodes, which share this machine's cores."""
+    """Print start and end time of a run besides the ranks' own phases, and its record size.
+    Both are measured by number of nodes, which share this machine's cores."""
     found = []
     for nodes in NODES:
         with tempfile.TemporaryDirectory() as name:

@@ -1,9 +1,9 @@
-"""Bad inputs of every kind, each of which must be taken or refused by name.
+"""Fuzzing of all kinds of inputs: each must be accepted, or refused by name.
 
     .venv/bin/python benchmarks/fuzz_inputs.py --inputs 20000 --seed 1
 
 A fault is a traceback, a hang, a message that does not name the file, or a file that has changed.
-``--first`` goes on behind the inputs of an earlier call. Ends with 1 where there is a fault.
+``--first`` continues after the inputs of an earlier call. Ends with 1 if there is a fault.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The harness's ResNet-50 training step against a bare PyTorch loop, interleaved in one process;
-and the steps of windows with the parts of a step timed behind them against those without.
+"""Overhead of the harness: its ResNet-50 training step against a bare PyTorch loop.
 
     .venv/bin/python benchmarks/harness_overhead.py [--batch 4] [--steps 5] [--rounds 12]
 
-Goals: the median step in the harness takes at most 1.01 of the bare one; that of a window behind
-which a step was split takes at most 1.005 of that without. Runs in the PyTorch
-environment that the workflow built (``--python`` for another), on one core.
+The loops are interleaved in one process. A third loop is a timed region followed by a step
+breakdown. Goals: the median step in the harness takes at most 1.01 of the bare one; with a step
+breakdown, at most 1.005 of that without. Runs in the PyTorch environment that the workflow built
+(``--python`` for another), on one core.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SPLIT_GOAL = 1.005
 
 
 def measure(batch_size: int, steps: int, rounds: int) -> None:
-    """Both loops in turn; prints seconds of each step of each loop as JSON."""
+    """Run all loops in turn, and print the seconds of each step by loop as JSON."""
     sys.path.insert(0, str(ROOT / "scripts"))
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
     from harness.adapter import Case, RankContext

@@ -1,9 +1,9 @@
-"""Time of ``history`` over 100,000 synthetic records in 1,000 sets: when none is known, when all
-are, and when one set is new.
+"""Time of ``history`` over 100,000 synthetic records in 1,000 sets.
 
     .venv/bin/python benchmarks/history_speed.py [RECORDS]
 
-Each is a fresh process, in a temporary folder that takes about 5 KiB a record.
+Measured with an empty index, with a complete one, and with one new set. Each is a fresh process, in
+a temporary folder of about 5 KiB per record.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tests.framebench.comparison.test_history import CASE, write_set  # noqa: E4
 
 RECORDS = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 REPEATS, CASES = 5, 20
-GOAL = 10.0  # seconds, of sets that are known
+GOAL = 10.0  # seconds, with a complete index
 STEPS = 3
 
 
 def write_sets(folder: Path) -> int:
-    """Sets of CASES cases with REPEATS records each, varied from one; their number."""
+    """Write sets of CASES cases with REPEATS varied records each; return their number."""
     template = next(write_set(folder.parent / "template", 1.0, 0).rglob("r1.json"))
     sample: dict[str, Any] = json.loads(template.read_text())
     for rank in sample["ranks"]:
@@ -42,7 +42,7 @@ def write_sets(folder: Path) -> int:
 
 
 def write_one(folder: Path, sample: dict[str, Any], number: int, noise: random.Random) -> None:
-    """One set; of an even case the figures fall by 5 % in the middle of all sets."""
+    """Write one set; even cases become 5 % slower in the middle of all sets."""
     sets = max(1, RECORDS // (REPEATS * CASES))
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1.6e9 + 3600 * number))
     for batch in range(1, CASES + 1):
@@ -64,7 +64,7 @@ def write_one(folder: Path, sample: dict[str, Any], number: int, noise: random.R
 
 
 def timed(sets: Path, results: Path) -> float:
-    """Seconds of the command, which must succeed."""
+    """Return the seconds of the command, which must succeed."""
     command = [sys.executable, str(ROOT / "workflow" / "framebench"), "history"]
     start = time.perf_counter()
     given = ["--sets", str(sets), "--results", str(results)]

@@ -1,4 +1,4 @@
-"""Loops that are timed in turn in one process, so that a drift of the machine hits them alike.
+"""Timing of loops in turn in one process, so that machine drift affects them alike.
 
 :func:`measure` runs in frameworks' environments: Python 3.7 to 3.13.
 """
@@ -13,7 +13,7 @@ from typing import Any
 def repeated(
     step: Callable[[], Any], steps: int, wait: Callable[[], Any] = lambda: None
 ) -> Callable[[], None]:
-    """A loop over ``steps`` of ``step``, behind which ``wait`` waits for the last."""
+    """Return a loop that calls ``step`` ``steps`` times, then ``wait`` for the last one."""
 
     def run() -> None:
         for _ in range(steps):
@@ -24,8 +24,9 @@ def repeated(
 
 
 def measure(loops: Mapping[str, Callable[[], Any]], rounds: int, steps: int) -> dict[str, Any]:
-    """By name the seconds of a step in each round, behind two rounds that are not counted. Each
-    loop runs ``steps`` steps, see :func:`repeated`. Every other round is in the opposite order."""
+    """Return the seconds of a step in each round, by loop name.
+    Each loop runs ``steps`` steps, see :func:`repeated`. Two warm-up rounds are not counted. Every
+    other round has the opposite order."""
     names = list(loops)
     found: dict[str, Any] = {name: [] for name in names}
     for number in range(-2, rounds):
@@ -38,8 +39,8 @@ def measure(loops: Mapping[str, Callable[[], Any]], rounds: int, steps: int) -> 
 
 
 def ratio(seconds: list[float], other: list[float]) -> tuple[float, float, float]:
-    """Of ``other`` to ``seconds``: the median over the rounds, and its 95 % interval, of few rounds
-    their range."""
+    """Return the median ratio of ``other`` to ``seconds`` over the rounds, and its 95 % interval.
+    With few rounds, the range replaces the interval."""
     from framebench.statistics import descriptive, intervals
 
     ratios = [theirs / own for theirs, own in zip(other, seconds, strict=True)]
@@ -48,7 +49,7 @@ def ratio(seconds: list[float], other: list[float]) -> tuple[float, float, float
 
 
 def milliseconds(seconds: list[float]) -> str:
-    """The median."""
+    """Return the median as text in ms."""
     from framebench.statistics import descriptive
 
     return f"{1000 * descriptive.median(seconds):8.1f} ms"

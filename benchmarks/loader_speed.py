@@ -1,13 +1,13 @@
-"""Each framework's loader as the harness drives it against the framework's own loop written by
-hand, an epoch of each in turn in one process; and what of memory ten epochs leave, behind ten that
-warm up: allocators and caches of graphs reach their size there.
+"""Throughput and memory of each framework's loader in the harness, against a hand-written loop.
 
     .venv/bin/python benchmarks/loader_speed.py [--images 240] [--rounds 10] [--workers 1]
 
-Goals: at least 0.95 of the images/s of the loop by hand, in the median of the rounds; the resident
-memory of the process that asks does not grow from epoch to epoch: the slope's 95 % interval reaches
-down to zero, or the slope is below 0.1 % of it an epoch. Runs in the environments that the workflow
-built. By hand crops are drawn by the framework itself, so they are others of the same kind.
+Each loop runs an epoch in turn in one process. Memory is measured over ten epochs, after ten of
+warm-up, in which allocators and graph caches reach their size. Goals: at least 0.95 of the images/s
+of the hand-written loop, in the median of the rounds; resident memory that does not grow from epoch
+to epoch: the slope's 95 % interval includes zero or less, or the slope is below 0.1 % of the memory
+per epoch. Runs in the environments that the workflow built. In the hand-written loops the framework
+draws the crops, so they differ from the harness's but are of the same kind.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 FRAMEWORKS = ("pytorch", "tensorflow", "tensorflow1", "paddle", "mxnet", "oneflow", "jax")
 GOAL, GROWTH = 0.95, 0.001
-#: Epochs behind the rounds whose memory is not looked at, and those whose memory is.
+#: Epochs of warm-up after the rounds, and epochs whose memory is measured.
 WARM_UP, EPOCHS = 10, 10
 SIZE, BATCH = 224, 8
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
-# ---- by hand, in a framework's environment -----------------------------------------------------
+# ---- hand-written loops, in a framework's environment --------------------------------------
 
 
 def pytorch(root: str, workers: int) -> Callable[[], int]:
-    """As PyTorch's example for ImageNet."""
+    """Return the loop of PyTorch's ImageNet example."""
     import torch
     from framework_under_test.models.torchvision.cnn import models
 
-    models()  # whose import needs help beside a PyTorch for CPUs
+    models()  # imports torchvision, which needs help with a PyTorch for CPUs
     from torchvision import datasets
     from torchvision.transforms import v2
 
@@ -63,7 +63,8 @@ def pytorch(root: str, workers: int) -> Callable[[], int]:
 
 
 def tensorflow_data(root: str, workers: int) -> Any:
-    """As TensorFlow's guide loads images; resized without aliasing, as the harness has it."""
+    """Return the dataset of TensorFlow's image loading guide, resized with antialiasing as in the
+    harness."""
     import tensorflow as tf
 
     files = sorted(str(path) for path in Path(root, "train").rglob("*.JPEG"))
@@ -74,7 +75,7 @@ def tensorflow_data(root: str, workers: int) -> Any:
             tf.shape(image), tf.zeros((1, 0, 4)), area_range=(0.08, 1.0), max_attempts=10,
             aspect_ratio_range=(3 / 4, 4 / 3), use_image_if_no_bounding_boxes=True,
         )  # fmt: skip
-        resize = tf.compat.v2.image.resize  # TensorFlow 1's own is not antialiased
+        resize = tf.compat.v2.image.resize  # TensorFlow 1's own resize is not antialiased
         image = resize(tf.slice(image, begin, size), (SIZE, SIZE), antialias=True)
         image = tf.image.random_flip_left_right(image)
         return (image / 255.0 - tf.constant(MEAN)) / tf.constant(DEVIATION)
@@ -96,7 +97,7 @@ def tensorflow(root: str, workers: int) -> Callable[[], int]:
 
 
 def tensorflow1(root: str, workers: int) -> Callable[[], int]:
-    """The graph is built once, as ours is."""
+    """Return a loop over a graph that is built once, as in the harness."""
     import tensorflow as tf
 
     with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
@@ -119,7 +120,7 @@ def tensorflow1(root: str, workers: int) -> Callable[[], int]:
 
 
 def paddle(root: str, workers: int) -> Callable[[], int]:
-    """As Paddle's image classification."""
+    """Return the loop of Paddle's image classification example."""
     import numpy as np
     import paddle as framework
     from paddle.vision import datasets, transforms
@@ -146,7 +147,8 @@ def paddle(root: str, workers: int) -> Callable[[], int]:
 
 
 def mxnet(root: str, workers: int) -> Callable[[], int]:
-    """As Gluon's image classification; resized by area, without aliasing, as the harness has it."""
+    """Return the loop of Gluon's image classification example, with area resizing as in the
+    harness."""
     from mxnet.gluon.data import DataLoader, vision
 
     steps = [
@@ -168,7 +170,7 @@ def mxnet(root: str, workers: int) -> Callable[[], int]:
 
 
 class ByHand:
-    """Pillow's decoder and its operations, for frameworks that bring none of their own."""
+    """Samples decoded and augmented by Pillow, for frameworks without image operations."""
 
     def __init__(self, root: str) -> None:
         files = sorted(Path(root, "train").rglob("*.JPEG"))
@@ -212,7 +214,7 @@ def stacked(samples: list[Any]) -> list[Any]:
 
 
 def oneflow(root: str, workers: int) -> Callable[[], int]:
-    """As OneFlow's examples, with numpy arrays from its workers."""
+    """Return the loop of OneFlow's examples, with numpy arrays from its workers."""
     from oneflow.utils.data import DataLoader
 
     images = ByHand(root)
@@ -227,12 +229,12 @@ def oneflow(root: str, workers: int) -> Callable[[], int]:
 
 
 def jax(root: str, workers: int) -> Callable[[], int]:
-    """As Grain's tutorial; a worker reads by itself, as the harness has it."""
+    """Return the loop of Grain's tutorial; a worker reads by itself, as in the harness."""
     import grain
     from absl import flags
 
     if not flags.FLAGS.is_parsed():
-        flags.FLAGS.mark_as_parsed()  # as Grain asks for
+        flags.FLAGS.mark_as_parsed()  # required by Grain
     images = ByHand(root)
 
     def epoch() -> int:
@@ -245,19 +247,19 @@ def jax(root: str, workers: int) -> Callable[[], int]:
     return epoch
 
 
-# ---- inside ------------------------------------------------------------------------------------
+# ---- in a framework's environment -----------------------------------------------------------
 
 
 def resident() -> int:
-    """Bytes that this process has in memory, behind what glibc keeps for each thread and nobody
-    uses: that grows for dozens of epochs where threads free what others have made."""
+    """Return the bytes of resident memory, after glibc has released unused memory of threads.
+    That memory grows for dozens of epochs if threads free what others allocated."""
     ctypes.CDLL(None).malloc_trim(0)
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def measure(framework: str, root: str, rounds: int, workers: int) -> None:
-    """Prints seconds of each epoch by loop, and bytes in memory behind each of ours, as JSON."""
+    """Print seconds of each epoch by loop, and resident bytes after each harness epoch, as JSON."""
     sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
     import in_turn
     from harness.adapter import Case, RankContext
@@ -294,12 +296,12 @@ def measure(framework: str, root: str, rounds: int, workers: int) -> None:
     print(json.dumps({"seconds": seconds, "memory": memory}))
 
 
-# ---- outside -----------------------------------------------------------------------------------
+# ---- in the driver's environment ------------------------------------------------------------
 
 
 def slope(values: list[int]) -> tuple[float, float, float]:
-    """Of a line through the ``values``, by least squares, with its 95 % interval; residuals are
-    taken for independent and normal."""
+    """Return the least-squares slope of ``values``, with its 95 % interval.
+    Residuals are assumed to be independent and normal."""
     from scipy import stats
 
     found = stats.linregress(range(len(values)), values)
@@ -308,7 +310,7 @@ def slope(values: list[int]) -> tuple[float, float, float]:
 
 
 def compared(framework: str, root: str, rounds: int, workers: int) -> bool:
-    """Print a framework's figures; whether it reaches both goals."""
+    """Print a framework's figures, and return whether it reaches both goals."""
     import in_turn
     from framebench.environments.venvs import read_environment_file
 

@@ -1,11 +1,10 @@
-"""Products and all-reduces of the kinds ``matmul`` and ``collective`` with loops written by hand,
-as a user of PyTorch would: on the same arrays, in turns, by the kinds' own blocks.
+"""Harness benchmarks ``matmul`` and ``collective`` against hand-written PyTorch loops.
 
     .venv/bin/python benchmarks/micro_by_hand.py [--rounds 24]
 
-Goals: within 5 % (ratio from 0.95 to 1.05, the median over rounds) of the faster of two calls of a
-product, on one core, and of an all-reduce by Gloo, on two. Runs in the PyTorch environment that the
-workflow built.
+Both use the same arrays, in turn, in the harness's blocks. Goals: within 5 % (ratio from 0.95 to
+1.05, the median over rounds) of the faster of two calls of a matmul, on one core, and of an
+all-reduce by Gloo, on two. Runs in the PyTorch environment that the workflow built.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
 
 from in_turn import measure, milliseconds, ratio, repeated  # noqa: E402
 
-#: Of both operands; products in a block.
+#: Size of both operands; matmuls in a block.
 SIZE, PRODUCTS = 512, 20
 #: Bytes of the message; all-reduces in a block.
 MESSAGE, REDUCES = 1 << 20, 40
@@ -34,7 +33,7 @@ OURS = "ours"
 
 
 def products(adapter: Any) -> tuple[dict[str, Callable[[], Any]], int]:
-    """A block of each way, and how many products it has."""
+    """Return a block of matmuls for each method, and the number of matmuls in it."""
     import numpy as np
     import torch
     from harness.measuring import blocks
@@ -53,7 +52,8 @@ def products(adapter: Any) -> tuple[dict[str, Callable[[], Any]], int]:
 
 
 def reduces(adapter: Any) -> tuple[dict[str, Callable[[], Any]], int]:
-    """Likewise of all-reduces. Both begin when all ranks are there, with what each brought."""
+    """Return a block of all-reduces for each method, and the number of all-reduces in it.
+    Each block begins when all ranks are there, with the original values."""
     import numpy as np
     import torch
     import torch.distributed as dist
@@ -80,7 +80,8 @@ def reduces(adapter: Any) -> tuple[dict[str, Callable[[], Any]], int]:
 
 
 def of_rank(rank: int, addresses: list[str], rounds: int) -> None:
-    """Of one process; the first prints seconds of one operation in each round, by way."""
+    """Run the loops of one rank; rank 0 prints the seconds of an operation in each round, by
+    method."""
     os.sched_setaffinity(0, [sorted(os.sched_getaffinity(0))[rank]])
     from harness.adapter import Case, RankContext
     from harness.measuring.loading import load_adapter

@@ -2,9 +2,9 @@
 
     .venv/bin/python benchmarks/page_speed.py
 
-Prints the size of the page, the first paint of its loading, and the time from a click in the
-filter, or the choice of a baseline, until all tables and charts are drawn and laid out, the slowest
-of some rounds, each with the ratio to its goal.
+Prints the size of the page, the first paint, and the time from a click in the filter, or the choice
+of a baseline, until all tables and charts are laid out. Each is the slowest of several rounds, with
+the ratio to its goal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GOALS = {
     "filter, ms": 200.0,
     "baseline, ms": 200.0,
 }
-#: A choice, and milliseconds until the page is as it was asked.
+#: Script that makes a choice and returns the milliseconds until the page is updated.
 TIMED = """const begin = performance.now(); {} document.body.getBoundingClientRect();
     document.documentElement.offsetHeight; return performance.now() - begin;"""
 FILTER = TIMED.format(
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def measured(page: Path, rounds: int, profile: Path) -> dict[str, float]:
-    """By the names of GOALS; of several rounds the slowest."""
+    """Return the slowest of several rounds, by the names in GOALS."""
     from tests.framebench.browser import Browser
 
     browser = Browser(profile)

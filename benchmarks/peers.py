@@ -1,12 +1,12 @@
-"""PyTorch's models of Framebench against those of torchvision, timm and transformers: the same
-weights' shapes, batch, optimizer and cores, step by step in turn in one process.
+"""PyTorch models of Framebench against those of torchvision, timm and transformers.
 
     .venv/bin/python benchmarks/peers.py [--rounds 8] [--steps 2] [--models resnet50 gpt2_small]
-        [--modes train inference] [--tuned]
+     [--modes train inference] [--tuned]
 
-Goal: no peer takes less time for a step than ours (ratio at least 1.00). ``--tuned``: all of them
-with the variables of ``config/tuned.yaml``, without a goal. An environment of its own, ``.peers``,
-is made with what ``pip`` is set to install from. One core.
+All have the same weight shapes, batch, optimizer and cores, and take steps in turn in one process.
+Goal: no peer takes less time for a step than ours (ratio at least 1.00). ``--tuned``: all with the
+variables of ``config/tuned.yaml``, without a goal. A separate environment, ``.peers``, is made from
+the indexes in pip's settings. One core.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
-#: Beside the PyTorch of its environment file, which this torchvision fits.
+#: Packages besides the PyTorch of its environment file, which this torchvision fits.
 PACKAGES = ("torchvision==0.28.0", "timm==1.0.28", "transformers==5.23.0")
 BATCHES = {"resnet50": 4, "bert_base": 1, "gpt2_small": 1}
 SEQUENCE = 128
@@ -34,7 +34,7 @@ Step = Callable[[], Any]
 
 
 def tuned() -> dict[str, str]:
-    """The variables of the arm ``tuned``."""
+    """Return the variables of the variant ``tuned``."""
     from framebench.config.catalog import load_catalog
     from framebench.config.tuned import load_tuned, variables
 
@@ -42,7 +42,7 @@ def tuned() -> dict[str, str]:
 
 
 def environment() -> str:
-    """The interpreter that has PyTorch and PACKAGES, installed the first time."""
+    """Return the interpreter with PyTorch and PACKAGES, installing them on first use."""
     from framebench.environments import uv
     from framebench.environments.venvs import read_environment_file
 
@@ -62,7 +62,7 @@ def environment() -> str:
     return str(python)
 
 
-# ---- in that environment ------------------------------------------------------------------------
+# ---- in that environment ------------------------------------------------------------------
 
 
 def ours(model: str, mode: str, batch: dict[str, Any]) -> Step:
@@ -79,7 +79,7 @@ def ours(model: str, mode: str, batch: dict[str, Any]) -> Step:
     adapter.start()
     import torch
 
-    torch.set_num_interop_threads = lambda number: None  # it can be called but once
+    torch.set_num_interop_threads = lambda number: None  # can only be called once
     adapter.build(batch)
     return adapter.step
 
@@ -87,7 +87,7 @@ def ours(model: str, mode: str, batch: dict[str, Any]) -> Step:
 def theirs(peer: str, model: str, mode: str, batch: dict[str, Any], hyper: dict[str, Any]) -> Step:
     import torch
 
-    # of operators that torchvision's extension has, which PyTorch for CPUs does not load
+    # skip operators of torchvision's extension, which PyTorch for CPUs does not load
     sys.modules["torchvision._meta_registrations"] = ModuleType("_meta_registrations")
     tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
     built, forward, loss = PEERS[model, peer](tensors, hyper)
@@ -144,7 +144,7 @@ def timm_resnet50(tensors: dict[str, Any], hyper: dict[str, Any]) -> Peer:
 
 
 def transformers_bert(tensors: dict[str, Any], hyper: dict[str, Any]) -> Peer:
-    """With the words' head on the masked positions alone, as ours and the authors' code."""
+    """Return BERT with the token head only on the masked positions, as in our model."""
     import torch.nn.functional as F
     from transformers import BertConfig, BertForPreTraining
 
@@ -186,7 +186,7 @@ PEERS: dict[tuple[str, str], Callable[[dict[str, Any], dict[str, Any]], Peer]] =
 
 
 def measure(model: str, mode: str, rounds: int, steps: int) -> None:
-    """All in turn; prints by name the seconds of a step in each round, as JSON."""
+    """Run all models in turn, and print the seconds of a step in each round by name as JSON."""
     import in_turn
     from harness.measuring.synthetic import make_batch
     from harness.request.declaration import read_model
@@ -204,13 +204,13 @@ def measure(model: str, mode: str, rounds: int, steps: int) -> None:
 
 
 def report(model: str, mode: str, found: dict[str, list[float]], goal: str) -> bool:
-    """Prints a line for each peer, with the words of its ``goal``; whether none misses it."""
+    """Print a line for each peer with the text of its ``goal``; return whether all meet it."""
     import in_turn
 
     mine, met = found.pop("ours"), True
     for name, seconds in found.items():
         ratio, low, high = in_turn.ratio(mine, seconds)
-        # What the interval leaves open is not missed.
+        # An interval that includes the goal does not miss it.
         met &= high >= GOAL
         print(
             f"{model:10} {mode:9} {name:13} {in_turn.milliseconds(seconds)}, ours "

@@ -1,12 +1,11 @@
-"""Peak memory of the float64 reference of every model, at the sizes that `parity` compares it at:
-with the sequence lengths of the suites that come with the project, and where none has the model,
-with 128 tokens.
+"""Peak memory of the float64 reference of every model, at the sizes of the verifications.
 
     .venv/bin/python benchmarks/reference_memory.py [MODEL ..] [--steps 5] [--tokens 512] [--keep]
 
-One process after the other, those with most parameters last. Goal: each below 8 GiB. One optimizer
-step by default: the moments are there behind it, and further steps hold no more. With --keep the
-peaks are written to tests/data/reference_memory.csv, by which a test bounds those of all models.
+The sequence lengths are those of the shipped suites, and 128 tokens for models in no suite. Models
+run one after the other, the largest last. Goal: each below 8 GiB. One optimizer step by default: it
+allocates the moments, and further steps hold no more. With --keep the peaks are written to
+tests/data/reference_memory.csv, by which a test bounds those of all models.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def measure(model: str, tokens: int | None, steps: int) -> None:
-    """Computes one reference; prints its peak in bytes."""
+    """Compute one reference, and print its peak memory in bytes."""
     compute.STEPS, masks.LEAST, masks.MOST = steps, 2, 2
     with tempfile.TemporaryDirectory() as folder:
         compute.write(facts_at(model), tokens, 0, Path(folder) / "reference")
@@ -44,7 +43,7 @@ def measure(model: str, tokens: int | None, steps: int) -> None:
 
 
 def measured(model: str, tokens: int | None, steps: int) -> tuple[float, float]:
-    """GiB and seconds, of a process of its own."""
+    """Return GiB and seconds of a reference in a separate process."""
     words = [sys.executable, __file__, "--worker", model, "--steps", str(steps)]
     words += ["--tokens", str(tokens)] if tokens else []
     start = time.monotonic()
@@ -54,7 +53,7 @@ def measured(model: str, tokens: int | None, steps: int) -> tuple[float, float]:
 
 
 def keep(model: str, tokens: int | None, peak: float) -> None:
-    """In the place of what was kept of that size."""
+    """Write a peak to KEPT, replacing an earlier one of that size."""
     new = [model, str(tokens or ""), str(facts_at(model)["trainable_parameters"]), f"{peak:.2f}"]
     with KEPT.open(newline="") as file:
         _, *rows = csv.reader(file)

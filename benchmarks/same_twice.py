@@ -1,10 +1,10 @@
-"""Does ``compare`` see differences where there are none, and none where there is one?
+"""False and missed differences of ``compare``, on planted ones.
 
     .venv/bin/python benchmarks/same_twice.py [--keep DIR]
 
-Measures an A/B test on this machine, in three variants: twice the same, and with every step of one
-framework made 5 % longer. Goals: between the first two, no difference is shown in any case; in the
-third, that framework alone is slower.
+Measures an A/B test on this machine in three variants: two identical ones, and one with every step
+of one framework made 5 % longer. Goals: between the first two, no difference is shown in any case;
+in the third, only that framework is slower.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUITE = {
     "steps": {"warmup": {"at_least": 8, "at_most": 32}, "timed": 16},
     # Pairs scatter by up to 8 % on a virtual machine with neighbours.
     "repeats": 30,
-    # They differ in the value of a variable, of which only one is looked at.
+    # Variants differ in the value of a variable that only the third one reacts to.
     "variants": {name: {"variables": {VARIABLE: name}} for name in (BASE, SAME, PLANTED)},
     "axes": {
         "framework": list(FRAMEWORKS),
@@ -70,7 +70,7 @@ def snakemake(project: Path, cores: str, *arguments: str) -> None:
 
 
 def compared(project: Path, measured: Path, candidate: str) -> pd.DataFrame:
-    """The table of ``compare``, of a variant against BASE."""
+    """Return the table of ``compare`` of a variant against BASE."""
     results = measured.parent / candidate
     config = [f"base={measured}@{BASE}", f"candidate={measured}@{candidate}", f"results={results}"]
     snakemake(project, "1", "compare", "--config", *config)
@@ -92,7 +92,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         project = Path(name, "project")
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(project)], check=True)
-        (project / ".venvs").symlink_to(ROOT / ".venvs")  # at its own path it stays as it was built
+        (project / ".venvs").symlink_to(
+            ROOT / ".venvs"
+        )  # linked, not copied: it works only at its own path
         adapter = project / "scripts" / "frameworks" / SLOWED / "adapter.py"
         adapter.write_text(adapter.read_text() + CODE)
         folder = (given.keep or Path(name)).resolve()
@@ -101,7 +103,7 @@ def main() -> int:
         shutil.rmtree(measured, ignore_errors=True)
         suite = folder / "same_twice.yaml"
         suite.write_text(yaml.safe_dump(SUITE))
-        # A core for the rest of the system, where there are two.
+        # Leaves a core for the rest of the system, if there are two.
         config = [f"suite={suite}", f"results={measured}", "cores_per_device=1"]
         snakemake(project, "all", "all", "--config", *config)
         same, planted = (compared(project, measured, variant) for variant in (SAME, PLANTED))

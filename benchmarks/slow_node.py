@@ -1,17 +1,18 @@
-"""Four nodes on one host, measured in turn, the core of one shared with a busy loop: whether that
-one is named and no other. Real runs through the harness, which takes SLURM's word for the node's
-name; raised above what else the host does, where that is allowed. With ``--record`` it measures an
-idle and a shared core instead and writes the figures that the tests draw from.
+"""Detection of a slow node among four nodes on one host, one core shared with a busy loop.
 
     .venv/bin/python benchmarks/slow_node.py [REPEATS]
     .venv/bin/python benchmarks/slow_node.py --record [REPEATS]
     .venv/bin/python benchmarks/slow_node.py --slurm [REPEATS]
 
-With ``--slurm`` the suite ``node_health`` does so, cut down to these kinds on one core, by the
-profile for SLURM, on a real cluster of four nodes on this host. They are measured one at a time,
-because they share its cores. A prolog of SLURM keeps the busy loop running while a job is on n3.
-Four repeats, the fewest that can tell of four nodes; memory and dispatch alone, so that it ends
-within ten minutes on two cores.
+Goal: that node alone is named. Runs go through the harness in turn, with the node's name in SLURM's
+variable, and with raised priority where allowed. With ``--record`` it measures an idle and a shared
+core instead, and writes the figures that the tests draw from.
+
+With ``--slurm`` it runs the suite ``node_health``, cut down to these benchmarks on one core, with
+the profile for SLURM, on a real cluster of four nodes on this host. The nodes are measured one at a
+time, because they share its cores. A prolog of SLURM keeps the busy loop running while a job is on
+n3. Four repeats are the fewest that can decide on four nodes; only memory and kernel launch are
+measured, so that it ends within ten minutes on two cores.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ from tests.workflow.conftest import make_project  # noqa: E402
 
 NODES, SLOW = ("n1", "n2", "n3", "n4"), "n3"
 CORE = max(os.sched_getaffinity(0))
-#: Longer than a turn of the scheduler, so that a block has its part of the busy loop.
+#: Longer than a time slice of the scheduler, so that the busy loop affects every block.
 SHORT = ["--parameter", "blocks=3", "--parameter", "block_seconds=0.2"]
 PYTORCH = ["--framework", str(ROOT / "scripts/frameworks/pytorch")]
-#: By the kind: its Python, and words of the harness.
+#: Python and harness arguments of each benchmark.
 KINDS: dict[str, tuple[str, list[str]]] = {
     "memory": (sys.executable, ["--parameter", "rounds=5", "--parameter", "array_bytes=16000000"]),
     "launch": ("pytorch", [*PYTORCH, *SHORT]),
@@ -53,18 +54,18 @@ KINDS: dict[str, tuple[str, list[str]]] = {
         "pytorch", [*PYTORCH, *SHORT, "--precision", "fp32", "--parameter", "shapes=256x256x256"]
     ),
 }  # fmt: skip
-#: As a suite has them; blocks of several turns, however few runs they have beside a loop.
+#: Benchmarks in a suite's notation, with blocks of several time slices.
 MEASUREMENTS: dict[str, dict[str, Any]] = {
     "memory": {"rounds": 5, "array_bytes": 16000000},
     "launch": {"framework": "pytorch", "blocks": 3, "block_seconds": 0.5},
 }
-#: Of each kind those that are recorded.
+#: Recorded metrics of each benchmark.
 RECORDED = {"memory": ["triad"], "launch": ["time"], "matmul": ["highest_rate"]}
 FILE = ROOT / "tests" / "framebench" / "health" / "recorded.json"
 
 
 def python_of(name: str) -> str:
-    """An interpreter, or that of a framework's environment."""
+    """Return an interpreter, or the one of a framework's environment."""
     if "/" in name:
         return name
     found = sorted((ROOT / ".venvs").glob(f"{name}-*/bin/python"))
@@ -74,7 +75,7 @@ def python_of(name: str) -> str:
 
 
 def run(kind: str, node: str, repeat: int, output: Path, shared: bool) -> dict[str, Any]:
-    """The record of one run on one core, which a busy loop shares or not."""
+    """Return the record of a run on one core. ``shared``: a busy loop runs there, too."""
     python, words = KINDS[kind]
     command = [python_of(python), str(ROOT / "scripts" / "harness"), "--kind", kind, *words]
     command += ["--accelerator", "cpu", "--cores-per-device", "1", "--devices-per-node", "1"]
@@ -92,7 +93,7 @@ def run(kind: str, node: str, repeat: int, output: Path, shared: bool) -> dict[s
 
 
 def record(repeats: int, folder: Path) -> None:
-    """Idle and shared runs of each kind in turn."""
+    """Record idle and shared runs of each benchmark in turn."""
     figures: dict[str, dict[str, Any]] = defaultdict(lambda: {"idle": [], "shared": []})
     for repeat in range(1, 3 * repeats + 1):
         for state in ("idle", "shared") if repeat % 3 == 0 else ("idle",):
@@ -109,7 +110,7 @@ def record(repeats: int, folder: Path) -> None:
 
 
 def prove(repeats: int, folder: Path) -> int:
-    """Repeats of all nodes in turn; then the nodes, as the target ``nodes`` judges them."""
+    """Measure all nodes in turn and judge them; return 0 if only the slow one is named."""
     for repeat in range(1, repeats + 1):
         for node in NODES:
             for kind in KINDS:
@@ -125,8 +126,8 @@ def prove(repeats: int, folder: Path) -> int:
     return 1
 
 
-#: SLURM runs it on the node before a job and behind it. The loop has a session of its own, and is
-#: waited for until it has, because SLURM ends what a prolog leaves in its group.
+#: SLURM's prolog and epilog. The loop gets its own session, and the prolog waits for it, because
+#: SLURM kills what a prolog leaves in its process group.
 BESIDE = """\
 #!/bin/sh
 [ "$SLURMD_NODENAME" = {slow} ] || exit 0
@@ -142,8 +143,9 @@ fi
 
 
 def on_slurm(repeats: int, folder: Path) -> int:
-    """The suite, by the profile, on nodes of a cluster of its own."""
-    first = min(os.sched_getaffinity(0))  # which a run with one device takes
+    """Run the suite with the profile for SLURM on a separate cluster; return 0 if it names the
+    node."""
+    first = min(os.sched_getaffinity(0))  # used by a run with one device
     script = folder / "beside.sh"
     script.write_text(BESIDE.format(slow=SLOW, core=first, pid=folder / "pid"))
     script.chmod(0o755)
@@ -151,7 +153,7 @@ def on_slurm(repeats: int, folder: Path) -> int:
     suite = yaml.safe_load((ROOT / "config/suites/node_health.yaml").read_text())
     suite |= {"repeats": repeats, "measurements": MEASUREMENTS}
     with Cluster() as cluster:
-        # The jobs alone stand above what else the host does, if they do.
+        # Only the jobs get a raised priority.
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         made = OnCluster(make_project(folder / "project"), cluster)
         made.describe(runs_per_allocation=len(MEASUREMENTS), whole_rounds=True)
@@ -172,7 +174,7 @@ def main() -> int:
     if "--slurm" not in sys.argv:
         os.sched_setaffinity(0, [CORE])
     with suppress(PermissionError):
-        # Children have it too; a busy loop of the same rank takes turns with a run.
+        # Child processes inherit the priority; a busy loop of equal priority alternates with a run.
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     with tempfile.TemporaryDirectory() as name:
         if "--record" in sys.argv:

@@ -1,10 +1,11 @@
-"""Whether the statistics keep what they promise, at full size: coverage of the intervals, also
-where repeats go on until they are narrow, false differences called by a comparison and its power,
-also of pairs on a machine that drifts, windows called unsteady, stalls, gates of a comparison and
-of pull requests, changes of series, repeats called odd. Seeded; prints what was found beside the
-promise and ends with 1 where one is missed by more than three standard errors of the simulation.
+"""Full-size simulation of all statistical promises, seeded.
 
     .venv/bin/python benchmarks/statistical_promises.py [DRAWS]
+
+Covers intervals, also with repeats until they are narrow; false differences and power of
+comparisons, also of pairs under machine drift; unsteady timed regions, stalls, gates of comparisons
+and of pull requests, changes in series, and odd repeats. Prints each result next to its promise.
+Ends with 1 if one is missed by more than three standard errors of the simulation.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from tests.framebench.statistics.test_steady import (  # noqa: E402
 )
 
 DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-FEWER = DRAWS // 10  # of what takes long
+FEWER = DRAWS // 10  # for slow simulations
 COVERED = (0.93, 0.97)  # 95 %, within 2 points
 FAMILY, REPEATS, NOISE, CHANGE = 20, 7, 0.005, 0.02
 PAIRS, CHANGE_OF_PAIRS = 12, 0.05
@@ -60,7 +61,7 @@ missed = []
 
 
 def show(what: str, found: float, low: float, high: float, draws: int) -> None:
-    """``found`` is a part of ``draws``, promised to lie between ``low`` and ``high``."""
+    """Print a fraction of ``draws`` that should lie between ``low`` and ``high``; note a miss."""
     error = 3 * max((edge * (1 - edge) / draws) ** 0.5 for edge in (low, high))
     kept = low - error <= found <= high + error
     print(f"{what:<58} {found:7.4f}  {low:.2f} .. {high:.2f}{'' if kept else '  MISSED'}")
@@ -126,7 +127,7 @@ def coverage_of_pairs() -> None:
 
 
 def coverage_under_drift() -> None:
-    """Of sets, whose interval is not made for drift."""
+    """Check coverage of the interval for sets, which ignores drift, under drift."""
     for at, related in enumerate(DRIFTS):
         for name, held in held_under_drift(FEWER, related).items():
             promised = UNDER_DRIFT[name][at] / 100
@@ -135,7 +136,7 @@ def coverage_under_drift() -> None:
 
 
 def coverage_of_percentiles() -> None:
-    """Of the p95 of 130 steps, the 124th."""
+    """Check coverage of the p95 of 130 steps, the 124th value."""
     p95 = np.sort(step_times(np.random.default_rng(0), 7 * FEWER), axis=1)[:, 123]
     found = [intervals.median_interval(one) or (1, 0) for one in p95.reshape(FEWER, 7).tolist()]
     held = np.mean([low <= np.median(p95) <= high for low, high in found])
@@ -143,7 +144,7 @@ def coverage_of_percentiles() -> None:
 
 
 def comparisons_of_pairs() -> None:
-    """Of runs whose only noise is what the machine does to all."""
+    """Check comparisons of pairs whose only noise is machine drift."""
     for count in (6, 7, PAIRS):
         runs = drifting(np.random.default_rng(0), DRAWS, count)
         ratios = (runs[..., 1] / runs[..., 0]).tolist()
@@ -204,7 +205,7 @@ def stalls() -> None:
 
 
 def gates() -> None:
-    """How often all of an interval lies beyond a threshold of 5 %, by what is true."""
+    """Check how often a whole interval lies beyond a threshold of 5 %, by the true factor."""
     for factor, low, high in ((0.95, 0, 0.025), (0.955, 0, 0.001), (0.93, 0.95, 1)):
         random = np.random.default_rng(0)
         base = random.normal(1, NOISE, (DRAWS, REPEATS)).tolist()
@@ -218,7 +219,7 @@ def gates() -> None:
 
 
 def gates_of_pull_requests() -> None:
-    """Of 20 cases in pairs on a machine that drifts, by what is true of them."""
+    """Check gates of 20 cases in pairs under machine drift, by the true factors."""
     families = DRAWS // FAMILY
     limit = 1 - MARGIN
     promises = (
@@ -234,7 +235,7 @@ def gates_of_pull_requests() -> None:
 
 
 def changes_of_series() -> None:
-    """Of series of result sets, by how their noise hangs together."""
+    """Check changes found in series of result sets, by the correlation of their noise."""
     for related, most in DRIFTS_CALLED_JUMPS.items():
         for count in (10, 20, 40):
             alarms = 1 - called(steady_series, count, related, FEWER).get("none", 0)

@@ -1,9 +1,9 @@
-"""The triad of the kind ``memory`` with one built by hand, as a user of STREAM would: on the same
-arrays, in turns.
+"""Triad of the harness benchmark ``memory`` against a hand-built one, as in STREAM.
 
     .venv/bin/python benchmarks/stream_by_hand.py [--rounds 40]
 
-Goal: within 5 % (ratio from 0.95 to 1.05), of the best rounds. One core.
+Both use the same arrays, in turn. Goal: within 5 % (ratio from 0.95 to 1.05), of the best rounds.
+One core.
 """
 
 from __future__ import annotations

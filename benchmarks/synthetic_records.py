@@ -22,7 +22,7 @@ STEPS = 100
 def write_suite(
     path: Path, runs: int, repeats: int = REPEATS, frameworks: Sequence[str] = ("pytorch",)
 ) -> None:
-    """A suite of this many runs (a multiple of 8 x repeats x frameworks)."""
+    """Write a suite of ``runs`` runs (a multiple of 8 x repeats x frameworks)."""
     each = 8 * repeats * len(frameworks)
     assert runs % each == 0, f"{runs} is no multiple of {each}"
     suite = {
@@ -41,7 +41,7 @@ def write_suite(
 
 
 def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
-    """A record for every run of the suite, varied from a real one; their number."""
+    """Write a record for every run of the suite, varied from a real one; return their number."""
     from framebench.config import catalog
     from framebench.config.settings import load_settings
     from framebench.machine import local
@@ -79,7 +79,7 @@ def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
 
 
 def sample_record(results: Path = ROOT / "results") -> dict[str, Any]:
-    """Any good one-device record of a real PyTorch run in ``runs`` of the results."""
+    """Return an ok one-device record of a real PyTorch run in ``runs`` of the results."""
     from framebench.records.record_files import read
 
     for path in sorted(results.glob("runs/pytorch/resnet50_v1.5/train-fp32-*1n1g*/r1.json")):

@@ -1,11 +1,11 @@
-"""What each setting of ``config/tuned.yaml`` brings on this machine, and the allocators that are
-installed, and huge pages: pairs of fresh runs, one with the setting and one without, in turn.
+"""Gain of each setting of ``config/tuned.yaml`` on this machine, of allocators, and of huge pages.
 
     .venv/bin/python benchmarks/tuned_settings.py [--frameworks pytorch ..] [--mode inference]
-        [--model resnet50_v1.5] [--only jemalloc ..] [--pairs 6] [--steps 8]
+     [--model resnet50_v1.5] [--only jemalloc ..] [--pairs 6] [--steps 8]
 
-Prints the throughput with a setting over that without: the median of the pairs, with its interval
-where there are six. There is no goal. One core; the environments that the workflow built.
+Measures pairs of fresh runs, with and without the setting, in turn. Prints the throughput with a
+setting over that without: the median of the pairs, with its interval from six pairs on. There is no
+goal. One core; the environments that the workflow built.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from framebench.environments.venvs import MARKER, read_environment_file  # noqa:
 from framebench.statistics import descriptive, intervals  # noqa: E402
 
 ACCELERATOR = "cpu"
-BATCH, SEQUENCE = {False: 2, True: 1}, 128  # of images; of sequences, which are so long
+BATCH, SEQUENCE = {False: 2, True: 1}, 128  # batch of images and of sequences, and their length
 
 
 def arms(settings: list[TunedSetting]) -> Iterator[tuple[str, str, list[str]]]:
-    """Of each that acts here its name, the compiler that it needs, and the harness's arguments."""
+    """Yield name, required compiler and harness arguments of each setting that acts here."""
     for one in settings:
         if ACCELERATOR in one.accelerators:
             compiler = one.compiler or ""
@@ -46,7 +46,7 @@ def arms(settings: list[TunedSetting]) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def throughput(catalog: Catalog, framework: str, words: list[str]) -> float | str:
-    """Of one run; else why there is none."""
+    """Return the throughput of one run, or the reason why there is none."""
     file = read_environment_file(catalog.environment_file(framework, ACCELERATOR))
     python = ROOT / ".venvs" / file.name / "bin" / "python"
     if not (python.parent.parent / MARKER).is_file():

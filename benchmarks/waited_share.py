@@ -1,4 +1,4 @@
-"""What part of a run's time goes into the window of the steps that are waited for one by one.
+"""Fraction of a run's time spent on steps that are waited for one by one.
 
     .venv/bin/python benchmarks/waited_share.py [RECORDS]
 

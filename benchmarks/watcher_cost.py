@@ -1,11 +1,11 @@
-"""What the watcher costs the run that it watches, at its worst: on the core of the only rank.
+"""Worst-case cost of the watcher for the run it watches: on the core of the only rank.
 
     .venv/bin/python benchmarks/watcher_cost.py [--seconds 5] [--rounds 12]
 
-A process does blocks of the same work on one core; beside every other block, the launcher's watcher
-takes its samples on that very core, which it does in earnest only where the run uses all cores.
-Goals: a block beside the watcher takes at most 1.005 of one without, and the watcher at most 0.5 %
-of one core's time. With nothing else running, else the first says nothing.
+A process works in equal blocks on one core. During every other block, the launcher's watcher
+samples on the same core, as it does only if a run uses all cores. Goals: a block with the watcher
+takes at most 1.005 of one without, and the watcher at most 0.5 % of one core's time. Valid only if
+nothing else runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RUN = "watcher-cost"
 
 
 def work(amount: int) -> float:
-    """Seconds that this much of the same arithmetic takes."""
+    """Do ``amount`` of the same arithmetic, and return its seconds."""
     start = time.perf_counter()
     value = 1
     for _ in range(amount):
@@ -39,7 +39,7 @@ def work(amount: int) -> float:
 
 
 def worker() -> None:
-    """Do as much as each line of the input says, and say how long it took."""
+    """Work as much as each input line says, and print the seconds."""
     for line in sys.stdin:
         print(work(int(line)), flush=True)
 

@@ -1,10 +1,10 @@
-"""Time of a dry run, of an up-to-date check and of ``report`` with 1,000 and 10,000 runs.
+"""Time of a dry run, an up-to-date check and ``report`` with 1,000 and 10,000 runs.
 
     .venv/bin/python benchmarks/workflow_speed.py
 
-Each is a fresh process; the best of the given number of rounds is printed with the ratio to its
-goal, and the ratio of the two sizes; beside them the same of a bare Snakefile, of one rule with as
-many jobs: that is what Snakemake itself takes. A report stays under 1 GiB.
+Each is a fresh process. Prints the best of several rounds, its ratio to the goal, and the ratio of
+the two sizes. A bare Snakefile of one rule with as many jobs shows the share of Snakemake itself. A
+report must stay under 1 GiB.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GOALS = {  # seconds for 1,000 and 10,000 runs
     "up-to-date check": (1.5, 4),
     "report": (8, 15),
 }
-#: What Snakemake takes for as many jobs, and for none.
+#: Names of the floors: Snakemake alone with as many jobs, and with none.
 FLOORS = {"dry run": "bare dry run", "up-to-date check": "bare up-to-date check"}
 BARE = """
 outputs = [f"{config['results']}/{number}" for number in range(int(config["jobs"]))]
@@ -39,7 +39,7 @@ GIB = 2**30
 
 
 def timed(command: list[str]) -> tuple[float, int]:
-    """Seconds and peak resident bytes (of the largest process) of a command that must succeed."""
+    """Return seconds and peak resident bytes (of the largest process) of a successful command."""
     start = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
@@ -64,11 +64,11 @@ def main() -> int:
             suite, results = Path(name, "large.yaml"), Path(name, "results")
             write_suite(suite, size)
             config = ["--config", f"suite={suite}", f"results={results}", "accelerator=cpu"]
-            config += ["yes=true"]  # what would take days is planned, not run
+            config += ["yes=true"]  # days of work are planned, not run
             best(found, "dry run", [*snakemake, "all", "--dry-run", *config], given.rounds)
             write_records(suite, results, sample)
             best(found, "report", [*snakemake, "1", "report", *config], given.rounds)
-            # The records get their tables, then all is there.
+            # The first call makes the tables of the records; then everything is up to date.
             timed([*snakemake, "all", *config])
             best(found, "up-to-date check", [*snakemake, "all", *config], given.rounds)
             bare = Path(name, "Snakefile")
@@ -102,7 +102,7 @@ def main() -> int:
 def best(
     found: dict[str, list[tuple[float, int]]], name: str, command: list[str], rounds: int
 ) -> None:
-    """Note the best seconds and the most memory of ``rounds`` calls of a command in ``found``."""
+    """Add the best seconds and the peak memory of ``rounds`` calls of a command to ``found``."""
     runs = [timed(command) for _ in range(rounds)]
     found[name].append((min(s for s, _ in runs), max(m for _, m in runs)))
 

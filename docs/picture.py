@@ -24,7 +24,7 @@ import site_pages  # noqa: E402
 
 DOCS = ROOT / "docs"
 WIDTH = 1120
-#: Enough to keep the colours of frameworks, which cover the smallest areas.
+#: Enough colours to keep those of frameworks, which cover the smallest areas.
 COLOURS = 255
 #: Part of the report that ends the first screen.
 LAST = "#answers"

@@ -1,5 +1,5 @@
-"""A hook of MkDocs: the site has the project's pages under their own paths, so that links lead
-where they do in the tree; files that pages link to; and a report, made of real records."""
+"""MkDocs hook for the pages, linked files and sample report of the site.
+The pages keep their paths in the tree, so that links work in both."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-#: Records of a run of the suite `quick`, as `snakemake archive --config redact=true` hands them on.
+#: Records of a run of the suite `quick`, from `snakemake archive --config redact=true`.
 RECORDS = ROOT / "docs" / "sample.tar.xz"
-#: A link to a file of the tree, without its anchor.
+#: Link to a file of the tree, without its anchor.
 _LINK = re.compile(r"\]\(([^)#:\s]+)")
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Called by MkDocs. Replaces what lies in the folder that it takes for the site's pages."""
+    """Return the site's files, replacing those in the docs folder; called by MkDocs."""
     pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "config" / "README.md"]
     pages += sorted((ROOT / "docs").glob("*.md"))
     linked = {target for page in pages for target in _targets(page)} - {*pages}
     linked.add(ROOT / "docs" / "site.css")
-    # Of the theme all stays: its style and script.
+    # Files of the theme stay: its style and script.
     found = Files([one for one in files if one.src_dir != config["docs_dir"]])
     for path in [*pages, *sorted(linked)]:
         name = path.relative_to(ROOT).as_posix()
@@ -37,13 +37,13 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def _targets(page: Path) -> set[Path]:
-    """The files that a page links to."""
+    """Return the files that a page links to."""
     named = (page.parent / target for target in _LINK.findall(page.read_text()))
     return {path.resolve() for path in named if path.is_file()}
 
 
 def _sample() -> dict[str, bytes]:
-    """The report and tables of a real run."""
+    """Return the report and tables of a real run, by path in the site."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with tarfile.open(RECORDS) as packed:

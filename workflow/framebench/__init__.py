@@ -1,9 +1,9 @@
-"""The driver's half: from configuration to cases, from records to tables and report."""
+"""Driver: from configuration to cases, from records to tables and report."""
 
 import sys
 from pathlib import Path
 
-#: The folder of the project, wherever the working directory is.
+#: Folder of the project, independent of the working directory.
 PROJECT = Path(__file__).absolute().parents[2]
 
 # Harness and driver share the package `core`.

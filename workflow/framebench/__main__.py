@@ -7,7 +7,7 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-# What a site puts on PYTHONPATH may be of another Python, or hide our own packages.
+# A site's PYTHONPATH may be of another Python, or hide our own packages.
 if "PYTHONPATH" in os.environ and not sys.flags.isolated and __name__ == "__main__":
     os.execv(sys.executable, [sys.executable, "-I", *sys.argv])
 
@@ -17,7 +17,7 @@ sys.path[0] = str(Path(__file__).parent.parent)
 
 
 def main(arguments: list[str]) -> int:
-    """Run a command and return its exit status; nothing that it prints can steer the terminal."""
+    """Run a command and return its exit status; its output cannot control the terminal."""
     from framebench.files.text import PrintableStream, accept_any_text
 
     accept_any_text()
@@ -26,15 +26,16 @@ def main(arguments: list[str]) -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command and return its exit status. ``--kinds FOLDER`` before it names the folder with
-    the axes of a user, which are registered before modules that list axes are imported."""
+    """Run a command and return its exit status.
+    ``--kinds FOLDER`` before it names the folder of a user's axes, which are registered before
+    modules that list axes are imported."""
     if arguments[:1] == ["--kinds"]:
         from core import axes
 
         axes.load(arguments[1])
         arguments = arguments[2:]
-    # These run beside a benchmark: without the libraries that the other commands load, and on any
-    # Python that the harness runs on, because in a container there is no other.
+    # These commands run next to a benchmark: without libraries of other commands, and on any Python
+    # of the harness, because a container may have no other.
     if arguments[:1] == ["attempts"]:
         from framebench.runs import attempts
 

@@ -26,13 +26,13 @@ SOURCES = "folders of records or of published tables, or CSVs of runs"
 
 
 def records(text: str) -> Path:
-    """Return the records at a path: those of a results folder lie in its ``runs``."""
+    """Return the path of records: ``runs`` in a results folder, else the path itself."""
     path = Path(text)
     return path / "runs" if (path / "runs").is_dir() else path
 
 
 def side(text: str) -> RecordSource:
-    """Return one side of a comparison."""
+    """Parse one side of a comparison."""
     source = RecordSource.of(text)
     return replace(source, path=records(str(source.path)))
 
@@ -41,13 +41,13 @@ def main(arguments: list[str]) -> int:
     """Run one command and return the exit status (:func:`exit_status.leave`)."""
     try:
         status = _run(arguments)
-    except SystemExit as ended:  # argparse, behind its message or its help
+    except SystemExit as ended:  # argparse has printed its message or help
         status = int(ended.code or 0)
     return exit_status.leave(arguments[0] if arguments else "", status)
 
 
 def _run(arguments: list[str]) -> int:
-    """Return 1, with one clear message on stderr, for a command that cannot do its work."""
+    """Run a command; for one that fails, return its status after one clear message on stderr."""
     parser = argparse.ArgumentParser(
         prog="framebench",
         description=__doc__,

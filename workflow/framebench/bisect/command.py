@@ -37,9 +37,9 @@ STATUSES = (
     "cannot tell yet, or between which versions alone; 4 broken. Words behind -- are given to "
     "Snakemake."
 )
-#: As a shell has it of what Ctrl-C ends.
+#: Exit status of a program that Ctrl-C ends, as in shells.
 INTERRUPTED = 130
-#: Keys of the configuration that the command gives, and how they are asked for.
+#: Configuration keys that the command sets itself, and the options to use instead.
 RESERVED = {
     "results": "--results",
     "frameworks": "--framework",
@@ -64,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit status."""
+    """Run the bisection and return the exit status."""
     try:
         given = parser().parse_args(arguments)
     except SystemExit as ended:
@@ -108,7 +108,7 @@ def _bisect(given: argparse.Namespace) -> int:
 
 
 def go(bench: BisectSetup, names: Sequence[str], asked: messages.BisectRequest) -> int:
-    """Look at versions until the search is at its end. Returns the exit status."""
+    """Measure versions until the search ends. Returns the exit status."""
     steps: dict[str, BisectStep] = {}
     slower: bool | None = None
     while (now := search(names, {name: one.state for name, one in steps.items()})).following:
@@ -134,7 +134,7 @@ def _write(
 
 
 def _environment(name: str, settings: Settings, known: catalog.Catalog) -> EnvironmentFile:
-    """The framework's own file for this machine."""
+    """Return the framework's environment file for this machine."""
     if name not in known.frameworks:
         names = [*known.frameworks]
         raise ConfigError(
@@ -148,7 +148,7 @@ def _environment(name: str, settings: Settings, known: catalog.Catalog) -> Envir
 
 
 def _case(named: str | None, framework: str, settings: Settings, known: catalog.Catalog) -> str:
-    """The only case of the framework in the suite, or the one that is named."""
+    """Return the framework's only case in the suite, or the ``named`` one."""
     found = matrix.narrow(matrix.cases(settings.suite, known), settings)
     usual = [case._replace(variant="") for case in found if case.framework == framework]
     names = [*dict.fromkeys(str(case) for case in usual)]
@@ -165,7 +165,7 @@ def _case(named: str | None, framework: str, settings: Settings, known: catalog.
 def _versions(
     given: argparse.Namespace, package: str, case: str, own: EnvironmentFile
 ) -> list[str]:
-    """Those to look among, as the first call into the folder knew them."""
+    """Return the versions to search, fixed by the first call into the folder."""
     path = given.results / STATE
     stated: dict[str, Any] = {
         **{key: getattr(given, key) for key in ("framework", "good", "bad")},

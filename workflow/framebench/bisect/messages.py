@@ -23,7 +23,7 @@ from ..tables.markdown_cells import escape
 from ..tables.table import Table
 from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectState, BisectStep
 
-#: Exit statuses, but for 4: broken.
+#: Exit statuses besides 4 (broken).
 FOUND, NOTHING, UNDECIDED = 0, 1, 3
 
 TABLE = Table(
@@ -62,7 +62,7 @@ TABLE = Table(
 
 @dataclass(frozen=True)
 class BisectRequest:
-    """``margin``: a part."""
+    """Request of a bisection. ``margin``: a fraction."""
 
     package: str
     good: str
@@ -72,7 +72,7 @@ class BisectRequest:
 
 
 def frame(steps: Sequence[BisectStep]) -> pd.DataFrame:
-    """A row for each, in the order in which they were looked at."""
+    """Return a table row for each step, in the order of measurement."""
     rows = [
         {
             "version": one.version,
@@ -90,7 +90,7 @@ def frame(steps: Sequence[BisectStep]) -> pd.DataFrame:
 
 
 def line(step: BisectStep) -> str:
-    """``2.12.1: changed: 0.930 [0.912, 0.951], 12 pairs``."""
+    """Return a step as text: ``2.12.1: changed: 0.930 [0.912, 0.951], 12 pairs``."""
     words = [f"{step.version}: {step.state}"]
     figures = [ratio(step)] if step.ratio is not None else []
     figures += [f"{step.pairs} pairs"] if step.pairs else []

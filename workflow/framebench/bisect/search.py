@@ -1,15 +1,15 @@
 """Binary search for the version that changed a figure; it continues from known results.
 
-1. The first version is the good one: it has not changed. The last one is looked at first; without a
-   change there the search is at its end.
-2. Between the latest that is known not to have changed and the earliest that is known to have, the
-   one in the middle is next. One that is skipped is no answer: then it is the one nearest to it.
-3. A version of which it cannot be told ends the search until more is measured: what it is decides
-   on which side to go on.
-4. At the end, the change came with the earliest that has changed, or with one of those before it
-   that were skipped.
+1. The first version is the good one, without the change. The last one is tested first; if it has
+   not changed, the search ends.
+2. The next version is in the middle between the latest unchanged one and the earliest changed one.
+   If it is skipped, the nearest untested version follows.
+3. A version that cannot be decided ends the search until more pairs are measured: it decides on
+   which side to continue.
+4. At the end, the change came with the earliest changed version, or with one of the skipped
+   versions before it.
 
-Where a figure has changed and changed back, this finds one version that changed it, not the first.
+If a figure changed and changed back, this finds one version that changed it, not the first.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ CHANGED, UNCHANGED, SKIPPED, OPEN = "changed", "not changed", "skipped", "cannot
 
 @dataclass(frozen=True)
 class BisectStep:
-    """What is known of a version. ``state``: one of the above; ``ratio``: over the good one, above
-    1 is better; ``needed``: pairs, of one of which it cannot be told, None where no number would
-    do; ``moved``: what else has another version than in the environment of the good one."""
+    """Result of one version.
+    ``state``: one of the above; ``ratio``: over the good version, above 1 is better; ``needed``:
+    pairs that decide an undecided version, None if no number would; ``moved``: other packages whose
+    version differs from the good version's environment."""
 
     version: str
     state: str
@@ -42,10 +43,12 @@ class BisectStep:
 
 @dataclass(frozen=True)
 class BisectState:
-    """``before``: the latest that has not changed; ``changed``: the earliest that has, "" where
-    none is known. ``skipped``: those between both that say nothing, or the last one, of which
-    nothing is known then. ``following``: what is to be looked at; "" where the search is at its end
-    or waits for ``open``, of which it cannot be told. ``path``: what was asked for, in its order.
+    """State of the search.
+
+    ``before``: latest unchanged version; ``changed``: earliest changed one, "" if none is known;
+    ``skipped``: skipped versions between both, or a skipped last version; ``following``: next
+    version to test, "" if the search has ended or waits for ``open``, an undecided version;
+    ``path``: tested versions, in order.
     """
 
     before: str

@@ -1,4 +1,5 @@
-"""One version against the good one: measured in pairs by Snakemake, decided as a gate decides."""
+"""Step of a bisection: one version against the good one, measured in pairs and decided as by a
+gate."""
 
 from __future__ import annotations
 
@@ -28,19 +29,20 @@ from ..tables.judged import grouped
 from ..tables.results import CaseResults
 from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectStep
 
-#: In the folder of a step: of how many pairs it was measured.
+#: File in the folder of a step: number of measured pairs.
 NOTED = "measured.json"
 
 
 class Absent(Exception):
-    """A version cannot be had; the message says why."""
+    """Version that cannot be installed, with the reason."""
 
 
 @dataclass(frozen=True)
 class BisectSetup:
-    """What all steps have in common. ``own``: the environment file of the ``framework``; ``case``:
-    as a plan names it; ``suite``: as its file has it; ``margin``: a part; ``config``, ``words``:
-    for Snakemake; ``folder``: where all is written."""
+    """Common settings of all steps.
+    ``own``: environment file of the ``framework``; ``case``: in the plan's notation; ``suite``:
+    content of the suite file; ``margin``: a fraction; ``config``, ``words``: arguments of
+    Snakemake; ``folder``: results folder."""
 
     framework: str
     package: str
@@ -56,8 +58,8 @@ class BisectSetup:
     folder: Path
 
     def environment(self, version: str) -> EnvironmentFile:
-        """Its file, with hashes where these are asked for, and what it makes. Raises
-        :class:`Absent`."""
+        """Return the environment file of a version, after creating and building it where needed.
+        It has hashes if they are required. Raises :class:`Absent` if that fails."""
         path = self.folder / "environments" / f"{self.package}-{version}.yaml"
         try:
             if not path.is_file():
@@ -83,9 +85,9 @@ class BisectSetup:
             locking.lock(path)
 
     def look(self, version: str, slower: bool | None) -> BisectStep:
-        """At a version, from what is measured already where that is enough. ``slower``: whether
-        the bad one is; None of that one itself. Raises RecordsError where the good one has no
-        figure, and as :class:`Measuring` does."""
+        """Test a version, using existing measurements where they are enough.
+        ``slower``: whether the bad version is slower; None for the bad version itself. Raises
+        RecordsError if the good version has no figure, and what :class:`Measuring` raises."""
         try:
             good = self.environment(self.good)
         except Absent as error:
@@ -126,7 +128,7 @@ class BisectSetup:
 
 
 def _noted(folder: Path) -> int:
-    """Pairs that were measured to their end; 0 where none were."""
+    """Return the number of pairs measured completely; 0 without any."""
     try:
         return int(json_files.read(folder / NOTED)["pairs"])
     except (OSError, ValueError, TypeError, KeyError):
@@ -134,7 +136,7 @@ def _noted(folder: Path) -> int:
 
 
 def principal(cases: CaseResults) -> CaseResults:
-    """The figure that each case is compared by, of those that it has."""
+    """Return the principal figure of each case, by which it is compared."""
     return {
         key: result for key, result in cases.items() if any(run.key == key for run in result.runs)
     }
@@ -143,10 +145,10 @@ def principal(cases: CaseResults) -> CaseResults:
 def judge(
     version: str, good: CaseResults, other: CaseResults, margin: float, slower: bool | None
 ) -> BisectStep:
-    """By the gate's statistics, from both sides of one case: changed where it is shown to be slower
-    by more than the margin, or where the good one is shown to be, which is as much faster.
-    ``slower``: which of both is asked for; None for either. Raises RecordsError where the good
-    version has no figure."""
+    """Decide on one version by the gate's statistics.
+    Changed: it is shown to be slower than the good version by more than the margin, or the good one
+    slower than it. ``slower``: which of both counts; None for either. Raises RecordsError if the
+    good version has no figure."""
     for result in good.values():
         if result.throughput is None:
             raise RecordsError(f"the good version is {result.status}: {result.reason}")

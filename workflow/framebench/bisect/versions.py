@@ -1,4 +1,4 @@
-"""The versions of a package between a good and a bad one, oldest first."""
+"""Versions of a package between a good and a bad one, oldest first."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Sequence
 
 from ..config.validation import ConfigError, did_you_mean
 
-#: As they stand behind ``==``, and as the name of a folder.
+#: Versions that are valid after ``==`` and as the name of a folder.
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.!_-]*")
 _SHOWN = 12
 
 
 def between(good: str, bad: str, known: Sequence[str], where: str) -> list[str]:
-    """Those of ``known``, oldest first, from ``good`` to ``bad``. ``where``: who knows them.
-
-    Raises :class:`ConfigError` where one of both is none of them, or the good one is not older."""
+    """Return the versions in ``known``, oldest first, from ``good`` to ``bad``.
+    ``where``: source of ``known``, for messages. Raises :class:`ConfigError` if one of both is not
+    in ``known``, or the good one is not older."""
     for key, version in (("--good", good), ("--bad", bad)):
         if version not in known:
             some = known if len(known) <= _SHOWN else ["..", *known[-_SHOWN:]]
@@ -35,7 +35,7 @@ def between(good: str, bad: str, known: Sequence[str], where: str) -> list[str]:
 
 
 def listed(text: str) -> list[str]:
-    """Of ``--versions``: as they stand there. Raises :class:`ConfigError` for what is none."""
+    """Parse ``--versions``, keeping the order. Raises :class:`ConfigError` for an invalid list."""
     names = [name.strip() for name in text.split(",")]
     wrong = [name for name in names if not _VERSION.fullmatch(name)]
     if wrong or len(set(names)) < len(names):
@@ -48,8 +48,8 @@ def listed(text: str) -> list[str]:
 
 
 def in_index(package: str, python: str, early: bool) -> list[str]:
-    """Those that have a wheel for ``python`` where pip's settings lead to, oldest first; ``early``:
-    releases before the final ones, too. Raises :class:`ConfigError` with pip's words."""
+    """Return the versions in pip's index with a wheel for ``python``, oldest first.
+    ``early``: include pre-releases. Raises :class:`ConfigError` with pip's message."""
     command = [sys.executable, "-m", "pip", "index", "versions", package]
     command += ["--python-version", python, "--only-binary", ":all:"]
     command += ["--pre"] if early else []

@@ -1,1 +1,1 @@
-"""What a command of the workflow does, behind the rules and on the command line."""
+"""Commands of the workflow, used by its rules and on the command line."""

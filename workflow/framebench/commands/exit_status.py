@@ -1,8 +1,7 @@
-"""Exit status of a command, also for the call of Snakemake that has started it as a job.
+"""Exit status of a command, also for the Snakemake call that started it as a job.
 
-A job that fails would be buried under Snakemake's own report, and Snakemake would end with 1
-whatever the status is. So a rule names a file that gets the status, the job succeeds, and the call
-ends with the status in the file.
+A failed job would be buried under Snakemake's report, and Snakemake would always end with 1. So a
+rule names a status file, the job succeeds, and the call ends with the status in the file.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import NamedTuple
 
 from ..files import bounded
 
-#: Names the file that gets the status.
+#: Environment variable with the path of the status file.
 STATUS_FILE = "FRAMEBENCH_STATUS_FILE"
-#: Added to the number of the signal that ended a process, as shells do.
+#: Exit status of a process ended by a signal, minus the signal's number, as in shells.
 SIGNAL_BASE = 128
 
 
@@ -27,7 +26,7 @@ class Ended(NamedTuple):
 
 
 def leave(command: str, status: int) -> int:
-    """Return the status to end with: ``status``, or 0 where it was written to the file."""
+    """Return the exit status: ``status``, or 0 if it was written to the status file."""
     path = os.environ.get(STATUS_FILE)
     if not status or not path:
         return status
@@ -37,7 +36,7 @@ def leave(command: str, status: int) -> int:
 
 
 def read(path: Path) -> Ended | None:
-    """Return the first command in the file, None where all have ended with 0."""
+    """Return the first command in the status file; None if all ended with 0."""
     for line in bounded.read_text(path).splitlines():
         command, status = line.split(" ")
         return Ended(command, int(status))

@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from ..tables.table import Inputs, Table
 
 FINGERPRINT = "fingerprint.txt"
-#: In ``tables``: the report for Snakemake's archive, in which there are no records to lead to.
+#: File in ``tables``: the report for Snakemake's archive, without links to records.
 ARCHIVED = "report.html"
 
 
 class Disagreement(Exception):
-    """A framework computes something else than the reference, or could not be compared."""
+    """Failed or impossible verification of a framework against the reference."""
 
 
 def make_report(source: Path, results: Path) -> None:
-    """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``, and
-    print the summary. The fingerprint comes last: it vouches for all the rest."""
-    # pandas and Matplotlib take their time; other commands need neither.
+    """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
+    Prints the summary. The fingerprint is written last: it marks the rest as complete."""
+    # pandas and Matplotlib are slow to import; other commands need neither.
     from ..audit import published
     from ..comparison import node_health
     from ..records import device_peaks
@@ -74,7 +74,7 @@ def make_report(source: Path, results: Path) -> None:
         compared = published.compare_published(inputs.cases, reference)
     folder, page = results / "tables", results / "report.html"
     everything = tables if compared is None else {**tables, published.TABLE: compared}
-    # All is made before anything is written: what fails leaves the former tables and report.
+    # Everything is made before anything is written: an error leaves the old tables and report.
     provenance = origin.of(found.runs, called)
     files = frames.files(everything, folder, provenance.caption)
     files[page] = html_report.render(
@@ -96,8 +96,8 @@ def make_report(source: Path, results: Path) -> None:
 
 
 def write_overview(source: Path, into: Path | None) -> None:
-    """Print all frameworks side by side, or write them between the comments of a file. Raises
-    RecordsError where there is nothing to show, or no place for it."""
+    """Print the overview of all frameworks, or write it between the comments of a file.
+    Raises RecordsError if there is no record, or the file lacks the comments."""
     from ..tables import markdown, origin, registry
     from ..tables.declared import coverage
 
@@ -144,9 +144,9 @@ def tabulated(
     results: Path,
     asked: Sequence[ExpectedCase] = (),
 ) -> tuple[Inputs, dict[Table, pd.DataFrame], str]:
-    """The cases of a set of records, judged once for all that is made of them, all tables, and a
-    baseline of the nodes, "" without any. ``results``: where the rules of nodes are kept;
-    ``asked``: the cases of the suites that were measured."""
+    """Group and judge a set of records. Returns the inputs, all tables, and a baseline of the
+    nodes. The baseline is "" without nodes. ``results``: folder of the node rules; ``asked``:
+    requested cases of the measured suites."""
     from ..comparison import node_health
     from ..records import device_peaks, verified
     from ..tables import datasheets, frames, grouping
@@ -174,8 +174,9 @@ def tabulated(
 
 
 def printed_beside(record_set: record_sets.RecordSet) -> list[Printed]:
-    """The cells of the published tables that lie beside these runs; where there are none, those of
-    the tables that ship, if anything was measured that stands beside them."""
+    """Return the cells of published tables to compare these runs with.
+    These are the tables next to the runs; else the shipped tables, if they have a comparable case.
+    """
     from ..audit import lint
     from ..tables.nvidia.measured_rows import MODELS
     from ..tables.nvidia.printed_rows import AMP
@@ -203,7 +204,7 @@ def probes_of(source: Path) -> Path:
 
 
 def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> str:
-    """Of all that tables and report below ``results`` depend on."""
+    """Return a digest of everything that tables and report below ``results`` depend on."""
     beside = [verifications.beside(source), probes_of(source)]
     files = [path for folder in beside for path in sorted(json_files.below(folder)[0])]
     digest = hashlib.sha256(record_sets.fingerprint(found).encode())

@@ -1,5 +1,4 @@
-"""Sets of records: two against each other, many in their order, checked, handed on, from and for
-other tools."""
+"""Commands on sets of records: compare, history, nodes, lint, archive, import and export."""
 
 from __future__ import annotations
 
@@ -29,14 +28,14 @@ SETS = "folders of results, CSVs of runs, archives, or a folder of these"
 
 
 class Faulty(Exception):
-    """Results of our own contradict themselves."""
+    """Consistency findings in our own results."""
 
 
 def make_comparison(
     base: RecordSource, candidate: RecordSource, results: Path, fail_on: float | None
 ) -> None:
-    """Write ``tables/compare.csv`` and ``compare.html`` below ``results`` and print the verdicts.
-    Raises :class:`gate.NotPassed` behind all that."""
+    """Write ``tables/compare.csv`` and ``compare.html`` below ``results``, and print the verdicts.
+    Raises :class:`gate.NotPassed` at the end."""
     from ..comparison import compare
     from ..report import html_report
     from ..tables import frames
@@ -60,9 +59,9 @@ def make_comparison(
 
 
 def make_archive(source: contents.ArchiveSource, redacts: bool) -> None:
-    """Write ``archives/NAME.zip`` below the results: what was measured, its suite, environments,
-    tables and report, all made anew from the records that are handed on, and metadata. Raises
-    ConfigError for a folder with nothing to hand on, or of another suite."""
+    """Write ``archives/NAME.zip`` below the results folder.
+    It has records, suite, environments and metadata, and tables and report made anew from these
+    records. Raises ConfigError for a folder without records, or of another suite."""
     from ..archive import crate
     from ..tables import origin
 
@@ -86,7 +85,7 @@ def make_archive(source: contents.ArchiveSource, redacts: bool) -> None:
 
 
 def make_history(sets: Sequence[Path], by: str, results: Path) -> None:
-    """See :func:`history.command.make`."""
+    """Make a history; see :func:`history.command.make`."""
     from ..history import command
 
     for path in sets:
@@ -96,15 +95,16 @@ def make_history(sets: Sequence[Path], by: str, results: Path) -> None:
 
 
 def make_nodes(source: Path, results: Path, fail_on: float | None) -> None:
-    """See :func:`comparison.node_health.make`."""
-    from ..comparison import node_health  # pandas takes its time
+    """Judge nodes; see :func:`comparison.node_health.make`."""
+    from ..comparison import node_health  # pandas is slow to import
 
     node_health.make(source, results, fail_on)
 
 
 def make_lint(sources: Sequence[Path], results: Path) -> None:
-    """Write ``tables/lint.csv`` below ``results`` and print what was found. Raises :class:`Faulty`
-    behind all that where results of our own have a finding; errors of others are theirs."""
+    """Write ``tables/lint.csv`` below ``results`` and print the findings.
+    Raises :class:`Faulty` at the end if our own results have a finding; published tables may have
+    some."""
     from ..audit import findings, lint
     from ..tables import frames
 
@@ -122,8 +122,7 @@ def make_lint(sources: Sequence[Path], results: Path) -> None:
 
 
 def lint_own(source: Path, results: Path) -> findings.Linted:
-    """The records at ``source``, and the tables beside them or, where ``report`` was told to write
-    there, below ``results``."""
+    """Check the records at ``source``, and their tables next to them or below ``results``."""
     from ..audit import lint_results
     from ..records import device_peaks, verifications
 
@@ -161,7 +160,7 @@ def make_export(source: Path, name: str, target: Path | None, results: Path) -> 
 
 
 def make_import(name: str, source: Path, facts: Mapping[str, Any], results: Path) -> None:
-    """Write what the files at ``source`` hold as a set of records below ``results``."""
+    """Write the content of the files at ``source`` as a set of records below ``results``."""
     from ..formats import transfer
 
     print("\n".join(transfer.import_files(name, source, facts, results)))

@@ -1,4 +1,4 @@
-"""Environments, data, and pages that are made of declarations."""
+"""Commands for environments, data sets, and generated pages."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from ..config.validation import ConfigError
 def make_data(
     folder: Path, images: int | None, tokens: int | None, form: str | None, seed: int
 ) -> None:
-    """Make so many images or tokens in a folder, and print what is there then. ``form``: in which
-    format, None for folders of image files. Raises ConfigError where something else is there."""
+    """Make a data set of images or tokens in a folder, and print a summary.
+    ``form``: the format, None for folders of image files. Raises ConfigError for a folder with
+    other content."""
     from ..datasets import folders, image_folder, sequences, texts
 
     allowed = (*image_folder.FORMATS, *texts.FORMATS, *sequences.FORMATS)
@@ -51,8 +52,7 @@ def make_data(
 
 
 def make_hashes(names: Sequence[str]) -> None:
-    """Write the hashes of the environments ``names``; where none is named, of all but those that
-    are exempt."""
+    """Write the hashes of the environments ``names``; by default, of all that are not exempt."""
     from ..environments import hashes, locking
 
     envs = PROJECT / "envs"
@@ -65,14 +65,14 @@ def make_hashes(names: Sequence[str]) -> None:
 
 
 def write_recipes(names: Sequence[str], folder: Path) -> None:
-    """Write the recipes of images, and print where they are."""
+    """Write image recipes, and print their paths."""
     from ..environments import recipe
 
     print("\n".join(recipe.told(recipe.write(PROJECT / "envs", names, folder))))
 
 
 def clean(environments: Path, wanted: Sequence[str]) -> None:
-    """Remove the environments that are not ``wanted``, and print what that frees."""
+    """Remove the environments that are not ``wanted``, and print the freed space."""
     from ..environments import cleaning
 
     found = list(cleaning.clean(environments, wanted))
@@ -87,7 +87,7 @@ def clean(environments: Path, wanted: Sequence[str]) -> None:
 
 
 def print_formats() -> None:
-    """Print the table of docs/formats.md."""
+    """Print the generated table of docs/formats.md."""
     from ..formats import page
 
     print(page.text(), end="")

@@ -1,11 +1,11 @@
-"""A folder that make_data makes a data set in: whose it is, what was asked for, what was made.
+"""Folder of a data set of make_data: ownership, request and result.
 
-1. The folder is locked: another call that makes data there at the same time is refused.
-2. The manifest says what is asked for, before the first file is there.
+1. The folder is locked: a second call that makes data there is refused.
+2. The manifest states the request before the first file exists.
 3. Each file is written whole, or not at all.
-4. The manifest says what was made.
+4. The manifest states the result.
 
-A call that was ended goes on where it was. A folder with anything else in it is left alone.
+An interrupted call continues where it stopped. A folder with other content is not touched.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ SPLITS = ("train", "val")
 
 
 class DataSetError(Exception):
-    """The data set cannot be made there; the message says why, and what is allowed."""
+    """Data set that cannot be made, with the reason and what is allowed."""
 
 
 @contextmanager
 def claimed(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> Iterator[None]:
-    """Make the folder ours, for files of these names below it. Raises :class:`Refused` for one
-    that is not, and OSError."""
+    """Lock a folder for a data set with files of these names.
+    Raises :class:`DataSetError` for a folder with other content, and OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -51,7 +51,7 @@ def claimed(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> 
 
 
 def write_manifest(folder: Path, asked: Mapping[str, Any], made: Any) -> dict[str, Any]:
-    """Returns it. ``made``: None as long as it is not all there."""
+    """Write and return the manifest. ``made``: summary of the files, None until complete."""
     manifest = {"format": FORMAT, "asked": asked, "made": made}
     write_whole(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
     return manifest
@@ -81,7 +81,7 @@ def _claim(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> N
     for path in sorted(_files(folder)):
         name = path.relative_to(folder).as_posix()
         if path.name.startswith("."):
-            path.unlink()  # a file that was not written to its end
+            path.unlink()  # an incomplete file
         elif name not in wanted and name != MANIFEST:
             raise DataSetError(
                 f"data: found {path}, which make_data did not make; allowed: its files alone"

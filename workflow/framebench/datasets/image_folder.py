@@ -1,5 +1,5 @@
-"""Images in ImageNet's layout, ``train/CLASS/NAME.JPEG`` and ``val/CLASS/NAME.JPEG``, or the same
-images as records of TensorFlow or MXNet. Those that are there already are kept."""
+"""Images in ImageNet's layout, ``train/CLASS/NAME.JPEG`` and ``val/CLASS/NAME.JPEG``.
+Alternatively the same images as records of TensorFlow or MXNet. Existing images are kept."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ..files.whole_files import write_whole_bytes
 from . import pictures, record_files
 from .folders import SPLITS, DataSetError, claimed, write_manifest
 
-#: What is asked for where nobody says.
+#: Default number of images.
 IMAGES = 2000
-#: One image of so many is kept for validation; there are at most so many classes, as of ImageNet.
+#: One of this many images is for validation; the most classes, as in ImageNet.
 _HELD_OUT, _MOST_CLASSES = 10, 1000
 FOLDER = "folder"
 FORMATS = (FOLDER, *record_files.FORMATS)
 
 
 class _Made(NamedTuple):
-    """Of one image; ``digest``: SHA-256 in hexadecimal."""
+    """Facts of one image; ``digest``: SHA-256 in hexadecimal."""
 
     path: str
     digest: str
@@ -41,8 +41,8 @@ class _Made(NamedTuple):
 
 
 def make(folder: Path, images: int, seed: int, form: str = FOLDER) -> dict[str, Any]:
-    """Make so many ``images`` in ``folder``, in one of FORMATS, and return the manifest. Raises
-    :class:`Refused` where there is something else, and OSError."""
+    """Make ``images`` images in ``folder``, in one of FORMATS, and return the manifest.
+    Raises :class:`DataSetError` for a folder with other content, and OSError."""
     if images < 2:
         raise DataSetError(f"images: found {images}; allowed: 2 or more, one for each of {SPLITS}")
     asked = {
@@ -66,7 +66,7 @@ def make(folder: Path, images: int, seed: int, form: str = FOLDER) -> dict[str, 
 
 
 def names(images: int) -> Iterator[tuple[str, int]]:
-    """The path of each picture below the folder, and its number: the first are for training."""
+    """Yield the path of each image below the folder, and its number; training images come first."""
     held_out = max(1, images // _HELD_OUT)
     classes = min(_MOST_CLASSES, held_out)
     for number in range(images):
@@ -79,8 +79,8 @@ def names(images: int) -> Iterator[tuple[str, int]]:
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent is killed would wait for work for ever, and hold the folder's lock,
-    which it shares."""
+    """End a worker when its parent ends.
+    Otherwise it would wait forever, and hold the folder's lock, which it shares."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "a worker"
 
@@ -106,7 +106,7 @@ def _one(folder: Path, seed: int, number: int, name: str) -> _Made:
 def _recorded(
     folder: Path, form: str, wanted: Mapping[str, int], pool: ProcessPoolExecutor, seed: int
 ) -> Iterator[_Made]:
-    """Files of records are written anew, each from its beginning."""
+    """Write all record files anew, and yield the facts of each image."""
     for file, members in record_files.parts(form, wanted).items():
         work = partial(pictures.make, seed)
         given = pool.map(work, [wanted[name] for name in members], chunksize=8)

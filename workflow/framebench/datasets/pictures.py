@@ -1,8 +1,7 @@
-"""Pictures that are made of random numbers, with the sizes, bytes and detail of photographs.
+"""Random images with the size, bytes and detail of photographs.
 
-What a JPEG costs to read and to decode follows from its pixels and from its bytes. ImageNet's
-training images have about 500 x 375 pixels and 110 KB in the mean. Pictures here are drawn to have
-as much; they are a stand-in for its cost, no copy of its histogram.
+The cost of reading and decoding a JPEG depends on its pixels and bytes. ImageNet's training images
+have about 500 x 375 pixels and 110 KB on average; these images match that, but not its histogram.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from PIL import Image
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 
-#: Common sizes (width, height) and how often each is drawn; the rest is drawn freely.
+#: Common sizes (width, height) and their frequencies; other sizes are drawn freely.
 SIZES = (
     ((500, 375), 0.46),
     ((375, 500), 0.11),
@@ -25,19 +24,19 @@ SIZES = (
     ((640, 480), 0.04),
     ((400, 300), 0.04),
 )
-#: Of those drawn freely: width over height, the median of the longer side, and its spread (standard
-#: deviation of the logarithm).
+#: Freely drawn sizes: aspect ratios, median of the longer side, and its spread (standard deviation
+#: of the logarithm).
 _RATIOS = (4 / 3, 3 / 2, 1.0, 3 / 4)
 _LONGER, _SPREAD = 420, 0.45
 _LEAST, _MOST = 60, 2500
-#: Each octave of a field has this part of the amplitude of the one that is twice as coarse: natural
-#: images have amplitudes that fall with the frequency.
+#: Amplitude of an octave over that of the next coarser one: in natural images, amplitudes fall with
+#: the frequency.
 _FALL = 0.62
 _EDGES = 3
 
 
 class Picture(NamedTuple):
-    """``content``: the bytes of a JPEG file; sizes in pixels."""
+    """A JPEG image. ``content``: bytes of its file; sizes in pixels."""
 
     content: bytes
     width: int
@@ -45,12 +44,12 @@ class Picture(NamedTuple):
 
 
 def make(seed: int, number: int) -> Picture:
-    """The picture with this number of those with this seed: the same bytes from the same versions
-    of numpy and Pillow."""
+    """Make image ``number`` of ``seed``.
+    The same versions of numpy and Pillow give the same bytes."""
     random = np.random.RandomState([seed, number])
     width, height = _size(random)
     light = _field(random, width, height)
-    for _ in range(_EDGES):  # where one thing ends and another begins
+    for _ in range(_EDGES):  # edges of objects
         light += random.normal(0.0, 0.7) * (_field(random, width, height, octaves=3) > 0)
     light += random.lognormal(-1.2, 0.5) * random.standard_normal(light.shape)
     colours = [_field(random, width, height, octaves=4) for _ in range(2)]
@@ -82,8 +81,8 @@ def _bounded(length: float) -> int:
 
 
 def _field(random: np.random.RandomState, width: int, height: int, octaves: int = 8) -> Array:
-    """Smooth random values (height, width) of mean 0 and deviation 1: a sum of grids of random
-    numbers, each twice as fine as the one before."""
+    """Return a smooth random field (height, width) of mean 0 and deviation 1.
+    It is a sum of grids of random numbers, each twice as fine as the one before."""
     total = np.zeros((height, width), np.float32)
     amplitude, cells = 1.0, 2
     for _ in range(octaves):

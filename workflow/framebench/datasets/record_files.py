@@ -1,12 +1,11 @@
-"""JPEG files and labels as TensorFlow's TFRecord, MXNet's RecordIO and OneFlow's OFRecord, without
-any of them.
+"""Writers of TFRecord, RecordIO (MXNet) and OFRecord (OneFlow) files, without the frameworks.
 
 TFRecord: length (8 bytes), its masked CRC-32C, an example in protocol buffers with the features
 ``image/class/label`` (from 0), ``image/encoded`` and ``image/format``, its masked CRC-32C
 (tensorflow/core/lib/io/record_writer.h). RecordIO: 0xced7230a, piece and length, 24 bytes with the
-label, the image, up to a word of four bytes (dmlc/recordio.h, mxnet/recordio.py); an index beside
-it has number and offset of each record. OFRecord: length (8 bytes) and a map from names to features
-(oneflow/core/record/record.proto).
+label, the image, padded to a word of four bytes (dmlc/recordio.h, mxnet/recordio.py); a separate
+index has number and offset of each record. OFRecord: length (8 bytes) and a map from names to
+features (oneflow/core/record/record.proto).
 """
 
 from __future__ import annotations
@@ -25,18 +24,20 @@ from ..files.whole_files import write_whole
 from .folders import SPLITS
 
 TFRECORD, RECORDIO = "tfrecord", "recordio"
-#: ``ofrecord`` is of tokens (:mod:`.sequences`).
+#: OFRecord of images; ``ofrecord`` has tokens (:mod:`.sequences`).
 OFRECORD = "ofrecord_images"
 FORMATS = (TFRECORD, RECORDIO, OFRECORD)
-#: Images of a TFRecord: TensorFlow's guide has files of 100 MB and more, and several for a reader.
+#: Images per TFRecord file. TensorFlow's guide recommends files of at least 100 MB, and several per
+#: reader.
 _EACH = 256
 _MAGIC = struct.pack("<I", 0xCED7230A)
-#: How large a block of :func:`crc32c` is, in bytes.
+#: Block size of :func:`crc32c`, in bytes.
 _BLOCK = 1024
 
 
 def parts(form: str, names: Iterable[str]) -> dict[str, list[str]]:
-    """The record files of images with these ``names`` (``SPLIT/..``), and which are in each."""
+    """Return the record files of images with these ``names`` (``SPLIT/..``), with the names in
+    each."""
     found: dict[str, list[str]] = {}
     for split in SPLITS:
         own = [name for name in names if name.startswith(f"{split}/")]
@@ -53,7 +54,7 @@ def parts(form: str, names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def files(form: str, names: Iterable[str]) -> list[str]:
-    """All that is written for images with these ``names``."""
+    """Return all files to write for images with these ``names``."""
     found = list(parts(form, names))
     if form == RECORDIO:
         found += [f"{split}.idx" for split in SPLITS]
@@ -62,8 +63,8 @@ def files(form: str, names: Iterable[str]) -> list[str]:
 
 @contextmanager
 def writing(form: str, target: Path) -> Iterator[Callable[[int, bytes], None]]:
-    """Gives what adds a record of a label and a JPEG file. The record file is whole or not there.
-    Raises OSError."""
+    """Yield a function that adds a record of a label and a JPEG file.
+    The record file is complete or not there. Raises OSError."""
     offsets: list[int] = []
     target.parent.mkdir(parents=True, exist_ok=True)
     hidden = target.with_name(f".{target.name}")
@@ -92,7 +93,7 @@ def writing(form: str, target: Path) -> Iterator[Callable[[int, bytes], None]]:
 
 
 def example(label: int, image: bytes) -> bytes:
-    """``tf.train.Example`` of a JPEG file and its label, in protocol buffers."""
+    """Return a ``tf.train.Example`` of a JPEG file and its label, in protocol buffers."""
     features = {
         "image/class/label": _field(3, _packed([label])),
         "image/encoded": _field(1, _field(1, image)),
@@ -102,23 +103,24 @@ def example(label: int, image: bytes) -> bytes:
 
 
 def of_numbers(numbers: Mapping[str, Sequence[int]]) -> bytes:
-    """``tf.train.Example`` of lists of whole numbers by name."""
+    """Return a ``tf.train.Example`` of lists of integers by name."""
     return _field(1, _named({name: _field(3, _packed(one)) for name, one in numbers.items()}))
 
 
 def oneflow_image(label: int, image: bytes) -> bytes:
-    """``OFRecord`` of a JPEG file and its label, as OneFlow's ImageNet has them."""
+    """Return an ``OFRecord`` of a JPEG file and its label, as in OneFlow's ImageNet."""
     parts = {"class/label": _field(4, _packed([label])), "encoded": _field(1, _field(1, image))}
     return _named(parts)
 
 
 def of_oneflow(numbers: Mapping[str, Sequence[int]]) -> bytes:
-    """OneFlow's ``OFRecord`` of them, as numbers of 32 bits (oneflow/core/record/record.proto)."""
+    """Return OneFlow's ``OFRecord`` of 32-bit integers by name.
+    Format: oneflow/core/record/record.proto."""
     return _named({name: _field(4, _packed(one)) for name, one in numbers.items()})
 
 
 def _named(features: Mapping[str, bytes]) -> bytes:
-    """A map from names to features."""
+    """Return a map from names to features, in protocol buffers."""
     entries = (_field(1, name.encode()) + _field(2, one) for name, one in features.items())
     return b"".join(_field(1, entry) for entry in entries)
 
@@ -140,25 +142,25 @@ def _varint(value: int) -> bytes:
 
 
 def write_framed(file: BinaryIO, content: bytes) -> None:
-    """As a TFRecord has a record."""
+    """Write a record in the framing of TFRecord."""
     length = struct.pack("<Q", len(content))
     file.write(length + _checksum(length) + content + _checksum(content))
 
 
 def write_plain(file: BinaryIO, content: bytes) -> None:
-    """As an OFRecord has a record."""
+    """Write a record in the framing of OFRecord."""
     file.write(struct.pack("<Q", len(content)) + content)
 
 
 def _checksum(content: bytes) -> bytes:
-    """Masked, so that the checksum of a checksum is none."""
+    """Return the masked checksum; masking distinguishes it from a checksum of a checksum."""
     plain = crc32c(content)
     return struct.pack("<I", ((plain >> 15 | plain << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
 @functools.cache
 def _table() -> Any:
-    """Uint32 (_BLOCK, 256): the checksum of each byte at each place of a block of zeros."""
+    """Return the checksum of each byte at each place of a block of zeros, uint32 (_BLOCK, 256)."""
     first = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         first = np.where(first & 1, np.uint32(0x82F63B78), np.uint32(0)) ^ (first >> 1)
@@ -169,8 +171,8 @@ def _table() -> Any:
 
 
 def crc32c(content: bytes) -> int:
-    """Castagnoli's checksum of at least four bytes: that of blocks, put together. The harness has
-    the same, to read by (``harness.loader.records``)."""
+    """Return Castagnoli's CRC-32C of at least four bytes, combined from blocks.
+    The harness has the same function for reading (``harness.loader.records``)."""
     table, blocks = _table(), -(-len(content) // _BLOCK)
     levels = np.zeros(blocks * _BLOCK, np.uint8)
     begin = len(levels) - len(content)
@@ -189,8 +191,8 @@ def crc32c(content: bytes) -> int:
 
 
 def _write_pieces(file: BinaryIO, content: bytes) -> None:
-    """A record is cut where it has the magic number at a word's beginning, and written without it:
-    whoever looks for a record's beginning finds none within one."""
+    """Write a record, cut wherever a word equals the magic number, which is left out.
+    A reader that looks for the start of a record thus finds none inside a record."""
     pieces = _cut(content)
     for number, piece in enumerate(pieces):
         part = 0

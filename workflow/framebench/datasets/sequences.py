@@ -1,9 +1,8 @@
-"""Sequences for language models that are made, in the formats that Megatron, NVIDIA and DLPerf
-read, with the vocabulary that they are of.
+"""Made-up sequences for language models, in the formats of Megatron, NVIDIA and DLPerf.
 
-The words are those of :mod:`.texts`, each of which, in small letters and with a capital one, is a
-token of its own. So the numbers of a document are those that a WordPiece tokenizer makes of its
-text. A document has the same tokens in every format; [SEP] ends it.
+The vocabulary comes with them. Each word of :mod:`.texts`, in lower case and capitalised, is one
+token, so that a WordPiece tokenizer gives the same tokens for a document's text. A document has the
+same tokens in every format; [SEP] ends it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ WORDPIECE, MEGATRON, BERT, ELECTRA, OFRECORD = FORMATS = (
     *("wordpiece", "megatron", "bert", "electra", "ofrecord"),
 )
 VOCABULARY = "vocab.txt"
-#: As BERT's own vocabularies begin.
+#: First tokens, as in BERT's vocabularies.
 _BEGINNING = (
     "[PAD]",
     *(f"[unused{n}]" for n in range(99)),
@@ -37,23 +36,24 @@ _BEGINNING = (
     ".",
 )
 _PADDING, _BEGIN, _END, _MASK = 0, 101, 102, 103
-#: Sentences and tokens of a document, its end included.
+#: Sentences and tokens of a document, including its end.
 _SENTENCES = 273
 _EACH = _SENTENCES * (texts.SENTENCE + 1) + 1
-#: One document of so many is kept for validation, one of fewer, too.
+#: One of this many documents is for validation, at least one.
 _HELD_OUT = 10
-#: Tokens of a recorded sequence, and words that are hidden of it at most, as NVIDIA's phase 1.
+#: Tokens of a recorded sequence, and its most masked words, as in NVIDIA's phase 1.
 LENGTH, HIDDEN = 128, 20
-#: Records of a file.
+#: Records per file.
 _RECORDS = 1024
 _Numbers = dict[str, list[int]]
-#: Megatron's head of an index: version 1, and tokens of two bytes without a sign.
+#: Head of Megatron's index: version 1, and unsigned tokens of two bytes.
 _INDEX = b"MMIDIDX\0\0" + struct.pack("<QB", 1, 8)
 
 
 def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
-    """Make ``count`` tokens, up to whole documents, in ``folder``, in one of FORMATS. Returns the
-    manifest. Raises :class:`Refused` where there is something else, and OSError."""
+    """Make ``count`` tokens, up to whole documents, in ``folder``, in one of FORMATS.
+    Returns the manifest. Raises :class:`DataSetError` for a folder with other content, and OSError.
+    """
     documents = -(-count // _EACH)
     if documents < 2:
         raise DataSetError(
@@ -79,13 +79,13 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
 
 
 def vocabulary(seed: int) -> list[str]:
-    """All tokens, by their number."""
+    """Return all tokens, in the order of their numbers."""
     own = dict.fromkeys(texts.words(seed))
     return [*_BEGINNING, *own, *dict.fromkeys(word.capitalize() for word in own)]
 
 
 def document(seed: int, number: int, known: Sequence[str]) -> Any:
-    """The tokens of the document with this number of those with this seed: int64 (_EACH,)."""
+    """Return the tokens of document ``number`` of ``seed``, int64 (_EACH,)."""
     places = {token: place for place, token in enumerate(known)}
     words = [token for token in known[len(_BEGINNING) :] if token.islower()]
     small = np.array([places[word] for word in words])
@@ -99,7 +99,7 @@ def document(seed: int, number: int, known: Sequence[str]) -> Any:
 
 
 def _names(form: str, split: str, numbers: range) -> list[str]:
-    """Of the files of a split."""
+    """Return the file names of a split."""
     if form == WORDPIECE:
         return [f"{split}/{number:06d}.txt" for number in numbers]
     if form == MEGATRON:
@@ -113,7 +113,7 @@ def _names(form: str, split: str, numbers: range) -> list[str]:
 def _contents(
     form: str, split: str, whole: list[Any], known: Sequence[str], seed: int
 ) -> Iterable[bytes]:
-    """Of the files that :func:`_names` names."""
+    """Return the contents of the files that :func:`_names` lists."""
     if form == WORDPIECE:
         return (_text(tokens, known) for tokens in whole)
     if form == MEGATRON:
@@ -140,7 +140,7 @@ def _index(whole: list[Any]) -> bytes:
 
 
 def _begins(tokens: int) -> range:
-    """Where the sequences of a document begin: the last is a short one."""
+    """Return the starts of the sequences in a document; the last sequence is shorter."""
     return range(0, tokens - 1, LENGTH - 3)
 
 
@@ -161,7 +161,7 @@ def _write_oneflow(file: BinaryIO, numbers: _Numbers) -> None:
 
 
 def _pair(first: Any, second: Any) -> dict[str, Any]:
-    """``[CLS] A [SEP] B [SEP]``, and padding behind."""
+    """Return the arrays of ``[CLS] A [SEP] B [SEP]``, with padding at the end."""
     ids = np.concatenate([[_BEGIN], first, [_END], second, [_END]])
     places, padding = np.arange(LENGTH), np.full(LENGTH - len(ids), _PADDING)
     real = places < len(ids)
@@ -177,15 +177,16 @@ def _listed(arrays: dict[str, Any]) -> _Numbers:
 
 
 def _plain(cut: Sequence[Any]) -> Iterator[_Numbers]:
-    """As ELECTRA reads them."""
+    """Yield sequences in the format of ELECTRA."""
     for piece in cut:
         half = (len(piece) + 1) // 2
         yield _listed(_pair(piece[:half], piece[half:]))
 
 
 def _hidden(cut: Sequence[Any], known: int, random: np.random.RandomState) -> Iterator[_Numbers]:
-    """As BERT reads them: of every second pair the second half is another's, 15 % of the words are
-    hidden, and of those 80 % behind [MASK], 10 % behind another word."""
+    """Yield sequences in the format of BERT.
+    Every second pair gets another second half. 15 % of the words are masked: 80 % of these with
+    [MASK], 10 % with another word."""
     for number, piece in enumerate(cut):
         half = (len(piece) + 1) // 2
         other = int(random.uniform() < 0.5)

@@ -1,8 +1,7 @@
-"""Text that is made of random words, as files or as tokens, for models of language.
+"""Text of random words for language models, as files or as tokens.
 
-The words are of syllables, some with letters beyond ASCII, and are drawn as words are in a
-language: the second is drawn half as often as the first, the third a third as often. Nothing can be
-learned from them but that.
+Words are made of syllables, some with letters beyond ASCII, and follow Zipf's law: the second is
+drawn half as often as the first, the third a third as often. Nothing else can be learned.
 """
 
 from __future__ import annotations
@@ -20,23 +19,23 @@ from .folders import SPLITS, DataSetError, claimed, write_manifest
 
 TEXT, TOKENS = "text", "tokens"
 FORMATS = (TEXT, TOKENS)
-#: Tokens that are asked for where nobody says; of a text, its end included.
+#: Default number of tokens, and tokens of a text including its end.
 COUNT, _EACH = 1_000_000, 65536
-#: One text of so many is kept for validation, one of fewer, too.
+#: One of this many texts is for validation, at least one.
 _HELD_OUT = 10
-#: A token is a byte, and this one ends each text; how many there are with it.
+#: Token that ends a text, and number of tokens: a token is a byte or this end.
 _END, _VOCABULARY = 256, 257
 _ONSETS = ("b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr", "ß", "č")
 _VOWELS = ("a", "e", "i", "o", "u", "ä", "é", "ai", "ou")
 _WORDS = 5000
-#: Words of a sentence.
+#: Words per sentence.
 SENTENCE = 14
 
 
 def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
-    """Make ``count`` tokens, up to a text's, in ``folder``: as texts or as a file of tokens of
-    each split. Returns the manifest. Raises :class:`Refused` where there is something else, and
-    OSError."""
+    """Make ``count`` tokens, up to whole texts, in ``folder``: texts, or a token file per split.
+    Returns the manifest. Raises :class:`DataSetError` for a folder with other content, and OSError.
+    """
     texts = -(-count // _EACH)
     if texts < 2:
         raise DataSetError(
@@ -69,8 +68,8 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
 
 
 def text(seed: int, number: int) -> bytes:
-    """The text with this number of those with this seed, in UTF-8: _EACH - 1 bytes at most, and a
-    few less: the same from the same version of numpy."""
+    """Return text ``number`` of ``seed`` in UTF-8, of slightly fewer than _EACH bytes.
+    The same version of numpy gives the same text."""
     known = words(seed)
     random = np.random.RandomState([seed, 1, number])
     chance = chances(len(known))
@@ -87,13 +86,13 @@ def text(seed: int, number: int) -> bytes:
 
 
 def chances(count: int) -> Any:
-    """How often each of so many words is drawn, of 1: the second half as often as the first."""
+    """Return the probabilities of ``count`` words, by Zipf's law."""
     weights = 1 / np.arange(1, count + 1)
     return weights / weights.sum()
 
 
 def words(seed: int) -> list[str]:
-    """Those that texts with this seed are made of; some are there twice."""
+    """Return the words of texts with this seed; some occur twice."""
     random = np.random.RandomState([seed, 0])
     return [
         "".join(

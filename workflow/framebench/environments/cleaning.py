@@ -1,4 +1,4 @@
-"""Environments that no file makes any more, found and removed."""
+"""Removal of environments that no file defines any more."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from ..config.validation import ConfigError
 from ..files import bounded, locks
 from .venvs import read_environment_file
 
-#: A folder of ours: the environment file's name and eight hexadecimal digits.
+#: Name of a folder of ours: the environment file's name and eight hexadecimal digits.
 _OURS = re.compile(r".+-[0-9a-f]{8}")
-#: What every venv has, finished or not.
+#: File in every venv, finished or not.
 _VENV = "pyvenv.cfg"
 
 
 class Leftover(NamedTuple):
-    """``size``: bytes that its files have; ``freed``: those that no other folder shares. uv links
-    most files to its cache. ``why``: why it was left where it is, "" where it was removed."""
+    """An unused environment.
+    ``size``: bytes of its files; ``freed``: bytes that no other folder shares (uv links most files
+    to its cache); ``why``: reason why it was kept, "" if removed."""
 
     folder: Path
     size: int
@@ -31,8 +32,8 @@ class Leftover(NamedTuple):
 
 
 def clean(environments: Path, wanted: Collection[str]) -> Iterator[Leftover]:
-    """Remove all environments below ``environments`` but those named ``wanted``, and those in use.
-    What is none of ours is not touched. Raises OSError."""
+    """Remove all environments below ``environments``, except those in ``wanted`` or in use.
+    Other folders are not touched. Raises OSError."""
     for folder in sorted(environments.iterdir()) if environments.is_dir() else ():
         ours = _OURS.fullmatch(folder.name) and (folder / _VENV).is_file()
         if ours and not folder.is_symlink() and folder.name not in wanted:
@@ -41,8 +42,8 @@ def clean(environments: Path, wanted: Collection[str]) -> Iterator[Leftover]:
 
 
 def names(files: Iterable[Path]) -> list[str]:
-    """Of the environments that these files make, with their hashes and without. A file that cannot
-    be read makes none."""
+    """Return the names of the environments of these files, with and without hashes.
+    Unreadable files are skipped."""
     found = set()
     for path in files:
         for hashed in (True, False):
@@ -52,7 +53,7 @@ def names(files: Iterable[Path]) -> list[str]:
 
 
 def _remove(folder: Path) -> str:
-    """Returns why it cannot be."""
+    """Remove an environment; return the reason if it is in use, else ""."""
     why = "it is being built"
     lock, in_use = folder.with_name(f"{folder.name}.lock"), use_lock(folder)
     try:
@@ -70,25 +71,25 @@ def _remove(folder: Path) -> str:
 
 
 def hold(folders: Iterable[Path]) -> list[IO[bytes]]:
-    """Keep these environments, built or not yet, from being removed by :func:`clean`, in whichever
-    process or clone, until the files are closed or this process ends."""
+    """Protect these environments from :func:`clean` of any process or clone.
+    Holds until the files are closed or this process ends; the folders need not be built yet."""
     return [file for folder in folders if (file := locks.share(use_lock(folder)))]
 
 
 def use_lock(folder: Path) -> Path:
-    """The lock that workflows share while they use an environment."""
+    """Return the path of the lock that workflows share while they use an environment."""
     return folder.with_name(f"{folder.name}.used")
 
 
 def _user(folder: Path) -> str:
-    """The number of a process that was started from it; "" where there is none to be seen."""
+    """Return the id of a process that runs from the folder; "" if none is visible."""
     start = os.fsencode(folder.absolute()) + b"/"
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if start in bounded.read_bytes(process):
                 return process.parent.name
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
     return ""
 
 

@@ -1,8 +1,8 @@
 """``envs/NAME.hashes.txt``: the SHA-256 of every file that a venv may be built from.
 
-:mod:`locking` writes these files, with the digest of the environment file that they are for.
-``NAME+cpu.hashes.txt`` is for builds whose version ends in ``+cpu``, where an index has them: it
-is tried before ``NAME.hashes.txt``.
+:mod:`locking` writes these files, with the digest of their environment file.
+``NAME+cpu.hashes.txt`` is for builds whose version ends in ``+cpu``, if an index has them; it is
+tried before ``NAME.hashes.txt``.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from ..files import bounded
 from ..files.problem import cause
 
 SUFFIX = ".hashes.txt"
-#: How people make such a file, in front of the name of the environment.
+#: Command that writes the hashes, followed by the name of the environment.
 COMMAND = ".venv/bin/python workflow/framebench hashes"
 WITHOUT = "require_hashes: false, which installs whatever the index has of these versions"
 _DIGEST = re.compile(r"^# .* sha256:([0-9a-f]{64})$", re.MULTILINE)
 _EXEMPT = re.compile(r"^# exempt: (.+)$", re.MULTILINE)
-#: What uv says of a file, or of a package, that the hashes do not cover.
+#: Messages of uv about a file or package that the hashes do not cover.
 _REFUSED = re.compile(r"hash mismatch|trusted hash|must have a hash|matching hash", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Hashes:
-    """``files``, in the order in which they are tried. ``exempt`` is why packages are installed
-    without; "" where they are not. ``digest`` is of the content of all files."""
+    """Hashes of an environment.
+    ``files``: in the order in which they are tried; ``exempt``: reason for installing without
+    hashes, else ""; ``digest``: of the content of all files."""
 
     files: tuple[Path, ...]
     exempt: str
@@ -38,14 +39,14 @@ class Hashes:
 
 
 def digest_of(environment: Path) -> str:
-    """SHA-256 of an environment file, in hexadecimal."""
+    """Return the SHA-256 of an environment file, in hexadecimal."""
     return hashlib.sha256(bounded.read_bytes(environment)).hexdigest()
 
 
 def read(environment: Path) -> Hashes:
-    """The hashes beside an environment file.
+    """Return the hashes next to an environment file.
 
-    Raises :class:`ConfigError` where there are none, or they are for other pins.
+    Raises :class:`ConfigError` if there are none, or they are for other pins.
     """
     files = _files(environment)
     if not files:
@@ -64,7 +65,7 @@ def read(environment: Path) -> Hashes:
 
 
 def exemption(environment: Path) -> str:
-    """Why an environment has no hashes, where a file of them says so; "" elsewhere."""
+    """Return the stated reason why an environment has no hashes; "" if none is stated."""
     texts = map(_text, _files(environment))
     return " ".join(found[1] for text in texts if (found := _EXEMPT.search(text)))
 
@@ -84,18 +85,17 @@ def _files(environment: Path) -> tuple[Path, ...]:
 
 
 def are_there(environment: Path) -> bool:
-    """Whether there are some beside an environment file."""
+    """Return whether an environment file has hashes next to it."""
     return bool(_files(environment))
 
 
 def is_absent(message: str) -> bool:
-    """Whether uv says that no index has a version that is asked for."""
+    """Return whether uv says that no index has a requested version."""
     return "there is no version of" in message and not _REFUSED.search(message)
 
 
 def check(message: str, file: Path, environment: Path) -> None:
-    """Raises :class:`ConfigError` where uv's ``message`` says that something is not what ``file``
-    has the hash of. It names the package."""
+    """Raise :class:`ConfigError` naming the package if uv's ``message`` reports a hash mismatch."""
     if not _REFUSED.search(message):
         return
     named = re.search(r"`([\w.-]+(?:==[\w.+!-]+)?)`|found: ([\w.-]+==\S+)|Because (\S+)", message)

@@ -13,9 +13,8 @@ from ..files.whole_files import write_whole
 from . import hashes, uv
 from .venvs import EnvironmentFile, read_environment_file
 
-#: Wheels alone, for Linux on x86_64 with the newest glibc that uv knows: whether a machine has what
-#: a wheel wants is seen when it is installed. The options of the file are those of the
-#: installation, too.
+#: Only wheels, for Linux on x86_64 with the newest glibc that uv knows: whether a machine supports
+#: a wheel shows at installation. The options in the file also apply there.
 _COMPILE = (
     *("pip", "compile", "--generate-hashes", "--only-binary", ":all:", "--emit-build-options"),
     *("--python-platform", "x86_64-manylinux_2_40", "--no-header", "--no-annotate"),
@@ -23,10 +22,9 @@ _COMPILE = (
 
 
 def lock(environment: Path) -> Path:
-    """Write the hashes of all that ``environment`` needs, of the builds that pip's settings lead
-    to. Returns the file.
+    """Write the hashes of all packages of ``environment``, from the indexes in pip's settings.
 
-    Raises :class:`ConfigError` with uv's words where it finds no such builds.
+    Returns the file. Raises :class:`ConfigError` with uv's message if it finds no such builds.
     """
     wanted = read_environment_file(environment, hashed=False)
     failed = f"{environment}: cannot be locked"
@@ -39,8 +37,9 @@ def lock(environment: Path) -> Path:
 def compiled(
     wanted: EnvironmentFile, packages: Sequence[str], words: Sequence[str], what: str
 ) -> str:
-    """What uv prints for these ``words`` and ``packages``, for the Python and from the indexes of
-    an environment. Raises :class:`ConfigError` with uv's words behind ``what``."""
+    """Return uv's output for these ``words`` and ``packages``.
+    Uses the Python and indexes of the environment ``wanted``. Raises :class:`ConfigError` with
+    ``what`` and uv's message."""
     settings = uv.pip_settings()
     ended = subprocess.run(
         [uv.executable(), *words, "--python-version", wanted.python]
@@ -59,7 +58,7 @@ def compiled(
 
 
 def _local(text: str) -> str:
-    """``+cpu`` where a version ends in that, "" where none ends in anything of that kind."""
+    """Return the local version label of the pins, such as ``+cpu``; "" without one."""
     return "".join(sorted(set(re.findall(r"^[^\s#]+==[^\s+]+(\+\S+)", text, re.MULTILINE))))
 
 

@@ -1,5 +1,5 @@
-"""An environment file with another version of one package, and of others only where that asks for
-it: uv solves it with the file's own pins as what it prefers."""
+"""Environment file with another version of one package.
+Other packages change only if needed: uv prefers the file's own pins."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _COMPILE = (
 
 
 def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> EnvironmentFile:
-    """Write ``target``: the file ``own`` with ``version`` of ``package``, or of the build of it
-    that it has. Raises :class:`ConfigError` with uv's words where there is none for its Python."""
+    """Write ``target``: the file ``own`` with ``version`` of ``package``, or of its build there.
+    Raises :class:`ConfigError` with uv's message if there is none for its Python."""
     name = own.pin(package).partition("==")[0]
     heads = [entry.partition("==")[0] for entry in own.packages]
     asked = [f"{head}=={version}" if _bare(head) == _bare(name) else head for head in heads]
     with temporary.folder() as folder:
-        # uv takes what stands in its output file already wherever that fits: of these versions the
-        # builds that the file itself would lead to, for CPUs for instance.
+        # uv prefers the versions in an existing output file. The first call fills it with the
+        # builds that the file itself would get, for example for CPUs.
         file = Path(folder, "pins.txt")
         words = (*_COMPILE, "--output-file", str(file))
         locking.compiled(own, own.packages, words, own.path.name)
@@ -47,8 +47,7 @@ def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> En
 
 
 def moved(own: EnvironmentFile, other: EnvironmentFile) -> dict[str, str]:
-    """``0.28.0 -> 0.27.0`` by package, of all that have not the same version in both; ``none``
-    stands for one that is not there."""
+    """Return the changed versions by package, as ``0.28.0 -> 0.27.0``; ``none`` if missing."""
     before, after = _pins(own), _pins(other)
     return {
         name: f"{before.get(name, 'none')} -> {after.get(name, 'none')}"
@@ -63,5 +62,5 @@ def _pins(file: EnvironmentFile) -> dict[str, str]:
 
 
 def _bare(head: str) -> str:
-    """The name without its extras, as indexes spell it."""
+    """Return a package's name without extras, in the spelling of indexes."""
     return re.sub(r"[-_.]+", "-", head.partition("[")[0]).lower()

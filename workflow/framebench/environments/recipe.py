@@ -1,5 +1,6 @@
-"""``framebench recipe``: a Containerfile for each environment file, of which docker, podman or
-buildah make an image with the same packages, from files with the same hashes."""
+"""``framebench recipe``: a Containerfile for each environment file.
+Docker, podman or buildah build an image with the same packages from it, checked by the same hashes.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ from . import hashes
 from .venvs import EnvironmentFile, read_environment_file
 
 SUFFIX = ".Containerfile"
-#: What packages link to or start, and bring not: a compiler for what makes code of its own, with
-#: the libraries of GCC.
+#: Debian packages that Python packages need but lack: a compiler with the libraries of GCC.
 _OF_DEBIAN = ("g++",)
 
 
 def write(envs: Path, names: Sequence[str], folder: Path) -> list[Path]:
-    """The recipes of the environment files in ``envs`` of these names, by default of all, into
-    ``folder``. Raises :class:`ConfigError` for a name that is none, and for hashes of other pins.
+    """Write the recipes of the named environment files in ``envs`` (default: all) to ``folder``.
+
+    Raises :class:`ConfigError` for an unknown name, and for hashes of other pins.
     """
     known = sorted(path.stem for path in envs.glob("*.yaml"))
     if wrong := [name for name in names if name not in known]:
@@ -38,7 +39,7 @@ def write(envs: Path, names: Sequence[str], folder: Path) -> list[Path]:
 
 
 def text(file: EnvironmentFile, target: Path) -> str:
-    """The recipe. The folder of the environment file is what it is built in."""
+    """Return the recipe. Its build context is the folder of the environment file."""
     name = f"framebench-{file.path.stem}"
     lines = [
         f"# {file.path.parent.name}/{file.path.name} as an image:",
@@ -69,7 +70,7 @@ def _packages(file: EnvironmentFile) -> Iterator[str]:
         sources = [word for name in file.sources for word in ("--no-binary", name)]
         yield _run(f"{pip} {_words(*indexes, *sources, *file.packages)}")
         return
-    locked = f"{file.path.stem}{hashes.SUFFIX}"  # of the builds of the usual index
+    locked = f"{file.path.stem}{hashes.SUFFIX}"  # for builds of the default index
     yield f"COPY {locked} /tmp/{locked}"
     words = _words("--require-hashes", *indexes, "--requirement", f"/tmp/{locked}")
     yield _run(f"{pip} {words}", f"rm /tmp/{locked}")
@@ -84,5 +85,5 @@ def _run(*commands: str) -> str:
 
 
 def told(targets: Iterable[Path]) -> list[str]:
-    """What the command says."""
+    """Return the output lines of the command."""
     return [*(f"recipe: {path}" for path in targets), "No image was built: see the first lines."]

@@ -1,4 +1,4 @@
-"""What a framework runs in: an environment made from its file, or what the user provides for it."""
+"""Software of a framework: an environment made from its file, or one that the user provides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .soundness import interpreter_fault
 from .venvs import MARKER, EnvironmentFile, read_environment_file
 
 WITH_MODULES = Path(__file__).parents[2] / "with_modules.sh"
-#: Of ``--sdm``: what must be provided with it, by its key in the configuration, and an example.
+#: Keys of the configuration that ``--sdm`` methods require, with an example.
 PROVIDED = {
     "apptainer": ("images", "/images/pytorch.sif or docker://pytorch/pytorch:2.7.1-cuda12.6"),
     "env-modules": ("modules", "[pytorch/2.7]"),
@@ -26,9 +26,10 @@ PROVIDED = {
 
 @dataclass(frozen=True)
 class Software:
-    """``way``: the record's word for it. ``python``: the words that start its Python.
-    ``identity``: what the digests of cases know it by, JSON. ``file``: of the environment that is
-    made for it, in ``folder`` where we make it; ``image``, ``modules``: what is provided."""
+    """Software that a framework runs in.
+    ``way``: install method, as in the record; ``python``: command that starts its Python;
+    ``identity``: JSON value for the digests of cases; ``file``: environment file, built in
+    ``folder`` unless conda builds it; ``image``, ``modules``: provided by the user."""
 
     way: str
     python: tuple[str, ...]
@@ -40,7 +41,7 @@ class Software:
 
     @property
     def marker(self) -> Path | None:
-        """The file in ``folder`` that says that it is whole."""
+        """Marker file in ``folder`` of a complete environment."""
         return self.folder and self.folder / MARKER
 
     def __str__(self) -> str:
@@ -52,32 +53,32 @@ class Software:
 
 
 def from_file(file: EnvironmentFile, settings: Settings) -> Software:
-    """The environment of a file, made by conda or, where that is not asked for, by us."""
+    """Return the environment of a file, built by conda if requested, else by us."""
     if settings.deployment == "conda":
-        # Conda's own Python and what lies beside it: not what the same file gives a venv.
+        # Conda brings its own Python and libraries, unlike a venv of the same file.
         return Software("conda", ("python",), {"conda": file.digest}, file=file)
     folder = settings.environments / file.name
     return Software("venv", (f"{folder}/bin/python",), file.digest, file=file, folder=folder)
 
 
 def of_driver() -> Software:
-    """The driver's own Python, for kinds of measurement that need no framework."""
+    """Return the driver's own Python, for benchmarks without a framework."""
     return Software("interpreter", (sys.executable,), f"Python {platform.python_version()}")
 
 
 def from_interpreter(path: str) -> Software:
-    """An existing Python, known by its path."""
+    """Return an existing Python, identified by its path."""
     return Software("interpreter", (path,), path)
 
 
 def from_image(image: Image) -> Software:
-    """An image, of which Snakemake starts a container."""
+    """Return an image, in which Snakemake starts a container."""
     return Software("container", (image.python,), asdict(image), image=image)
 
 
 def from_modules(modules: Modules) -> Software:
-    """Environment modules, loaded for the run and nothing else. Snakemake's own directive for them
-    takes no wildcards: it would load the same for all frameworks."""
+    """Return environment modules, loaded only for the run.
+    Snakemake's own directive has no wildcards: it would load the same for all frameworks."""
     python = ("bash", str(WITH_MODULES), " ".join(modules.load), modules.python)
     identity = {"names": modules.load, "python": modules.python}
     return Software("modules", python, identity, modules=tuple(modules.load))
@@ -86,8 +87,8 @@ def from_modules(modules: Modules) -> Software:
 def choose(
     names: Iterable[str], settings: Settings, catalog: Catalog, accelerator: str
 ) -> dict[str, Software]:
-    """The software of each name (see :func:`plan.software`). Raises :class:`ConfigError` naming all
-    frameworks for which nothing was provided where that is needed."""
+    """Return the software of each name (see :func:`plan.software`).
+    Raises :class:`ConfigError` naming all frameworks for which required software is missing."""
     asked = {name: _software(name, settings, catalog, accelerator) for name in names}
     missing = dict.fromkeys(
         name.partition("@")[0] for name, software in asked.items() if not software
@@ -104,8 +105,8 @@ def choose(
 
 
 def check_interpreters(known: Mapping[str, Software], settings: Settings) -> None:
-    """Start each interpreter that was provided, once. Raises :class:`ConfigError` that names all of
-    those ``known`` by their names that are none."""
+    """Start each provided interpreter once.
+    Raises :class:`ConfigError` naming all that are no usable Python."""
     faults = []
     for name, one in known.items():
         provided = name and one.way == "interpreter"
@@ -121,7 +122,7 @@ def check_interpreters(known: Mapping[str, Software], settings: Settings) -> Non
 
 
 def _software(name: str, settings: Settings, catalog: Catalog, accelerator: str) -> Software | None:
-    """None where nothing was provided that must be."""
+    """Return the software of a name; None if required software was not provided."""
     framework, _, variant = name.partition("@")
     if not framework:
         return of_driver()

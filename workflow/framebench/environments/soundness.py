@@ -1,4 +1,4 @@
-"""Whether the software of a run is there, before anything is measured in it."""
+"""Checks that the software of a run is complete, before any measurement."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from pathlib import Path
 
 from ..files import bounded
 
-_SECONDS = 60  # for a Python to start
+_SECONDS = 60  # seconds for a Python to start
 
 
 def installed(folder: Path) -> list[str]:
-    """The names that packages have put into the site-packages of the venv in ``folder``."""
+    """Return the names in the site-packages folder of the venv in ``folder``."""
     found = (os.listdir(path) for path in folder.glob("lib/python*/site-packages"))
     return sorted({name for names in found for name in names} - {"__pycache__"})
 
 
 def is_sound(marker: Path) -> bool:
-    """Whether the venv of a marker is built, and nothing is missing in it."""
+    """Return whether the venv of a marker is built and complete."""
     return marker.exists() and not damage(marker)
 
 
 def damage(marker: Path) -> str:
-    """What is missing in a venv that was built: its interpreter, or something of what was installed
-    (its ``marker`` tells); "" if nothing is. Names are looked at, no contents: this must be fast.
+    """Return what is missing in a built venv: its interpreter or installed files; "" if nothing.
+    The ``marker`` lists the installed files. Only names are compared, to be fast.
     """
     python = marker.parent / "bin" / "python"
     if not os.access(python, os.X_OK):
         return f"{python} is missing, or what it links to"
     try:
         facts = json.loads(bounded.read_text(marker))
-        wanted = set(facts.get("installed", []))  # not told by those that were built before it was
+        wanted = set(facts.get("installed", []))  # absent in venvs built by older versions
     except (OSError, ValueError, RecursionError, AttributeError, TypeError):
         return f"{marker} cannot be read"
     missing = sorted(wanted.difference(installed(marker.parent)))
@@ -43,7 +43,7 @@ def damage(marker: Path) -> str:
 
 
 def interpreter_fault(python: str) -> str:
-    """Why this is no Python that can be started, "" if it is one."""
+    """Return why ``python`` is no Python that starts; "" if it is one."""
     code = "import sys; print('Python', sys.version_info >= (3, 7))"
     try:
         answer = subprocess.run(

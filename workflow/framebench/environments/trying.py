@@ -1,4 +1,4 @@
-"""Imports of an environment are tried once, before anything is measured in it."""
+"""Import checks of an environment, once and before any measurement."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from pathlib import Path
 from ..files import bounded
 
 _HARNESS = Path(__file__).parents[3] / "scripts" / "harness"
-#: For a framework and what imports it; a cold disk takes its time.
+#: Seconds for the imports of a framework from a cold disk.
 _SECONDS = 300
-#: What packages carry along at their top, which nobody imports.
+#: Top-level modules of packages that nobody imports.
 _NO_LIBRARY = {"benchmarks", "docs", "examples", "isympy", "scripts", "setup", "test", "tests"}
 
 
 def model_fault(python: Sequence[str], source: str) -> str:
-    """Why a model of the user's own cannot be made with this ``python``: what was found and what is
-    allowed; "" where nothing speaks against it, or it cannot be told."""
+    """Return why a user's model cannot be built with this ``python``: what was found, and is
+    allowed. Return "" if nothing was found, or the check itself failed."""
     told = _told([*python, str(_HARNESS / "try_model.py"), source])
     return f"found {told['found']}; allowed: {told['allowed']}" if told else ""
 
 
 def import_fault(folder: Path, packages: Iterable[str]) -> str:
-    """Which modules of these ``packages`` cannot be imported in the venv in ``folder``, and why; ""
-    where all can. ``packages``: as pip calls them."""
+    """Return which modules of ``packages`` cannot be imported in a venv, and why; "" if all can.
+    ``folder``: the venv; ``packages``: pip's names."""
     python, names = str(folder / "bin" / "python"), modules(folder, packages)
     return _told([python, str(_HARNESS / "try_imports.py"), *names]).get("found", "")
 
 
 def modules(folder: Path, packages: Iterable[str]) -> list[str]:
-    """The public modules at the top of these ``packages``, as each says itself."""
+    """Return the public top-level modules of these ``packages``, from their metadata."""
     wanted = {_normal(name) for name in packages}
     found = []
     for path in sorted(folder.glob("lib/python*/site-packages/*.dist-info/top_level.txt")):
@@ -46,7 +46,7 @@ def _normal(name: str) -> str:
 
 
 def _told(command: Sequence[str]) -> dict[str, str]:
-    """The JSON object that a program prints last; {} where it does not."""
+    """Return the JSON object on a program's last line of output; {} if there is none."""
     try:
         ended = subprocess.run(
             command,

@@ -1,5 +1,5 @@
-"""pip's settings handed to uv, which does not read them. Standard library only: ``bootstrap`` uses
-it before anything is installed."""
+"""Translation of pip's settings for uv, which does not read them.
+Standard library only: ``bootstrap`` uses it before anything is installed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-#: pip's settings of where packages are, and the variables of uv that mean the same, with what
-#: stands between several. Not the arguments: an address may hold a password, and everybody on the
-#: machine reads a command line.
+#: Locations of packages: pip's setting, uv's variable, and separator. Variables instead of
+#: arguments: an address may hold a password, and any user of the machine can read a command line.
 PLACES = {
     "index-url": ("UV_DEFAULT_INDEX", " "),
     "extra-index-url": ("UV_INDEX", " "),
@@ -21,15 +20,15 @@ PLACES = {
 
 
 def executable(python: str = sys.executable) -> str:
-    """Path of the uv installed beside an interpreter."""
+    """Return the path of uv next to an interpreter."""
     return str(Path(python).parent / "uv")
 
 
 def arguments(settings: list[tuple[str, str]], any_index: bool = True) -> list[str]:
-    """Arguments of ``uv pip install`` for pip's ``settings``. ``any_index``: a version is taken
-    from whichever index has it, as pip does, because a mirror may have some versions only. Not
-    where no hash tells a stranger's file of the same name: then uv asks the first index alone that
-    has the package, unless UV_INDEX_STRATEGY says otherwise."""
+    """Return arguments of ``uv pip install`` for pip's ``settings``.
+    ``any_index``: take a version from any index that has it, as pip does, because a mirror may lack
+    versions. Unsafe without hashes, which detect a foreign package of the same name: otherwise uv
+    uses only the first index that has the package, unless UV_INDEX_STRATEGY says otherwise."""
     found = ["--index-strategy", "unsafe-best-match"] if any_index else []
     if not _has_cache():
         found.append("--no-cache")
@@ -42,7 +41,7 @@ def arguments(settings: list[tuple[str, str]], any_index: bool = True) -> list[s
 
 
 def _has_cache() -> bool:
-    """Whether uv can write where it keeps what it has fetched; without, it ends at once."""
+    """Return whether uv's cache folder is writable; uv fails otherwise."""
     try:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         folder = Path(os.environ.get("UV_CACHE_DIR") or Path(home, "uv"))
@@ -54,8 +53,8 @@ def _has_cache() -> bool:
 
 
 def variables(settings: list[tuple[str, str]], indexes: Sequence[str] = ()) -> dict[str, str]:
-    """Environment variables of uv for pip's ``settings``: where packages are, in ``indexes``, too,
-    and the certificate bundle."""
+    """Return uv's environment variables for pip's ``settings``: indexes and certificate bundle.
+    ``indexes``: further package indexes."""
     found = {}
     for key, value in settings:
         if key in PLACES:
@@ -69,7 +68,8 @@ def variables(settings: list[tuple[str, str]], indexes: Sequence[str] = ()) -> d
 
 
 def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
-    """pip's merged settings; PIP_* variables win over files. E.g. ``("find-links", "/w")``."""
+    """Return pip's merged settings, such as ``("find-links", "/w")``; PIP_* variables win over
+    files."""
     listed = subprocess.run(
         [python, "-m", "pip", "config", "list"],
         capture_output=True,
@@ -82,7 +82,7 @@ def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
 
 
 def parse_settings(listed: str) -> list[tuple[str, str]]:
-    """The lines of ``pip config list`` (``global.index-url='..'``, ``:env:.cert='..'``)."""
+    """Parse the output of ``pip config list`` (``global.index-url='..'``, ``:env:.cert='..'``)."""
     settings: dict[str, str] = {}
     for line in sorted(listed.splitlines(), key=lambda line: line.startswith(":env:")):
         name, _, value = line.partition("=")

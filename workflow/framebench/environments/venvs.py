@@ -1,7 +1,7 @@
-"""``envs/FRAMEWORK.yaml`` (conda format) -> a virtual environment with the same packages, by uv.
+"""Virtual environments built by uv from ``envs/FRAMEWORK.yaml`` (conda format).
 
-The file is the only source of versions: Snakemake builds a conda environment from it under
-``--sdm conda``, this module a venv otherwise, from files whose hashes stand beside it.
+The file is the only source of versions: Snakemake builds a conda environment from it under ``--sdm
+conda``; otherwise this module builds a venv, with the hashes next to the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..files import children
 from . import hashes, soundness, trying, uv
 from .hashes import Hashes
 
-#: The file in a venv that says that it is whole.
+#: Marker file of a complete venv.
 MARKER = "environment.json"
 #: Names in a venv before its ``pyvenv.cfg`` is written.
 _TOP_LEVEL = {
@@ -44,9 +44,10 @@ _SOURCE = "--no-binary "
 
 @dataclass(frozen=True)
 class EnvironmentFile:
-    """``python`` as major.minor; ``packages`` are pip requirements pinned with ``==``; ``indexes``:
-    addresses of package indexes besides the usual one, a vendor's own; ``sources``: the packages
-    that have no wheel and are built; ``hashes``: None where they are not asked for."""
+    """Content of an environment file.
+    ``python``: major.minor; ``packages``: pip requirements pinned with ``==``; ``indexes``:
+    addresses of additional package indexes, such as a vendor's; ``sources``: packages without a
+    wheel, which are built; ``hashes``: None if not required."""
 
     path: Path
     python: str
@@ -57,32 +58,32 @@ class EnvironmentFile:
 
     @cached_property
     def digest(self) -> str:
-        """Eight hexadecimal digits of the file's content."""
+        """Return eight hexadecimal digits of the SHA-256 of the file's content."""
         return hashes.digest_of(self.path)[:8]
 
     @property
     def is_hashed(self) -> bool:
-        """Whether it is built only from files whose hashes are known."""
+        """Return whether the environment is built only from files with known hashes."""
         return self.hashes is not None and not self.hashes.exempt
 
     @property
     def hash_files(self) -> tuple[Path, ...]:
-        """None where no hashes are asked for."""
+        """Files of hashes, in order; () if none are required."""
         return self.hashes.files if self.hashes else ()
 
     @property
     def name(self) -> str:
-        """Of the venv's folder: after the file's content and the hashes, so that other pins, and
-        what was built without hashes, are another folder. Cases are known by the pins alone: new
-        hashes of the same versions leave done what was measured."""
+        """Name of the venv's folder, from the file's content and the hashes.
+        Other pins, other hashes, or none thus give another folder. Cases are identified by pins
+        alone, so new hashes of the same versions do not repeat measurements."""
         if self.hashes is None or not self.is_hashed:
             return f"{self.path.stem}-{self.digest}"
         both = f"{self.digest} {self.hashes.digest}"
         return f"{self.path.stem}-{hashlib.sha256(both.encode()).hexdigest()[:8]}"
 
     def pin(self, package: str) -> str:
-        """The requirement that pins ``package`` or a build of it (``tensorflow-cpu``), without
-        extras, e.g. ``torch==2.13.0``."""
+        """Return the requirement that pins ``package``, or a build of it such as
+        ``tensorflow-cpu``. It has no extras, as in ``torch==2.13.0``."""
         pins = dict(re.sub(r"\[.*?\]", "", entry).split("==") for entry in self.packages)
         builds = sorted(name for name in pins if name.startswith(f"{package}-"))
         for name in (package, *builds):
@@ -92,11 +93,10 @@ class EnvironmentFile:
 
 
 def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
-    """Read a conda environment file whose packages all stand in its pip section, and the hashes
-    beside it where it is ``hashed``.
+    """Read a conda environment file with a pip section, and its hashes if ``hashed``.
 
-    Raises :class:`ConfigError` for what a venv could not reproduce exactly, and for hashes that
-    are missing or of other pins.
+    Raises :class:`ConfigError` for content that a venv cannot reproduce exactly, and for hashes
+    that are missing or of other pins.
     """
     if not path.is_file():
         raise ConfigError(
@@ -121,7 +121,7 @@ def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
                 f"{path}: dependencies: found {show(entry)}; allowed: python=X.Y, pip=.. and a pip "
                 "section"
             )
-    # As pip's requirement files have it: conda hands the section on to pip as such a file.
+    # Options as in pip's requirement files, which conda makes of the section.
     indexes = _values(_INDEX, packages)
     sources = _values(_SOURCE, packages)
     packages = [entry for entry in packages if not entry.startswith((_INDEX, _SOURCE))]
@@ -134,19 +134,20 @@ def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
 
 
 def _values(option: str, entries: Sequence[str]) -> tuple[str, ...]:
-    """What stands behind an option of pip's."""
+    """Return the values of one of pip's options."""
     found = (entry.removeprefix(option) for entry in entries if entry.startswith(option))
     return tuple(value.strip() for value in found)
 
 
 def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = True) -> None:
-    """Build the venv around ``marker`` (its :data:`MARKER`), which is written last: a folder
-    without it is not an environment and is built anew. ``keep``: files that stay open in all
-    processes that take part, which end with this one. ``hashed``: only from files whose hashes
-    stand beside ``file``.
+    """Build the venv around ``marker`` (its :data:`MARKER`), which is written last.
 
-    Raises :class:`subprocess.CalledProcessError` when uv fails (its own message is on stderr) and
-    :class:`ConfigError` when no interpreter can be had, or a hash does not match.
+    A folder without the marker is incomplete and is built anew. ``keep``: files that stay open in
+    all build processes, which end with this one. ``hashed``: use only files with hashes next to
+    ``file``.
+
+    Raises :class:`subprocess.CalledProcessError` if uv fails (its own message is on stderr) and
+    :class:`ConfigError` if no interpreter is found, or a hash does not match.
     """
     wanted = read_environment_file(file, hashed)
     folder = marker.parent
@@ -179,7 +180,7 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
 
 
 def _require_venv(folder: Path) -> None:
-    """Raise :class:`ConfigError` for a folder with files that no venv has, whole or half built."""
+    """Raise :class:`ConfigError` for a folder with files of no venv, complete or not."""
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if others := sorted(names - _TOP_LEVEL) if "pyvenv.cfg" not in names else []:
         raise ConfigError(
@@ -189,21 +190,22 @@ def _require_venv(folder: Path) -> None:
 
 
 def _install(wanted: EnvironmentFile, python: str, keep: Sequence[int]) -> str:
-    """Returns the name of the file whose hashes held, "" where there are none."""
+    """Install the packages. Returns the name of the file of hashes used, "" without hashes."""
     settings = uv.pip_settings()
     variables = {**os.environ, **uv.variables(settings, wanted.indexes)}
     command = [uv.executable(), "pip", "install", "--quiet", "--python", python]
     if wanted.hashes is None or wanted.hashes.exempt:
         why = wanted.hashes.exempt if wanted.hashes else "require_hashes is false"
         print(f"{wanted.path.name} is installed without hashes: {why}", file=sys.stderr)
-        # A vendor's index may have other versions of what the usual one has: then all are asked.
+        # A vendor's index may have other versions of packages in the default index: then all are
+        # used.
         found = uv.arguments(settings, any_index=bool(wanted.indexes))
         children.run([*command, *found, *wanted.packages], variables, keep).check_returncode()
         return ""
     command += [*uv.arguments(settings), "--require-hashes", "--only-binary", ":all:"]
     for file in wanted.hashes.files:
         words = ["--requirement", str(file)]
-        # What is built from source needs packages for that: locked ones, too.
+        # Packages needed to build from source are locked, too.
         words += ["--build-constraints", str(file)] if wanted.sources else []
         installing = children.run([*command, *words], variables, keep, capture=True)
         if not hashes.is_absent(installing.stderr):
@@ -216,8 +218,8 @@ def _install(wanted: EnvironmentFile, python: str, keep: Sequence[int]) -> str:
 
 
 def find_python(version: str, keep: Sequence[int] = ()) -> str:
-    """An interpreter of this major.minor: this one, one on the PATH, one of pyenv's, else one
-    that uv downloads."""
+    """Return an interpreter of this major.minor version.
+    Candidates: this one, those on the PATH, pyenv's, and one that uv downloads."""
     for candidate in _candidates(version):
         if _reports(candidate) == version:
             return str(candidate)

@@ -1,4 +1,4 @@
-"""Archives from anywhere, unpacked within bounds: plain files below a folder, and nothing else."""
+"""Bounded unpacking of untrusted archives: only plain files below a folder."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from . import bounded
 from .problem import cause
 from .text import printable
 
-#: Bytes of an archive, and of all that it unpacks to; a set of 10,000 runs unpacks to 150 MB.
+#: Limits in bytes of an archive and of its content; a set of 10,000 runs has 150 MB of content.
 LARGEST_ARCHIVE = 512 * 2**20
 LARGEST_CONTENT = 2 * 2**30
 MOST_ENTRIES = 200_000
-#: How many times its size an archive may unpack to, and what any may. Records pack to a tenth,
-#: zeros to a thousandth.
+#: Limit of content over archive size, and content that any archive may have. Records shrink to a
+#: tenth, zeros to a thousandth.
 LARGEST_RATIO = 100
 SMALL_CONTENT = 64 * 2**20
-#: Checksums of all files, as ``sha256sum`` writes them.
+#: File with checksums of all files, in the format of ``sha256sum``.
 CHECKSUMS = "manifest-sha256.txt"
 _CHECKSUM = re.compile(r"([0-9a-f]{64}) [ *](.+)")
 _BLOCK = 2**20
@@ -41,12 +41,12 @@ _DECOMPRESSED: Mapping[str, Callable[[Any], Any]] = {
     ".tar.xz": lzma.LZMAFile,
     ".tar.bz2": bz2.BZ2File,
 }
-#: What names of archives end with.
+#: Suffixes of archives.
 SUFFIXES = (".zip", *_DECOMPRESSED)
 
 
 class BadArchive(ValueError):
-    """An archive that is not unpacked; the message says why, without its path."""
+    """Archive that is not unpacked, with the reason but without its path."""
 
 
 class _ArchiveEntry(NamedTuple):
@@ -58,8 +58,8 @@ class _ArchiveEntry(NamedTuple):
 
 
 def unpack(path: Path, folder: Path) -> None:
-    """Unpack all files of an archive below ``folder``, and compare them with the checksums in it,
-    if it has some. Raises :class:`BadArchive`."""
+    """Unpack all files of an archive below ``folder``, and verify its checksums, if any.
+    Raises :class:`BadArchive`."""
     try:
         with closing(bounded.open_to_read(path)) as raw:
             size = raw.seek(0, io.SEEK_END)
@@ -72,7 +72,7 @@ def unpack(path: Path, folder: Path) -> None:
             _compare(_write(entries, folder, most), folder)
     except BadArchive:
         raise
-    except Exception as error:  # the libraries raise what they like for what is damaged
+    except Exception as error:  # for damaged archives the libraries raise anything
         why = printable(cause(error)).partition("\n")[0][:200] or type(error).__name__
         raise BadArchive(f"cannot be unpacked: {why}") from error
 
@@ -115,8 +115,8 @@ def _opening(opens: Callable[[Any], Any], entry: Any) -> Callable[[], IO[bytes]]
 
 
 class _Bounded:
-    """A stream for tarfile that ends where an archive unpacks to too much. Headers, which tarfile
-    reads into memory, count as well."""
+    """Stream for tarfile that ends if an archive unpacks to too much.
+    Headers, which tarfile reads into memory, count as well."""
 
     def __init__(self, stream: IO[bytes], most: int) -> None:
         self._stream, self._content = stream, most
@@ -137,7 +137,7 @@ class _Bounded:
 
 
 def _write(entries: Iterator[_ArchiveEntry], folder: Path, most: int) -> dict[str, str]:
-    """Write the entries below ``folder``. Returns the SHA-256 of each by its name there."""
+    """Write the entries below ``folder``. Returns the SHA-256 of each by its relative path."""
     digests: dict[str, str] = {}
     left = most
     for number, entry in enumerate(entries):
@@ -168,7 +168,7 @@ def _write(entries: Iterator[_ArchiveEntry], folder: Path, most: int) -> dict[st
 
 
 def _compare(digests: Mapping[str, str], folder: Path) -> None:
-    """Raise :class:`BadArchive` where files are not those that a list of checksums names."""
+    """Raise :class:`BadArchive` if files differ from a list of checksums among them."""
     for name in digests:
         place = PurePosixPath(name)
         if place.name != CHECKSUMS:

@@ -1,8 +1,7 @@
-"""The one way in which the driver opens a file of the disk: a regular file, of bounded size, within
-bounded time. A device, a FIFO or a socket is refused instead of waited for.
+"""Bounded file access of the driver: regular files only, of bounded size, within bounded time.
 
-Standard library of Python 3.7 only: results are also read between two attempts of a run, in a
-container by its Python.
+A device, a FIFO or a socket is refused instead of waited for. Standard library of Python 3.7 only:
+results are also read between two attempts of a run, in a container by its Python.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from io import FileIO
 from pathlib import Path
 from typing import TextIO
 
-#: A record of 1,000 steps on 512 ranks has 20 MiB.
+#: Default size limit in bytes; a record of 1,000 steps on 512 ranks has 20 MiB.
 LARGEST_FILE = 128 * 2**20
-#: Seconds for one file; a disk that reads 3 MB/s is within it.
+#: Time limit in seconds for one file; a disk with 3 MB/s stays within it.
 LONGEST_READ = 60.0
 _BLOCK = 2**20
 _SAFE = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -32,7 +31,7 @@ _KINDS = {
 
 
 class UnfitFile(OSError):
-    """No regular file, or one beyond the bounds; the message is without the path."""
+    """File that is not regular, or exceeds a limit; the message lacks the path."""
 
     def __init__(self, path: str | Path, message: str) -> None:
         super().__init__(errno.EINVAL, message, str(path))
@@ -42,14 +41,14 @@ class UnfitFile(OSError):
 
 
 def read_bytes(path: str | Path, largest: int | None = None) -> bytes:
-    """Return the content of a regular file of at most ``largest`` bytes (LARGEST_FILE where not
-    given). Raises OSError where it cannot be read, :class:`UnfitFile` for anything else."""
+    """Return the content of a regular file of at most ``largest`` bytes (default: LARGEST_FILE).
+    Raises OSError if it cannot be read, :class:`UnfitFile` for any other file."""
     largest = LARGEST_FILE if largest is None else largest
     with closing(open_to_read(path)) as file:
         size = os.fstat(file.fileno()).st_size
         if size > largest:
             raise UnfitFile(path, f"has {size} bytes; allowed: at most {largest}")
-        # Files of the kernel say that they have 0 bytes, others may grow meanwhile.
+        # Kernel files report a size of 0 bytes, other files may grow meanwhile.
         amount = size + 1 if 0 < size < _BLOCK else _BLOCK
         blocks, length, deadline = [], 0, time.monotonic() + LONGEST_READ
         for block in iter(lambda: file.read(amount), b""):
@@ -63,16 +62,16 @@ def read_bytes(path: str | Path, largest: int | None = None) -> bytes:
 
 
 def read_end(path: str | Path, most: int) -> str:
-    """Return at most the last ``most`` bytes of a file of any size as text, whatever they are.
-    Raises OSError where it cannot be read."""
+    """Return the last ``most`` bytes of a file of any size as text; invalid bytes are replaced.
+    Raises OSError if it cannot be read."""
     with closing(open_to_read(path)) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - most))
         return (file.read(most) or b"").decode("utf-8", "replace")
 
 
 def read_text(path: str | Path, largest: int | None = None) -> str:
-    """Return the UTF-8 text of a file, without a byte order mark, every line ended by a line feed.
-    Raises as :func:`read_bytes`, and ValueError for what is no such text."""
+    """Return the UTF-8 text of a file, with line feeds and without a byte order mark.
+    Raises as :func:`read_bytes`, and ValueError for other text."""
     try:
         text = read_bytes(path, largest).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -86,15 +85,15 @@ def open_to_read(path: str | Path) -> FileIO:
 
 
 def open_to_append(path: str | Path) -> TextIO:
-    """Open a regular file to write at its end, made where it is missing; line ends are written as
-    they are. Raises as :func:`read_bytes`."""
+    """Open a regular file for appending, creating it if missing; line ends are kept.
+    Raises as :func:`read_bytes`."""
     return open(
         _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "a", newline="", encoding="utf-8"
     )
 
 
 def check(path: str | Path, largest: int) -> None:
-    """Raise as :func:`read_bytes`, of a file that a library opens itself."""
+    """Check a file that a library will open itself. Raises as :func:`read_bytes`."""
     with closing(open_to_read(path)) as file:
         size = os.fstat(file.fileno()).st_size
         if size > largest:
@@ -117,7 +116,7 @@ def _opened(path: str | Path, flags: int) -> int:
 
 
 def _kind_of(path: str | Path) -> int:
-    """Return the type of a file, 0 where there is none."""
+    """Return the type of a file; 0 if there is none."""
     try:
         return stat.S_IFMT(os.stat(path).st_mode)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Children that end with this process, however it ends, and take along what they have started."""
+"""Child processes that end with this process, together with their descendants."""
 
 from __future__ import annotations
 
@@ -16,27 +16,26 @@ from typing import IO
 
 from . import bounded
 
-#: Of a program that may run a user's code to say what it is: seconds, bytes that it may write, and
-#: bytes of memory.
+#: Limits of a program that may run a user's code to answer: seconds, bytes of output, and bytes of
+#: memory.
 LONGEST_ANSWER = 60.0
 LARGEST_ANSWER = 4 * 2**20
 _MOST_MEMORY = 4 * 2**30
 _PR_SET_PDEATHSIG = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: Seconds that a descendant may take to end when it is asked to.
+#: Seconds that a descendant gets to end after SIGTERM.
 _PATIENCE = 30.0
 
 
 class NoAnswer(Exception):
-    """A program gave no answer; the message says why, in one line."""
+    """Program that gave no answer, with the reason in one line."""
 
 
 def end_on_signals() -> None:
-    """Leave by an exception where a signal asks this process to end, so that :func:`run` can end
-    its child."""
+    """Raise SystemExit on signals that end this process, so that :func:`run` can end its child."""
 
     def leave(number: int, frame: FrameType | None) -> None:
-        for other in _SIGNALS:  # a second one must not interrupt the cleaning up
+        for other in _SIGNALS:  # a second signal must not interrupt the clean-up
             signal.signal(other, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
@@ -46,8 +45,8 @@ def end_on_signals() -> None:
 
 
 def end_descendants(busy: Callable[[], object]) -> None:
-    """Ask all descendants in this process's own group to end, each once, as a terminal does by
-    Ctrl-C, while ``busy``; those that are left after a while are killed."""
+    """Ask all descendants in this process's group to end, each once, while ``busy`` returns true.
+    Those that still run after _PATIENCE seconds are killed."""
     asked = dict[int, float]()
     while busy():
         now = time.monotonic()
@@ -60,11 +59,11 @@ def end_descendants(busy: Callable[[], object]) -> None:
 
 
 def _descendants() -> list[int]:
-    """Process ids of the descendants of this process that are in its group."""
+    """Return the ids of this process's descendants in its process group."""
     parents: dict[int, int] = {}
     own, group = os.getpid(), os.getpgrp()
     for name in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError, ValueError):  # it has ended meanwhile
+        with contextlib.suppress(OSError, ValueError):  # the process may have ended meanwhile
             fields = bounded.read_bytes(f"/proc/{name}/stat").rpartition(b")")[2].split()
             if int(fields[2]) == group:
                 parents[int(name)] = int(fields[1])
@@ -81,9 +80,9 @@ def run(
     keep: Sequence[int] = (),
     capture: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Wait for the command, whose output is caught where ``capture`` says so; ``keep``: files that
-    stay open in it. It gets a process group, which is killed when this process is told to end; and
-    a signal of the kernel's, should this one be killed itself."""
+    """Run a command and wait for it. ``capture``: capture its output; ``keep``: files to keep open.
+    The command gets its own process group, which is killed when this process is told to end. If
+    this process is killed, the kernel kills the command."""
     output = subprocess.PIPE if capture else None
     process = subprocess.Popen(
         command,
@@ -106,9 +105,9 @@ def run(
 
 
 def ask(command: Sequence[str], given: str = "", longest: float | None = None) -> str:
-    """Return what a command writes when it gets the text ``given``, within bounds of time
-    (LONGEST_ANSWER where ``longest`` is not given), output and memory. It ends with this process,
-    and whatever it started ends with it. Raises :class:`NoAnswer` where it fails."""
+    """Return the output of a command that reads the text ``given``.
+    Time (``longest``, default: LONGEST_ANSWER), output and memory are limited. The command and its
+    descendants end with this process. Raises :class:`NoAnswer` if it fails."""
     longest = longest or LONGEST_ANSWER
     die_with_parent = _dying_with_parent()
 
@@ -118,7 +117,7 @@ def ask(command: Sequence[str], given: str = "", longest: float | None = None) -
         resource.setrlimit(resource.RLIMIT_DATA, (_MOST_MEMORY, _MOST_MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
-    # Files, not pipes: what was started in the background could keep a pipe open.
+    # Files instead of pipes: a background process could keep a pipe open.
     with contextlib.ExitStack() as open_files:
         text, out, err = (open_files.enter_context(tempfile.TemporaryFile()) for _ in range(3))
         text.write(given.encode())
@@ -147,7 +146,7 @@ def _content(file: IO[bytes]) -> str:
 
 
 def _dying_with_parent() -> Callable[[], None]:
-    """Prepare a child before its program begins, so that it does not outlive this process."""
+    """Return a function for ``preexec_fn`` that ends a child together with this process."""
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
 
     def die_with_parent() -> None:
@@ -159,7 +158,7 @@ def _dying_with_parent() -> Callable[[], None]:
 
 
 def _kill(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
-    """Kill a child, and all of its process group."""
+    """Kill a child and its process group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

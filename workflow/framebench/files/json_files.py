@@ -1,5 +1,4 @@
-"""JSON files from anywhere: found and read within bounds, so that none of them stops the reading of
-the others."""
+"""Bounded reading of JSON files from anywhere: none of them stops the reading of others."""
 
 from __future__ import annotations
 
@@ -17,19 +16,19 @@ from . import bounded
 from .problem import Problem, cause
 from .text import printable
 
-#: Objects and lists in each other, as pydantic's parser takes them; a record has 7.
+#: Deepest nesting, as in pydantic's parser; a record has 7 levels.
 DEEPEST = 201
-#: Characters of one text; a traceback has some thousands.
+#: Most characters of one text; a traceback has some thousands.
 LONGEST_TEXT = 2**20
-#: Counters of the kernel have 64 bits.
+#: Largest integer: kernel counters have 64 bits.
 LARGEST_INTEGER = 2**64 - 1
 
 
 def below(root: Path) -> tuple[list[Path], list[Problem]]:
-    """Visible ``*.json`` below ``root`` in a fixed order, and what could not be looked into; none
-    of either where there is no such folder. A hidden name is a file still being written.
+    """Return the visible ``*.json`` files below ``root`` in a fixed order, and unreadable folders.
 
-    Links to folders are followed, each folder once and under its own name where it has one here.
+    Both are empty if there is no such folder. A hidden name is a file still being written. Links to
+    folders are followed; each folder is read once, preferably under its real name.
     """
     files: list[Path] = []
     problems: list[Problem] = []
@@ -58,8 +57,8 @@ def _folders(
     links: list[str],
     problems: list[Problem],
 ) -> Iterator[tuple[str, list[str]]]:
-    """Each folder below ``top`` that is not among ``seen``, with its files; ``links`` and
-    ``problems`` are added to."""
+    """Yield each folder below ``top`` that is not in ``seen``, with its files.
+    Adds to ``seen``, ``links`` and ``problems``."""
 
     def unreadable(error: OSError) -> None:
         problems.append(Problem(origin_of(Path(error.filename or top), root), cause(error)))
@@ -90,7 +89,7 @@ def _identity(folder: str) -> tuple[int, int]:
 def origin_of(path: Path, root: Path) -> str:
     """Return the printable path of a file below ``root``."""
     within = os.path.join(root, "")
-    # To ask pathlib for it takes ten times as long, which thousands of files feel.
+    # pathlib takes ten times as long, which matters for thousands of files.
     text = os.fspath(path)
     below = text.removeprefix(within) if text.startswith(within) else path.relative_to(root)
     return printable(str(below))
@@ -108,7 +107,7 @@ def _bounded_float(digits: str) -> float:
 
 
 def _bounded_integer(digits: str) -> int:
-    # Python refuses to read thousands of them.
+    # Python refuses to parse thousands of digits.
     value = int(digits) if len(digits) <= 30 else LARGEST_INTEGER + 1
     if abs(value) > LARGEST_INTEGER:
         shown = digits if len(digits) <= 30 else f"{digits[:20]}.. ({len(digits)} digits)"
@@ -116,47 +115,47 @@ def _bounded_integer(digits: str) -> int:
     return value
 
 
-#: All digits as 0, all that can stand on either side of a number as a blank.
+#: Map all digits to 0, and all neighbours of a number to a blank.
 _OUTLINE = bytes.maketrans(b"0123456789E:,[]{}-\t\n\r", b"0000000000e          ")
 _LARGE_EXPONENT = re.compile(rb"e000[0e]* ")
 _LARGE_INTEGER = b" " + b"0" * 20
 
 
 def _is_usual(content: bytes) -> bool:
-    """Whether a JSON text is sure to hold no text that is unfit to be shown and no number out of
-    bounds. In ASCII that is text with an escape or DEL: control characters may not stand there."""
+    """Return whether a JSON text surely has no unprintable text and no number out of bounds.
+    In ASCII, only text with an escape or DEL is unprintable: control characters are not allowed."""
     if not content.isascii() or b"\\" in content or b"\x7f" in content:
         return False
     outline = b" " + content.translate(_OUTLINE, b"+") + b" "
     return _LARGE_INTEGER not in outline and not _LARGE_EXPONENT.search(outline)
 
 
-# Made once: json.loads with an argument makes another decoder for each file, which takes longer
-# than to read one.
+# Created once: json.loads with arguments creates a decoder per file, which takes longer than
+# reading the file.
 _DECODER = json.JSONDecoder(
     parse_constant=_refuse_constant, parse_float=_bounded_float, parse_int=_bounded_integer
 )
 
 
 def read(path: Path) -> Any:
-    """Return the value of a JSON file. Raises OSError where it cannot be read, ValueError as
-    :func:`decode`."""
+    """Return the value of a JSON file.
+    Raises OSError if it cannot be read, and ValueError as :func:`decode`."""
     return decode(bounded.read_bytes(path))
 
 
 def decode(content: bytes) -> Any:
-    """The value of a JSON text, with all text in it fit to be shown. Raises ValueError with what is
-    wrong: no JSON, more than DEEPEST levels, a text longer than LONGEST_TEXT, or a number that
-    nothing here could hold."""
+    """Return the value of a JSON text, with all text in it made printable.
+    Raises ValueError for invalid JSON, more than DEEPEST levels, a text longer than LONGEST_TEXT,
+    or a number out of bounds."""
     if _is_usual(content):
         if len(content) > LONGEST_TEXT:
-            for text in content.split(b'"')[1::2]:  # without escapes every other piece is one
+            for text in content.split(b'"')[1::2]:  # without escapes every other piece is a text
                 _check_length(len(text))
-        # Ten times as fast as the standard library with the bounds, and what it takes is the same.
+        # Ten times as fast as the bounded standard library, and as strict.
         try:
             return from_json(content, allow_inf_nan=False)
         except ValueError:
-            pass  # told in the words below
+            pass  # decode again for our own message
     return _decode_slowly(content)
 
 
@@ -197,7 +196,7 @@ def _check_length(length: int) -> None:
 
 
 def _printable(value: Any) -> Any:
-    """``value`` with all text in it fit to be shown."""
+    """Return ``value`` with all text in it made printable."""
     if isinstance(value, str):
         _check_length(len(value))
         return printable(value)

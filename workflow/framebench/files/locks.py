@@ -1,5 +1,4 @@
-"""Locks on files. The kernel gives one back when its process ends, however it ends, so that nothing
-has to be unlocked after a kill."""
+"""Locks on files. The kernel releases a lock when its process ends, even after a kill."""
 
 from __future__ import annotations
 
@@ -12,17 +11,18 @@ from . import bounded
 
 
 class LockError(Exception):
-    """There is no lock to be had; the message says why and what to do."""
+    """Lock that cannot be had, with the reason and advice."""
 
 
 class LockUnwritable(LockError):
-    """The file of the lock cannot be opened: nothing can be written beside it either."""
+    """Lock file that cannot be opened: its folder is not writable."""
 
 
 def take(path: Path, advice: str, busy: str | None = None) -> TextIO:
-    """Lock the file ``path``, made where it is missing, until it is closed or the process ends.
-    ``busy``: what another process is doing that has it; None waits until that one is done.
-    ``advice``: what else could be done, for the message of a :class:`LockError`.
+    """Lock the file ``path``, created if missing, until it is closed or the process ends.
+
+    ``busy``: activity of another process that has the lock, for the message; None waits for it.
+    ``advice``: alternative for the message of a :class:`LockError`.
     """
     folder = path.parent
     try:
@@ -37,7 +37,7 @@ def take(path: Path, advice: str, busy: str | None = None) -> TextIO:
     except BlockingIOError:
         file.close()
         raise LockError(f"{folder}: {busy}. Wait until it ends, or {advice}") from None
-    except OSError as error:  # e.g. ENOLCK, EOPNOTSUPP: some network file systems
+    except OSError as error:  # for example ENOLCK or EOPNOTSUPP of some network file systems
         file.close()
         raise LockError(
             f"{folder}: the file system gives no lock ({error.strerror}), and without one two "
@@ -47,9 +47,9 @@ def take(path: Path, advice: str, busy: str | None = None) -> TextIO:
 
 
 def share(path: Path) -> IO[bytes] | None:
-    """Lock the file ``path`` together with others until it is closed or the process ends, so that
-    :func:`take` is refused meanwhile. It is made where that is possible; None where it can neither
-    be made nor read, or the file system gives no lock."""
+    """Share a lock on the file ``path`` until it is closed or the process ends.
+    Meanwhile :func:`take` is refused. The file is created if possible. None if it can be neither
+    created nor read, or the file system has no locks."""
     while True:
         try:
             if not path.exists():
@@ -62,7 +62,7 @@ def share(path: Path) -> IO[bytes] | None:
             return None
         try:
             fcntl.flock(file, fcntl.LOCK_SH)
-            # Whoever had it before may have removed it: then nobody else would see this lock.
+            # A former holder may have removed the file; then nobody else would see this lock.
             if os.stat(path).st_ino == os.fstat(file.fileno()).st_ino:
                 return file
         except FileNotFoundError:

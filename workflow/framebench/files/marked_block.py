@@ -1,5 +1,4 @@
-"""The part of a text between two comments that a program writes: ``<!-- NAME -->`` and
-``<!-- /NAME -->``, each a line of its own."""
+"""Generated part of a text between lines ``<!-- NAME -->`` and ``<!-- /NAME -->``."""
 
 from __future__ import annotations
 
@@ -7,8 +6,8 @@ import re
 
 
 def replaced(text: str, name: str, block: str) -> str:
-    """``text`` with ``block`` between the comments. Raises ValueError where they are not there,
-    each once and in that order."""
+    """Return ``text`` with ``block`` between the comments.
+    Raises ValueError unless both comments are there once and in order."""
     begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
     found = re.findall(rf"^{begin}\n.*?^{end}$", text, re.MULTILINE | re.DOTALL)
     if len(found) != 1 or text.count(begin) != 1 or text.count(end) != 1:

@@ -1,4 +1,4 @@
-"""Problems of files that could not be read. Runs on every Python of the harness."""
+"""Problems with files that could not be read. Runs on every Python of the harness."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """A file or a row that is no run: where it stands and what is wrong with it."""
+    """Invalid file or row: its place and the problem."""
 
     origin: str
     message: str
@@ -21,7 +21,7 @@ def cause(error: Exception) -> str:
 
 
 def shorten(message: str, most: int = 300) -> str:
-    """Cut a message that may repeat a long input to a number of characters: its middle, because a
-    place in the file often stands at its end."""
+    """Shorten a message to ``most`` characters by cutting its middle.
+    Its end often names the place in the file."""
     kept = most // 3 - 4
     return message if len(message) <= most else f"{message[: 2 * kept]} .. {message[-kept:]}"

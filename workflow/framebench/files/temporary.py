@@ -1,5 +1,4 @@
-"""Temporary folders that go with their process: on errors and on signals at once, and after a kill
-in the next call that makes one."""
+"""Temporary folders, removed on errors, on signals, and after a kill by the next call."""
 
 from __future__ import annotations
 
@@ -21,8 +20,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Make a folder that is removed on the way out. A signal that asks this process to end leaves
-    by SystemExit. The folder is locked, so that others know that it is in use. Raises OSError."""
+    """Make a locked folder that is removed on exit. Raises OSError.
+    A signal that ends this process raises SystemExit. The lock shows other calls that it is in use.
+    """
     _remove_left_over()
     with _leaving_on_signals():
         path, handle = _locked()
@@ -37,15 +37,15 @@ def _locked() -> tuple[Path, int]:
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        with contextlib.suppress(OSError):  # a file system without locks
+        with contextlib.suppress(OSError):  # the file system may have no locks
             fcntl.flock(handle, fcntl.LOCK_EX)
-        if path.exists():  # another call may have removed it before it was locked
+        if path.exists():  # another call may have removed the folder before it was locked
             return path, handle
         os.close(handle)
 
 
 def _remove_left_over() -> None:
-    """Remove the folders of this user that no process has locked: theirs were killed."""
+    """Remove this user's unlocked folders, which killed processes left."""
     for name in os.listdir(tempfile.gettempdir()):
         if not name.startswith(_PREFIX):
             continue
@@ -63,7 +63,7 @@ def _remove_left_over() -> None:
 
 @contextmanager
 def _leaving_on_signals() -> Iterator[None]:
-    """Turn the signals that end a process into SystemExit; those that are ignored stay ignored."""
+    """Turn signals that end a process into SystemExit; ignored signals stay ignored."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)

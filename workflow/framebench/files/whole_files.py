@@ -1,4 +1,4 @@
-"""Files that are complete or not there."""
+"""Atomic writing: files that are complete or not there."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 
 def write_whole(target: Path, text: str) -> None:
-    """Write ``text`` to ``target``, whole or not at all, with its line ends as they are; folders
-    that are missing are made. Raises OSError for a target that cannot be written."""
+    """Write ``text`` to ``target``, whole or not at all, with its line ends.
+    Missing folders are created. Raises OSError."""
     write_whole_bytes(target, text.encode("utf-8", "backslashreplace"))
 
 
@@ -22,10 +22,10 @@ def write_whole_bytes(target: Path, content: bytes) -> None:
 
 
 def write_together(files: Mapping[Path, str | bytes]) -> None:
-    """Write all files or none: everything is on the disk before the first one is replaced.
+    """Write all files or none: everything is on disk before the first one is replaced.
 
-    They are replaced in their order, so that the last one can vouch for the others. Raises OSError
-    for a target that cannot be written, and leaves the former files then.
+    They are replaced in order, so that the last one can mark the others as complete. If a target
+    cannot be written, raises OSError and leaves the old files.
     """
     written: dict[Path, Path] = {}
     try:
@@ -47,7 +47,7 @@ def write_together(files: Mapping[Path, str | bytes]) -> None:
 
 
 def _write_new(name: Path, content: bytes, written: dict[Path, Path], target: Path) -> None:
-    # Unlike tempfile's, with the access that the umask leaves to others.
+    # Other users' access follows the umask, unlike with tempfile.
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     written[target] = name
     try:
@@ -55,5 +55,5 @@ def _write_new(name: Path, content: bytes, written: dict[Path, Path], target: Pa
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:  # of a file that is open, the error does not name it
+    except OSError as error:  # the error of an open file does not name it
         raise OSError(error.errno, error.strerror, str(target)) from error

@@ -217,7 +217,7 @@ def _needed(matched: Matched, estimate: Estimate, margin: float, cases: int) -> 
         there = min(len(below.values), len(above.values))
         scatter = margins.scatter_of_sets(below.values, above.values)
     fewest = signed_rank.pairs_needed(cases)
-    if there < 2:  # of which no scatter is known
+    if there < 2:  # no scatter is known
         return fewest
     found = margins.needed(estimate.ratio, scatter, margin, cases)
     return None if found is None else max(found, fewest, there + 1)

@@ -1,9 +1,9 @@
-"""Both sides of a gate measured in pairs, by Snakemake.
+"""Measurement of both sides of a gate in pairs, by Snakemake.
 
-Variants are one suite in which each repeat of a case is run in both, next to each other. Models are
-a suite each, because a changed file is another model: of every repeat, all cases of one side are
-run behind all of the other, which comes first being drawn. Either way the two runs of a pair are
-closer in time than two repeats, which is what :mod:`comparison.pairs` asks for.
+Variants are one suite, in which both runs of each repeat of a case are next to each other. Models
+are one suite each, because a changed file is another model: for every repeat, all cases of one side
+run after all of the other, in random order. Either way the two runs of a pair are closer in time
+than two repeats, as :mod:`comparison.pairs` requires.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from ..runs import partial
 from .sides import ModelSide, VariantSide
 
 BASE, CANDIDATE = "base", "candidate"
-#: Says of which two sides the records of a folder are.
+#: File that identifies the two sides whose records are in a folder.
 STATE = "gate.json"
-#: Snakemake's own folder in the working directory, and where its locks lie in it.
+#: Snakemake's folder in the working directory, and the folder of its locks therein.
 SNAKEMAKE, LOCKS = Path(".snakemake"), "locks"
 
 
 class AnotherGate(ConfigError):
-    """The folder for the results has those of other sides, which stay as they are."""
+    """Results folder that has runs of another gate; they are not changed."""
 
 
 class MeasuringFailed(Exception):
-    """Snakemake has ended with an error of its own."""
+    """Failure of Snakemake itself."""
 
 
 @contextlib.contextmanager
 def without_traces() -> Iterator[None]:
-    """Remove Snakemake's folder from the working directory afterwards if this call brought it
-    there: the caller's repository is not ours. It stays while another call of Snakemake uses it."""
+    """Remove Snakemake's folder from the working directory at the end, if this call created it.
+    It stays while another call of Snakemake uses it."""
     was_there = SNAKEMAKE.exists()
     try:
         yield
@@ -59,8 +59,9 @@ def without_traces() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Measuring:
-    """What is measured how. ``suite``: as its file has it; ``config``: words of ``--config``;
-    ``words``: further words for Snakemake; ``folder``: where all is written."""
+    """Settings of the measurement of both sides.
+    ``suite``: content of the suite file; ``config``: arguments of ``--config``; ``words``: further
+    arguments of Snakemake; ``folder``: results folder."""
 
     suite: Mapping[str, Any]
     pairs: int
@@ -69,7 +70,7 @@ class Measuring:
     folder: Path
 
     def variants(self, base: VariantSide, candidate: VariantSide) -> None:
-        """Into ``folder``, whose runs have the variants BASE and CANDIDATE."""
+        """Measure two variants, BASE and CANDIDATE, into ``folder``."""
         sides = {BASE: dict(base.settings), CANDIDATE: dict(candidate.settings)}
         digests = {BASE: base.digest, CANDIDATE: candidate.digest, "settings": sides}
         self._claim({BASE: base.text, CANDIDATE: candidate.text}, digests)
@@ -77,7 +78,7 @@ class Measuring:
         self._snakemake(file, self.folder)
 
     def models(self, base: ModelSide, candidate: ModelSide) -> None:
-        """Each into a folder of its own, BASE and CANDIDATE."""
+        """Measure two models into the subfolders BASE and CANDIDATE."""
         sides = {BASE: base, CANDIDATE: candidate}
         self._claim(
             {name: one.text for name, one in sides.items()},
@@ -90,11 +91,11 @@ class Measuring:
             file = self._write_suite(f"suite-{number}", {"variants": {}, "repeats": number})
             for name in random.Random(number).sample([*sides], len(sides)):
                 self._snakemake(file, self.folder / name, models[name], ["--until", "benchmark"])
-        for name, path in models.items():  # verification, tables and report
+        for name, path in models.items():  # make verification, tables and report
             self._snakemake(file, self.folder / name, path)
 
     def _claim(self, named: Mapping[str, str], decided_by: Mapping[str, Any]) -> None:
-        """Raises :class:`AnotherGate` where the folder has records of other sides."""
+        """Write STATE, or raise :class:`AnotherGate` if the folder has runs of other sides."""
         path = self.folder / STATE
         own = {"sides": named, "of": decided_by, "suite": self.suite}
         text = json.dumps(own, indent=1, sort_keys=True, default=str) + "\n"
@@ -120,7 +121,7 @@ class Measuring:
     def _snakemake(
         self, suite: Path, results: Path, model: Path | None = None, until: Sequence[str] = ()
     ) -> None:
-        """Raises :class:`MeasuringFailed`."""
+        """Run Snakemake on a suite. Raises :class:`MeasuringFailed`."""
         profile = [] if "--workflow-profile" in self.words else [
             "--workflow-profile", str(PROJECT / "profiles" / "default"),
         ]  # fmt: skip
@@ -135,13 +136,13 @@ class Measuring:
         outcome = results / partial.OUTCOME
         outcome.unlink(missing_ok=True)
         ended = subprocess.run(command, check=False).returncode
-        # A run that failed has a record, by which the gate decides.
+        # A failed run has a record, which decides the gate.
         if ended and not outcome.exists():
             raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")
 
 
 def runs_of(folder: Path) -> Path:
-    """Where the records of a results folder lie. Raises RecordsError where there are none."""
+    """Return the folder of records in a results folder. Raises RecordsError if there is none."""
     if not (folder / "runs").is_dir():
         raise RecordsError(f"{folder}: holds no record of a run")
     return folder / "runs"

@@ -16,7 +16,7 @@ from ..config.values import RecordSource
 from ..environments.venvs import read_environment_file
 from ..files import bounded
 
-#: A variant that differs in nothing.
+#: Name of the variant without changes.
 USUAL = "usual"
 ALLOWED = (
     "usual, a variant of the suite, an environment file (.yaml), a model of your own (FILE.py or "
@@ -26,8 +26,8 @@ ALLOWED = (
 
 @dataclass(frozen=True)
 class VariantSide:
-    """A side within one suite. ``settings``: of a variant of a suite; ``digest``: of the content
-    of a file, "" without one."""
+    """A side within one suite.
+    ``settings``: those of a variant; ``digest``: of the content of a file, "" without one."""
 
     text: str
     settings: Mapping[str, Any]
@@ -36,7 +36,7 @@ class VariantSide:
 
 @dataclass(frozen=True)
 class ModelSide:
-    """A model of the user's own. ``content``: of its file; ``name``: the file's."""
+    """A user's model. ``content``, ``name``: content and name of its file."""
 
     text: str
     name: str
@@ -49,7 +49,7 @@ class ModelSide:
 
 @dataclass(frozen=True)
 class RecordsSide:
-    """A set that is measured already."""
+    """A side that was measured before."""
 
     text: str
     source: RecordSource
@@ -65,9 +65,9 @@ def both(
     frameworks: Collection[str],
     catalog: Catalog,
 ) -> tuple[Side, Side]:
-    """Both sides, of one kind. ``variants``: of the suite, as they are written; ``frameworks``:
-    that are asked for. Raises :class:`ConfigError` for what is no side, and for two that cannot be
-    measured side by side."""
+    """Return both sides, of one kind.
+    ``variants``: those of the suite, as written; ``frameworks``: the requested ones. Raises
+    :class:`ConfigError` for an invalid side, and for two that cannot be measured together."""
     sides = [
         _side(key, text, variants, frameworks, catalog)
         for key, text in (("--base", base), ("--candidate", candidate))
@@ -112,7 +112,7 @@ def _side(
 
 
 def _model(key: str, text: str) -> ModelSide:
-    """Of the working tree, or of a commit as ``git show`` takes it."""
+    """Return the model at a path, or of a commit in the notation of ``git show``."""
     path = Path(text)
     _, separator, name = text.partition(":")
     if separator and not path.exists():

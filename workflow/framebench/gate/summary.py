@@ -34,9 +34,9 @@ HEADINGS = {
     OPEN: "cannot tell yet",
     FAULTY: "broken",
 }
-#: Cases that a note names.
+#: Largest number of cases that a note lists.
 NAMED = 3
-#: Of a line of a note.
+#: Largest number of characters of a line of a note.
 _LONGEST = 300
 
 
@@ -67,8 +67,9 @@ def broken_note(message: str, asked: GateRequest) -> str:
 
 
 def junit(decisions: Sequence[Decision], asked: GateRequest) -> str:
-    """A test case for each case that both sides have, or that the candidate has lost: a regression
-    is a failure, what is broken an error, what cannot be told or compared is skipped."""
+    """Return JUnit XML with a test case for each decision.
+    A regression is a failure and a broken case an error; undecided and uncompared cases are
+    skipped."""
     found = counted(decisions)
     suite = ElementTree.Element(
         "testsuite",
@@ -217,7 +218,7 @@ def _names(decisions: Sequence[Decision]) -> list[str]:
 
 
 def _text(lines: Sequence[str]) -> str:
-    """Each line by itself, cut where it is long: it is a note."""
+    """Join lines to a note; long ones are cut."""
     flat = [" ".join(line.split()) for line in lines]
     cut = [one if len(one) <= _LONGEST else one[: _LONGEST - 1] + "…" for one in flat]
     return "\n".join(cut) + "\n"

@@ -1,4 +1,4 @@
-"""``framebench history``: result sets in their order, each case as a series, and what changed."""
+"""``framebench history``: result sets in order, each case as a series, and its changes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .trends import POINTS
 
 
 def make(sets: Sequence[Path], by: str, results: Path) -> None:
-    """Write ``tables/history.csv``, ``tables/changes.*`` and ``history.html`` below ``results``,
-    and print the changes. Raises RecordsError where no set can be read."""
+    """Write ``tables/history.csv``, ``tables/changes.*`` and ``history.html`` below ``results``.
+    Prints the changes. Raises RecordsError if no set can be read."""
     found = sources.find(sets)
     measured, unread = index.load(found, results / index.FILE)
     every, unplaced = trends.series_of(measured, by)
@@ -24,7 +24,7 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     points, changes = trends.points_frame(every), trends.changes_frame(every)
     files = frames.files({trends.changes_table(every): changes}, results / "tables")
-    # One row for each case of each set: what nobody reads as Markdown.
+    # One row for each case of each set is too long for Markdown.
     files[results / "tables" / f"{POINTS.name}.csv"] = frames.csv_text(points)
     path = results / "history.html"
     files[path] = page.render(every, points, changes, by, problems)

@@ -1,8 +1,7 @@
-"""What was read from result sets before, in SQLite, so that a hundred thousand records answer in
-seconds.
+"""SQLite index of result sets that were read before: 100,000 records are answered in seconds.
 
-It is a shortcut and no more. Of a set it knows what was read, as long as the files of the set are
-the very same; whatever is wrong with it makes it empty, and it may be deleted at any time.
+It is only a cache. A set's entry is valid as long as its files are unchanged. A damaged index is
+emptied, and it may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from ..records.run import RecordsError
 from . import sources
 from .sources import HistoryPoint, ResultSet
 
-#: Of a results folder.
+#: Name of the index in a results folder.
 FILE = ".history.sqlite"
-#: Seconds that another call's writing is waited for.
+#: Seconds to wait for a writing call.
 _PATIENCE = 60
 _PACKAGE = Path(__file__).parents[1]
-#: What a point is made by; an index of any other code is none.
+#: Packages that decide what a point is; an index of other code is discarded.
 _CODE = ("cases", "comparison", "files", "history", "machine", "records", "statistics", "tables")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS version (code TEXT NOT NULL);
@@ -48,39 +47,38 @@ CREATE INDEX IF NOT EXISTS points_of_set ON points (of_set);
 """
 
 
-#: Of a point, in the order of its fields but for numbers in the place of what many share.
+#: Columns of a point, in the order of its fields; shared texts are stored by number.
 _COLUMNS = (
     "key, facts, low, high, better, version, code, started, status, reason, repeats, median, marks"
 )
 
 
-#: What reading an index may raise that is damaged or that somebody else wrote.
+#: Exceptions from reading a damaged or foreign index.
 _BROKEN = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, RecursionError, OverflowError)
-#: Bytes of an index; one of 100,000 records has 30 MB.
+#: Largest size of an index, in bytes; 100,000 records take 30 MB.
 _LARGEST = 2**30
-#: What SQLite opens with it.
+#: Suffixes of files that SQLite opens with the index.
 _BESIDE = ("-journal", "-wal", "-shm")
 
 
 @dataclass(frozen=True)
 class MeasuredPoint:
-    """A point and the set that it is of."""
+    """A point and its set."""
 
     source: ResultSet
     point: HistoryPoint
 
 
 def load(found: Sequence[ResultSet], file: Path) -> tuple[list[MeasuredPoint], list[Problem]]:
-    """What the sets say, and what of them could not be read. ``file``: where the index is kept; in
-    a folder that cannot be written to there is none. Raises RecordsError where no set can be
-    read."""
+    """Return the points of the sets, and problems with sets that could not be read.
+    ``file``: the index, if its folder is writable. Raises RecordsError if no set can be read."""
     try:
         with closing(_connected(file)) as kept:
             return _load(kept, found)
     except RecordsError:
         raise
     except _BROKEN:
-        file.unlink(missing_ok=True)  # no index, or a broken one: made anew
+        file.unlink(missing_ok=True)  # make a missing or broken index anew
     with closing(_connected(file)) as kept:
         return _load(kept, found)
 
@@ -106,7 +104,7 @@ def _load(
 
 
 def _read(kept: sqlite3.Connection, source: ResultSet, before: int | None) -> None:
-    """A set into the index, in the place of what was known ``before``."""
+    """Read a set into the index, replacing the entry ``before``."""
     points, problems = sources.read(source.path)
     with kept:
         if before is not None:
@@ -159,7 +157,7 @@ def _name(source: ResultSet) -> str:
 
 
 def _text(kept: sqlite3.Connection, text: str) -> int:
-    """The number of a text that many points share."""
+    """Return the number of a shared text."""
     kept.execute("INSERT OR IGNORE INTO texts (text) VALUES (?)", (text,))
     (number,) = kept.execute("SELECT id FROM texts WHERE text = ?", (text,)).fetchone()
     return int(number)
@@ -176,7 +174,7 @@ def _key_of(text: str) -> Key:
 
 
 def _connected(file: Path) -> sqlite3.Connection:
-    """The index; in memory where it cannot be kept, or another call has it for too long."""
+    """Open the index; in memory if it cannot be kept, or is locked for too long."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         for one in (file, *(Path(f"{file}{suffix}") for suffix in _BESIDE)):
@@ -188,8 +186,8 @@ def _connected(file: Path) -> sqlite3.Connection:
 
 
 def _with_tables(kept: sqlite3.Connection) -> sqlite3.Connection:
-    """Empty where it was made by other code. Raises DatabaseError where it has anything else than
-    these tables: views and triggers may compute without end."""
+    """Create the tables, and empty them if they were made by other code.
+    Raises DatabaseError for any other schema: views and triggers may compute without end."""
     with kept:
         kept.execute("PRAGMA trusted_schema = OFF")
         there = kept.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
@@ -206,7 +204,7 @@ def _with_tables(kept: sqlite3.Connection) -> sqlite3.Connection:
 
 @cache
 def _statements() -> set[str]:
-    """Return how the tables are made, in SQLite's own words."""
+    """Return the SQL statements of the tables, in SQLite's notation."""
     with closing(sqlite3.connect(":memory:")) as made:
         made.executescript(_TABLES)
         rows = made.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
@@ -214,7 +212,7 @@ def _statements() -> set[str]:
 
 
 def _code() -> str:
-    """A digest of all that decides what a point is."""
+    """Return a digest of all code that decides what a point is."""
     digest = hashlib.sha256(sys.version.encode())
     for name in _CODE:
         for file in sorted((_PACKAGE / name).rglob("*.py")):

@@ -1,4 +1,4 @@
-"""The page of a history: what has changed, each series as a plot, and the tables."""
+"""HTML page of a history: changes, a plot for each series, and tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..tables import condition_text, measured
 from ..tables.legend import explanations
 from .trends import POINTS, CaseHistory, changes_table, nothing_changed
 
-#: A page stays readable whatever the number of series: those that changed come first.
+#: Largest number of plots on a page; changed series come first.
 MAX_PLOTS = 24
 MAX_PROBLEMS = 50
 
@@ -57,7 +57,7 @@ def render(
 
 
 def plots(every: Sequence[CaseHistory]) -> list[Plot]:
-    """One for each series with two figures, those that changed first."""
+    """Return a plot for each series with two figures, changed ones first."""
     drawn = [one for one in every if len(one.places) > 1]
     look = Look(sorted({one.key.case.framework for one in drawn} - {""}))
     chosen = sorted(drawn, key=lambda one: not one.changes)[:MAX_PLOTS]
@@ -80,7 +80,7 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
 
 
 def trend(series: CaseHistory) -> Trend:
-    """As it is drawn."""
+    """Return the data of a series' plot."""
     points = [one.point for one in series.measured]
     return Trend(
         framework=series.key.case.framework,
@@ -93,7 +93,7 @@ def trend(series: CaseHistory) -> Trend:
 
 
 def _levels(series: CaseHistory) -> list[Level]:
-    """Between the changes; none where there are none."""
+    """Return the levels between the changes; [] without a change."""
     if not series.changes:
         return []
     values, places = series.values, series.places

@@ -1,5 +1,4 @@
-"""Result sets by the path that was given: which there are, whether one has changed since it was
-read, and what it says of each case."""
+"""Result sets by path: which exist, whether they changed since the last read, and their points."""
 
 from __future__ import annotations
 
@@ -25,15 +24,15 @@ from ..tables import grouping
 from ..tables.results import CaseResult, marks_of
 
 ARCHIVES = archives.SUFFIXES
-#: Of a results folder: what is a part of a set besides its records.
+#: Folders of a results folder that belong to a set besides its records.
 _BESIDE = ("parity",)
 
 
 @dataclass(frozen=True)
 class ResultSet:
-    """A set. ``path``: a folder of results or of records, a CSV of runs or an archive of a folder;
-    ``name``: its own, without the folder that all of a call have in common; ``state``: of its
-    files, by which it is known again."""
+    """A result set.
+    ``path``: a folder of results or of records, a CSV of runs, or an archive of a folder; ``name``:
+    path below the common folder of a call; ``state``: digest that identifies its files."""
 
     path: Path
     name: str
@@ -42,9 +41,9 @@ class ResultSet:
 
 @dataclass(frozen=True)
 class HistoryPoint:
-    """What a set says of a case. ``key``: without the version and what only tells runs apart
-    within their set; ``started``: of the first run, in seconds of the epoch; ``facts``: what it was
-    measured under."""
+    """Figure of a case in one set.
+    ``key``: without the version and without labels that distinguish runs within a set; ``started``:
+    start of the first run, in seconds since the epoch; ``facts``: environment and settings."""
 
     key: Key
     interval: tuple[float, float] | None
@@ -61,8 +60,8 @@ class HistoryPoint:
 
 
 def find(paths: Sequence[Path]) -> list[ResultSet]:
-    """The sets at these paths, each once; of a folder that is none itself those that lie in it.
-    Raises RecordsError where there is none."""
+    """Return the sets at these paths, each once; for other folders, the sets that they contain.
+    Raises RecordsError if there is none."""
     found: dict[Path, None] = {}
     for path in paths:
         below = path.iterdir() if path.is_dir() else ()
@@ -78,7 +77,7 @@ def find(paths: Sequence[Path]) -> list[ResultSet]:
 
 
 def is_set(path: Path) -> bool:
-    """Whether a path is a set itself."""
+    """Return whether a path is itself a result set."""
     if path.is_file():
         return path.suffix == ".csv" or path.name.endswith(ARCHIVES)
     if path.name.startswith(".") or not path.is_dir():
@@ -89,12 +88,12 @@ def is_set(path: Path) -> bool:
 
 
 def _holds_records(path: Path) -> bool:
-    """Whether there are records in folders of folders, as in the folder ``runs`` of results."""
+    """Return whether a folder has nested folders of records, like ``runs`` in results."""
     return any(path.glob("*/*/*/r[0-9]*.json")) and not any(path.glob("*/runs"))
 
 
 def state(path: Path) -> str:
-    """Of all files of a set: names, sizes and times, and of each its inode."""
+    """Return a digest of names, inodes, sizes and times of all files of a set."""
     digest = hashlib.sha256()
     for file in _files(path):
         try:
@@ -117,8 +116,8 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def read(path: Path) -> tuple[list[HistoryPoint], list[Problem]]:
-    """What a set says, and what of it could not be read. Raises RecordsError where that is
-    nothing."""
+    """Return the points of a set, and problems with parts that could not be read.
+    Raises RecordsError if nothing can be read."""
     with _unpacked(path) as folder:
         records = folder / "runs" if (folder / "runs").is_dir() else folder
         found = record_sets.load(records)
@@ -132,7 +131,7 @@ def read(path: Path) -> tuple[list[HistoryPoint], list[Problem]]:
 
 @cache
 def _models() -> Mapping[str, Mapping[str, Any]]:
-    """Facts of the project's models; asked for once, for any number of sets."""
+    """Return the configs of the project's models, read once."""
     return catalog.load_catalog(PROJECT).models
 
 
@@ -176,7 +175,7 @@ def _point(key: Key, result: CaseResult) -> HistoryPoint:
 
 @contextmanager
 def _unpacked(path: Path) -> Iterator[Path]:
-    """The folder of a set, or the CSV; of an archive what it holds, while it is looked at."""
+    """Yield the folder or CSV of a set; archives are unpacked into a temporary folder."""
     if path.is_dir() or path.suffix == ".csv":
         yield path
         return

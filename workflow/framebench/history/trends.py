@@ -1,4 +1,4 @@
-"""The figures of each case in the order of the sets, and where they have changed."""
+"""Trends: figures of each case in the order of the sets, and their changes."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from ..tables.table import Table
 from .index import MeasuredPoint
 from .sources import HistoryPoint
 
-#: What sets are ordered and called by.
+#: Orders of the sets, and sources of their labels.
 BY = ("date", "commit", "version", "name")
 BETTER, WORSE = "better", "worse"
 _FOUR_DIGITS = Form(spec=".4g")
 _DIRECTION = Form(looks={BETTER: "ok", WORSE: "failed"})
-#: Of those that changed at one point, as many as are named.
+#: Largest number of conditions that changed at one point to list.
 _NAMED = 12
 
 POINTS = Table(
@@ -106,8 +106,9 @@ CHANGES = Table(
 
 @dataclass(frozen=True)
 class CaseHistory:
-    """A case over its sets. ``labels``: what each is called; ``measured`` has all sets in order;
-    ``places``: those of them with a figure, which ``changes`` count."""
+    """A case over its sets.
+    ``labels``: name of each set; ``measured``: all sets in order; ``places``: positions of sets
+    with a figure, which ``changes`` index."""
 
     key: Key
     labels: Sequence[str]
@@ -117,12 +118,13 @@ class CaseHistory:
 
     @property
     def values(self) -> list[float]:
-        """Those with a figure."""
+        """Return the figures of all sets that have one."""
         return [value for place in self.places if (value := self.measured[place].point.median)]
 
 
 def series_of(found: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistory], list[Problem]]:
-    """One for each case, and what has no place in the order. ``by``: of BY."""
+    """Return a series for each case, and a problem for each set without a position. ``by``: one of
+    BY."""
     grouped: dict[Key, list[tuple[Any, str, MeasuredPoint]]] = defaultdict(list)
     missing: dict[str, int] = defaultdict(int)
     for one in found:
@@ -159,12 +161,12 @@ def _series(
 
 
 def points_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
-    """A row for each case in each set; nothing is rounded."""
+    """Return a table row for each case in each set; nothing is rounded."""
     return frames.frame(POINTS, [row for series in every for row in _point_rows(series)])
 
 
 def changes_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
-    """A row for each change."""
+    """Return a table row for each change."""
     count = max(1, sum(len(one.places) >= change_points.FEWEST for one in every))
     return frames.frame(
         CHANGES,
@@ -195,7 +197,7 @@ def nothing_changed(every: Sequence[CaseHistory]) -> str:
 
 
 def summary_text(every: Sequence[CaseHistory], changes: pd.DataFrame) -> str:
-    """A line for each change, and how many series there are."""
+    """Return a line for each change, and the number of series."""
     lines = []
     row: Any
     for row in changes.itertuples():
@@ -276,7 +278,7 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
 
 
 def _differences(one: HistoryPoint, other: HistoryPoint) -> str:
-    """What else is not the same in two sets."""
+    """Return what else differs between two sets, as text."""
     if not one.facts or not other.facts:
         return "what they were measured under is not known"
     found = list(circumstances.differences(one.facts, other.facts))
@@ -293,7 +295,7 @@ def _by_date(one: MeasuredPoint) -> tuple[Any, str] | None:
 
 
 def _by_commit(one: MeasuredPoint) -> tuple[Any, str] | None:
-    """In the order of time: a commit says nothing of what came before it."""
+    """Order commits by time: a commit does not tell its predecessors."""
     started, commit = one.point.started, one.point.commit
     return None if started is None or not commit else (started, commit[:10])
 
@@ -316,14 +318,14 @@ _PLACES: Mapping[str, Callable[[MeasuredPoint], tuple[Any, str] | None]] = {
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:
-    """Sorts 2.10 behind 2.9."""
+    """Return a sort key that orders 2.10 after 2.9."""
     return [
         (1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", text)
     ]
 
 
 def _distinct(labels: Sequence[str]) -> list[str]:
-    """Those that several sets have with a number behind."""
+    """Append a number to labels that several sets have."""
     seen: dict[str, int] = defaultdict(int)
     named = []
     for label in labels:

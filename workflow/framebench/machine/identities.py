@@ -1,4 +1,4 @@
-"""The machines that records are from, and which of them count as the same."""
+"""Identities of the machines of records, and which of them count as the same."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 class Identity(NamedTuple):
     """Identity of a machine. Unknown fields are "" and match any value.
 
-    ``hardware``: kinds of GPU and CPU in words. ``processor``: its numbers and cores in words.
-    ``memory``: nominal size. ``host``: its name, "" where a scheduler chose the node: any of a
-    cluster's nodes with the same hardware is as good as another. ``caches`` and
-    ``instruction_sets``: of the processor, in words. Under a hypervisor processors share a name,
-    and their numbers too.
+    ``hardware``: kinds of GPU and CPU, as text. ``processor``: its model numbers and cores, as
+    text. ``memory``: nominal size. ``host``: its name, "" if a scheduler chose the node: nodes of a
+    cluster with equal hardware are interchangeable. ``caches``, ``instruction_sets``: of the
+    processor, as text; under a hypervisor, different processors may share name and numbers.
     """
 
     hardware: str = ""
@@ -26,7 +25,7 @@ class Identity(NamedTuple):
 
     @property
     def in_full(self) -> str:
-        """All that tells it apart; :func:`str` leaves out what takes long to say."""
+        """Full text of all fields; :func:`str` leaves out the long ones."""
         return "; ".join(filter(None, (str(self), self.caches, self.instruction_sets)))
 
     @property
@@ -70,10 +69,10 @@ def is_here(machine: Identity, here: Identity) -> bool:
 
 
 def completed(found: Iterable[Identity]) -> dict[Identity, Identity]:
-    """For each machine the fuller description of it, where there is one and only one: older records
-    tell less of the machine that newer ones are of."""
+    """Return the most complete matching identity of each machine, if it is unique.
+    Older records have fewer fields than newer ones of the same machine."""
     distinct = set(found)
-    # Where nothing is missing there is no fuller one: thousands of containers have as many names.
+    # Complete identities need no search: thousands of containers have as many host names.
     fuller = {one: one for one in distinct if all(one)}
     for one in distinct.difference(fuller):
         others = [other for other in distinct if same(one, other) and _knows(other) > _knows(one)]
@@ -116,8 +115,8 @@ def _instruction_sets(numbers: Any) -> str:
 
 
 def memory(size: Any) -> str:
-    """What a kernel has of the memory, rounded up to an eighth of a power of two: that is what the
-    modules have, and nodes with the same modules differ by what their kernels keep."""
+    """Return the nominal memory size: the kernel's size rounded up to an eighth of a power of two.
+    Kernels reserve different amounts on nodes with the same modules."""
     if not isinstance(size, int) or not 1 <= size < 2**60:
         return ""
     gib = size / 2**30

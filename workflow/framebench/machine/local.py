@@ -1,4 +1,4 @@
-"""What this machine offers: cores and GPUs."""
+"""Cores, GPUs and memory of this machine."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .identities import UNKNOWN, Identity
 
 @dataclass(frozen=True)
 class Machine:
-    """``cores`` that this process may use; number of NVIDIA ``gpus``. ``memory`` says in words how
-    much of it there is: that of the host in GiB, and the kinds of GPU. Of a cluster: one of its
-    nodes, and how many ``nodes`` a run may take. ``threads_per_core``: the most of the ``cores``
-    that are threads of one physical core; ``physical_cores``: how many of these there are, None
-    where there are as many as ``cores``. ``identity``: by which its records are known; of a
-    cluster nothing, because any of its nodes may have left them. ``named``: its nodes that may be
-    measured one by one, and why one cannot be now, "" where it can. ``memory_bytes``: of a host,
-    0 where that is not known. ``instruction_sets``: of its processor, as the kernel names them;
-    none where they are not known, as of a cluster's nodes."""
+    """Resources of a machine, or of a node of a cluster.
+
+    ``cores``: cores that this process may use; ``gpus``: number of NVIDIA GPUs; ``memory``: host
+    memory in GiB and kinds of GPU, as text; ``nodes``: most nodes of a run; ``threads_per_core``:
+    largest number of threads of one physical core among ``cores``; ``physical_cores``: None if
+    equal to ``cores``; ``identity``: of its records, unknown for a cluster, whose nodes differ;
+    ``named``: nodes that can be measured one by one, with the reason why one cannot now, else "";
+    ``memory_bytes``: of the host, 0 if unknown; ``instruction_sets``: in the kernel's names, empty
+    if unknown, as for a cluster."""
 
     cores: int
     gpus: int
@@ -43,11 +43,11 @@ class Machine:
 
 
 def detect() -> Machine:
-    """Look at this machine. A GPU counts if ``nvidia-smi`` lists it and CUDA_VISIBLE_DEVICES does
-    not hide it."""
+    """Return this machine's resources.
+    A GPU counts if ``nvidia-smi`` lists it and CUDA_VISIBLE_DEVICES does not hide it."""
     gpus, kinds = _gpus()
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    # Rounded: another kernel keeps another few MiB for itself.
+    # Rounded: kernels reserve different amounts of a few MiB.
     memory = ", ".join([f"{round(pages / 2**30)} GiB", *kinds])
     cores = os.sched_getaffinity(0)
     threads = _threads(cores)
@@ -59,27 +59,27 @@ def detect() -> Machine:
 
 
 def _identity(kinds: list[str]) -> Identity:
-    """As the records of this machine have it, read where the harness reads it, but for what the
-    host's name makes superfluous: the processor in numbers."""
+    """Return this machine's identity as in its records, read from the sources that the harness
+    uses. The processor's numbers are left out: the host's name makes them redundant."""
     cpu = _entry("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
     size, *_ = [*_entry("/proc/meminfo", "MemTotal").split(), "0"]
-    # In an allocation the scheduler chose the node, as the records say too.
+    # In an allocation the scheduler chose the node; records omit the host then, too.
     host = "" if "SLURM_JOB_ID" in os.environ else socket.gethostname()
     return Identity(", ".join([*kinds, cpu]), "", identities.memory(int(size) * 1024), host)
 
 
 def _instruction_sets() -> str:
-    """All flags of the processor, as x86 and ARM call them."""
+    """Return all flags of the processor, in the names of x86 or ARM."""
     return _entry("/proc/cpuinfo", "flags") or _entry("/proc/cpuinfo", "Features")
 
 
 def _node() -> str:
-    """As the harness calls it."""
+    """Return this node's name, as the harness reports it."""
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def _entry(path: str, key: str) -> str:
-    """The first value of that name in a file of the kernel; "" without one."""
+    """Return the first value of a key in a kernel file; "" without one."""
     with contextlib.suppress(OSError):
         for line in bounded.read_bytes(path).decode("utf-8", "replace").splitlines():
             name, _, value = line.partition(":")
@@ -89,7 +89,7 @@ def _entry(path: str, key: str) -> str:
 
 
 def _gpus() -> tuple[int, list[str]]:
-    """How many may be used, and the kinds that there are."""
+    """Return the number of usable GPUs, and the kinds of all GPUs."""
     if shutil.which("nvidia-smi") is None:
         return 0, []
     listed = subprocess.run(
@@ -112,8 +112,8 @@ def _gpus() -> tuple[int, list[str]]:
 
 
 def _threads(cores: Iterable[int], sys: Path = Path("/sys")) -> list[int]:
-    """How many of these logical cores each physical one has. One that the kernel does not tell of
-    is taken for a core of its own."""
+    """Return the number of these logical cores on each physical core.
+    A core that the kernel does not describe counts as a physical core."""
     shared: Counter[str] = Counter()
     for core in cores:
         topology = sys / "devices" / "system" / "cpu" / f"cpu{core}" / "topology"

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from ..config.statuses import FAILURES, OK
 from .waiting import count_of
 
-#: Statuses of a run that count as measured: a framework that lacks a feature is a result.
+#: Statuses of a measured run: a missing feature of a framework is a result.
 AS_EXPECTED = (OK, "unsupported")
-#: Runs that are named; the report has them all.
+#: Largest number of runs to list; the report lists all.
 _MOST = 3
 
 
@@ -82,6 +82,6 @@ def unfinished(
 
 
 def _counted(statuses: Iterable[str]) -> str:
-    """``2 failed, 1 timed out``."""
+    """Return counts as text: ``2 failed, 1 timed out``."""
     counts = Counter(statuses)
     return ", ".join(f"{counts[name]} {one.told}" for name, one in FAILURES.items() if counts[name])

@@ -1,4 +1,4 @@
-"""How a job went, from the record that it has left."""
+"""Outcome of a job, read from its record."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 from ..files import bounded, json_files
 from ..files.text import printable
 
-#: Lines of the log of a failed run that are shown; the rest is where they came from.
+#: Number of log lines of a failed run to show.
 _LINES = 20
-#: Of the end of a log, looked at for these.
+#: Number of bytes at the end of a log to search for these lines.
 _BYTES = 2**18
 
 
 class RunOutcome(NamedTuple):
-    """``status`` and ``reason`` as the record has them; ``figure`` of the first ``metric`` with its
-    ``unit``, None where it has none; ``wall_seconds`` of the process, None where it does not
-    say. ``note``: what else the run has to say."""
+    """Outcome of a run.
+    ``status``, ``reason``: from the record; ``figure``, ``unit``: of the first ``metric``, None
+    without one; ``wall_seconds``: of the process, None if unknown; ``note``: further message of the
+    run."""
 
     status: str
     reason: str = ""
@@ -29,8 +30,8 @@ class RunOutcome(NamedTuple):
 
 
 def outcome_of(path: Path) -> RunOutcome:
-    """Of a record that a job has just left, which is not checked here: the tables do that, when no
-    benchmark runs."""
+    """Return the outcome in a job's new record.
+    The record is not validated here: the tables do so when no benchmark runs."""
     try:
         found = json_files.read(path)
     except (OSError, ValueError) as error:
@@ -60,7 +61,7 @@ def _note(ranks: Any) -> str:
 
 
 def end_of_log(path: Path | None) -> list[str]:
-    """Where the log of a job lies, below its last lines."""
+    """Return the last lines of a job's log and its path."""
     if path is None:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Where lines are written to: a terminal whose last line is rewritten in place, or a log."""
+"""Output of lines to a terminal, whose last line is rewritten in place, or to a log."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-#: Seconds between two status lines: on a terminal one takes the place of the other, and costs
-#: nothing that a benchmark would notice; in a log, where each is a line, only results bring one.
+#: Seconds between two status lines. Rewriting one on a terminal disturbs no benchmark; in a log,
+#: each takes a line and follows only a result.
 EVERY_ON_TERMINAL, EVERY_IN_LOG = 10.0, 60.0
 _CLEAR = "\r\033[K"
 _COLOURS = {"red": "\033[31m", "": ""}
@@ -18,8 +18,9 @@ _PLAIN = "\033[0m"
 
 
 class Screen:
-    """``status``: makes the status line for a number of columns, 0 for as many as it takes. Times
-    are those of ``time.time()``."""
+    """Writer of lines and of a status line.
+    ``status``: makes the status line for a number of columns, 0 for any length. Times are those of
+    ``time.time()``."""
 
     def __init__(
         self, stream: TextIO, is_terminal: bool, is_coloured: bool, status: Callable[[int], str]
@@ -33,14 +34,15 @@ class Screen:
             threading.Thread(target=self._refresh, daemon=True).start()
 
     def say(self, text: str, colour: str = "") -> None:
-        """One or more lines, above the status line."""
+        """Write one or more lines above the status line."""
         if self._is_coloured and colour:
             text = f"{_COLOURS[colour]}{text}{_PLAIN}"
         with self._lock:
             self._write(f"{text}\n")
 
     def show_status(self, now: float) -> None:
-        """Behind a result or a start; in a log not more than once in a while."""
+        """Show the status line after a result or a start; in a log, at most every EVERY_IN_LOG
+        seconds."""
         with self._lock:
             if self._is_terminal:
                 self._write("")
@@ -49,7 +51,7 @@ class Screen:
                 self._write(f"{self._status(0)}\n")
 
     def close(self) -> None:
-        """Take the status line away, for good."""
+        """Remove the status line for good."""
         with self._lock:
             if not self._closed.is_set():
                 self._closed.set()
@@ -57,8 +59,8 @@ class Screen:
                     self._send(_CLEAR)
 
     def _write(self, text: str) -> None:
-        """At once, so that nothing flickers. The cursor is left at the start of the status line:
-        what others write then takes its place."""
+        """Write text and status line in one call, so that nothing flickers.
+        The cursor stays at the start of the status line, which other output then overwrites."""
         if self._is_terminal and not self._closed.is_set():
             text = f"{_CLEAR}{text}{self._status(self._columns() - 1)}\r"
         self._send(text)
@@ -75,7 +77,7 @@ class Screen:
 
     def _refresh(self) -> None:
         while not self._closed.wait(EVERY_ON_TERMINAL):
-            # A terminal that is gone stops no measurement.
+            # A vanished terminal stops no measurement.
             with self._lock, contextlib.suppress(OSError, ValueError):
                 if not self._closed.is_set():
                     self._write("")

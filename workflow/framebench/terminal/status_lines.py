@@ -1,4 +1,4 @@
-"""Lines for people: a result, and how far a call is."""
+"""Terminal lines: a result, and the progress of a call."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .waiting import NOUNS, count_of
 
 
 def result(position: str, label: str, outcome: RunOutcome, seconds: float) -> str:
-    """``12/84 pytorch resnet50 train fp32 1n2g r1 6.82 images/s 8 s``; in the place of the figure
-    status and reason of what has none."""
+    """Return a result line: ``12/84 pytorch resnet50 train fp32 1n2g r1 6.82 images/s 8 s``.
+    Status and reason replace a missing figure."""
     what = (
         f"{outcome.status}: {' '.join(outcome.reason.split())}"
         if outcome.reason
@@ -27,7 +27,7 @@ def result(position: str, label: str, outcome: RunOutcome, seconds: float) -> st
 
 
 def figure(value: float) -> str:
-    """Three digits, or all before the point."""
+    """Format a figure with three digits, or all digits before the point."""
     if not math.isfinite(value) or value == int(value):
         return f"{value:.0f}"
     return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
@@ -41,8 +41,9 @@ def status(
     left: Left,
     width: int = 0,
 ) -> str:
-    """What is done, failed and running, and the time left. ``done`` and ``total`` are by kind. In
-    so many columns, where ``width`` is not 0: the time left comes last and is kept."""
+    """Return the status line: jobs done, failed and running, and the time left.
+    ``done``, ``total``: jobs by kind. ``width``: columns to fit into, 0 for no limit; the time left
+    is never cut."""
     counts = [
         count_of(total[kind], kind, done.get(kind, 0))
         for kind in NOUNS

@@ -1,8 +1,8 @@
-"""What a call says while it runs: a line for each result, and how far it is.
+"""Progress view of a call: a line for each result, and a status line.
 
-The driver makes the view when it knows what is to be done and sends it, as a log record, to the
-logger plugin, which gives it Snakemake's events from then on. Without the plugin nobody asks it
-anything, and Snakemake words its own lines.
+The driver makes the view when it knows the jobs, and sends it in a log record to the logger plugin,
+which passes Snakemake's events on to it. Without the plugin the view stays silent, and Snakemake
+prints its own lines.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from .outcome import RunOutcome, end_of_log, outcome_of
 from .screen import Screen
 from .waiting import NOUNS, Awaited, count_of
 
-#: What is to be seen one by one; of all else there is a number in the status line.
+#: Kinds of jobs with a line each; others are only counted in the status line.
 _WITH_LINE = ("run", "search")
-#: What takes a minute before there is any result: what Snakemake says of its start is shown.
+#: Kinds of jobs that take a minute before any result; Snakemake's start message is shown.
 _ANNOUNCED = ("environment",)
 
 
 class ProgressView:
-    """``at_once``: seconds of work that pass in one; ``may_grow``: whether there may be more runs
-    than are known. ``here``: jobs start when Snakemake says so; on a cluster they wait first, and
-    how long they took is what their records say."""
+    """Progress of a call.
+    ``at_once``: seconds of work done per second; ``may_grow``: more runs may be added; ``here``:
+    jobs start when Snakemake says so. On a cluster they wait first, and their durations come from
+    records."""
 
     def __init__(
         self,
@@ -56,7 +57,7 @@ class ProgressView:
         self.add(jobs)
 
     def add(self, jobs: Iterable[Awaited]) -> None:
-        """Jobs that were not known before."""
+        """Add jobs that are not known yet."""
         with self._lock:
             new = [one for one in jobs if one.task.name not in self._jobs]
             self._jobs.update((one.task.name, one) for one in new)
@@ -64,7 +65,7 @@ class ProgressView:
             self._total.update(one.kind for one in new)
 
     def counts(self) -> str:
-        """How many there are of each kind."""
+        """Return the number of jobs of each kind, as text."""
         kinds = (kind for kind in NOUNS if self._total[kind] > (kind == "tables"))
         return ", ".join(count_of(self._total[kind], kind) for kind in kinds)
 
@@ -73,26 +74,26 @@ class ProgressView:
         return self._forecast.left(time.time() - self._start)
 
     def status(self, width: int = 0) -> str:
-        """The status line of so many columns."""
+        """Return the status line, at most ``width`` columns wide."""
         with self._lock:
             running = [awaited.label for awaited, _ in self._running.values()]
             return status_lines.status(
                 self._done, self._total, self._failed, running, self.left, width
             )
 
-    # The plugin's side: all of it is called by the one thread that prints.
+    # Called by the logger plugin, from the one thread that prints.
 
     def attach(self, stream: TextIO, is_terminal: bool, is_coloured: bool) -> None:
-        """What to write to."""
+        """Set the output stream."""
         self._screen = Screen(stream, is_terminal, is_coloured, self.status)
 
     def say(self, text: str) -> None:
-        """What Snakemake says besides."""
+        """Print a message of Snakemake."""
         if self._screen:
             self._screen.say(text)
 
     def takes(self, event: str, record: LogRecord) -> bool:
-        """Whether an event of Snakemake's is for the view, which has then shown it."""
+        """Show an event of Snakemake, and return whether the view handles it."""
         if record.__dict__.get("framebench_end") is self:
             self._drained.set()
             return True
@@ -105,19 +106,19 @@ class ProgressView:
         return event == "group_info"
 
     def close(self) -> None:
-        """Nothing more is to be rewritten."""
+        """Remove the status line for good."""
         if self._screen:
             self._screen.close()
 
-    # The driver's side.
+    # Called by the driver.
 
     def stop(self) -> None:
-        """Expect that what runs is interrupted."""
+        """Expect running jobs to be interrupted."""
         self._is_stopping = True
 
     def end(self, send: Callable[[dict[str, Any]], None]) -> None:
-        """Wait until all that Snakemake has said so far is shown, and take the status line away.
-        ``send`` makes a log record with these attributes."""
+        """Wait until all events so far are shown, then remove the status line.
+        ``send`` makes a log record with the given attributes."""
         if self._screen:
             send({"framebench_end": self})
             self._drained.wait(5)
@@ -143,8 +144,8 @@ class ProgressView:
         return True
 
     def _breaks(self, number: int, now: float) -> bool:
-        """Show a job that failed, and return whether nothing is to be added: its log says why, but
-        for a job of a cluster, of which Snakemake knows more."""
+        """Show a failed job, and return whether that is enough.
+        On a cluster it is not: Snakemake knows more than the job's log."""
         awaited, started = self._running.get(number, (None, now))
         if awaited is None:
             return self._is_stopping

@@ -1,4 +1,4 @@
-"""The jobs that a call waits for, and what they are called."""
+"""Jobs that a call waits for, and their names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..plan.tasks import Task
 
-#: What one and several of each kind are called, in the order of the status line.
+#: Singular and plural of each kind of job, in the order of the status line.
 NOUNS = {
     "run": ("run", "runs"),
     "search": ("largest batch", "largest batches"),
@@ -20,8 +20,8 @@ NOUNS = {
 
 
 class Awaited(NamedTuple):
-    """A job. ``label``: for people; ``record``: what it leaves, None where that says nothing of
-    how it went; ``log``: of the job."""
+    """A job. ``label``: shown name; ``log``: its log file.
+    ``record``: file that it writes, None if that does not tell its outcome."""
 
     task: Task
     label: str
@@ -34,6 +34,6 @@ class Awaited(NamedTuple):
 
 
 def count_of(number: int, kind: str, done: int | None = None) -> str:
-    """``84 runs``, or ``12/84 runs``."""
+    """Return a count with its noun: ``84 runs``, or ``12/84 runs``."""
     noun = NOUNS[kind][number != 1]
     return f"{number} {noun}" if done is None else f"{done}/{number} {noun}"

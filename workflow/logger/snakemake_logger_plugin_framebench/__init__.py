@@ -1,10 +1,10 @@
-"""``--logger framebench``: what a call of Framebench says while it runs.
+"""``--logger framebench``: Snakemake logger plugin for the output of a Framebench call.
 
-A part of the interface of Snakemake's logger plugins, and of nothing else: it leaves out what
-Snakemake says of its own work, and hands the rest to the view that the workflow sends as a log
-record (``framebench.terminal``), so that plugin and workflow need not be of the same version. Where
-no view was sent, it prints a line for each job, and errors and warnings as Snakemake words them.
-Dry runs, ``--verbose`` and ``--debug-dag`` are Snakemake's own text, all of it.
+It uses only the interface of Snakemake's logger plugins. It drops messages about Snakemake's own
+work, and passes the rest to the view that the workflow sends in a log record
+(``framebench.terminal``), so that plugin and workflow may have different versions. Without a view,
+it prints a line for each job, and Snakemake's errors and warnings. Dry runs, ``--verbose`` and
+``--debug-dag`` show all of Snakemake's text.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
-#: The attribute of the log record with which the workflow sends its view.
+#: Attribute of the log record with which the workflow sends its view.
 VIEW = "framebench_view"
-#: Events of Snakemake's own work. Results and the status line say what these would.
+#: Events of Snakemake's own work, replaced by results and the status line.
 _SILENT = frozenset({"run_info", "resources_info", "job_started", "job_finished", "progress"})
-#: How the text of a command begins that has ended by itself, behind a message of its own.
+#: Start of the message about a failed command, which printed its own message.
 _COMMAND = "RuleException:\nCalledProcessError in file "
 _TRACEBACK = "Traceback (most recent call last)"
-#: Where a traceback leads to without a home folder.
+#: File in the traceback of a missing home folder.
 _CACHE = "sourcecache.py"
-#: What Snakemake says besides on the way, by how it begins.
+#: Starts of Snakemake's progress messages.
 _NOISE = (
     "Assuming unrestricted shared filesystem usage",
     "Building DAG of jobs",
@@ -51,12 +51,12 @@ _RED, _PLAIN = "\033[31m", "\033[0m"
 
 
 class LogHandler(LogHandlerBase):
-    """Called by the thread of Snakemake's queue, one record after the other."""
+    """Log handler, called by the thread of Snakemake's queue for one record after the other."""
 
     def __post_init__(self) -> None:
         asked = self.common_settings
         self._stream = sys.stdout if asked.stdout else sys.stderr
-        if isinstance(self._stream, io.TextIOWrapper):  # what an encoding lacks stops nothing
+        if isinstance(self._stream, io.TextIOWrapper):  # escape characters that the encoding lacks
             self._stream.reconfigure(errors="backslashreplace")
         self._all = bool(asked.dryrun or asked.verbose or asked.debug_dag)
         self._view: Any = None
@@ -65,7 +65,7 @@ class LogHandler(LogHandlerBase):
         self._is_coloured = self._is_terminal and not without
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print what is to be seen of it. A terminal that is gone stops no measurement."""
+        """Print the visible part of a record. A vanished terminal stops no measurement."""
         with contextlib.suppress(OSError):
             try:
                 self._emit(record)
@@ -117,7 +117,7 @@ class LogHandler(LogHandlerBase):
         return "" if text == "None" else text
 
     def close(self) -> None:
-        """Leave nothing behind but what was said."""
+        """Remove the status line at the end."""
         if self._view:
             with contextlib.suppress(OSError, ValueError):
                 self._view.close()
@@ -133,12 +133,12 @@ class LogHandler(LogHandlerBase):
 
     @property
     def has_filter(self) -> bool:
-        """Snakemake's, which knows ``--quiet``."""
+        """Return False: Snakemake's filter handles ``--quiet``."""
         return False
 
     @property
     def has_formatter(self) -> bool:
-        """Snakemake's."""
+        """Return False: Snakemake's formatter is used."""
         return False
 
     @property
