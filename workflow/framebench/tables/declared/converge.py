@@ -1,4 +1,4 @@
-"""What was learned: scores over seeds, time to a target, and which cases learn the same."""
+"""Tables of training quality: scores over seeds, time to a target, equivalence of cases."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ..measured import AXES
 from ..results import CaseResult
 from ..table import Drawing, Inputs, Table
 
-#: Scores that are no further apart are the same, unless another is given: a percentage point.
+#: Default margin within which scores are equivalent: one percentage point.
 MARGIN = 0.01
-#: What two cases have in common that are compared, besides their recipe and conditions.
+#: Fields in which compared cases agree, besides their settings and conditions.
 _IN_COMMON = ("model", "nodes", "devices_per_node", "batch_per_device")
 _SCORE = Form(spec=".4f")
 _POINTS = Form(spec="+.4f")
@@ -36,7 +36,7 @@ _SECONDS = Form(spec=".3g")
 
 
 def results(inputs: Inputs) -> list[CaseResult]:
-    """The cases of this kind, each once, however many metrics it has."""
+    """Return the cases of this benchmark, once each regardless of their metrics."""
     return [
         result
         for key, result in inputs.others.items()
@@ -45,18 +45,20 @@ def results(inputs: Inputs) -> list[CaseResult]:
 
 
 def curves(result: CaseResult) -> list[LearningCurve]:
-    """Of all repeats that trained, whether they converged or not, and ended with a score."""
+    """Return the learning curves of repeats that trained and ended with a score.
+
+    Repeats that did not converge are included."""
     found = [run.curve for run in result.runs if run.status in ("ok", "not_converged")]
     return [curve for curve in found if curve is not None and curve.last is not None]
 
 
 def scores(result: CaseResult) -> list[float]:
-    """Behind the last epoch of each."""
+    """Return the score of each repeat after its last epoch."""
     return list(scores_of(result).values())
 
 
 def scores_of(result: CaseResult) -> dict[int, float]:
-    """Return the score after the last epoch of each repeat that has one, by its number."""
+    """Return the score after the last epoch by number of the repeat."""
     return {
         run.repeat: run.curve.last
         for run in result.runs
@@ -65,12 +67,12 @@ def scores_of(result: CaseResult) -> dict[int, float]:
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """Return a row for each case."""
+    """Yield a row per case."""
     return iter(by_case(inputs).values())
 
 
 def by_case(inputs: Inputs) -> dict[Key, Row]:
-    """Return the rows by case."""
+    """Return the rows by key of the case."""
     every = results(inputs)
     asked = training.cells([result.case for result in every])
     return {result.key: _row(result, asked(result.case)) for result in every}
@@ -111,13 +113,16 @@ def _row(result: CaseResult, asked: Row) -> Row:
 
 
 def _joules(run: Run) -> float | None:
-    """Of a whole training: what a process that was killed took is not known."""
+    """Return the energy of a whole training; None if it was resumed or is not known.
+
+    The energy of a killed process is lost, so that resumed trainings have none."""
     return None if run.curve is None or run.curve.resumed_after else run.joules
 
 
 def _other_score(trained: Sequence[LearningCurve]) -> dict[str, Any]:
-    """Return name and mean of the second score, after the last epoch of each that has a number
-    there."""
+    """Return name and mean of the second score after the last epoch.
+
+    Trainings without a number there are left out of the mean."""
     if not trained or not trained[0].others:
         return {"other_score": "", "other_score_mean": None}
     name = trained[0].others[0][0]
@@ -132,20 +137,22 @@ def _before(trained: Sequence[LearningCurve]) -> float | None:
 
 
 def median(result: CaseResult, metric: str) -> float | None:
-    """Over the repeats that have it."""
+    """Return the median of a metric over the successful repeats that have it."""
     values = [value for run in result.ok if (value := run.value(metric)) is not None]
     return descriptive.median(values) if values else None
 
 
 def _interval(found: Sequence[float]) -> tuple[float | None, float | None]:
-    """Of the mean score. A score is a share: none is below 0 or above 1."""
+    """Return the interval of the mean score, limited to 0 .. 1."""
     low, high = equivalence.mean_interval(found) or (None, None)
     return None if low is None else max(low, 0.0), None if high is None else min(high, 1.0)
 
 
 def pairs(inputs: Inputs) -> Iterator[Row]:
-    """A row for each two cases that were to learn the same, to the end: they have no target. They
-    differ in the framework, whatever compiler each has, or in the precision or compiler alone."""
+    """Yield a row per pair of cases that should learn the same.
+
+    The cases have no target, so that they train to the end. They differ in the framework, with any
+    compilers, or only in precision or compiler."""
     margin = inputs.assumptions.equivalence_margin or MARGIN
     known = [result for result in results(inputs) if _without_target(result) and scores(result)]
     asked = training.cells([result.case for result in known])
@@ -171,7 +178,7 @@ def pairs(inputs: Inputs) -> Iterator[Row]:
 
 
 _APART = ("framework", "framework_version", "precision", "compiler")
-#: What two cases may differ in: another framework has another version and another compiler.
+#: Allowed differences. Another framework has another version and compiler.
 _COMPARED = (
     {"framework", "framework_version"},
     {"framework", "framework_version", "compiler"},
@@ -187,7 +194,7 @@ def _without_target(result: CaseResult) -> bool:
 def _comparable(first: CaseResult, second: CaseResult) -> bool:
     apart = {axis for axis in _APART if _differ(first, second, axis)}
     if "framework" in apart:
-        apart.add("framework_version")  # two frameworks may count theirs alike
+        apart.add("framework_version")  # two frameworks may have equal version numbers
     return bool(
         apart in _COMPARED
         and not any(_differ(first, second, axis) for axis in _IN_COMMON)
@@ -201,7 +208,7 @@ def _differ(first: CaseResult, second: CaseResult, axis: str) -> bool:
 
 
 def lead(rows: Sequence[Row]) -> Iterator[str]:
-    """Of pairs, in how many the claim is shown."""
+    """Yield a sentence that counts the verdicts of the pairs."""
     counted: Mapping[str, int] = {
         verdict: sum(row["equivalence"] == verdict for row in rows)
         for verdict in dict.fromkeys(row["equivalence"] for row in rows)

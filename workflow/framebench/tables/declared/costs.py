@@ -1,4 +1,4 @@
-"""What so many samples cost, and what they emit, under assumptions that stand beside them."""
+"""Table of costs and emissions per million samples or tokens, under stated assumptions."""
 
 from __future__ import annotations
 
@@ -22,19 +22,18 @@ from ..table import Inputs, Table
 
 MILLION = 1e6
 _SECONDS = 3600.0
-#: Joules of a kilowatt-hour.
+#: Joules per kilowatt-hour.
 _KILOWATT_HOUR = 3.6e6
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for every case that has a figure, where anything is assumed.
+    """Yield a row per case with a figure, if costs or emissions can be computed.
 
-    1. Money: nodes x price of an hour / 3600 / samples per second, for a million samples; of models
-       with sequences for a million tokens. Its interval is that of the throughput.
-    2. Emissions: median over repeats of joules per sample x PUE x g/kWh / 3.6e6; the interval is
-       that of this median.
-    """
-    from ...statistics.intervals import median_interval  # scipy takes its time
+    1. Cost of a million samples, or tokens for models with sequences: nodes x price per hour / 3600
+       / samples per second. Its interval follows from that of the throughput.
+    2. Emissions: median over repeats of joules per sample x PUE x g/kWh / 3.6e6, with the interval
+       of this median."""
+    from ...statistics.intervals import median_interval  # slow to import
 
     assumed = inputs.assumptions
     for result in inputs.cases.values() if assumed.has_costs else ():
@@ -72,7 +71,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 
 def _amount(result: CaseResult) -> tuple[str, float]:
-    """What the figures are for, and the samples that these are."""
+    """Return the reference amount of the figures, and its number of samples."""
     length = result.conditions.sequence_length
     if length:
         return "million tokens", MILLION / length

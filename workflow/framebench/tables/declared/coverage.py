@@ -17,18 +17,18 @@ from ..table import Inputs, Table
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The row of all frameworks of a suite.
+#: Framework of a suite's total.
 ALL = "all"
 
 
 def results_by_folder(inputs: Inputs) -> dict[str, CaseResult]:
-    """Return each case by the folder of its records below ``runs``."""
+    """Return cases by the folder of their records below ``runs``."""
     results = chain(inputs.cases.values(), inputs.others.values())
     return {os.path.dirname(run.origin): one for one in results for run in one.runs}
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row for each suite that is known, and one for each of its frameworks."""
+    """Yield a row per known suite and one per framework of it."""
     measured = results_by_folder(inputs)
     suites: dict[str, list[ExpectedCase]] = defaultdict(list)
     for one in inputs.expected:
@@ -56,15 +56,16 @@ def _row(
 
 
 def rows_of(tables: Mapping[Table, pd.DataFrame]) -> Sequence[Row]:
-    """Return the rows of this table, none where no suite is known."""
-    from .. import view  # pandas takes its time, and a plan only asks for names
+    """Return the rows of this table; [] if no suite is known."""
+    from .. import view  # slow to import, and plans need only names
 
     return view.records(tables[COVERAGE]) if COVERAGE in tables else []
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
-    """Return for each suite how many of its cases are measured and, where some are not, a second
-    sentence with the frameworks that lack them."""
+    """Return how many cases of each suite are measured, as sentences.
+
+    A second sentence names the frameworks with unmeasured cases."""
     lines = []
     for row in rows:
         if row["framework"] != ALL:

@@ -1,9 +1,8 @@
-"""What a case makes of its device: operations per second against a peak, energy, memory.
+"""Table of efficiency: FLOPS against the peak, energy, memory.
 
-Model FLOPs: the multiply-adds of the model's forward pass, two operations each, three times that
-for a training step, whose backward pass has two products for each of the forward pass. What a
-framework computes again, or besides products, does not count (PaLM, Chowdhery et al. 2022,
-appendix B: model FLOPs utilization).
+Model FLOPs are two per multiply-add of the forward pass, and three times that for a training step,
+because the backward pass has two matmuls for each of the forward pass. Recomputation and operations
+other than matmul do not count (model FLOPs utilization: PaLM, Chowdhery et al. 2022, appendix B).
 """
 
 from __future__ import annotations
@@ -29,15 +28,16 @@ from ..datasheets import Datasheet, datasheet_tflops
 from ..results import CaseResult
 from ..table import Inputs, Table
 
-#: A model has more than products of large matrices: one that comes closer to their peak than this
-#: was measured against a peak that is too low.
+#: Highest plausible MFU, because a model has more than large matmuls. A higher one was measured
+#: against a peak that is too low.
 HIGHEST_MFU = 0.95
 DOUBTED = "peak"
 
 
 def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """Model FLOPs of one sample in the run's mode; None where the model is not known, or how long
-    its sequences were. ``models``: facts by name."""
+    """Return the model FLOPs of one sample in the run's mode.
+
+    None if the model or its sequence length is unknown. ``models``: model config by name."""
     facts = models.get(run.case.model)
     if facts is None:
         return None
@@ -49,8 +49,9 @@ def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def tflops_per_device(result: CaseResult, models: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """Operations of the model that each device computes in a second, 10^12 of them; None without a
-    throughput, and where :func:`operations_per_sample` is."""
+    """Return the model's TFLOP/s per device.
+
+    None without a throughput or if :func:`operations_per_sample` is None."""
     operations = operations_per_sample(result.runs[0], models)
     if result.throughput is None or operations is None:
         return None
@@ -58,13 +59,12 @@ def tflops_per_device(result: CaseResult, models: Mapping[str, Mapping[str, Any]
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for every case.
+    """Yield a row per case.
 
     1. tflops_per_device: median throughput x model FLOPs of a sample / devices.
-    2. mfu: that / the highest peak that any framework reached in products on such a device.
-    3. Energy: the median over repeats of joules / samples, over all devices; memory: the most that
-       any rank of any repeat took.
-    """
+    2. mfu: tflops_per_device / highest peak of any framework's matmul on such a device.
+    3. Energy: median over repeats of joules / samples, of all devices.
+    4. Memory: highest peak of any rank and repeat."""
     for result in inputs.cases.values():
         yield _row(result, inputs.peaks, inputs.models, inputs.datasheets)
 
@@ -75,7 +75,7 @@ def _row(
     models: Mapping[str, Mapping[str, Any]],
     datasheets: Sequence[Datasheet],
 ) -> Row:
-    run = result.runs[0]  # all are of one model, precision and kind of device
+    run = result.runs[0]  # all runs share model, precision and device
     achieved = tflops_per_device(result, models)
     peak = peaks.of(run)
     mfu = achieved / peak.tflops if achieved is not None and peak and peak.tflops else None
@@ -101,13 +101,13 @@ def _row(
 
 
 def _marks(result: CaseResult, mfu: float | None) -> str:
-    """Those of the case, and one for a peak that it comes too close to."""
+    """Return the case's flags, and one for a peak that the figure exceeds or nearly reaches."""
     doubted = {DOUBTED} if mfu is not None and mfu > HIGHEST_MFU else set()
     return " ".join(sorted({*result.marks, *doubted}))
 
 
 def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str:
-    """Why there is no utilisation; empty where there is one."""
+    """Return why there is no MFU; "" if there is one."""
     if result.throughput is None:
         return f"{result.status}: {result.reason}"
     if not operations_known:
@@ -118,7 +118,7 @@ def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str
 
 
 def tflops(name: str, meaning: str, title: str, **shown: Any) -> Column:
-    """A column of 10^12 operations a second."""
+    """Return a column in TFLOP/s."""
     return Column(name, NUMBER, meaning, "TFLOP/s", title=title, form=THREE_DIGITS, **shown)
 
 

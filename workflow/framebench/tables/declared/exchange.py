@@ -1,5 +1,4 @@
-"""What the exchange of a step's gradients should take, what it takes alone, and what the step loses
-by it, in milliseconds."""
+"""Table of the gradients' all-reduce per step: expected, measured alone, and lost time, in ms."""
 
 from __future__ import annotations
 
@@ -30,25 +29,22 @@ from ..results import CaseResult, marks_of
 from ..table import Drawing, Inputs, Table
 from .scaling import WEAK
 
-if TYPE_CHECKING:  # numpy takes its time, and a plan only asks for names
+if TYPE_CHECKING:  # slow to import, and plans need only names
     from ...statistics.intervals import Interval
 
-#: Marks are those of other figures too.
+#: Without flags, because the row's flags include those of other figures.
 THROUGHPUT = replace(COLUMNS["throughput_median"], marked=False)
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for every training case whose devices exchange their gradients, where any all-reduce
-    was measured as a collective of its own.
+    """Yield a row per training case with gradient all-reduce, if a collective was measured.
 
-    1. expected: the sum, over the messages in which the gradients of its runs went, of what an
-       all-reduce of that size takes alone (see :mod:`..expectation.collectives`). The median over
-       the repeats of the collective.
-    2. alone: the exchange of these messages, all enqueued before the last is waited for, behind
-       the window: the median round of a repeat, and of these the median.
-    3. lost: total batch x (1 / throughput - 1 / throughput of the control), whose devices train
-       at the same time and exchange nothing.
-    """
+    1. expected: sum over the run's gradient messages of the time that an all-reduce of that size
+       takes alone (see :mod:`..expectation.collectives`); median over the collective's repeats.
+    2. alone: all-reduce of these messages after the timed region, all enqueued before the last is
+       waited for; median over rounds, then over repeats.
+    3. lost: total batch x (1 / throughput - 1 / throughput of the control), whose devices train at
+       the same time without communication."""
     found = AllReduceLookup(inputs.others)
     for result in inputs.cases.values() if found else ():
         case, where = result.case, result.conditions
@@ -88,7 +84,9 @@ def _row(result: CaseResult, found: AllReduceLookup, control: CaseResult | None)
 
 
 def _expected(measured: CaseResult | None, sizes: Sequence[int]) -> list[float]:
-    """Milliseconds, of each repeat of the collective; [] where that does not reach as far."""
+    """Return the expected milliseconds of each of the collective's repeats.
+
+    [] if a message is larger than all measured sizes."""
     runs = measured.ok if measured else ()
     seconds = [collectives.expected(collectives.times_of(one), sizes) for one in runs]
     known = [1000 * one for one in seconds if one is not None]
@@ -97,7 +95,7 @@ def _expected(measured: CaseResult | None, sizes: Sequence[int]) -> list[float]:
 
 def _with_interval(name: str, values: Sequence[float]) -> dict[str, float | None]:
     """Return the median of ``values`` in the column ``name``, and its interval."""
-    from ...statistics import intervals  # numpy takes its time, and a plan makes no rows
+    from ...statistics import intervals  # slow to import, and plans make no rows
 
     if not values:
         return {name: None, **interval_cells(name, None)}
@@ -114,9 +112,10 @@ def _ratio_interval(base: Sequence[float], values: Sequence[float]) -> Interval 
 def _lost(
     result: CaseResult, control: CaseResult | None
 ) -> tuple[float | None, tuple[float, float] | None]:
-    """Return the milliseconds of a step, and the ends of their interval: the extremes while both
-    throughputs lie in intervals that hold together as often as one of 95 % (see
-    :mod:`..losses`)."""
+    """Return the lost milliseconds per step, and their interval.
+
+    The interval's ends are the extremes over both throughputs' intervals, which jointly hold as
+    often as one of 95 % (see :mod:`..losses`)."""
     from ...statistics import intervals  # as above
 
     if not (result.throughput and control and control.throughput):
@@ -132,7 +131,7 @@ def _lost(
 
 
 def _reason(result: CaseResult, measured: CaseResult | None, sizes: Sequence[int]) -> str:
-    """Why there is no expectation; empty where there is one."""
+    """Return why there is no expected time, and what to measure; "" if there is one."""
     case = result.case
     if result.throughput is None:
         return f"{result.status}: {result.reason}"
@@ -150,7 +149,9 @@ def _reason(result: CaseResult, measured: CaseResult | None, sizes: Sequence[int
 
 
 def _why_no_interval(figure: str, confidence: float | None = None) -> Any:
-    """Of the median in the column ``figure``: where that is missing too, its own cell says it."""
+    """Return a function that says why the median in column ``figure`` has no interval.
+
+    The function returns "" if the median is missing too, because its cell says why."""
 
     def why(row: Row) -> str:
         from ...statistics import intervals  # as above

@@ -28,21 +28,19 @@ from ..ratios import VERDICT, Sides, possible, with_verdicts
 from ..results import CaseResult, marks_of
 from ..table import Fields, Inputs, Table
 
-#: Verdicts that more repeats are not needed for.
+#: Verdicts that do not need more repeats.
 DECIDED = (FASTER, NO_DIFFERENCE)
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for each setting. Where a framework of the suite is not measured yet it names none.
+    """Yield a row per setting; its framework is "" while a framework of the suite is unmeasured.
 
-    1. Of the cases of a framework at one setting the fastest counts.
-    2. The fastest of these is compared with the next: median over median, of a metric of which
-       less is better the other way round. That only the next is compared takes no adjusting for
-       the number of frameworks (Hung & Fithian, "Rank verification for exponential families",
-       *Annals of Statistics* 47, 2019); that the fastest was chosen from several cases of its
-       framework does.
-    3. The verdict is adjusted for all settings where two are compared.
-    """
+    1. The fastest case of each framework counts.
+    2. The fastest is compared with the runner-up: median over median, inverted for metrics where
+       less is better. No adjustment for the number of frameworks is needed (Hung & Fithian, "Rank
+       verification for exponential families", *Annals of Statistics* 47, 2019). The choice among
+       cases of one framework is adjusted for.
+    3. The verdict is adjusted for all settings with a comparison."""
     found = contests.of(inputs)
     count = sum(contest.pair is not None for contest in found)
     compared = ((_figures(contest, count), _sides(contest)) for contest in found)
@@ -66,8 +64,8 @@ def _sides(contest: Contest) -> Sides | None:
 
 
 def _figures(contest: Contest, count: int) -> Row:
-    """Return a row without its verdict. ``count``: of the settings where two are compared."""
-    from ...statistics import descriptive, intervals  # numpy takes its time
+    """Return a row without its verdict. ``count``: number of settings with a comparison."""
+    from ...statistics import descriptive, intervals  # slow to import
 
     first, second = _first_two(contest)
     key = first.key if first else contest.setting
@@ -152,7 +150,7 @@ def _own(name: str) -> Column:
 
 
 def _of_next(name: str) -> Column:
-    """Return the same column for the runner-up."""
+    """Return a column of the runner-up."""
     titles = {"framework": "runner-up", "compiler": "its compiler"}
     return Column(
         f"next_{name}",

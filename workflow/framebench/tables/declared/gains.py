@@ -1,5 +1,4 @@
-"""What a precision, a compiler and further devices bring: a row each, of all frameworks and models
-together, from the tables that have a row for each case."""
+"""Table of gains by precision, compiler and devices, over all frameworks and models."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _SAME_BATCH = {WEAK.name: "same batch per device", STRONG.name: "same total batc
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for each change that has a ratio in its table, baselines aside."""
+    """Yield a row per change that has ratios in its table, without the baselines."""
     for table in (PRECISIONS, COMPILERS, WEAK, STRONG):
         changes: dict[str, list[Row]] = defaultdict(list)
         for row in table.rows(inputs):
@@ -60,7 +59,7 @@ def _row(table: Table, change: str, rows: Sequence[Row]) -> Row:
 
 
 def _case(row: Row, rows: Sequence[Row]) -> str:
-    """The framework, and what else tells the case from others."""
+    """Return the framework and whatever else distinguishes the case from others in ``rows``."""
     words: Mapping[str, str] = {
         name: str(row[name]) for name in ("model", "mode", "precision", "compiler")
     }

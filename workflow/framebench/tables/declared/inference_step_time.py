@@ -1,5 +1,6 @@
-"""Step time of inference: percentiles of the steps of every case, in milliseconds. A step is one
-batch on every device."""
+"""Table of inference step times: percentiles of each case in ms.
+
+A step is one batch on every device."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from ..columns import (
 from ..results import CaseResult, marks_of
 from ..table import Inputs, Table
 
-#: The part of the steps that lie at or below each.
+#: Fraction of the steps at or below each percentile.
 PERCENTILES = {
     "p50_ms": 0.5,
     "p90_ms": 0.9,
@@ -30,12 +31,12 @@ PERCENTILES = {
     "p99_ms": 0.99,
     "p99_9_ms": 0.999,
 }
-#: Beyond this one people see a percentile where a case has enough steps for it.
+#: Highest percentile that is shown even if no case has enough steps.
 _USUAL = 0.99
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """Mean and percentiles over the steps of all ok repeats of an inference case."""
+    """Yield mean and percentiles of the steps of each inference case."""
     return map(row, (one for one in inputs.cases.values() if one.case.mode == "inference"))
 
 
@@ -64,13 +65,13 @@ def row(result: CaseResult) -> Row:
 def _over_repeats(
     figures: Sequence[float | None],
 ) -> tuple[float | None, tuple[float, float] | None]:
-    """Return the median of a figure of each repeat, and both ends of its interval.
+    """Return the median over the repeats' figures, and its interval.
 
-    Steps of one repeat resemble each other more than those of others do: pooled they would count
-    as more than they are. Repeats are independent, so each has a figure of its own, and these alone
-    say how far it can be trusted (independent replications: Law, *Simulation Modeling and
-    Analysis*, 5th ed., 2015, chapter 9). None where a repeat has no figure."""
-    from ...statistics import intervals  # numpy takes its time, and a plan makes no rows
+    Steps of one repeat are correlated; pooled, they would count as more than they are. Repeats are
+    independent, so the interval is computed from one figure per repeat (independent replications:
+    Law, *Simulation Modeling and Analysis*, 5th ed., 2015, chapter 9). None if a repeat has no
+    figure."""
+    from ...statistics import intervals  # slow to import, and plans make no rows
 
     known = [figure for figure in figures if figure is not None]
     if not known or len(known) < len(figures):
@@ -79,7 +80,7 @@ def _over_repeats(
 
 
 def _note(result: CaseResult, repeats: Sequence[Sequence[float]], missing: Sequence[str]) -> str:
-    """Why there is no figure, or not those that are ``missing``."""
+    """Return why there is no figure, or why those in ``missing`` are missing."""
     if result.status != "ok":
         return f"{result.status}: {result.reason}"
     if not repeats:
@@ -91,7 +92,7 @@ def _note(result: CaseResult, repeats: Sequence[Sequence[float]], missing: Seque
 
 
 def _short(name: str) -> str:
-    """As people write it: p99.9."""
+    """Return the usual name of a percentile: p99.9."""
     return name.removesuffix("_ms").replace("_", ".")
 
 

@@ -1,4 +1,4 @@
-"""Steps that are given their batches by the host: what limits them, as a table."""
+"""Table of steps with an input pipeline: rates of loader and compute, and which one limits."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..columns import COUNT, NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, Colu
 from ..results import CaseResult
 from ..table import Inputs, Table
 
-#: By how much the loader's rate and that of the steps must differ for one of them to be the limit.
+#: Fraction by which loader and compute rates must differ for one to be the limit.
 CLEAR = 0.05
 LOADER, COMPUTE, BOTH = "loader", "compute", "both"
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for each case whose steps were given batches: medians over its good repeats."""
+    """Yield a row per case with an input pipeline, with medians over successful repeats."""
     for result in inputs.cases.values():
         if any(run.fed for run in result.ok):
             yield _row(result)
@@ -49,7 +49,7 @@ def _skipped(found: list[Fed]) -> int | None:
 
 
 def limit(compute: float, loader: float | None) -> str:
-    """Which of the two is slower by more than CLEAR; "" without a loader."""
+    """Return which rate is lower by more than CLEAR; "" without a loader rate."""
     if loader is None:
         return ""
     if loader < (1 - CLEAR) * compute:

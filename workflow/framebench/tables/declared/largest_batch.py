@@ -1,4 +1,4 @@
-"""Searches for the largest batch: what each gave, and what it tried."""
+"""Tables of searches for the largest batch: results and attempts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from ..table import Drawing, Inputs, Table
 
 
 def searched(inputs: Inputs) -> Iterator[Row]:
-    """A row for each search, with the memory at the batch that it gave: of the device that held
-    most, and of all processes on the host together."""
+    """Yield a row per search, with the memory at its largest batch.
+
+    Memory is that of the fullest device, and that of all processes on the host together."""
     for result in inputs.searches:
         attempts = result.attempts
         last = next(one for one in attempts if one["batch_per_device"] == result.batch)
@@ -29,7 +30,7 @@ def searched(inputs: Inputs) -> Iterator[Row]:
 
 
 def tried(inputs: Inputs) -> Iterator[Row]:
-    """A row for each batch that a search tried, in the order of the tries."""
+    """Yield a row per batch that a search tried, in order."""
     for result in inputs.searches:
         for number, one in enumerate(result.attempts, 1):
             yield {
@@ -55,7 +56,7 @@ def _memory(attempt: Mapping[str, Any]) -> dict[str, float | None]:
     }
 
 
-# Of a CPU there is no device's memory.
+# CPUs have no device memory.
 _MEMORY = (
     Column(
         "device_memory_gib", NUMBER, "held by the fullest device", "GiB", title="device GiB",

@@ -1,18 +1,17 @@
-"""Training of causal language models in the figures that Megatron-LM prints, with the operations of
-a sequence counted in three ways: figures of other tools compare with the one that they use alone.
+"""Table of language-model training in Megatron-LM's figures, with FLOPs counted in three ways.
 
-Of a model with L layers of width h, q and k and v the widths of its queries, keys and values, f
-that inside its feed-forward part, V tokens, for a sequence of s tokens:
+Figures of another tool are comparable only with the count that it uses. Symbols: L layers of width
+h; q, k and v widths of queries, keys and values; f inner width of the feed-forward part; V tokens;
+sequence of s tokens.
 
-- Megatron-LM (commit d98e8a64, ``megatron/training/training.py``): 6 s (L (h (q + k + v) + q h +
-  2 h f) + h V') + 6 L q s², where a gate makes the 2 a 3; V' is V rounded up to a multiple of 128
-  times the tensor group. Causal attention is half of the square.
+- Megatron-LM (commit d98e8a64, ``megatron/training/training.py``): 6 s (L (h (q + k + v) + q h + 2
+   h f) + h V') + 6 L q s², where a gate makes the 2 a 3; V' is V rounded up to a multiple of 128
+   times the tensor group. Causal attention is half of the square.
 - Megatron-DeepSpeed, as older Megatron-LM (Narayanan et al. 2021, arXiv:2104.04473, appendix,
-  without recomputation): 72 s L h² (1 + s / 6h + V' / 16 L h). It is of f = 4 h without a gate,
-  where keys and values are as wide as queries.
+   without recomputation): 72 s L h² (1 + s / 6h + V' / 16 L h). It assumes f = 4 h without a gate,
+   and keys and values as wide as queries.
 - torchtitan (commit b5bcd76, ``torchtitan/models/utils.py``): 6 s times the parameters without
-  embeddings, and 12 L q s², the full square. A tied head is an embedding.
-"""
+   embeddings, and 12 L q s², the full square. A tied head is an embedding."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ from ..table import Inputs, Table
 from .efficiency import ACHIEVED, tflops, tflops_per_device
 from .summary import TOKENS, tokens_per_second
 
-#: Megatron's default of what the rows of a rank's part of the vocabulary are a multiple of.
+#: Megatron's default: each rank's vocabulary is padded to a multiple of this.
 MULTIPLE = 128
 _NEEDED = ("hidden", "layers", "heads", "key_value_heads", "intermediate", "vocabulary", "tied")
 
@@ -36,14 +35,15 @@ Facts = Mapping[str, Any]
 
 
 def is_language_model(facts: Facts) -> bool:
-    """Whether a model gives logits of the next token at every place."""
+    """Return whether a model gives next-token logits at every position."""
     hyper = facts.get("hyperparameters", {})
     return all(name in hyper for name in _NEEDED) and "classes" not in hyper
 
 
 def megatron(facts: Facts, length: int, tensor: int = 1) -> float:
-    """Operations of a training step for a sequence, by Megatron-LM. ``tensor``: devices of a tensor
-    group."""
+    """Return the FLOPs of a training step per sequence, as Megatron-LM counts.
+
+    ``tensor``: devices of a tensor-parallel group."""
     hyper = facts["hyperparameters"]
     hidden, layers, inner = hyper["hidden"], hyper["layers"], hyper["intermediate"]
     keys = hidden // hyper["heads"] * hyper["key_value_heads"]
@@ -54,7 +54,9 @@ def megatron(facts: Facts, length: int, tensor: int = 1) -> float:
 
 
 def deepspeed(facts: Facts, length: int, tensor: int = 1) -> float | None:
-    """The same by Megatron-DeepSpeed; None of a model that its formula is not of."""
+    """Return the FLOPs of a training step per sequence, as Megatron-DeepSpeed counts.
+
+    None if its formula does not fit the model."""
     hyper = facts["hyperparameters"]
     hidden, layers = hyper["hidden"], hyper["layers"]
     usual = hyper["intermediate"] == 4 * hidden and hyper["key_value_heads"] == hyper["heads"]
@@ -65,7 +67,7 @@ def deepspeed(facts: Facts, length: int, tensor: int = 1) -> float | None:
 
 
 def torchtitan(facts: Facts, length: int) -> float:
-    """The same by torchtitan."""
+    """Return the FLOPs of a training step per sequence, as torchtitan counts."""
     hyper = facts["hyperparameters"]
     hidden = hyper["hidden"]
     positions = hyper["positions"] if hyper["position"] == "learned" else 0
@@ -83,13 +85,12 @@ def _padded(hyper: Facts, tensor: int) -> int:
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for every case that trains a causal language model.
+    """Yield a row per case that trains a causal language model.
 
-    1. global_batch: samples of a step on all devices together; what a device computes in a
-       micro-step is the batch per device.
-    2. step_seconds: that / the median throughput.
-    3. The three TFLOP/s: median throughput x operations of a sequence / devices.
-    """
+    1. global_batch: samples of a step on all devices; Megatron's micro-batch is the batch per
+       device.
+    2. step_seconds: global_batch / median throughput.
+    3. TFLOP/s, counted in three ways: median throughput x FLOPs of a sequence / devices."""
     for result in inputs.cases.values():
         facts = inputs.models.get(result.case.model, {})
         if result.case.mode == "train" and is_language_model(facts):

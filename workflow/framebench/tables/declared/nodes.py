@@ -1,5 +1,4 @@
-"""Nodes held against each other and against a kept baseline: a row for each, and one for each of
-their figures."""
+"""Tables of nodes compared with each other and with a baseline: a row per node, and per figure."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ from ..table import Inputs, Table
 
 
 def of_nodes(inputs: Inputs) -> Iterator[Row]:
-    """A row for each node, what an administrator has to look at first."""
+    """Yield a row per node, most urgent first."""
     for node in inputs.nodes:
         undecided = sum(one.verdict == CANNOT_TELL for one in node.judged)
         same = sum(one.verdict == node.verdict for one in node.judged)
@@ -46,7 +45,7 @@ def of_nodes(inputs: Inputs) -> Iterator[Row]:
 
 
 def of_figures(inputs: Inputs) -> Iterator[Row]:
-    """A row for each figure of each node and each side that it is held against."""
+    """Yield a row per figure of a node and side that it is compared with."""
     for node in inputs.nodes:
         for one in node.judged:
             yield {
@@ -60,7 +59,7 @@ def of_figures(inputs: Inputs) -> Iterator[Row]:
 
 
 def _cells(one: Judged | None) -> dict[str, Any]:
-    """Return the values of the columns of _FIGURE."""
+    """Return the values of the columns in _FIGURE."""
     figure = one.figure if one else None
     return {
         "figure": figure.name if figure else "",

@@ -1,5 +1,4 @@
-"""What NVIDIA's DeepLearningExamples print of a model, in the layout of their tables: the cells
-that are printed, and beside them what our own records give."""
+"""Tables in the layout of NVIDIA's DeepLearningExamples: printed figures next to ours."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from ..table import Inputs, Table
 from .converge import CONVERGE
 
 _NUMBERS = ("nodes", "devices_per_node")
-#: What of a row is no part of its name, though it says what its figures are of.
+#: Prefixes of columns that do not identify a row.
 _BESIDE = ("source", "framework_version", "full_precision", "accumulation", "compiler")
 _LATENCIES = {"mean": "average", "p50": "50 %", "p90": "90 %", "p95": "95 %", "p99": "99 %"}
 
@@ -21,8 +20,9 @@ _LATENCIES = {"mean": "average", "p50": "50 %", "p90": "90 %", "p95": "95 %", "p
 def _rows(
     layout: str, measured: Callable[[Inputs], Iterator[Values]], names: tuple[str, ...]
 ) -> Callable[[Inputs], Iterator[Row]]:
-    """Ours, and behind them those that are printed of the same models; all that are printed where
-    nothing was measured."""
+    """Return a function that yields our rows, followed by printed rows of the same models.
+
+    Without any measured case, all printed rows are returned."""
 
     def rows(inputs: Inputs) -> Iterator[Row]:
         ours = list(measured(inputs))
@@ -79,7 +79,7 @@ _LAST = (
 
 
 def _both(stem: str, explanation: str, title: str = "") -> tuple[Column, Column]:
-    """Of mixed and of full precision."""
+    """Return columns for mixed and for full precision."""
     title = title or stem
     return (
         _text(f"{stem}_amp", f"{explanation}, in mixed precision", f"{title}, mixed"),

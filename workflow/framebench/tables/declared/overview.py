@@ -1,4 +1,4 @@
-"""Every framework at every setting, side by side: its figure, and its part of the best."""
+"""Table of all frameworks by setting: each figure, and its fraction of the best."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from ..results import UNCOMPILED, CaseResult, marks_of
 from ..table import Crosstab, Inputs, Table
 
 USUAL, COMPILED = "usual", "compiled"
-#: Modes that train.
+#: Modes with training.
 TRAINING = ("train", curves.KIND)
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for every case that a framework has. The best is that of the setting, with cases that
-    are compiled and others apart; none while a framework of the suite is not measured there."""
+    """Yield a row per case.
+
+    The best is determined per setting, separately for compiled and other cases. There is none while
+    a framework of the suite is unmeasured at that setting."""
     for contest in contests.of(inputs):
         ways: dict[str, list[CaseResult]] = defaultdict(list)
         for result in contest.results:
@@ -35,13 +37,13 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 
 def usual_compiler(framework: str, mode: str) -> str:
-    """The one that nobody does without in this mode; ``none`` where there is no such."""
+    """Return the compiler that a framework is always trained with; ``none`` if there is none."""
     with_one = catalog.facts_of(framework).get("trained_with") if mode in TRAINING else None
     return str(with_one or UNCOMPILED)
 
 
 def way_of(framework: str, mode: str, compiler: str) -> str:
-    """Whether a compiler was asked for that is not the usual way to train with this framework."""
+    """Return COMPILED for a compiler other than the framework's usual one, otherwise USUAL."""
     usual = usual_compiler(framework, mode)
     return USUAL if compiler in ("", UNCOMPILED, usual) else COMPILED
 
@@ -67,15 +69,17 @@ def _row(result: CaseResult, machine: str, way: str, best: CaseResult | None) ->
 
 
 def crosstabs(rows: Sequence[Row]) -> list[Crosstab]:
-    """Of several models in one framework, which has no other beside it, a table for each mode and
-    unit: models down, settings across. Else as :func:`by_model`."""
+    """Return the crosstabs of files, by default as :func:`by_model`.
+
+    Several models in a single framework give a table per mode and unit: models down, settings
+    across."""
     frameworks, models = ({row[name] for row in rows} for name in ("framework", "model"))
     alone = len(frameworks) == 1 and len(models) > 1 and "" not in models
     return _tables(rows, "framework", "model") if alone else by_model(rows)
 
 
 def by_model(rows: Sequence[Row]) -> list[Crosstab]:
-    """A table for each model, mode and unit: frameworks down, settings across."""
+    """Return a crosstab per model, mode and unit: frameworks down, settings across."""
     return _tables(rows, "model", "framework")
 
 
@@ -113,7 +117,7 @@ def _crosstab(title: str, rows: Sequence[Row], down: str) -> Crosstab:
 
 
 def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
-    """What each column is of: precision, devices, and what else differs."""
+    """Return a function that names a row's setting: precision, devices, and what else differs."""
     batches = len({row["batch_per_device"] for row in rows}) > 1
 
     def name(row: Row) -> str:
@@ -130,7 +134,7 @@ def _is_better(row: Row, other: Row) -> bool:
 
 
 def _cell(row: Row | None, compares: bool) -> Cell | None:
-    """``compares``: with its part of the best of several frameworks."""
+    """Return the cell of a row. ``compares``: add its fraction of the best."""
     if row is None:
         return None
     if row["median"] is None:

@@ -1,5 +1,4 @@
-"""What the products and convolutions of a step take alone, beside the step: where a framework loses
-the rest."""
+"""Table of the matmuls and convolutions of a step, timed alone, against the step time."""
 
 from __future__ import annotations
 
@@ -12,22 +11,21 @@ from ..table import Drawing, Inputs, Table
 from .efficiency import operations_per_sample
 from .exchange import EXCHANGE, THROUGHPUT
 
-#: The part of a step's operations that must have been measured, for a figure.
+#: Least fraction of a step's operations that must be measured for a figure.
 LEAST_COVERED = 0.9
-#: From here on more was measured than a step has.
+#: Fraction above which more was measured than a step has.
 _TOO_MUCH = 1.001
-#: Shapes that are named.
+#: Most missing shapes that are named.
 _NAMED = 12
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for every case of steps of which any product or convolution was measured, or could be.
+    """Yield a row per case of steps whose matmuls or convolutions were or could be measured.
 
-    1. covered: the operations that were measured (see :mod:`..expectation.alone`) over the model
-       FLOPs of a step on a device.
-    2. alone: the time that they take, from LEAST_COVERED on.
-    3. rest: the step without it.
-    """
+    1. covered: measured operations (see :mod:`..expectation.alone`) / model FLOPs of a step on a
+       device.
+    2. alone: their time, if covered is at least LEAST_COVERED.
+    3. rest: step time - alone."""
     found = Operations(inputs.others)
     for result in inputs.cases.values() if found else ():
         run = (result.ok or result.runs)[0]
@@ -59,7 +57,7 @@ def _row(result: CaseResult, alone: Alone, covered: float) -> Row:
 
 
 def _reason(result: CaseResult, alone: Alone, covered: float) -> str:
-    """Why there is no figure, and what to measure for one; empty where there is one."""
+    """Return why there is no figure, and what to measure; "" if there is one."""
     case = result.case
     if result.throughput is None:
         return f"{result.status}: {result.reason}"

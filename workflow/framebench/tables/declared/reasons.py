@@ -1,4 +1,4 @@
-"""What has no figure, counted: how it ended, and why."""
+"""Table of runs without a figure, counted by status and reason."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..table import Inputs, Table
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for each status and reason, those of most runs first."""
+    """Yield a row per status and reason, most frequent reasons first within a status."""
     grouped: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for key, result in chain(inputs.cases.items(), inputs.others.items()):
         for run in result.runs:
-            if run.status != "ok" and key == run.key:  # once, however many metrics it has
+            if run.status != "ok" and key == run.key:  # once per run, not once per metric
                 grouped[run.status, run.reason].append(run)
     for status, reason in sorted(
         grouped, key=lambda group: (FOR_PEOPLE.index(group[0]), -len(grouped[group]), group)

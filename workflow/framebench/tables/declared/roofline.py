@@ -1,10 +1,8 @@
-"""Each case under the roofs of its device: how many operations a second its peak allows, how many
-its memory does, and which part of the lower one it reaches.
+"""Roofline table: each case against the peak and the memory bandwidth of its device.
 
-The roofline of Williams, Waterman & Patterson (*Communications of the ACM* 52(4), 2009), with roofs
-that were measured. The bytes are a lower bound of what is moved (see ``expectation/traffic.py``):
-the intensity is an upper one, and so is what the roofs allow.
-"""
+Model: Williams, Waterman & Patterson, *Communications of the ACM* 52(4), 2009, with measured roofs.
+Bytes are a lower bound of the traffic (see ``expectation/traffic.py``), so that intensity and bound
+are upper bounds."""
 
 from __future__ import annotations
 
@@ -30,12 +28,12 @@ from ..table import Drawing, Inputs, Table
 from .efficiency import DOUBTED, EFFICIENCY, HIGHEST_MFU, operations_per_sample, tflops_per_device
 
 COMPUTE, MEMORY = "compute", "memory"
-#: The mark of a memory's roof that need not hold.
+#: Flag for a memory roof that may not be a bound.
 LOW = "roof"
-#: Marks are those of the roofs too.
+#: Without flags, because the row's flags include those of the roofs.
 _THROUGHPUT = replace(COLUMNS["throughput_median"], marked=False)
 _GIGABYTES = Form(1e-9, ".3g")
-#: What measures the memory, by accelerator.
+#: Benchmark of memory bandwidth by accelerator.
 _MEASURE = {
     "cpu": "kind memory",
     "cuda": f"kind elementwise with elements {roofs.MEMORY['cuda'].least}",
@@ -43,12 +41,11 @@ _MEASURE = {
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for every case of steps, where the bandwidth of any memory was measured.
+    """Yield a row per case of steps, if any memory bandwidth was measured.
 
-    1. intensity: model FLOPs of a step on a device / bytes that it has to move at least.
-    2. bound: the lower of the peak, and the bandwidth times the intensity.
-    3. reached: model FLOPs per second of a device / bound.
-    """
+    1. intensity: model FLOPs of a step on a device / least bytes that it moves.
+    2. bound: lower one of peak and bandwidth x intensity.
+    3. reached: FLOP/s of a device / bound."""
     found = RoofLookup(inputs.peaks, inputs.others)
     if found.has_memory:
         for result in inputs.cases.values():
@@ -56,7 +53,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 
 def _row(result: CaseResult, inputs: Inputs, found: RoofLookup) -> Row:
-    run = (result.ok or result.runs)[0]  # all are of one model, precision and kind of device
+    run = (result.ok or result.runs)[0]  # all runs share model, precision and device
     moved = traffic.of_step(run, inputs.models)
     operations = operations_per_sample(run, inputs.models)
     attained = tflops_per_device(result, inputs.models)
@@ -100,8 +97,9 @@ def _marks(
     compute: Roof | None,
     memory: Roof | None,
 ) -> str:
-    """Those of the case and, where there is a bound, of the figures that it is made of; one for a
-    peak, and one for a bandwidth, that need not be a bound."""
+    """Return the case's flags and, if there is a bound, those of the figures behind it.
+
+    Further flags mark a peak or a bandwidth that may not be a bound."""
     if reached is None:
         return marks_of(result)
     sides = [roof.result for roof in (compute, memory) if roof]
@@ -122,7 +120,7 @@ def _reason(
     compute: Roof | None,
     memory: Roof | None,
 ) -> str:
-    """Why a figure is missing; empty where none is."""
+    """Return why a figure is missing; "" if none is."""
     if result.throughput is None:
         return f"{result.status}: {result.reason}"
     if operations is None:

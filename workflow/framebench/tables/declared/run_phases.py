@@ -1,4 +1,4 @@
-"""Where the wall time of runs goes, as tables: of all runs together, and of a run of each case."""
+"""Tables of wall time by phase: all runs together, and one run of each case."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ WORDS = {
     ),
     "other": ("other", "rest of the wall time: starting, checks, collectives, the split, the end"),
 }
-#: The row of all runs together.
+#: Framework of the total.
 ALL = "all"
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for each case with a good repeat of ours: the medians over those whose records tell."""
+    """Yield a row per case with a successful run of ours, with medians over runs with phases."""
     ours = (one for one in inputs.cases.values() if any(run.record for run in one.ok))
     return map(_row, ours)
 
@@ -58,8 +58,7 @@ def _by_column(seconds: Mapping[str, float | None]) -> dict[str, float | None]:
 
 
 def suite_rows(inputs: Inputs) -> Iterator[Row]:
-    """The sums over all runs of ours that say how long they took, and over those in each
-    framework, the longest first."""
+    """Yield total times of all our runs and of those in each framework, longest first."""
     results = chain(inputs.cases.values(), inputs.others.values())
     ours = {id(run): run for one in results for run in one.runs if run.record and run.wall_seconds}
     frameworks: dict[str, list[Run]] = defaultdict(list)

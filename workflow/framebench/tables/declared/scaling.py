@@ -1,6 +1,6 @@
-"""Weak and strong scaling: what more devices are good for, with the same batch on each of them, and
-with the same batch for all of them together. The two are never mixed in a table or a plot.
-"""
+"""Tables of weak scaling (equal batch per device) and strong scaling (equal total batch).
+
+The two are never mixed in a table or a plot."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ COMMUNICATION = (
 
 @dataclass(frozen=True)
 class ScalingKind:
-    """``same``: what stays the same when devices are added, and ``batch``, the column it is in."""
+    """Weak or strong scaling.
+
+    ``same``: quantity that stays equal when devices are added; ``batch``: its column."""
 
     name: str
     same: str
@@ -55,7 +57,7 @@ class ScalingKind:
         return f"{self.name}: {self.same}"
 
 
-#: By the name of the table.
+#: Kind of scaling by name of the table.
 KINDS = {
     "weak_scaling": ScalingKind("Weak scaling", "the same batch per device", "batch_per_device"),
     "strong_scaling": ScalingKind("Strong scaling", "the same total batch", "total_batch"),
@@ -91,14 +93,15 @@ SHARED_HARDWARE = (
 
 
 def shared_hardware(rows: Sequence[Row]) -> Iterator[str]:
-    """What must be known where several devices are cores of one processor."""
+    """Yield a caveat if several devices are cores of one processor."""
     if any(row["accelerator"] == "cpu" and row["devices_per_node"] > 1 for row in rows):
         yield SHARED_HARDWARE
 
 
 def weak(cases: CaseResults, others: CaseResults) -> Iterator[tuple[Row, Sides | None]]:
-    """A row for every case whose devices have samples of their own: relative to 1n1g with the same
-    batch per device. ``others``: of other kinds than steps, such as the controls of the series."""
+    """Yield a row per data-parallel case, relative to one device with equal batch per device.
+
+    ``others``: cases of other benchmarks, such as controls."""
     for result in cases.values():
         if result.key.replicas < result.case.devices:
             continue
@@ -109,16 +112,14 @@ def weak(cases: CaseResults, others: CaseResults) -> Iterator[tuple[Row, Sides |
 
 
 def strong(cases: CaseResults) -> Iterator[tuple[Row, Sides | None]]:
-    """A row for every case that shares its total batch with other numbers of devices: relative to
-    1n1g with that total batch.
+    """Yield a row per case of a strong-scaling series, relative to one device.
 
-    1. Cases that 1n1g with their total batch, in as many micro-steps, would be the baseline of are
-       a group.
+    1. Cases that would have the same one-device baseline, with their total batch in as many
+       micro-steps, form a group.
     2. A group is a series if its cases have different numbers of devices.
-    3. Without that 1n1g, it is one only if a case of it has no baseline of weak scaling either:
-       in a grid of batches and devices total batches are equal by chance. Its rows say what is
-       missing.
-    """
+    3. Without a measured baseline, it is a series only if one of its cases lacks a weak-scaling
+       baseline too: in a grid of batches and devices, equal total batches occur by chance. The rows
+       then say what is missing."""
     groups: dict[Key, list[CaseResult]] = defaultdict(list)
     for result in cases.values():
         alone = result.case.batch_per_device * result.key.replicas
@@ -135,14 +136,16 @@ def strong(cases: CaseResults) -> Iterator[tuple[Row, Sides | None]]:
 
 
 def _is_series(base: Key, group: Sequence[CaseResult], cases: CaseResults) -> bool:
-    """``base``: of the baseline."""
+    """Return whether a group is a series. ``base``: key of its baseline."""
     if len({result.case.devices for result in group}) == 1:
         return False
     return base in cases or any(result.key.on_one not in cases for result in group)
 
 
 def _row(result: CaseResult, base: CaseResult | None, at: str) -> dict[str, Any]:
-    """Return what both tables have of a case; ``at``: where its baseline would have been."""
+    """Return the cells that both tables share.
+
+    ``at``: setting at which the baseline was expected."""
     ratios = ratio(result, base, "1n1g", at)
     efficiencies = {
         name.replace("speedup", "efficiency"): ratios[name] and ratios[name] / result.case.devices
@@ -161,8 +164,9 @@ def _row(result: CaseResult, base: CaseResult | None, at: str) -> dict[str, Any]
 
 
 def _communication(result: CaseResult) -> dict[str, float | None]:
-    """Return COMMUNICATION: medians over the ok repeats of a training case; None where not
-    known."""
+    """Return COMMUNICATION of a training case: medians over successful repeats.
+
+    Values are None if unknown, and for inference."""
     timed = [(run, run.all_reduce) for run in result.ok if run.all_reduce]
     if result.case.mode != "train":
         return dict.fromkeys(COMMUNICATION)
@@ -186,8 +190,8 @@ def _communication(result: CaseResult) -> dict[str, float | None]:
 
 
 def _alone(result: CaseResult) -> dict[str, float | None]:
-    """Return the part of a step that the exchange alone takes, its interval, and its messages."""
-    from ...statistics import intervals  # numpy takes its time, and a plan makes no rows
+    """Return the fraction of a step that the all-reduce takes alone, its interval and messages."""
+    from ...statistics import intervals  # slow to import, and plans make no rows
 
     timed = [(run.exchange, step) for run in result.ok if run.exchange and (step := _step(run))]
     shares = [descriptive.median(exchange.seconds) / step for exchange, step in timed]
@@ -201,13 +205,16 @@ def _alone(result: CaseResult) -> dict[str, float | None]:
 
 
 def _step(run: Run) -> float | None:
-    """Seconds, over the whole window: of steps that run ahead the host sees no time of each."""
+    """Return seconds per step over the whole timed region.
+
+    Individual step times are unknown to the host if steps overlap."""
     return run.key.total_batch / run.throughput if run.throughput else None
 
 
 def bus_factor(ranks: int) -> float:
-    """Bytes that each of ``ranks`` must send, and receive, for each byte of an all-reduce: each of
-    them sums up a part of it, and all parts have to reach all ranks (nccl-tests,
+    """Return bytes sent, and received, by each of ``ranks`` per byte of an all-reduce.
+
+    Each rank sums a part, and all parts must reach all ranks: 2 (n - 1) / n (nccl-tests,
     doc/PERFORMANCE.md)."""
     return 2 * (ranks - 1) / ranks
 

@@ -1,4 +1,4 @@
-"""Speed-ups: every precision against its baseline, every compiler against none."""
+"""Tables of speed-ups: precisions against their baselines, compilers against none."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BASELINE_RUNS = Column(
 
 
 def of_precisions(inputs: Inputs) -> Iterator[tuple[Row, Sides | None]]:
-    """A row for every case of a precision that has a baseline, with its median over that one's."""
+    """Yield a row per case in a precision with a baseline, with the ratio of their medians."""
     for result in inputs.cases.values():
         if baseline := precisions.baseline(result.case.precision):
             base = inputs.cases.get(result.key.at(precision=baseline))
@@ -56,9 +56,10 @@ def of_precisions(inputs: Inputs) -> Iterator[tuple[Row, Sides | None]]:
 
 
 def of_compilers(inputs: Inputs) -> Iterator[tuple[Row, Sides | None]]:
-    """A row for every case with a compiler, with its median over that without. A framework that
-    nobody trains without a compiler has no ratio: its baseline is what nobody does. Of an imported
-    case whose file does not tell there is no row."""
+    """Yield a row per compiled case, with the ratio to the uncompiled case.
+
+    Frameworks that are always trained with a compiler have no ratio. Imported cases with unknown
+    compiler have no row."""
     for result in inputs.cases.values():
         if result.case.compiler not in (UNCOMPILED, ""):
             base = inputs.cases.get(result.key.at(compiler=UNCOMPILED))
@@ -71,13 +72,13 @@ def of_compilers(inputs: Inputs) -> Iterator[tuple[Row, Sides | None]]:
 
 
 def steps_to_pay(result: CaseResult, base: CaseResult) -> int | None:
-    """After how many steps a compiler has gained what it took at the start; None where that is
-    not recorded, or ``result`` is no faster.
+    """Return the number of steps after which a compiler has repaid its start-up time.
 
-    1. What it took: until the first step was done (building and that step, because some compile
-       ahead of time), less the same without it; medians over repeats.
-    2. What a step gains: the difference of their times, which are total batch / throughput.
-    """
+    1. Start-up time: building the model and the first step, because some compile ahead of time;
+       compiled minus uncompiled, medians over repeats.
+    2. Gain per step: difference of step times, total batch / throughput.
+
+    None if not recorded or if ``result`` is not faster."""
     compiled, plain = _start_seconds(result), _start_seconds(base)
     if compiled is None or plain is None or not (result.throughput and base.throughput):
         return None
@@ -86,13 +87,13 @@ def steps_to_pay(result: CaseResult, base: CaseResult) -> int | None:
 
 
 def _start_seconds(result: CaseResult) -> float | None:
-    """Of building and the first step, the median over the repeats whose records tell it."""
+    """Return median seconds of build and first step; None if not recorded."""
     seconds = [run.phases.build + run.phases.first_step for run in result.ok if run.phases]
     return descriptive.median(seconds) if seconds else None
 
 
 def _why_not_paid(row: Row) -> str:
-    """Where there is no ratio its reason says it."""
+    """Return why steps_to_pay is missing; "" if the ratio is missing too."""
     if row["speedup"] is None:
         return ""
     if row["speedup_ci_low"] is None:
@@ -103,7 +104,7 @@ def _why_not_paid(row: Row) -> str:
 
 
 def _no_baseline(base: CaseResult | None) -> str:
-    """Why the case without a compiler is none; "" where it is one."""
+    """Return why the uncompiled case is no baseline; "" if it is one."""
     if base is None or not base.uncompiled:
         return ""
     usual = catalog.facts_of(base.case.framework).get("trained_with")
@@ -113,8 +114,10 @@ def _no_baseline(base: CaseResult | None) -> str:
 def _row(
     result: CaseResult, base: CaseResult | None, name: str, at: str = "", refused: str = ""
 ) -> dict[str, Any]:
-    """``name`` is what the baseline is called, ``at`` where it would have been; ``refused``: why
-    there is no ratio to it though there might be one."""
+    """Return the cells of a speed-up.
+
+    ``name``: name of the baseline; ``at``: setting at which it was expected. ``refused``: why an
+    existing ratio must not be shown."""
     ratios = ratio(result, base, name, at)
     if refused and ratios["speedup"] is not None:
         ratios = no_ratio(refused)

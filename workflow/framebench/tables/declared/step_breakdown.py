@@ -1,4 +1,4 @@
-"""Where the time of a training step goes, as a table."""
+"""Table of the step breakdown of training: time per part."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, WHOLE, Colu
 from ..results import CaseResult, marks_of
 from ..table import Inputs, Table
 
-#: All data there is so far is made and copied to the device before the window.
+#: Value of the column ``data``: samples are on the device before the timed region.
 DATA = "none: on the device before the window"
 
 
-#: What records say that were made before they told it.
+#: Value for records that do not tell.
 UNKNOWN_END = "not recorded"
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for every training case: the medians over its ok repeats that have a breakdown."""
+    """Yield a row per training case, with medians over successful repeats with a breakdown."""
     return map(_row, (one for one in inputs.cases.values() if one.case.mode == "train"))
 
 
@@ -30,7 +30,7 @@ def _row(result: CaseResult) -> Row:
     samples: dict[str, list[float]] = defaultdict(list)
     for _, split in with_split:
         for name, one in split.seconds:
-            # what is in one stands in the column of the first; `how` names it in full
+            # merged parts count in the column of the first; `how` has the full name
             samples[name.partition("+")[0]].append(one)
     seconds = {name: descriptive.median(some) for name, some in samples.items()}
     total = sum(seconds.values())

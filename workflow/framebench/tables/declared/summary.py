@@ -1,4 +1,4 @@
-"""Throughput: a row for every case, what became of it, and how far its median can be trusted."""
+"""Table of throughput: a row per case with status, median and spread."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from ..columns import (
 from ..results import CaseResult, marks_of
 from ..table import Drawing, Inputs, Table
 
-#: Of the interval that :func:`intervals.repeats_for_width` tells the repeats for: from end to end,
-#: as a part of the median.
+#: Target width of the interval for ``repeats_needed``, end to end, as a fraction of the median.
 WIDTH = 0.01
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """Median, extremes, interval and spread, (max - min) / median, over the ok repeats of a case;
-    how many repeats an interval of WIDTH takes; what is odd about them."""
+    """Yield a row per case with statistics over its successful repeats.
+
+    Columns: median, extremes, interval, spread (max - min) / median, repeats needed for an interval
+    of WIDTH, and remarks."""
     return map(_row, inputs.cases.values())
 
 
 def _row(result: CaseResult) -> Row:
-    from ...statistics import intervals, shape  # scipy takes its time, and a plan makes no rows
+    from ...statistics import intervals, shape  # slow to import, and plans make no rows
 
     return {
         **result.row,
@@ -57,7 +58,7 @@ def _row(result: CaseResult) -> Row:
 
 
 def tokens_per_second(result: CaseResult) -> float | None:
-    """Of samples that are sequences of one length, padding among them; None for all others."""
+    """Return tokens per second, padding included; None unless samples are sequences."""
     length = result.conditions.sequence_length
     if result.throughput is None or length is None:
         return None

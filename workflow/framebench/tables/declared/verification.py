@@ -1,4 +1,4 @@
-"""Verification results as a table, as an overview, and as text for a terminal."""
+"""Verification results as a table, an overview and text for a terminal."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from ..columns import (
 )
 from ..table import Inputs, Overview, Table
 
-#: Quantities that the overview shows.
 SHOWN = ("outputs", "loss", "gradients", "losses", "dropout", "multiply-adds")
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
-    """A row for each quantity of each certificate, the last of each comparison; one without error
-    where nothing was compared."""
+    """Yield a row per quantity of each latest verification.
+
+    A verification without comparison has one row without error."""
     for verification in latest(inputs.verification_results):
         yield from _rows(verification)
 
@@ -78,8 +78,9 @@ _DEVICES = replace(COLUMNS["devices"], hidden=False)
 
 
 def overview(rows: Sequence[Row]) -> Iterator[Row]:
-    """A row for each certificate: the errors that are SHOWN, the verdict and the reason for it.
-    What was compared in several runs (with and without dropout) is one row."""
+    """Yield a row per verification with its errors, verdict and reason.
+
+    Runs of one case, with and without dropout, share a row."""
     names = [column.name for column in (*_SUBJECT, *_CONDITIONS, _DEVICES)]
     parts: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -107,7 +108,7 @@ def _why(row: Row) -> str:
 
 
 def summary_text(verification_results: Sequence[VerificationResult]) -> str:
-    """Return a line for each verification, worst quantity first, and how many passed."""
+    """Return a line per verification and a last line with counts of the verdicts."""
     lines = []
     for verification in verification_results:
         devices = f"{verification.devices} device(s)"

@@ -1,1 +1,1 @@
-"""What a step should take by what the micro-benchmarks measured on the same machine."""
+"""Expected times of a step, from micro-benchmarks on the same machine."""

@@ -1,13 +1,12 @@
-"""What the products and convolutions of a step take alone, one after the other, as they were
-measured in the same framework and precision, on as many devices of the same machine at once.
+"""Time of a step's matmuls and convolutions alone, one after the other.
 
-Two sorts of micro-benchmarks tell it:
+The times come from benchmarks in the same framework and precision, on as many devices of the same
+machine at once:
 
-1. Kinds that measure the operations of a model (``convolution``, ``attention``): at each point a
-   ``forward_time`` (us), a ``forward_rate`` (TFLOP/s), the same of the backward pass, and how many
-   ``times`` the model has it. Their product is the work that they cover.
-2. The kind ``matmul``: a ``rate`` (TFLOP/s) of each shape, of those that :mod:`.products` says.
-"""
+1. Benchmarks of a model's operations (``convolution``, ``attention``): each point has
+   ``forward_time`` (us), ``forward_rate`` (TFLOP/s), the same for the backward pass, and ``times``,
+   how often the model has the operation. Time x rate gives its FLOPs.
+2. The benchmark ``matmul``: ``rate`` (TFLOP/s) of each shape in :mod:`.products`."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from ..results import CaseResult, CaseResults
 from . import products
 from .products import MatmulShape
 
-#: The kind in whose place :mod:`.products` has two products of each head.
+#: Benchmark that replaces the two matmuls per head of :mod:`.products`.
 ATTENTION = "attention"
 _RATE, _TIMES = "rate", "times"
 _PASSES = ("forward", "backward")
@@ -30,9 +29,10 @@ _PASSES = ("forward", "backward")
 
 @dataclass
 class Alone:
-    """Of one step on a device. ``operations`` that were measured, and the ``seconds`` that they
-    take; ``results``: whose figures these are; ``missing``: shapes of products, those with most
-    work first."""
+    """Measured operations of one step on a device.
+
+    ``operations``: FLOPs measured; ``seconds``: their time; ``results``: cases behind them;
+    ``missing``: unmeasured matmul shapes, those with most work first."""
 
     operations: float = 0.0
     seconds: float = 0.0
@@ -46,10 +46,10 @@ class Alone:
 
 
 class Operations:
-    """The micro-benchmarks of a set of records, by what a run tells of itself."""
+    """Lookup of benchmarks of operations by the machine and software of a run."""
 
     def __init__(self, others: CaseResults) -> None:
-        """``others``: cases of other kinds than steps."""
+        """Index cases of benchmarks other than steps."""
         self._shapes: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
         self._models: dict[tuple[Any, ...], dict[str, list[CaseResult]]] = defaultdict(dict)
         for result in others.values():
@@ -65,7 +65,7 @@ class Operations:
         return bool(self._shapes or self._models)
 
     def of_step(self, run: Run, facts: Mapping[str, Any]) -> Alone:
-        """Nothing where the devices of ``run`` share a model."""
+        """Return the measured operations of a run's step; none if devices share a model."""
         found = Alone()
         if run.key.replicas < run.case.devices or not run.hardware:
             return found
@@ -99,7 +99,7 @@ class Operations:
                 yield kind, points
 
     def _rates(self, run: Run) -> Mapping[MatmulShape, CaseResult]:
-        """Of each shape the fastest, whichever operand lay transposed."""
+        """Return the fastest case of each matmul shape, over all transpositions."""
         fastest: dict[MatmulShape, CaseResult] = {}
         for one in self._shapes.get(_place(run), ()):
             point = dict(one.key.point)
@@ -111,7 +111,7 @@ class Operations:
 
 
 def _add_points(found: Alone, points: list[CaseResult], passes: tuple[str, ...]) -> None:
-    """Each operation of a model, in each pass, as often as the model has it."""
+    """Add each operation of a model's passes, as often as the model has it."""
     figures = {(one.key.metric, one.key.point): one for one in points}
     for (metric, point), taken in figures.items():
         name, _, what = metric.rpartition("_")

@@ -1,10 +1,9 @@
-"""What an exchange of gradients should take, by the all-reduces that the kind ``collective``
-measured in the same framework, between as many devices of the same machine.
+"""Expected time of a gradient all-reduce, from the benchmark ``collective``.
 
-Between two sizes that were measured the time is taken to be linear in the bytes, as it is for a
-latency and a bandwidth (Hockney, *Parallel Computing* 20, 1994). Below the smallest it is the
-smallest's. Beyond the largest nothing is said.
-"""
+The benchmark ran in the same framework between as many devices of the same machine. Between two
+measured sizes, time is linear in bytes, as for a latency and a bandwidth (Hockney, *Parallel
+Computing* 20, 1994). Below the smallest size its time is used. Beyond the largest there is no
+expectation."""
 
 from __future__ import annotations
 
@@ -20,19 +19,19 @@ from ...records.run import Run
 from ..results import CaseResult, CaseResults
 
 KIND, OPERATION, FLOAT32 = "collective", "all_reduce", "float32"
-#: The metric, and where it is.
+#: Name of the metric, and of the parameter with its size.
 _TIME, _BYTES = "time", "bytes"
 _MICROSECOND = 1e-6
 
-#: Bytes and seconds, sizes rising.
+#: Pairs of bytes and seconds, by rising size.
 Times = Sequence[tuple[int, float]]
 
 
 class AllReduceLookup:
-    """The all-reduces of a set of records, by what a run tells of itself."""
+    """Lookup of measured all-reduces by the ranks of a run."""
 
     def __init__(self, others: CaseResults) -> None:
-        """``others``: cases of other kinds than steps."""
+        """Index cases of benchmarks other than steps."""
         self._found: dict[tuple[Any, ...], dict[Any, CaseResult]] = defaultdict(dict)
         for result in others.values():
             parameters = dict(result.case.parameters)
@@ -42,15 +41,16 @@ class AllReduceLookup:
                 and any(map(times_of, result.ok))
             ):
                 key = (*_ranks(result.ok[0]), parameters.get("dtype", FLOAT32))
-                # The first of a case is its principal metric, with the marks of its repeats.
+                # A case's first result is its principal metric, with the flags of its repeats.
                 self._found[key].setdefault((result.case, result.conditions), result)
 
     def __bool__(self) -> bool:
         return any(self._found.values())
 
     def of(self, run: Run) -> CaseResult | None:
-        """The all-reduces between ranks like those of ``run``, in the dtype of its parameters; of
-        several cases that with the largest size."""
+        """Return the all-reduces between ranks like those of ``run``, in its gradients' dtype.
+
+        Of several cases, the one with the largest size."""
         if not run.hardware:
             return None
         found = self._found.get((*_ranks(run), dtype_of(run)), {}).values()
@@ -59,18 +59,18 @@ class AllReduceLookup:
 
 
 def dtype_of(run: Run) -> str:
-    """That gradients of the run's precision are in."""
+    """Return the dtype of gradients in the run's precision."""
     precision = precisions.known().get(run.case.precision)
     return (precision.storage if precision else "") or FLOAT32
 
 
 def largest(result: CaseResult) -> int:
-    """Bytes of the largest all-reduce that all repeats have."""
+    """Return the size in bytes of the largest all-reduce that all repeats have."""
     return min(times[-1][0] for run in result.ok if (times := times_of(run)))
 
 
 def times_of(run: Run) -> Times:
-    """Those of a run of the kind; () where it has none."""
+    """Return the all-reduce times of a run; [] if it has none."""
     return sorted(
         (int(dict(one.point)[_BYTES]), _MICROSECOND * one.value)
         for one in run.metrics
@@ -79,8 +79,9 @@ def times_of(run: Run) -> Times:
 
 
 def expected(times: Times, sizes: Sequence[int]) -> float | None:
-    """Seconds of all-reduces of these ``sizes`` in bytes, one after the other; None where one of
-    them is larger than all that were measured."""
+    """Return the seconds of all-reduces of ``sizes`` bytes, one after the other.
+
+    None if a size exceeds the largest measured one."""
     if not times or not sizes or max(sizes) > times[-1][0]:
         return None
     return sum(_between(times, size) for size in sizes)

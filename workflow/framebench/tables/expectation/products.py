@@ -1,9 +1,8 @@
-"""The matrix products of a step, from the facts of its model: which shapes, how often, and how many
-multiply-adds. Together they are all that the facts count.
+"""Matmuls of a step from the model config: shapes, counts and multiply-adds.
 
-A product of (m, k) by (k, n) has two others in the backward pass: the gradient of its first operand
-is one of (m, n) by (n, k), that of its second one of (k, m) by (m, n).
-"""
+Together they are all operations that the model config counts. A matmul of (m, k) by (k, n) has two
+in the backward pass: the gradient of the first operand is (m, n) by (n, k), that of the second (k,
+m) by (m, n)."""
 
 from __future__ import annotations
 
@@ -11,12 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-#: The kind that measures them.
+#: Name of the benchmark.
 KIND = "matmul"
 
 
 class MatmulShape(NamedTuple):
-    """(m, k) by (k, n), ``batch`` times; its fields are what the kind calls a point by."""
+    """Shape of a matmul: (m, k) by (k, n), ``batch`` times.
+
+    Field names are the parameters of a point of the benchmark."""
 
     batch: int
     m: int
@@ -32,19 +33,20 @@ class MatmulShape(NamedTuple):
         return self._replace(k=self.n, n=self.k), self._replace(m=self.k, k=self.m)
 
     def __str__(self) -> str:
-        """As a suite has it."""
+        """Return the shape as in a suite."""
         return "x".join(map(str, self[1:] if self.batch == 1 else self))
 
 
-#: How often a forward pass has a shape.
+#: Pairs of a shape and its count per forward pass.
 Counted = Iterator[tuple[MatmulShape, int]]
 
 
 def of_step(
     facts: Mapping[str, Any], batch: int, length: int | None, trains: bool, attention: bool = True
 ) -> Counter[MatmulShape]:
-    """How often each shape is in a step of ``batch`` samples of ``length`` tokens; empty for a
-    model whose products are not known. ``attention``: with the two products of each head."""
+    """Return the count of each shape in a step of ``batch`` samples of ``length`` tokens.
+
+    Empty for models with unknown matmuls. ``attention``: include the two matmuls per head."""
     found: Counter[MatmulShape] = Counter()
     definition = _DEFINITIONS.get(str(facts.get("definition")))
     if definition is None or length is None:
@@ -64,19 +66,20 @@ def multiply_adds(products: Mapping[MatmulShape, int]) -> int:
 
 
 def _layers(hyper: Mapping[str, Any], batch: int, length: int, widenings: int) -> Counted:
-    """Of all layers. ``widenings``: products from the width to that between the two of a layer's
-    network, and one back."""
+    """Yield the matmuls of all layers, without attention scores.
+
+    ``widenings``: matmuls from the hidden to the intermediate width, per layer."""
     hidden, inner, layers = hyper["hidden"], hyper["intermediate"], hyper["layers"]
     shared = hidden // hyper["heads"] * hyper.get("key_value_heads", hyper["heads"])
     tokens = batch * length
-    yield MatmulShape(1, tokens, hidden, hidden), 2 * layers  # queries, and what attention puts out
+    yield MatmulShape(1, tokens, hidden, hidden), 2 * layers  # queries and attention output
     yield MatmulShape(1, tokens, hidden, shared), 2 * layers  # keys and values
     yield MatmulShape(1, tokens, hidden, inner), widenings * layers
     yield MatmulShape(1, tokens, inner, hidden), layers
 
 
 def _attention(hyper: Mapping[str, Any], batch: int, length: int) -> Counted:
-    """Scores, and what they weigh, of each head."""
+    """Yield the matmuls of each head: scores, and weighted values."""
     heads, size = hyper["heads"], hyper["hidden"] // hyper["heads"]
     yield MatmulShape(batch * heads, length, size, length), hyper["layers"]
     yield MatmulShape(batch * heads, length, length, size), hyper["layers"]
@@ -86,16 +89,16 @@ def _bert(hyper: Mapping[str, Any], batch: int, length: int) -> Counted:
     hidden = hyper["hidden"]
     yield from _layers(hyper, batch, length, 1)
     if hyper.get("head") == "span":
-        yield MatmulShape(1, batch * length, hidden, 2), 1  # where an answer begins and ends
+        yield MatmulShape(1, batch * length, hidden, 2), 1  # start and end of an answer
         return
-    yield MatmulShape(1, batch, hidden, hidden), 1  # of the first token
+    yield MatmulShape(1, batch, hidden, hidden), 1  # pooler of the first token
     if "classes" in hyper:
         yield MatmulShape(1, batch, hidden, hyper["classes"]), 1
         return
     predictions = batch * max(1, round(20 * length / 128))
     yield MatmulShape(1, predictions, hidden, hidden), 1
     yield MatmulShape(1, predictions, hidden, hyper["vocabulary"]), 1
-    yield MatmulShape(1, batch, hidden, 2), 1  # whether one sentence follows the other
+    yield MatmulShape(1, batch, hidden, 2), 1  # next-sentence prediction
 
 
 def _decoder(hyper: Mapping[str, Any], batch: int, length: int) -> Counted:

@@ -1,9 +1,7 @@
-"""What a device of a machine can do, as it was measured there: products a second, and bytes a
-second of its memory.
+"""Measured roofs of a device: peak FLOPS and memory bandwidth.
 
-Devices share memory, power and clock. A case is therefore held against what as many devices reached
-together, with as many cores each, on the same machine.
-"""
+Devices share memory, power and clock. A case is therefore compared with what as many devices
+reached together, with as many cores each, on the same machine."""
 
 from __future__ import annotations
 
@@ -21,8 +19,9 @@ from ..results import CaseResult, CaseResults
 
 
 class RoofMetric(NamedTuple):
-    """A figure that is a roof: of which kind and metric. ``parameter``: what must be at least
-    ``least`` for it, "" where nothing must."""
+    """Benchmark and metric of a roof.
+
+    ``parameter``: parameter that must be at least ``least``; "" for none."""
 
     kind: str
     metric: str
@@ -30,10 +29,10 @@ class RoofMetric(NamedTuple):
     least: int = 0
 
 
-#: Highest products a second, each the slowest device's.
+#: Peak FLOPS, each of the slowest device.
 COMPUTE = (RoofMetric(PEAK, "peak"), RoofMetric("matmul", "highest_rate"))
-#: Bandwidth of all devices together, by accelerator: of a processor STREAM's triad, of a GPU the
-#: sum of two arrays, of 2^26 elements or more, which no cache holds.
+#: Bandwidth of all devices together, by accelerator: STREAM's triad on a CPU; on a GPU the sum of
+#: two arrays of at least 2^26 elements, which no cache holds.
 MEMORY = {
     "cpu": RoofMetric("memory", "triad"),
     "cuda": RoofMetric("elementwise", "add", "elements", 2**26),
@@ -42,8 +41,10 @@ MEMORY = {
 
 @dataclass(frozen=True)
 class Roof:
-    """``value``: of one device, TFLOP/s or GB/s; ``by``: whose figure that is; ``last_cache``:
-    bytes of the machine's, where the run told them."""
+    """A roof of one device.
+
+    ``value``: TFLOP/s or GB/s. ``by``: origin of the figure. ``last_cache``: bytes of the machine's
+    last-level cache, if recorded."""
 
     value: float
     by: str
@@ -52,10 +53,10 @@ class Roof:
 
 
 class RoofLookup:
-    """The roofs of devices, by what a run tells of its device."""
+    """Lookup of roofs by the device of a run."""
 
     def __init__(self, peaks: PeakFlopsLookup, others: CaseResults) -> None:
-        """``others``: cases of other kinds than steps."""
+        """Index peaks, and cases of benchmarks other than steps."""
         self._peaks = peaks
         self._compute: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
         self._memory: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
@@ -71,15 +72,15 @@ class RoofLookup:
 
     @property
     def has_memory(self) -> bool:
-        """Whether there is a bandwidth of any machine."""
+        """Return whether any memory bandwidth was measured."""
         return bool(self._memory)
 
     def compute(self, run: Run) -> Roof | None:
-        """The highest TFLOP/s in this precision, whichever framework's."""
+        """Return the highest TFLOP/s in the run's precision, of any framework."""
         return max(self._reached(run), key=lambda roof: roof.value, default=None)
 
     def memory(self, run: Run) -> Roof | None:
-        """The highest GB/s of a device."""
+        """Return the highest GB/s of one device."""
         here = _on_the_same_machine(run, self._memory.get(_place(run), ()))
         roofs = (
             Roof(
@@ -118,7 +119,7 @@ def _on_the_same_machine(run: Run, found: Iterable[CaseResult]) -> Iterator[Case
 
 
 def _words(result: CaseResult) -> str:
-    """Framework and version, where it has one, kind and metric, and how many devices at once."""
+    """Return a roof's origin: framework and version, benchmark, metric and number of devices."""
     case = result.case
     whose = f"{case.framework} {case.framework_version} " if case.framework else ""
     together = f" on {case.devices} devices at once" if case.devices > 1 else ""

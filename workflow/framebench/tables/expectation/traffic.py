@@ -1,19 +1,17 @@
-"""What a training step, or a forward pass, has to move between a device and its memory, from the
-facts of its model: compulsory traffic, a lower bound (Williams, Waterman & Patterson, "Roofline",
-*Communications of the ACM* 52(4), 2009).
+"""Least memory traffic of a training step or a forward pass, from the model config.
 
-Of N parameters of s bytes, k values of an optimizer's state beside each, gradients of c bytes, and
-n of the parameters outside tables that a step only looks rows up in:
+This is compulsory traffic, a lower bound (Williams, Waterman & Patterson, "Roofline",
+*Communications of the ACM* 52(4), 2009). Symbols: N parameters of s bytes; k optimizer values per
+parameter; gradients of c bytes; n parameters outside lookup tables.
 
-1. Training reads and writes each parameter and each value of the optimizer's state once, and
-   writes and reads each gradient once: 2 (s (1 + k) N + c n) bytes.
-2. A forward pass reads its parameters once, in the smallest dtype that the precision has for its
-   products: c n bytes.
+1. Training reads and writes each parameter and optimizer value once, and writes and reads each
+   gradient once: 2 (s (1 + k) N + c n) bytes.
+2. A forward pass reads its parameters once, in the smallest dtype that the precision has for
+   matmuls: c n bytes.
 
-Activations, inputs and all that a framework moves besides do not count: no model's facts say how
-much of that leaves the caches. Real traffic is more, unless a cache keeps some of it from one step
-to the next, which ``held`` is for.
-"""
+Activations, inputs and other traffic do not count, because no model config tells how much of it
+leaves the caches. Real traffic is higher, unless a cache keeps data from one step to the next;
+``held`` allows to check that."""
 
 from __future__ import annotations
 
@@ -25,13 +23,15 @@ from core.parallelism import DATA
 
 from ...records.run import Run
 
-#: Values beside each parameter that an optimizer keeps.
+#: Values per parameter that an optimizer keeps.
 STATE = {"sgd": 1, "adamw": 2, "lamb": 2}
 
 
 class Traffic(NamedTuple):
-    """Bytes of a step on each device: ``moved`` to and from its memory, and ``held``: of all that
-    this is of. None where they are not known, and ``reason`` says why."""
+    """Memory traffic of a step on each device.
+
+    ``moved``: bytes to and from memory; ``held``: bytes of the data moved. None if unknown;
+    ``reason`` says why."""
 
     moved: float | None
     held: float | None
@@ -39,7 +39,7 @@ class Traffic(NamedTuple):
 
 
 def of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffic:
-    """``models``: facts by name."""
+    """Return the least traffic of a run's step. ``models``: model config by name."""
     facts = models.get(run.case.model)
     if facts is None or "trainable_parameters" not in facts:
         return _unknown("the parameters of this model are not known")
@@ -67,7 +67,7 @@ def _unknown(reason: str) -> Traffic:
 
 
 def _bytes_of(name: str) -> tuple[int | None, int | None]:
-    """Of a parameter as it is kept, and of the smallest dtype that products read it in."""
+    """Return bytes of a stored parameter, and of the smallest dtype that matmuls read."""
     precision = precisions.known().get(name)
     if precision is None:
         return None, None
@@ -78,8 +78,9 @@ def _bytes_of(name: str) -> tuple[int | None, int | None]:
 
 
 def _looked_up(facts: Mapping[str, Any]) -> int:
-    """Parameters in tables of tokens and positions. Where the table of tokens is that of the
-    logits too all of it is read, and the bound lies lower than it could."""
+    """Return the number of parameters in token and position tables.
+
+    If logits share the token table, all of it is read; the bound is then lower than it could be."""
     hyper = facts["hyperparameters"]
     rows = hyper.get("vocabulary", 0) + hyper.get("positions", 0)
     return int(rows * hyper.get("hidden", 0))

@@ -1,1 +1,1 @@
-"""Nodes judged by their figures: what is the same figure of several nodes, and which is worse."""
+"""Judgement of nodes by their figures."""

@@ -1,4 +1,4 @@
-"""The figures of nodes, by a name that is the same for each of them."""
+"""Figures of nodes, with names that are the same for every node."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from ...records.run import Run
 from .. import condition_text
 from ..results import CaseResult, CaseResults, marks_of
 
-#: The name that the importer gives as the source of a tool's figures.
+#: Source of figures imported from SuperBench.
 SUPERBENCH = "superbench"
-#: Our precisions that SuperBench spells in another way.
+#: SuperBench's spelling of our precisions, if different.
 SUPERBENCH_PRECISIONS = {"fp8": "fp8_hybrid"}
-#: The parameter of an imported figure with the name of its metric, where older versions of
-#: SuperBench wrote another one than :func:`superbench_metric` makes.
+#: Parameter with the metric's name in older SuperBench versions, if it differs from
+#: :func:`superbench_metric`.
 OLD_NAME = "metric_name"
-#: Of conditions those that tell one node, or one state of its software, from another.
+#: Conditions that identify a node or the state of its software.
 _OF_NODES = ("node", "machine", "environment")
 
 
 @dataclass(frozen=True)
 class NodeMeasurement:
-    """A figure of a node. ``values``: of its ok repeats, in ``unit``; ``reason``: why it has none;
-    ``hardware``: label of the kind of machine, "" where all nodes are of one."""
+    """A figure of a node.
+
+    ``values``: of its successful repeats, in ``unit``. ``reason``: why it has none. ``hardware``:
+    label of the machine type; "" if all nodes have the same."""
 
     node: str
     name: str
@@ -46,27 +48,29 @@ class NodeMeasurement:
 
     @property
     def middle(self) -> float | None:
-        """The median, None without a value."""
+        """Median of the values; None without any."""
         return median(self.values) if self.values else None
 
     @property
     def is_superbench(self) -> bool:
-        """Tell whether SuperBench measured it."""
+        """Return whether SuperBench measured the figure."""
         return any(run.case.source == SUPERBENCH for run in self.runs)
 
     @property
     def upwards(self) -> tuple[float, ...]:
-        """Such that more is better."""
+        """Values oriented so that more is better."""
         return oriented(self.values, self.better)
 
 
 def oriented(values: Iterable[float], better: str) -> tuple[float, ...]:
-    """Such that more is better; of no use where one is not above 0."""
+    """Return values so that more is better: inverted if lower is better.
+
+    All values must be above 0."""
     return tuple(values) if better == "higher" else tuple(1 / value for value in values)
 
 
 def measured(cases: CaseResults) -> list[NodeMeasurement]:
-    """Of all nodes that runs were asked for by name, sorted by figure and node."""
+    """Return the figures of all nodes that were requested by name, sorted by figure and node."""
     groups: dict[tuple[str, str, str, str], list[CaseResult]] = defaultdict(list)
     for result in cases.values():
         if node := result.conditions.node:
@@ -79,8 +83,9 @@ def measured(cases: CaseResults) -> list[NodeMeasurement]:
 
 
 def name_of(key: Key) -> str:
-    """Kind of measurement and metric, and what else of a case and its conditions decides the
-    figure. One that was imported from SuperBench has the name that it has there."""
+    """Return the name of a figure: benchmark, metric, and all other case data that affect it.
+
+    Figures imported from SuperBench keep their name."""
     case = key.case
     if case.source == SUPERBENCH:
         return _as_superbench(key)
@@ -94,14 +99,14 @@ def name_of(key: Key) -> str:
 
 
 def node_order(name: str) -> tuple[Any, ...]:
-    """Sorts n2 before n10."""
+    """Return a sort key that puts n2 before n10."""
     digits = "".join(letter if letter.isdecimal() else " " for letter in name).split()
     stem = "".join(letter for letter in name if not letter.isdecimal())
     return (stem, *map(int, digits))
 
 
 def superbench_metric(precision: str, mode: str, what: str) -> str:
-    """Name a metric of a model benchmark as SuperBench does since version 0.4."""
+    """Return a model benchmark's metric name in SuperBench 0.4 and later."""
     return f"{SUPERBENCH_PRECISIONS.get(precision, precision)}_{mode}_{what}"
 
 
@@ -141,12 +146,12 @@ def _one(
 
 
 def _kind(machine: Identity) -> Identity:
-    """All but the name: nodes with the same hardware are held against each other."""
+    """Return a machine's identity without its host name: nodes of equal hardware are compared."""
     return machine._replace(host="")
 
 
 def _labels(runs: list[Run]) -> dict[Identity, str]:
-    """Of each kind of machine; "" for all where there is but one."""
+    """Return the label of each machine type; "" for all if there is only one."""
     fuller = completed({_kind(run.machine) for run in runs})
     several = len({*fuller.values()}) > 1
     return {kind: machine_label(full) if several else "" for kind, full in fuller.items()}

@@ -1,13 +1,11 @@
-"""Which node is worse than it should be, by our rules or by SuperBench's, and which has failed.
+"""Judgement of nodes: which are worse than they should be, and which failed.
 
-1. Figures of the same name, unit and kind of hardware are held against each other; a node that is
-   alone in its kind has no others.
-2. By our rules: :func:`statistics.nodes.judge`, with the margin of the first rule that a figure's
-   name matches.
-3. By SuperBench's: a rule that a figure breaks, by the definitions of its data diagnosis. Each
-   value that SuperBench wrote is a figure, and the median of our own repeats is one.
-4. A node has failed where another node has a figure and it has none, though it was tried.
-"""
+1. Figures of equal name, unit and hardware are compared. A node with unique hardware has no others.
+2. Our rules: :func:`statistics.nodes.judge`, with the margin of the first rule that matches a
+   figure's name.
+3. SuperBench's rules, as its data diagnosis defines them. Each value from SuperBench is a figure;
+   our own figures are medians of the repeats.
+4. A node has failed if another node has a figure that it was tried for and lacks."""
 
 from __future__ import annotations
 
@@ -36,16 +34,18 @@ from ...statistics.verdicts import BASELINE, CANNOT_TELL, NO_DIFFERENCE, OTHERS,
 from .figures import NodeMeasurement, node_order, oriented
 
 DEFECTIVE, FAILED, PASSED = "defective", "failed", "passed"
-#: Of a node, the most urgent first.
+#: Verdicts, most urgent first.
 URGENT = (SLOWER, DEFECTIVE, FAILED, CANNOT_TELL, NO_DIFFERENCE, PASSED)
-#: Those that an administrator is told of.
+#: Verdicts that administrators are told of.
 NAMED = (SLOWER, DEFECTIVE, FAILED)
 _RETURN_CODE = "return_code"
 
 
 class Judged(NamedTuple):
-    """A figure of a node, held against one side or by one rule. ``reference``: in the figure's
-    unit; ``ratio``: above 1 is better; ``limit``: the part by which the node may be worse."""
+    """Result of comparing a node's figure with one side or judging it by one rule.
+
+    ``reference``: in the unit of the figure. ``ratio``: above 1 is better. ``limit``: fraction by
+    which the node may be worse."""
 
     figure: NodeMeasurement
     rule: str
@@ -60,8 +60,10 @@ class Judged(NamedTuple):
 
 
 class JudgedNode(NamedTuple):
-    """A node and what is said of it. ``telling``: the figure that told, or the one that comes
-    nearest to it; None where no figure was judged."""
+    """A node with its verdict.
+
+    ``telling``: figure that determined the verdict, or is nearest to its limit; None if no figure
+    was judged."""
 
     name: str
     hardware: str
@@ -72,7 +74,9 @@ class JudgedNode(NamedTuple):
 
 
 def judge(figures: Sequence[NodeMeasurement], given: Health) -> list[JudgedNode]:
-    """The most urgent node first. The same figures, in whichever order they come, give the same."""
+    """Return the judged nodes, most urgent first.
+
+    The result does not depend on the order of ``figures``."""
     if isinstance(given.rules, OwnRules):
         rows = [*_by_ours(figures, given.rules, given.baseline)]
     else:
@@ -87,7 +91,7 @@ def judge(figures: Sequence[NodeMeasurement], given: Health) -> list[JudgedNode]
 
 
 def baseline_text(nodes: Iterable[JudgedNode], figures: Sequence[NodeMeasurement]) -> str:
-    """A baseline of ours: the repeats of all nodes of which nothing bad is said; "" without any."""
+    """Return a baseline file with the repeats of all nodes with good verdicts; "" without any."""
     good = {one.name for one in nodes if one.verdict not in NAMED}
     kept: dict[str, list[float]] = defaultdict(list)
     units: dict[str, str] = {}
@@ -102,7 +106,7 @@ def baseline_text(nodes: Iterable[JudgedNode], figures: Sequence[NodeMeasurement
 def _by_ours(
     figures: Sequence[NodeMeasurement], rules: OwnRules, baseline: Mapping[str, Kept]
 ) -> Iterator[Judged]:
-    from ...statistics import nodes  # numpy takes its time, and a plan only asks for names
+    from ...statistics import nodes  # slow to import, and plans need only names
 
     groups: dict[tuple[str, str, str], dict[str, NodeMeasurement]] = defaultdict(dict)
     for one in figures:
@@ -181,7 +185,7 @@ def _by_theirs(
 
 
 class _Reading(NamedTuple):
-    """A value as SuperBench judges it. ``names``: what rules and baselines may call it."""
+    """A value as SuperBench judges it. ``names``: names that match it in rules and baselines."""
 
     figure: NodeMeasurement
     names: tuple[str, ...]
@@ -189,9 +193,10 @@ class _Reading(NamedTuple):
 
 
 def _readings(one: NodeMeasurement) -> Iterator[_Reading]:
-    """Yield each value of an imported figure, which has its run in its name where there are
-    several, and the median of a figure of ours. A return code that is not 0 stands in the reason
-    of the run."""
+    """Yield each value of an imported figure, or the median of one of ours.
+
+    Names of several values include the number of the run. A return code other than 0 is in the
+    reason of the run."""
     if not one.is_superbench:
         if one.middle is not None:
             yield _Reading(one, (one.name,), one.middle)
@@ -217,7 +222,7 @@ def _verdict(reading: _Reading, rule: TheirRule, is_broken: bool) -> Judged:
 
 
 def _held(reading: _Reading, rule: TheirRule, baseline: Mapping[str, Kept]) -> Judged:
-    """Judge a figure by a rule that is of it."""
+    """Return the judgement of a value by a rule that matches it."""
     value, better = reading.value, reading.figure.better
     if rule.function != VARIANCE:
         return _verdict(reading, rule, rule.meets(value))
@@ -237,8 +242,9 @@ def _of_several(
     stored: Mapping[str, float | dict[str, float]],
     broken: Mapping[str, Sequence[Judged]],
 ) -> Judged:
-    """Judge a node by a rule of several rules. The figure is the first that one of them stored,
-    else the ``first`` of the node."""
+    """Return the judgement of a node by a rule that combines other rules.
+
+    The figure is the first one that these rules found broken or stored, else ``first``."""
     told = next((row for name in rule.reads for row in broken[name]), None)
     row = told or Judged(first, rule.category, rule.function, PASSED)
     verdict = DEFECTIVE if rule.meets(stored) else PASSED
@@ -248,9 +254,10 @@ def _of_several(
 def _missing(
     first: NodeMeasurement, rule: TheirRule, some: Sequence[_Reading], known: Mapping[str, _Reading]
 ) -> Iterator[Judged]:
-    """Yield a row for each of the metrics of a failure check of which a node lacks something: a
-    figure that another node has, or any. Only SuperBench's results have return codes to look for.
-    ``first``: some figure of the node."""
+    """Yield a judgement per metric of a failure check that lacks figures on a node.
+
+    A figure is lacking if another node has it, or if no node has any. Applies only to SuperBench's
+    results, which have return codes. ``first``: any figure of the node."""
     if not first.is_superbench:
         return
     own = {reading.names[0] for reading in some}
@@ -268,7 +275,7 @@ def _missing(
 
 
 def unmatched(rules: TheirRules, figures: Sequence[NodeMeasurement]) -> list[str]:
-    """List the metrics of rules that no figure of any node matches."""
+    """Return the metrics of rules that match no figure of any node."""
     names = [reading.names for one in figures for reading in _readings(one)]
     return [
         f"rule {rule.name}: {metrics.text}"
@@ -279,7 +286,9 @@ def unmatched(rules: TheirRules, figures: Sequence[NodeMeasurement]) -> list[str
 
 
 def _failed(figures: Sequence[NodeMeasurement]) -> Iterator[Judged]:
-    """Those that a node lacks and another one has; where no node has it, it says nothing of any."""
+    """Yield figures that a node lacks and another node has.
+
+    A figure that no node has says nothing, except for failed return codes."""
     had = {one.name for one in figures if one.values}
     for one in figures:
         alone = one.status == FAILED and one.name.endswith(_RETURN_CODE)
@@ -301,7 +310,7 @@ def _node(name: str, hardware: str, judged: Sequence[Judged]) -> JudgedNode:
 
 
 def _nearness(one: Judged) -> tuple[float, ...]:
-    """Sorts what tells most first: by the p-value, then by how far it lies from the limit."""
+    """Return a sort key: by p-value, then by distance from the limit."""
     p = 1.0 if one.p_adjusted is None else one.p_adjusted
     ratio = math.inf if one.ratio is None else one.ratio
     return p, ratio / (1 - (one.limit or 0.0))

@@ -1,5 +1,6 @@
-"""The tables as NVIDIA lays them out: what is printed, and ours, under the headings of the source
-and in its order. MXNet's page has mixed precision first, ELECTRA's full precision."""
+"""Tables in NVIDIA's layout: printed and our rows under the headings and order of the source.
+
+MXNet's page has mixed precision first, ELECTRA's full precision."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from ..results import UNCOMPILED, marks_of_all, other_marks
 from ..table import PublishedLayout
 from .printed_rows import ACCURACY, AMP, EACH, INFERENCE, SEEDS, TRAINING, Values, headings_of
 
-#: How the precisions are called there.
+#: NVIDIA's names of precisions.
 _PRECISIONS = {"tf32": "TF32", "fp32": "FP32", AMP: "mixed precision"}
-#: The heading of a score that no case has been told by.
+#: Heading of an unknown score.
 _SOME_SCORE = "Score"
 _SCORES = {
     "top1": "Accuracy",
@@ -28,31 +29,32 @@ _SCORES = {
     "f1": "f1 %",
     "loss": "Final Loss",
 }
-#: A table of ours is of one of each of these, if they are no columns of the layout.
+#: Columns with one value per table of ours, unless they are columns of the layout.
 _APART = ("source", "model", "details", "nodes", "batch_amp", "batch", "accumulation_amp",
           "recipe_epochs", "score", "time_unit")  # fmt: skip
-#: Those of :data:`_APART` that a title has, with the words before each.
+#: Columns of :data:`_APART` in a title, with the words before each.
 _NAMED = {
     "model": "", "details": "", "batch_amp": "batch ", "batch": "batch ",
     "accumulation_amp": "accumulation ", "recipe_epochs": "epochs ",
 }  # fmt: skip
-#: Values of mixed precision in a title, and those of full precision beside them.
+#: Columns of mixed precision in a title -> those of full precision.
 _OF_FULL = {"batch_amp": "batch_full", "accumulation_amp": "accumulation_full"}
-#: What is in no title because it is the usual.
+#: Defaults that titles omit.
 _USUAL = {"accumulation_amp": "1"}
 _MIXED = "mixed precision"
 _PHASES = "Phase 1 and Phase 2"
-#: Ours stand in one table, each named by these; its compiler where there is one.
+#: Columns that name our rows, and columns of their compiler.
 _FRAMEWORK = ("framework", "framework_version")
 _COMPILERS = ("compiler_amp", "compiler")
 
 
 @dataclass(frozen=True)
 class Heading:
-    """``title``: with {full}, {sides}, {score}, {metric} and {unit} of the table; a printed table
-    has its own words for its figures. ``columns``: of the row; of full and of mixed precision they
-    stand in one cell, or once where they are the same. ``is_figure``: carries marks.
-    ``differing``: it is there only where its cells differ."""
+    """A column of a layout.
+
+    ``title``: format string with {full}, {sides}, {score}, {metric} and {unit}; printed tables have
+    their own titles for figures. ``columns``: columns of the row that share a cell, once if equal.
+    ``is_figure``: cells carry flags. ``differing``: shown only if its cells differ."""
 
     title: str
     columns: tuple[str, ...]
@@ -62,8 +64,10 @@ class Heading:
 
 @dataclass(frozen=True)
 class LayoutRow:
-    """A row of a layout. ``row``: of the table, the first where several stand in it; ``values``,
-    ``marks`` and, of a printed one, ``headings`` by column."""
+    """A row of a layout.
+
+    ``row``: row of the table, the first if several are merged. ``values``, ``marks`` and, for
+    printed rows, ``headings``: by column."""
 
     row: Row
     values: Values
@@ -170,7 +174,7 @@ _ELECTRA = {
 
 
 def of(layout: str) -> Callable[[Sequence[Row]], list[PublishedLayout]]:
-    """Of the rows of the table with this layout: those of ours first, as its rows are."""
+    """Return a function that lays out rows; our rows come first, as in the table."""
 
     def layouts(rows: Sequence[Row]) -> list[PublishedLayout]:
         parts: dict[tuple[str, ...], list[Row]] = defaultdict(list)
@@ -183,7 +187,7 @@ def of(layout: str) -> Callable[[Sequence[Row]], list[PublishedLayout]]:
 
 
 def _headings(row: Row, layout: str) -> tuple[Heading, ...]:
-    """As those are of whom NVIDIA printed the model; of other models MXNet's."""
+    """Return the layout of the page on which NVIDIA printed the model, by default MXNet's."""
     return (_ELECTRA if _is_electra(row) else _MXNET)[layout]
 
 
@@ -195,24 +199,24 @@ def _table_of(row: Row, layout: str) -> tuple[str, ...]:
     if row["printed_in"]:
         return row["source"], row["printed_in"]
     columns = {name for heading in _headings(row, layout) for name in heading.columns}
-    columns |= {"batch"} if _joins_precisions(row, layout) else set()  # of each its own
+    columns |= {"batch"} if _joins_precisions(row, layout) else set()  # batches differ by precision
     precision = row["precision"] if _is_of_one_precision(row, layout) else ""
     apart = [_said(row, name) for name in _APART if name not in columns]
     return precision, *apart
 
 
 def _joins_precisions(row: Row, layout: str) -> bool:
-    """Return whether rows of both precisions stand in one row of the layout."""
+    """Return whether both precisions share a row of the layout."""
     return layout == SEEDS and not _is_electra(row)
 
 
 def _is_of_one_precision(row: Row, layout: str) -> bool:
-    """Return whether a layout is of one precision, which is in its title."""
+    """Return whether a layout has one precision, which its title names."""
     return layout == INFERENCE or (layout == SEEDS and _is_electra(row))
 
 
 def _said(row: Row, name: str) -> str:
-    """Return a value of a row; of both precisions where full precision has another one."""
+    """Return a value of a row, with that of full precision if it differs."""
     value = str(row.get(name) or "")
     full = str(row.get(_OF_FULL.get(name, "")) or value)
     if full == value:
@@ -247,8 +251,9 @@ def _layout(rows: Sequence[Row], layout: str) -> PublishedLayout:
 
 
 def _lines(rows: Sequence[Row], layout: str) -> list[LayoutRow]:
-    """Return the rows of a layout: of MXNet's seeds both precisions stand in one, and of its
-    inference only mixed precision has one."""
+    """Return the rows of a layout.
+
+    MXNet's seeds merge both precisions; its inference has rows of mixed precision only."""
     if _joins_precisions(rows[0], layout):
         pairs: dict[str, dict[str, Row]] = defaultdict(dict)
         for row in rows:
@@ -273,7 +278,7 @@ def _line(row: Row) -> LayoutRow:
 
 
 def _both(sides: Mapping[str, Row]) -> LayoutRow:
-    """Return both precisions in one row: what is of one has its side behind its name."""
+    """Return both precisions as one row, with the precision appended to column names."""
     lines = {side: _line(row) for side, row in sides.items()}
     first = next(iter(lines.values()))
 
@@ -293,7 +298,7 @@ def _both(sides: Mapping[str, Row]) -> LayoutRow:
 
 
 def _words(rows: Sequence[Row], lines: Sequence[LayoutRow], layout: str) -> dict[str, str]:
-    """Return what the titles of a table say."""
+    """Return the words that complete the titles of a table."""
     full = [name for row in rows for name in str(row.get("full_precision") or "").split("/")]
     full += [row["precision"] for row in rows if row.get("precision") not in (None, AMP)]
     units = dict.fromkeys(row.get("time_unit", "") for row in rows)
@@ -314,8 +319,9 @@ def _score(name: str) -> str:
 
 
 def _sides(full: str, lines: Sequence[LayoutRow], layout: str) -> str:
-    """Return what the values of a cell are of, in their order, as it stands in brackets in a
-    heading: of a printed table as its accumulation steps are headed."""
+    """Return the order of the values in a cell, for the brackets of a heading.
+
+    Printed tables use the heading of their accumulation steps."""
     headings = [one for line in lines for name in _ACCUMULATION if (one := line.headings.get(name))]
     if headings:
         return headings[0].partition("(")[2].rpartition(")")[0]
@@ -328,8 +334,9 @@ def _sides(full: str, lines: Sequence[LayoutRow], layout: str) -> str:
 def _columns(
     heading: Heading, lines: Sequence[LayoutRow], words: dict[str, str], everywhere: Sequence[str]
 ) -> Iterator[tuple[str, Callable[[LayoutRow], Cell]]]:
-    """Yield the title of a column, and what gives its cell of a line: of seeds one column for each;
-    none where nothing is in it."""
+    """Yield title and cell function of each column of a heading.
+
+    Seeds give a column each; empty columns are left out."""
     title = _title_of(heading, lines, words)
     if heading.columns == (EACH,):
         count = max(len(_seeds(line)) for line in lines)
@@ -338,7 +345,7 @@ def _columns(
                 yield f"{title} {seed}", partial(_cell_of_seed, seed)
         return
     columns = heading.columns
-    if len(columns) > 1 and words["sides"] == _PHASES:  # of full precision it is not printed
+    if len(columns) > 1 and words["sides"] == _PHASES:  # full precision is not printed
         columns = columns[1:]
     between = " : " if " : " in words["sides"] else " and "
 
@@ -361,7 +368,7 @@ def _columns(
 
 
 def _title_of(heading: Heading, lines: Sequence[LayoutRow], words: dict[str, str]) -> str:
-    """Return the heading as it is printed; of ours as it would be."""
+    """Return the title of a heading as printed, or as it would be for our rows."""
     printed = [
         line.headings[name] for line in lines for name in heading.columns if name in line.headings
     ]
@@ -369,7 +376,7 @@ def _title_of(heading: Heading, lines: Sequence[LayoutRow], words: dict[str, str
 
 
 def _seeds(line: LayoutRow) -> dict[int, str]:
-    """Return the scores of a line by the number of the seed."""
+    """Return the scores of a line by number of the seed."""
     return dict(enumerate(line.values[EACH].split(", "), 1))
 
 
@@ -400,14 +407,14 @@ def _title(rows: Sequence[Row], columns: set[str], layout: str) -> str:
 
 
 def _name_of(row: Row) -> str:
-    """Which row a note is of."""
+    """Return the prefix of a note that identifies its row."""
     if row["printed_in"]:
         return f"{row['line']}: "
     return f"{_framework(row)}, {topology(row['nodes'], row['devices_per_node'])}: "
 
 
 def _framework(row: Row) -> str:
-    """Of ours."""
+    """Return framework, version and compilers of one of our rows."""
     words = [str(row[name]) for name in _FRAMEWORK]
     compilers = (str(row.get(name) or "") for name in _COMPILERS)
     words += [f"+ {name}" for name in dict.fromkeys(compilers) if name not in ("", UNCOMPILED)]

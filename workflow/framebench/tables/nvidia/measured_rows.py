@@ -1,5 +1,6 @@
-"""Rows in the layout of NVIDIA's tables, of our own cases: each in mixed precision, beside the one
-in full precision that does as much in an update."""
+"""Our cases as rows in NVIDIA's layout: mixed next to full precision.
+
+Both precisions of a row have equally many samples per update."""
 
 from __future__ import annotations
 
@@ -20,12 +21,12 @@ from ..table import Inputs
 from . import phases
 from .printed_rows import AMP, EACH, FULL, Values
 
-#: Whose tables NVIDIA printed.
+#: Models of NVIDIA's tables.
 MODELS = ("resnet50_v1.5", "electra_base", "electra_base_squad")
-#: As they call a model of ours.
+#: NVIDIA's names of our models.
 PRINTED_AS = {"electra_base_squad": "electra_base"}
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
-#: Over seeds, by the column of the table of trainings.
+#: Columns of statistics over seeds, by column of the table of trainings.
 _OVER_SEEDS = {
     "score_mean": "seeds_mean",
     "score_deviation": "seeds_deviation",
@@ -35,7 +36,9 @@ _OVER_SEEDS = {
 
 
 def training(inputs: Inputs) -> Iterator[Values]:
-    """Weak scaling is over the case on one device with the same batch; its updates may have more
+    """Yield rows of training throughput.
+
+    Weak scaling is relative to one device with the same batch; its updates may have more
     micro-steps."""
     results = _steps(inputs, "train")
     alone: dict[Hashable, CaseResult] = {}
@@ -57,7 +60,9 @@ def training(inputs: Inputs) -> Iterator[Values]:
 
 
 def inference(inputs: Inputs) -> Iterator[Values]:
-    """A speed-up of a time is the time in full precision over that in mixed precision."""
+    """Yield rows of inference throughput and latency.
+
+    A speed-up of latency is full over mixed precision."""
     results = _steps(inputs, "inference")
     times = {result.key: inference_step_time.row(result) for result in results}
     for amp, full in pairs(results):
@@ -78,8 +83,9 @@ def inference(inputs: Inputs) -> Iterator[Values]:
 
 
 def accuracy(inputs: Inputs) -> Iterator[Values]:
-    """The mean over seeds, of a score in percent; of pre-training the final loss, and the hours of
-    both phases."""
+    """Yield rows of mean scores over seeds in percent, and of times to train.
+
+    Pre-training has the final loss, and the hours of both phases."""
     told = converge.by_case(inputs)
     recipe, score = _recipes(told), _scores(told)
     yield from _pretraining(inputs, recipe)
@@ -98,7 +104,7 @@ def accuracy(inputs: Inputs) -> Iterator[Values]:
 
 
 def seeds(inputs: Inputs) -> Iterator[Values]:
-    """In percent, as accuracies are printed; of pre-training the final loss."""
+    """Yield rows of scores over seeds, in percent; pre-training has the final loss."""
     told = converge.by_case(inputs)
     recipe, score = _recipes(told), _scores(told)
     yield from _final_losses(inputs, recipe)
@@ -114,8 +120,9 @@ def seeds(inputs: Inputs) -> Iterator[Values]:
 
 
 def _scores(told: Mapping[Key, Row]) -> Callable[..., str]:
-    """Return what gives the name of the score of cases that differ in nothing but precision. Of
-    those that all ended without one it is the score of their model in the others."""
+    """Return a function that gives the score's name of cases that differ only in precision.
+
+    Cases without a score get the score of their model in other cases."""
     names: dict[str, dict[str, None]] = defaultdict(dict)
     for key, row in told.items():
         if row["score"]:
@@ -131,18 +138,18 @@ def _scores(told: Mapping[Key, Row]) -> Callable[..., str]:
 
 
 def _by_seed(values: Mapping[int, float], text: Callable[[float], str]) -> str:
-    """Return the value of each seed by its number, from 1; nothing where a seed has none."""
+    """Return the values of all seeds from 1 on as text; missing ones are empty."""
     numbers = range(1, max(values, default=0) + 1)
     return ", ".join(text(values[seed]) if seed in values else "" for seed in numbers)
 
 
 def _learned(inputs: Inputs) -> list[CaseResult]:
-    """All trainings but those that pre-train."""
+    """Return all trainings except pre-training."""
     return [result for result in converge.results(inputs) if not phases.is_phase(result)]
 
 
 def _phases(inputs: Inputs) -> Iterator[tuple[phases.TrainingPhases, phases.TrainingPhases | None]]:
-    """Of pre-training, mixed precision beside full precision, by their last phases."""
+    """Yield pre-trainings in mixed precision with their counterpart in full precision."""
     every = {id(one.last): one for one in phases.of(converge.results(inputs))}
     for amp, full in pairs(one.last for one in every.values()):
         yield every[id(amp)], every[id(full)] if full else None
@@ -189,9 +196,11 @@ def _final_losses(inputs: Inputs, recipe: Callable[..., str]) -> Iterator[Values
 def pairs(
     results: Iterable[CaseResult],
 ) -> Iterator[tuple[CaseResult, CaseResult | None]]:
-    """Each case in mixed precision with the one in full precision of as many samples an update on
-    the same devices, or None; nothing where no case has one. Of several that of the same compiler,
-    else that without one: NVIDIA's mixed precision is compiled, its full precision is not."""
+    """Yield each mixed-precision case with its full-precision counterpart, or None.
+
+    Both have equally many samples per update on the same devices. The counterpart has the same
+    compiler if possible, otherwise none: NVIDIA's mixed precision is compiled, its full precision
+    is not. Nothing is yielded if no case has a counterpart."""
     known = list(results)
     alike: dict[Hashable, list[CaseResult]] = defaultdict(list)
     for result in known:
@@ -226,8 +235,9 @@ def _steps(inputs: Inputs, mode: str) -> list[CaseResult]:
 
 
 def _recipes(told: Mapping[Key, Row]) -> Callable[..., str]:
-    """Return what says in words how a training, in one phase or in two, was asked for, as far as
-    that tells it from the others of the table. Where two phases differ, both are named."""
+    """Return a function that gives the distinguishing settings of a training as text.
+
+    A training has one or two phases; where these differ, both values are given."""
     apart = [
         column
         for column in trainings.COLUMNS
@@ -245,7 +255,7 @@ def _recipes(told: Mapping[Key, Row]) -> Callable[..., str]:
 
 
 def _each(values: Sequence[Any]) -> str:
-    """Return one value for all phases, or each in its order; "" where none has one."""
+    """Return one value for all phases, or each in order; "" without values."""
     texts = ["" if value is None else str(value) for value in values]
     if len(set(texts)) == 1 or not any(texts):
         return texts[0] if texts[0] not in ("0", "1 and 1") else ""
@@ -253,7 +263,9 @@ def _each(values: Sequence[Any]) -> str:
 
 
 def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
-    """What a row is of; ``full``: the case in full precision beside it; ``more``: details."""
+    """Return the cells that identify a row.
+
+    ``full``: its case in full precision. ``more``: further details."""
     case, where = result.case, result.conditions
     named = ("accelerator", "input", "machine", "environment")
     words = [condition_text.short(name, getattr(where, name)) for name in named]
@@ -291,7 +303,7 @@ def _figure(result: CaseResult | None) -> str:
 
 
 def _ratio(result: CaseResult | None, base: CaseResult | None) -> str:
-    """Of medians that are not rounded."""
+    """Return the ratio of unrounded medians as text; "" without both."""
     if not (result and base and result.throughput and base.throughput):
         return ""
     return f"{result.throughput / base.throughput:.2f}"

@@ -1,5 +1,4 @@
-"""Pre-training in two phases, of our own cases: which one goes on with the weights of which, and
-what is printed of both together."""
+"""Pre-training in two phases: pairing of the phases, and figures of both together."""
 
 from __future__ import annotations
 
@@ -11,9 +10,9 @@ from ..declared.converge import median
 from ..results import CaseResult
 from ..training import NO_FILE
 
-#: The metric that a training has if it is a phase of one: its loss over the last updates.
+#: Metric of trainings that are phases: the loss over the last updates.
 FINAL_LOSS = "final_loss"
-#: What both phases have in common.
+#: Fields that both phases share.
 _ALIKE = ("framework", "framework_version", "model", "nodes", "devices_per_node", "precision",
           "compiler", "source")  # fmt: skip
 _HOUR = 3600.0
@@ -21,20 +20,21 @@ _HOUR = 3600.0
 
 @dataclass(frozen=True)
 class TrainingPhases:
-    """``last``: the phase that no other goes on from; ``first``: the one whose weights it has begun
-    with, None where that was not measured."""
+    """Phases of a pre-training.
+
+    ``last``: phase that no other continues. ``first``: phase whose weights it started from; None if
+    not measured."""
 
     last: CaseResult
     first: CaseResult | None
 
     def both(self, value: Callable[[CaseResult], Any]) -> str:
-        """A value of each, as NVIDIA prints them: ``176 and 24``."""
+        """Return a value of each phase as NVIDIA prints it: ``176 and 24``."""
         return " and ".join(str(value(one)) for one in (self.first, self.last) if one)
 
     @property
     def hours(self) -> float | None:
-        """To train, the medians over seeds of both phases together; None where one has none, or
-        where the first was not measured."""
+        """Hours to train: sum of both phases' medians over seeds; None if one is unknown."""
         if self.first is None and _begun(self.last) not in (None, NO_FILE):
             return None
         times = [median(one, "time_to_train") for one in (self.first, self.last) if one]
@@ -47,7 +47,7 @@ def is_phase(result: CaseResult) -> bool:
 
 
 def of(results: Iterable[CaseResult]) -> list[TrainingPhases]:
-    """Of each phase that no other has gone on from."""
+    """Return the pre-trainings, one per phase that no other continues."""
     every = [result for result in results if is_phase(result)]
     found = [
         TrainingPhases(one, next((it for it in every if _precedes(it, one)), None)) for one in every
@@ -57,18 +57,18 @@ def of(results: Iterable[CaseResult]) -> list[TrainingPhases]:
 
 
 def final_losses(result: CaseResult) -> list[float]:
-    """Of each seed that ended."""
+    """Return the final loss of each completed repeat."""
     return list(losses_of(result).values())
 
 
 def losses_of(result: CaseResult) -> dict[int, float]:
-    """Return the final loss of each repeat that ended, by its number."""
+    """Return the final loss of each completed repeat by its number."""
     known = ((run.repeat, run.value(FINAL_LOSS)) for run in result.ok)
     return {repeat: value for repeat, value in known if value is not None}
 
 
 def _precedes(first: CaseResult, last: CaseResult) -> bool:
-    """Whether the weights that one left are those that the other has begun with."""
+    """Return whether ``last`` started from the weights that ``first`` saved."""
     left = dict(first.case.parameters).get("weights")
     return (
         first is not last
@@ -80,10 +80,10 @@ def _precedes(first: CaseResult, last: CaseResult) -> bool:
 
 
 def _begun(result: CaseResult) -> Any:
-    """The weights that it has begun with."""
+    """Return the weights that a training started from."""
     return dict(result.case.parameters).get("start")
 
 
 def _apart(result: CaseResult) -> Any:
-    """The conditions that both phases have in common."""
+    """Return the conditions that both phases share."""
     return replace(result.conditions, sequence_length=None, accumulation=1)

@@ -1,4 +1,4 @@
-"""Rows in the layout of NVIDIA's tables, of the cells that are printed there."""
+"""Printed cells of NVIDIA's tables as rows in their layout."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..columns import HEADINGS
 from ..printed_cells import Printed
 
 AMP = "amp"
-#: What mixed precision is compared with, the first that there is.
+#: Precisions that mixed precision is compared with, by priority.
 FULL = ("tf32", "fp32")
 TRAINING, INFERENCE, ACCURACY, SEEDS = "training", "inference", "accuracy", "seeds"
-#: The column with the score of each seed.
+#: Column with the score of each seed.
 EACH = "each_seed"
-#: What only a table of this layout has, the first that fits: a part of the name of a quantity.
+#: Part of a quantity's name -> layout with such a quantity; the first match counts.
 _TELLING = {
     "latency": INFERENCE,
     "_std": SEEDS,
@@ -30,7 +30,7 @@ _STATISTICS = {
     "max": "seeds_maximum",
 }
 
-#: Columns, by what `variant` calls them. Rows of pre-training in two phases are of a system each.
+#: Columns by their name in `variant`. Rows of two-phase pre-training have a system each.
 _SAID = {
     "seq": "tokens",
     "epochs": "recipe_epochs",
@@ -38,13 +38,14 @@ _SAID = {
     "phases": "system",
 }
 
-#: The values of a row, by column.
+#: Values of a row by column.
 Values = dict[str, str]
 
 
 def rows(layout: str, printed: Sequence[Printed]) -> Iterator[Values]:
-    """A row for each printed one of a layout, in the order printed; of seeds one for each score.
-    What no layout has, such as a table without mixed precision, has no row."""
+    """Yield the printed rows of a layout, in printed order; for seeds one per row and precision.
+
+    Tables without a layout, such as those without mixed precision, are left out."""
     tables: dict[tuple[str, str], list[Printed]] = defaultdict(list)
     for one in printed:
         tables[one.cell["source"], one.cell["table"]].append(one)
@@ -95,7 +96,7 @@ def _row(line: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str])
         headings[column] = _heading(cell["column"], column)
         row[f"batch_{side}"] = cell["batch_per_device"]
         row[f"compiler_{side}"] = cell["compiler"]
-        if side == "full":  # on DGX A100 some headings of a table say FP32 and others TF32
+        if side == "full":  # on DGX A100, a table has headings with FP32 and with TF32
             named = [*row.get("full_precision", "").split("/"), cell["precision"]]
             row["full_precision"] = "/".join(filter(None, dict.fromkeys(named)))
         if cell["quantity"] == "throughput":
@@ -113,21 +114,20 @@ def _row(line: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str])
 
 
 def _heading(printed: str, column: str) -> str:
-    """Return the heading of a printed cell: of one of two values in a cell without its side, of a
-    seed without its number."""
+    """Return the heading of a printed cell, without side or number of the seed."""
     if column == EACH:
         return printed.rpartition(" ")[0]
     return printed.partition("): ")[0] + ")" if "): " in printed else printed
 
 
 def headings_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the printed headings of a row, by column; of ours there is none."""
+    """Return the printed headings of a row by column; {} for our rows."""
     pairs = (part.partition("=") for part in str(row[HEADINGS] or "").split("; ") if part)
     return {column: text for column, _, text in pairs}
 
 
 def _said(cell: Mapping[str, str]) -> Values:
-    """What the source says of a row besides, by column."""
+    """Return further facts that the source states of a row, by column."""
     pairs = (part.split("=") for part in cell["variant"].split(";") if "=" in part)
     known = {name: value for name, value in pairs if name in _SAID}
     found = {_SAID[name]: value for name, value in known.items() if name != "phases"}
@@ -141,7 +141,7 @@ def _side(cell: Mapping[str, str]) -> str:
 
 
 def _score(cell: Mapping[str, str]) -> str:
-    """Whose score a quantity is; "" for what is of none."""
+    """Return the score that a quantity belongs to; "" if none."""
     quantity = cell["quantity"]
     return next((name for name in _SCORES if f"{quantity}_".startswith(f"{name}_")), "")
 
