@@ -1,9 +1,9 @@
-"""The register of axes: everything that tells cases apart.
+"""Register of axes, which distinguish cases.
 
-A suite asks for the value of an axis. Command line, suite, matrix, folder names, records, columns,
-labels and the filters of the page loop over this register.
+A suite sets values of axes. Command line, suite, matrix, folder names, records, columns, labels and
+the filters of the page loop over this register.
 
-Axes of a user stand in ``axes.py`` in the folder that ``kinds:`` names, as a list ``AXES``.
+A user's axes are a list ``AXES`` in ``axes.py`` in the folder that ``kinds:`` names.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def count(text: str) -> int:
 
 
 def choice(*names: str) -> Callable[[str], str]:
-    """Return the type of a text that is one of ``names``."""
+    """Return an axis type that accepts only the texts ``names``."""
 
     def read(text: str) -> str:
         if text not in names:
@@ -98,7 +98,7 @@ def _with(letter: str) -> Callable[[Any], str]:
     return lambda value: f"{letter}{value}"
 
 
-#: Axes that each case is named by, whatever their values.
+#: Axes that are always part of a case's name.
 _IDENTITY = (
     Axis("framework", "the framework"),
     Axis("model", "the model"),
@@ -126,7 +126,7 @@ _IDENTITY = (
         words=lambda value: f"seq {value}",
     ),
 )
-#: Axes that a case has by default.
+#: Axes with a default.
 _OPTIONAL = (
     Axis(
         "accumulation",
@@ -160,7 +160,7 @@ _further: Dict[str, Axis] = {}
 
 
 def asked() -> List[Axis]:
-    """Return the axes that a suite may ask for, the project's before those of a user."""
+    """Return all axes that a suite may set, the project's before a user's."""
     return [*BUILT_IN, *_further.values()]
 
 
@@ -180,8 +180,10 @@ def named(name: str) -> Axis:
 
 
 def register(axis: Axis) -> None:
-    """Add an axis of a user. Raises ValueError for a name that is taken or malformed, and for an
-    axis without a default."""
+    """Add a user's axis.
+
+    Raises ValueError for a taken or malformed name, and for an axis without a default.
+    """
     from core.case import Case
 
     if not _NAME.fullmatch(axis.name):
@@ -194,8 +196,10 @@ def register(axis: Axis) -> None:
 
 
 def load(folder: Optional[str]) -> None:
-    """Register the axes of ``folder``/axes.py, if there is such a file. Raises ValueError for what
-    cannot be registered, and what importing it raises."""
+    """Register the axes of ``folder``/axes.py, if there is such a file.
+
+    Raises ValueError for an axis that cannot be registered, and all that importing it raises.
+    """
     path = os.path.join(folder, _FILE) if folder else ""
     if not os.path.isfile(path):
         return

@@ -1,4 +1,4 @@
-"""A case: one point of the matrix, the same class in harness and driver."""
+"""A case: one point of the matrix. Harness and driver share the class."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from core import axes, inputs
 from core.axes import MODES, Axis, Parameters
 from core.parallelism import DATA, Layout, layout_of
 
-#: Folder of a framework or model where there is none.
+#: Folder name of an absent framework or model.
 NONE = "none"
-#: Batch of a case whose largest one is still to be found.
+#: Batch of a case whose largest batch is still to be found.
 MAX = "max"
 #: Benchmark that reads images by itself.
 INPUT = "input"
@@ -73,12 +73,12 @@ class Case(_Values):
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Case:
-        """Return the case whose values by name, as JSON holds them, are ``values``."""
+        """Return the case with these values by name, as in JSON."""
         pairs = {name: tuple(map(tuple, values[name])) for name in ("parameters", "further")}
         return cls(**{**values, **pairs})
 
     def having(self, values: Mapping[str, Any]) -> Case:
-        """Return the case with other values of axes."""
+        """Return the case with other values of some axes."""
         own = {name: value for name, value in values.items() if name in self._fields}
         rest = {name: value for name, value in values.items() if name not in own}
         if rest:
@@ -89,23 +89,23 @@ class Case(_Values):
 
     @property
     def is_step(self) -> bool:
-        """Whether steps of a model are timed."""
+        """Return whether steps of a model are timed."""
         return self.mode in MODES
 
     @property
     def reads_images(self) -> bool:
-        """Whether it reads a folder of data."""
+        """Return whether the case reads a data folder."""
         return self.input in inputs.READING or self.mode == INPUT
 
     @property
     def source(self) -> str:
-        """Its input as a record states it."""
+        """Input of the case, as in a record."""
         reads_by_itself = self.mode == INPUT and self.input == inputs.SYNTHETIC
         return inputs.DATA if reads_by_itself else self.input
 
     @property
     def topology(self) -> str:
-        """Nodes x devices per node: ``2n8g``."""
+        """Nodes x devices per node, such as ``2n8g``."""
         return f"{self.nodes}n{self.devices_per_node}g"
 
     @property
@@ -120,22 +120,22 @@ class Case(_Values):
 
     @property
     def replicas(self) -> int:
-        """Devices, or groups of them, that have samples of their own."""
+        """Number of devices, or of device groups, with their own samples."""
         return self.layout.replicas
 
     @property
     def parts(self) -> int:
-        """Micro-steps of all replicas, in which the samples of a step are computed."""
+        """Micro-steps of all replicas together in a step."""
         return self.replicas * self.accumulation
 
     @property
     def is_plain(self) -> bool:
-        """Whether a step is one micro-step and devices share it by data alone."""
+        """Return whether a step is one micro-step with data parallelism only."""
         return self.accumulation == 1 and self.parallelism == DATA
 
     @property
     def divides(self) -> bool:
-        """Whether every device has a whole number of samples."""
+        """Return whether every device has a whole number of samples."""
         return "/" not in str(self.batch_per_device)
 
     @property
@@ -163,7 +163,7 @@ class Case(_Values):
                 yield axis
 
     def labels(self) -> Dict[str, str]:
-        """Return short texts of all values but those in every name, by axis or parameter."""
+        """Return short texts of the values that are not in every name, by axis or parameter."""
         found = {"compiler": self.compiler, "batch": ""}
         if self.batch_per_device:
             found["batch"] = axes.named("batch_per_device").label(self.batch_per_device)
@@ -175,8 +175,10 @@ class Case(_Values):
         return {name: label for name, label in found.items() if label}
 
     def words(self) -> Dict[str, str]:
-        """Return texts of all values but framework and model for lists of cases, by axis or
-        parameter, "" for a value that is absent or the default."""
+        """Return texts of all values but framework and model, by axis or parameter.
+
+        The text is "" for a value that is absent or the default.
+        """
         total = self.batch_total if self.parts > 1 else None
         shown = {axis.name for axis in self.differing()}
         optional = {
@@ -205,10 +207,13 @@ class Case(_Values):
         return " ".join(filter(None, [self.framework, self.model, *words.values()]))
 
     def folder(self, request: Mapping[str, Any]) -> str:
-        """Return the folder of its records, relative to ``results/runs``. The name ends in a digest
-        of everything that decides what is measured (steps, accelerator, cores, seed, environment),
-        so that a changed setting is another folder and no earlier result is taken for it."""
-        # Values that a case has by default are no part of the digest.
+        """Return the folder of the case's records, relative to ``results/runs``.
+
+        The name ends in a digest of everything that decides the measurement: steps, accelerator,
+        cores, seed, environment. A changed setting thus has another folder and never reuses a
+        result.
+        """
+        # Default values are not part of the digest.
         deciding: List[Any] = list(self[: self._fields.index("variant")])
         deciding += [self.variant] if self.variant or self.parameters else []
         deciding += [self.parameters] if self.parameters else []
@@ -243,15 +248,16 @@ class Case(_Values):
         }
 
     def to_record(self, known: Collection[str]) -> Dict[str, Any]:
-        """Return ``case`` of a record; null for axes that the benchmark does not have, which are
-        not among those ``known``."""
+        """Return ``case`` of a record; null for axes that are not in ``known``."""
         names = [axis.name for axis in axes.asked()]
         return {name: getattr(self, name) if name in known else None for name in names}
 
 
 def further_of(case: Mapping[str, Any]) -> Parameters:
-    """Return the values of a user's axes in ``case`` of a record, without defaults. Raises
-    ValueError for an axis that nobody has registered."""
+    """Return the values of a user's axes in ``case`` of a record, without defaults.
+
+    Raises ValueError for an unregistered axis.
+    """
     found = []
     known = {axis.name: axis for axis in axes.asked()}
     for name, value in case.items():

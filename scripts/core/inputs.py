@@ -1,14 +1,14 @@
-"""Where the samples of a step come from; ``input`` of a case."""
+"""Inputs of a case: sources of the samples of a step."""
 
 from __future__ import annotations
 
-#: A batch that is made before the model is built, and lies on the device.
+#: Batch made before the model is built, and kept on the device.
 SYNTHETIC = "synthetic"
-#: The same batch lies on the host, and is copied to the device before each step.
+#: Synthetic batch on the host, copied to the device before each step.
 SYNTHETIC_HOST = "synthetic_host"
-#: Another batch before each step, of images that the framework's loader reads from files.
+#: New batch before each step, of images that the framework's loader reads from files.
 DATA = "data"
-#: The same, read by NVIDIA's DALI in the place of the framework's loader.
+#: New batch before each step, of images that NVIDIA's DALI reads from files.
 DALI = "dali"
 NAMES = (SYNTHETIC, SYNTHETIC_HOST, DATA, DALI)
 #: Inputs that read files.
@@ -16,10 +16,10 @@ READING = (DATA, DALI)
 
 
 def told_apart(name: str, identity: str) -> str:
-    """Return the name of an input whose data set has this identity: ``data@1a2b3c4d``."""
+    """Return an input's name with the identity of its data set, such as ``data@1a2b3c4d``."""
     return f"{name}@{identity[:8]}"
 
 
 def without_identity(text: str) -> str:
-    """Return the name alone of a text that :func:`told_apart` made."""
+    """Return the input's name in a text of :func:`told_apart`."""
     return text.partition("@")[0]

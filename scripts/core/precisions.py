@@ -1,14 +1,15 @@
-"""The precisions that can be asked for: one file each in ``scripts/precisions``.
+"""Precisions: one file each in ``scripts/precisions``.
 
-A file says, beside its name and title, in which ``dtypes`` at least which ``share`` of a step's
-matmuls and convolutions must run, which other precision is the ``baseline`` of its speed-up (null:
-none, it is one itself), and how near to the reference its results must be, with the ``reason``:
-also whether its weights are kept finely enough for ``updates`` to be compared.
-``cpu``, where a CPU may have to emulate it: the ``dtype`` that frameworks take on one, and the
-``instructions`` of which any computes in it, as the kernel names them.
-Its ``variables`` are those of the environment that make libraries compute in another precision, in
-whichever framework, without its matmuls looking any different: each with the values at which they
-do not.
+A file has name and title. At least the ``share`` of a step's matmuls and convolutions must run in
+its ``dtypes``. ``baseline`` is the precision that its speed-up is relative to, null for a baseline
+itself. Results must be within bounds of the reference, with the ``reason``; ``updates`` states
+whether weights are stored finely enough to compare updates.
+
+``cpu``, for a precision that a CPU may emulate: the ``dtype`` that frameworks use on a CPU, and
+``instructions``, any of which computes in it, as named by the kernel.
+
+``variables``: environment variables that make libraries compute in another precision while the
+matmuls look the same, with the values at which they do not.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import os
 from functools import lru_cache
 from typing import Collection, List, Mapping, NamedTuple, Optional, Tuple
 
-#: Begins the reason of a run whose precision was not measured because this CPU would emulate it.
+#: Start of the reason of a run that was skipped because this CPU emulates its precision.
 EMULATED = "emulated: "
 #: Bytes of a value, by dtype; TF32 is how float32 operands are rounded.
 BYTES = {"float32": 4, "tf32": 4, "bfloat16": 2, "float16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
@@ -27,17 +28,17 @@ FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__)
 
 
 class Precision(NamedTuple):
-    """One file of ``scripts/precisions``.
+    """A file of ``scripts/precisions``.
 
-    ``share``: part of a step's matmuls that must run in ``dtypes``. ``baseline``: the precision
-    that its speed-up is against, None for one that is itself a baseline. ``bounds``: the largest
-    relative error that counts as the same computation, by quantity of the verification.
-    ``gradient_floor``: a parameter's gradient is measured against at least this part of its share
-    of the norm of all gradients, see :mod:`harness.kinds.parity`. ``updates``: whether updates, and
-    the losses after them, are compared. ``variables``: allowed values by environment variable.
-    ``storage``: dtype of the parameters, "" if not stated. ``cpu_dtype``: dtype that frameworks
-    take on a CPU, "" for a precision that no CPU emulates; ``instructions``: instruction sets of
-    which any computes in it."""
+    ``share``: fraction of a step's matmuls that must run in ``dtypes``. ``baseline``: precision
+    that its speed-up is relative to, None for a baseline itself. ``bounds``: largest relative error
+    that counts as the same computation, by quantity of the verification. ``gradient_floor``: a
+    parameter's gradient is compared with at least this fraction of its share of the norm of all
+    gradients, see :mod:`harness.kinds.parity`. ``updates``: whether updates, and the losses after
+    them, are compared. ``variables``: allowed values by environment variable. ``storage``: dtype of
+    the parameters, "" if not stated. ``cpu_dtype``: dtype that frameworks use on a CPU, "" for a
+    precision that no CPU emulates; ``instructions``: instruction sets, any of which computes in it.
+    """
 
     name: str
     title: str
@@ -63,13 +64,15 @@ def known() -> Mapping[str, Precision]:
 
 
 def default() -> str:
-    """Return the precision that needs no other to be compared with."""
+    """Return the first baseline precision."""
     return next(name for name, precision in known().items() if precision.baseline is None)
 
 
 def baseline(name: object) -> Optional[str]:
-    """Return the precision that the speed-up of ``name`` is against; None for a baseline and an
-    unknown precision."""
+    """Return the precision that the speed-up of ``name`` is relative to.
+
+    Returns None for a baseline and for an unknown precision.
+    """
     precision = known().get(str(name))
     return precision.baseline if precision else None
 
@@ -80,8 +83,7 @@ def variables() -> List[str]:
 
 
 def contradicted(name: str, environment: Mapping[str, str]) -> str:
-    """Return which variable of the ``environment`` changes what the precision computes, and its
-    allowed values; "" if none does."""
+    """Return a message on a variable that changes the precision's arithmetic; "" if none does."""
     for variable, values in sorted(known()[name].variables.items()):
         value = environment.get(variable, "")
         if value and value not in values:
@@ -91,8 +93,10 @@ def contradicted(name: str, environment: Mapping[str, str]) -> str:
 
 
 def emulated(name: str, instruction_sets: Collection[str]) -> str:
-    """Return why a CPU with these instruction sets emulates the precision; "" if it does not, or if
-    its instruction sets are unknown and some CPUs have the right ones."""
+    """Return why a CPU with these instruction sets emulates the precision; "" if it does not.
+
+    Returns "" also for unknown instruction sets, if some CPUs have the right ones.
+    """
     precision = known()[name]
     if not precision.cpu_dtype:
         return ""

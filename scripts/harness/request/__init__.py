@@ -1,1 +1,1 @@
-"""What is asked for: the command line, and what frameworks and models declare."""
+"""Request of a run: the command line, and the declarations of frameworks and models."""

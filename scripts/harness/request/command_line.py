@@ -1,4 +1,4 @@
-"""The command line of one run. Everything the record depends on is said here, nothing elsewhere."""
+"""Command line of a run. It states everything that the record depends on."""
 
 from __future__ import annotations
 
@@ -23,19 +23,22 @@ _Value = TypeVar("_Value")
 
 #: Values of --emulated.
 MEASURE, SKIP = "measure", "skip"
-#: Options whose value is a path; those of what a run leaves.
+#: Options whose value is a path, and those of the files that a run writes.
 _PATHS = ("--framework", "--model", "--kinds", "--prefix", "--data")
 _LEFT = ("--output", "--log")
-#: What becomes of a run whose ports give strangers more than they should have.
+#: Values of --open-ports.
 REFUSE, ALLOW = "refuse", "allow"
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
 
 
 @dataclass(frozen=True)
 class Request:
-    """One run as asked for. Paths are absolute; ``time_limit`` is in seconds. What the kind does
-    not have is None; ``axes``: by name; ``kinds``: a folder of more kinds; ``parameters``: all
-    that the kind declares."""
+    """A requested run.
+
+    Paths are absolute; ``time_limit`` is in seconds. Fields that the benchmark lacks are None.
+    ``axes``: values by name; ``kinds``: folder of the user's benchmarks; ``parameters``: all that
+    the benchmark declares.
+    """
 
     kind: str
     kinds: Optional[str]
@@ -76,17 +79,17 @@ class Request:
     log: str
 
 
-#: What a case is where nothing was said of it.
+#: Default values of axes.
 _USUAL: Dict[str, Any] = {
     "precision": precisions.default(),
     "compiler": "none",
     "nodes": 1,
     "devices_per_node": 1,
 }
-#: What a case need not have, though its kind has it.
+#: Axes that may be absent even if the benchmark has them.
 _OPTIONAL = ("sequence_length",)
 
-# What a record may hold.
+# Largest count of a record.
 _MOST = 1000000
 
 
@@ -107,7 +110,10 @@ def _seconds(text: str) -> float:
 
 
 def _saying_why(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
-    """``read`` as argparse takes it: it shows what is wrong of no other error."""
+    """Return ``read`` as an argparse type whose error shows the reason.
+
+    Argparse hides the message of a ValueError.
+    """
 
     def typed(text: str) -> _Value:
         try:
@@ -154,7 +160,7 @@ def _variable(text: str) -> Tuple[str, str]:
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser of ``arguments``, which name the folder with the axes of a user."""
+    """Return the parser for ``arguments``, which name the folder of a user's axes."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     early.add_argument("--kinds", type=os.path.abspath)
     folder_of_kinds = early.parse_known_args(list(arguments))[0].kinds
@@ -344,7 +350,8 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def parse(arguments: Sequence[str]) -> Request:
-    """The request behind ``arguments``. Exits with status 2 and a message if they are wrong."""
+    """Return the request in ``arguments``. Exits with status 2 and a message if they are
+    invalid."""
     parser = _parser(arguments)
     _refuse_credentials(parser, arguments)
     parsed = vars(parser.parse_args(list(arguments)))
@@ -395,7 +402,7 @@ def parse(arguments: Sequence[str]) -> Request:
 
 
 def _refuse_credentials(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
-    """Exit where an argument looks like a credential, without showing it."""
+    """Exit if an argument looks like a credential, without showing it."""
     before = ""
     for word in arguments:
         option, _, value = word.partition("=") if word.startswith("--") else (before, "", word)
@@ -410,8 +417,10 @@ def _refuse_credentials(parser: argparse.ArgumentParser, arguments: Sequence[str
 
 
 def _case(kind: Kind, parsed: Dict[str, Any]) -> Dict[str, Any]:
-    """The case with what is usual where nothing was said. Raises ValueError for what the kind does
-    not have, and for what it has and was not said."""
+    """Return the values of all axes, with defaults.
+
+    Raises ValueError for an axis that the benchmark does not have, and for a missing one.
+    """
     case, own = {}, (*kind.all_axes, *TOPOLOGY)
     for axis in axes.asked():
         value, usual = parsed.pop(axis.name), _USUAL.get(axis.name, axis.default)
@@ -426,8 +435,10 @@ def _case(kind: Kind, parsed: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _parameters(kind: Kind, pairs: Sequence[Tuple[str, str]]) -> Dict[str, Any]:
-    """The value of each parameter that ``kind`` declares. Raises ValueError for one that it does
-    not have, or that is not what it may be, or missing."""
+    """Return the value of each parameter that the benchmark declares.
+
+    Raises ValueError for an unknown, invalid or missing parameter.
+    """
     declared = {parameter.name: parameter for parameter in kind.parameters}
     values = {name: one.default for name, one in declared.items()}
     for name, text in pairs:
@@ -451,7 +462,7 @@ def _value(parameter: Parameter, text: str) -> Any:
 
 
 def _new_output(parsed: Dict[str, Any]) -> str:
-    """A path in the working directory that nothing has yet, named after the run."""
+    """Return an unused path in the working directory, named after the run."""
     paths = (parsed["framework"] or "", os.path.splitext(parsed["model"] or "")[0])
     names = [os.path.basename(path) for path in paths if path]
     words = [*names, parsed["kind"], f"r{parsed['repeat']}"]
@@ -470,10 +481,12 @@ def as_typed(
     parameters: Mapping[str, Any],
     variables: Sequence[Tuple[str, str]],
 ) -> List[str]:
-    """Return the command line to paste, in any folder, in order to run this again: its paths are
-    absolute, those among the ``parameters`` too, and what it leaves goes to that folder, because
-    what this run leaves is never overwritten. The file of ``variables`` is gone by then, so that
-    each stands for itself."""
+    """Return the command line that repeats this run from any folder.
+
+    Paths are absolute, also those among the ``parameters``. Output options are left out, so that
+    this run's files are not overwritten. Each of ``variables`` is listed, because their file is
+    temporary.
+    """
     typed = [executable, folder]
     words = iter(arguments)
     for word in words:

@@ -1,4 +1,4 @@
-"""What a framework and a model declare about themselves, and what follows before anything runs."""
+"""Declarations of frameworks and models, and checks of a request before anything runs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from harness.samples.folder import size_of
 
 
 class DeclarationError(Exception):
-    """A framework folder or a model config cannot be read, or the request does not fit them."""
+    """Unreadable framework folder or model config, or a request that does not fit them."""
 
 
 @dataclass(frozen=True)
 class Framework:
-    """A folder under ``scripts/frameworks``; its name is the framework's name."""
+    """A folder in ``scripts/frameworks`` that is named like the framework."""
 
     folder: str
     name: str
@@ -35,10 +35,10 @@ class Framework:
     precisions: List[str]
     parallelism: List[str]
     no_stages: str
-    """Why its devices cannot each have some of the layers, in its words; else nothing."""
+    """Reason why its devices cannot each compute some of the layers; "" if they can."""
     optimizers: List[str]
     open_ports: str
-    """What somebody who reaches a rank's port may have done; nothing where only disturb the run."""
+    """Harm that access to a rank's port allows; "" if it can only disturb the run."""
 
 
 #: Keys of ``framework.json`` that hold a list of names, and those that hold a text.
@@ -63,8 +63,11 @@ def _read(path: str) -> Dict[str, Any]:
 
 
 def read_framework(folder: str) -> Framework:
-    """Read ``framework.json`` of a framework's folder. Raises :class:`DeclarationError` where it is
-    absent or incomplete, or a value has another type than its key takes."""
+    """Read ``framework.json`` in a framework's folder.
+
+    Raises :class:`DeclarationError` for a missing or incomplete file, and for values of a wrong
+    type.
+    """
     path = os.path.join(folder, "framework.json")
     declared = _read(path)
     for key, absent in _KEYS.items():
@@ -100,9 +103,11 @@ def _is_names(value: Any) -> bool:
 
 
 def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:
-    """The model config, over those of its ``base`` in the folder ``bases`` beside it, if it
-    names one; of a user's own those of any. ``source``: whose code it is, where not ours: its
-    definition is another one then. Raises :class:`DeclarationError`."""
+    """Return the model config, merged over its ``base`` in the folder ``bases``.
+
+    ``path``: of the config, or a user's own model; ``source``: origin of the model code, None for
+    ours, which selects another definition. Raises :class:`DeclarationError`.
+    """
     if own_model.is_own(path):
         if source:
             raise DeclarationError(f"--source {source} is of the project's models, not of {path}")
@@ -129,7 +134,7 @@ def definition_of(model_config: Dict[str, Any]) -> str:
 
 
 def _with_base(path: str, bases: str) -> Dict[str, Any]:
-    """What stands in a file, over what stands in its base, which may have one of its own."""
+    """Return the content of a file merged over that of its base, which may have its own base."""
     model_config = _read(path)
     base = model_config.pop("base", None)
     if not base:
@@ -138,8 +143,8 @@ def _with_base(path: str, bases: str) -> Dict[str, Any]:
 
 
 def _merged(base: Dict[str, Any], model_config: Dict[str, Any]) -> Dict[str, Any]:
-    """Objects are merged, all else that ``model_config`` has stands in the place of the base's;
-    null takes it away, as in a JSON merge patch (RFC 7396)."""
+    """Merge ``model_config`` into ``base`` as in a JSON merge patch (RFC 7396): null removes a
+    key."""
     both = {
         key: _merged(base[key], value) if isinstance(value, dict) and key in base else value
         for key, value in model_config.items()
@@ -148,9 +153,11 @@ def _merged(base: Dict[str, Any], model_config: Dict[str, Any]) -> Dict[str, Any
 
 
 def of_length(model_config: Dict[str, Any], sequence_length: Optional[int]) -> Dict[str, Any]:
-    """The model config with the hyper-parameters that sequences of this length have for themselves:
-    those in ``of_sequence_length``, by length, a phase of a training for example. Raises
-    :class:`DeclarationError` where they are no hyper-parameters of the model."""
+    """Return the model config with the hyper-parameters for this sequence length.
+
+    ``of_sequence_length`` has them by length, for example for a phase of a training. Raises
+    :class:`DeclarationError` for unknown hyper-parameters.
+    """
     phases = model_config.get("of_sequence_length", {})
     usual = model_config.get("hyperparameters", {})
     for length, own in phases.items():
@@ -165,8 +172,10 @@ def of_length(model_config: Dict[str, Any], sequence_length: Optional[int]) -> D
 
 
 class Task(NamedTuple):
-    """A run as asked for, and what kind, framework and model declare about themselves.
-    ``framework``: None for a kind that needs none."""
+    """A requested run, with the declarations of benchmark, framework and model.
+
+    ``framework``: None for a benchmark that needs none.
+    """
 
     request: Request
     kind: Kind
@@ -179,7 +188,7 @@ class Task(NamedTuple):
 
 
 def task_of(request: Request) -> Task:
-    """Raises :class:`DeclarationError`."""
+    """Return the task of a request. Raises :class:`DeclarationError`."""
     kind = kinds.load(request.kind, request.kinds)
     framework = None if request.framework is None else read_framework(request.framework)
     model_config = {} if request.model is None else read_model(request.model, request.source)
@@ -200,10 +209,11 @@ def task_of(request: Request) -> Task:
 def _case_of(
     request: Request, kind: Kind, framework: Optional[Framework], model_config: Dict[str, Any]
 ) -> Case:
-    """The case asked for; ``native`` becomes the framework's own compiler where there is one, and
-    what the kind does not have is nothing. Raises :class:`DeclarationError` where a sequence length
-    is missing or out of place, micro-steps or a parallelism are asked of inference, or the latter
-    is of another number of devices."""
+    """Return the requested case; ``native`` becomes the framework's own compiler if it has one.
+
+    Raises :class:`DeclarationError` for a missing or needless sequence length or data folder, for
+    an axis that the mode does not have, and for a parallelism with another number of devices.
+    """
     lengths = model_config.get("sequence_lengths")
     if lengths and request.axes["sequence_length"] is None:
         raise DeclarationError(f"{model_config['name']} needs --sequence-length")
@@ -248,8 +258,10 @@ def _has_module(folder: str, name: str) -> bool:
 
 
 def unsupported(task: Task, cores: int) -> Optional[str]:
-    """Why this cannot run here, from what is declared alone; None where nothing speaks against it.
-    ``cores``: logical cores this process may use."""
+    """Return why the run is unsupported, by declarations alone; None if it may be supported.
+
+    ``cores``: logical cores that this process may use.
+    """
     case, per_device = task.case, task.request.cores_per_device
     if task.framework:
         reason = _unsupported_by(task.framework, case, task.workload.model_config)
@@ -314,7 +326,7 @@ def _unsupported_by(
 
 
 def _cannot_share(framework: Framework, case: Case, model_config: Dict[str, Any]) -> Optional[str]:
-    """Why devices cannot share a step as the case says."""
+    """Return why devices cannot share a step with the case's parallelism; None if they can."""
     if case.devices == 1:
         return f"{case.parallelism} is of several devices"
     if "heads" not in model_config.get("hyperparameters", {}):

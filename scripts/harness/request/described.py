@@ -1,4 +1,4 @@
-"""What a kind of measurement declares, as JSON has it."""
+"""Declarations of benchmarks, as JSON values."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from core import axes
 from harness import kinds
 from harness.kind import REQUIRED, Parameter, SearchKind
 
-#: By parameter.
+#: Texts of values, by parameter.
 Texts = Mapping[str, Sequence[str]]
 
 
 def describe(asked: Mapping[str, Texts], folder: Optional[str] = None) -> Dict[str, Any]:
-    """For each kind ``{"axes": what of a case it has, "counts_steps", "parameters": {name: the
-    values that its texts stand for, or the default}, "faults"}``; ``faults`` are ``{"key":
-    parameter, "found": text, "allowed": words}``. Of a search without faults also ``"expect"``: the
-    runs to expect with the first value of each parameter. For one that is none, ``{"known": [names
-    of those there are]}``."""
+    """Return the declaration of each benchmark.
+
+    It is ``{"axes": axes of a case, "counts_steps", "parameters": {name: values of its texts, or
+    the default}, "faults"}``. ``faults`` are ``{"key": parameter, "found": text, "allowed":
+    text}``. A search without faults also has ``"expect"``: the expected runs with the first value
+    of each parameter. An unknown benchmark gives ``{"known": [names of known ones]}``.
+    """
     axes.load(folder)
     return {name: _described(name, texts, folder) for name, texts in asked.items()}
 

@@ -1,5 +1,4 @@
-"""Imports that a user's own model needs of an environment, tried there before anything is built of
-it: what its file imports, or its name in a library of models."""
+"""Check that an environment has the imports of a user's own model, before the model is built."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ _SUGGESTIONS = 3
 
 
 def check(text: str) -> None:
-    """Import what the model ``text`` needs. Raises :class:`NotAModel` for what is not there."""
+    """Import what the model ``text`` needs. Raises :class:`NotAModel` for failing imports."""
     hooks.install()
     if library(text):
         _check_name(text)
@@ -29,8 +28,7 @@ def check(text: str) -> None:
 
 
 def imports(tree: ast.AST) -> Iterator[ast.stmt]:
-    """The import statements of a file that are always executed where their block is: none within
-    ``try`` or ``if``."""
+    """Yield the import statements of a file that always execute: none within ``try`` or ``if``."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             continue
@@ -41,7 +39,7 @@ def imports(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _failures(tree: ast.AST, path: str) -> Iterator[Tuple[int, str]]:
-    """The line of each import, and why it fails, "" where it does not."""
+    """Yield the line of each import, and why it fails, "" if it does not."""
     for node in imports(tree):
         statement = compile(ast.Module(body=[node], type_ignores=[]), path, "exec")
         try:
@@ -63,7 +61,7 @@ def _check_name(text: str) -> None:
         raise NotAModel(
             f"{text!r}, but importing {name} fails ({words})", "one that works"
         ) from None
-    # timm's names may have the name of their weights behind a point
+    # timm's names may end in a point and the name of the weights
     if model not in known and model.partition(".")[0] not in known:
         near = difflib.get_close_matches(model, known, _SUGGESTIONS)
         meant = f" (did you mean {', '.join(near)}?)" if near else ""

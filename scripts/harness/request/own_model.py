@@ -1,6 +1,6 @@
-"""A model of the user's own: a Python file that makes it, or a name in a library of models.
+"""A user's own model: a Python file that makes it, or a name in a model library.
 
-What there is to know of it before its framework is imported. The file is parsed, not run.
+This is what is known before its framework is imported. The file is parsed, not run.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, Dict, Optional
 
 from harness import bounded
 
-#: Libraries of models, with the framework that each is of.
+#: Model libraries, with their framework.
 LIBRARIES = {"torchvision": "pytorch", "timm": "pytorch"}
-#: Of ``scripts/models`` every model has a definition of its own in each framework; those of users
-#: have one for all of them.
+#: Definition of users' models in a framework. Each model in ``scripts/models`` has its own
+#: definition.
 DEFINITION = "own_model"
-#: Ranks are told the whole file.
+#: Largest file in bytes; ranks get its whole content.
 LARGEST = 64 * 1024
-#: What training takes where the file names no optimizer.
+#: Default optimizer of a file without one.
 OPTIMIZER = {"optimizer": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight_decay": 0.0}
 
 ALLOWED = "the path of a Python file, torchvision:NAME or timm:NAME"
@@ -31,7 +31,7 @@ _FRAMEWORKS = os.path.join(
 
 
 class NotAModel(ValueError):
-    """What was given is no model of one's own: what was ``found``, and what is ``allowed``."""
+    """Text that names no user's model; ``found`` and ``allowed`` are for the message."""
 
     def __init__(self, found: str, allowed: str = ALLOWED) -> None:
         super().__init__(f"found {found}; allowed: {allowed}")
@@ -39,24 +39,27 @@ class NotAModel(ValueError):
 
 
 def library(text: str) -> Optional[str]:
-    """That which ``text`` names a model of; None for a path."""
+    """Return the library of a model name; None for a path."""
     name, separator, _ = text.partition(":")
     return name if separator and name in LIBRARIES else None
 
 
 def is_own(text: str) -> bool:
-    """Whether ``text`` is one, and not a model config."""
+    """Return whether ``text`` names a user's own model, not a model config."""
     return library(text) is not None or text.endswith(".py")
 
 
 def absolute(text: str) -> str:
-    """``text`` with its path absolute, if it is one."""
+    """Return ``text`` with an absolute path, if it is a path."""
     return text if library(text) else os.path.abspath(text)
 
 
 def model_config(text: str) -> Dict[str, Any]:
-    """What the model config says, of one's own. Its ``name`` has eight digits of its
-    content: another content is another model. Raises :class:`NotAModel`."""
+    """Return the model config of a user's own model.
+
+    The ``name`` of a file's model ends in eight digits of its content's digest. Raises
+    :class:`NotAModel`.
+    """
     if library(text):
         return _model_config(text, _of_library(text))
     if not text.endswith(".py"):
@@ -73,10 +76,10 @@ def _model_config(name: str, own: Dict[str, Any]) -> Dict[str, Any]:
         "unit": "samples/s",
         "definition": DEFINITION,
         "own": own,
-        "trainable_parameters": None,  # whatever it has
-        "forward_multiply_adds": {},  # not known
+        "trainable_parameters": None,  # any number
+        "forward_multiply_adds": {},  # unknown
         "sequence_lengths": [],
-        "inputs": [],  # it makes its own batch
+        "inputs": [],  # the model makes its own batch
         "hyperparameters": OPTIMIZER,
         "parity": {"batch_per_device": 8},
     }
@@ -139,7 +142,7 @@ def _framework(tree: ast.Module, path: str) -> str:
 
 
 def _known() -> Any:
-    """The frameworks that run models of one's own."""
+    """Return the frameworks that run users' own models."""
     return [
         name
         for name in sorted(os.listdir(_FRAMEWORKS))

@@ -1,5 +1,5 @@
-"""Credentials, by name and by shape: the lists in ``scripts/secrets.json``, which the driver reads
-too (``config/secrets.py``)."""
+"""Credentials by name and shape: the lists in ``scripts/secrets.json``, also read by the driver
+(``config/secrets.py``)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def _lists() -> Dict[str, Any]:
 
 _LISTS = _lists()
 _NAMES, _HARMLESS = (re.compile(_LISTS[key]) for key in ("names", "harmless_names"))
-#: Bytes of a file of variables.
+#: Largest number of bytes read from a file of variables.
 _LARGEST = 2**20
 _SHAPES = {kind: re.compile(shape) for kind, shape in _LISTS["shapes"].items()}
 
 
 def kind_of(text: str) -> str:
-    """Return which kind of credential ``text`` contains, "" for none."""
+    """Return the kind of credential that ``text`` contains; "" for none."""
     return next((kind for kind, shape in _SHAPES.items() if shape.search(text)), "")
 
 
@@ -37,8 +37,10 @@ def is_secret(name: str, value: str = "") -> bool:
 
 
 def private_variables(path: Optional[str]) -> Tuple[Tuple[str, str], ...]:
-    """Return names and values of the variables in a file that only this user can read and write;
-    nothing for None. Raises OSError, and ValueError for any other file."""
+    """Return names and values of the variables in a private file; () for None.
+
+    Raises OSError, and ValueError for a file that others can access or with other content.
+    """
     if path is None:
         return ()
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), encoding="utf-8") as file:

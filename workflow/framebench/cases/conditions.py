@@ -44,7 +44,7 @@ class Case:
 
     @property
     def is_step(self) -> bool:
-        """Whether steps of a model are timed."""
+        """Return whether steps of a model are timed."""
         return self.mode in MODES
 
     @property

@@ -1,5 +1,4 @@
-"""The allocators that an arm can have preloaded: ``scripts/allocators.json``, which the harness
-reads too."""
+"""Allocators that a variant can preload: ``scripts/allocators.json``, also read by the harness."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ FILE = Path(__file__).parents[3] / "scripts" / "allocators.json"
 
 @cache
 def known() -> Mapping[str, Mapping[str, str]]:
-    """By name, the ``library`` and the ``package`` of Debian that brings it."""
+    """Return ``library`` and Debian ``package`` of each allocator, by name."""
     found: dict[str, dict[str, str]] = json_files.read(FILE)
     return found
 
@@ -36,7 +35,7 @@ Allocator = Annotated[str, ReadAs(Text, _allocator), AllowedValues(_ALLOWED)]
 
 
 def missing(allocator: str) -> str:
-    """What has to be there for it on this machine; "" where it is."""
+    """Return what this machine lacks for an allocator; "" if it is installed."""
     if allocator not in known():
         return "" if Path(allocator).is_file() else "a library that is there"
     own = known()[allocator]

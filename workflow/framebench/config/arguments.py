@@ -1,4 +1,4 @@
-"""Values of a command line."""
+"""Values of command lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import values
 
 
 def share(text: str) -> float:
-    """A percentage or a part of the command line."""
+    """Return a percentage or fraction from the command line."""
     try:
         return values.share(text)
     except ValueError:
@@ -18,8 +18,8 @@ def share(text: str) -> float:
 
 
 def facts(text: str) -> dict[str, Any]:
-    """What the user says of imported files, as a JSON object."""
-    from .fields import FACTS  # other commands need no such library
+    """Return the facts of imported files, given as a JSON object."""
+    from .fields import FACTS  # other commands do not need pydantic
     from .validation import did_you_mean
 
     try:

@@ -1,6 +1,6 @@
-"""What there is to choose from: the frameworks and models found under ``scripts/``.
+"""Catalog of the frameworks and models under ``scripts/``.
 
-Only their fact files (JSON) are read; no framework and no adapter is ever imported here.
+Only their JSON files are read; frameworks and adapters are never imported here.
 """
 
 from __future__ import annotations
@@ -15,32 +15,31 @@ from ..files import json_files
 from ..files.problem import cause
 from .validation import ConfigError, show
 
-#: What a framework.json has.
+#: Required keys of a framework.json.
 KEYS = (
     *("name", "title", "package", "compilers", "native_compiler", "precisions"),
     *("none_is", "none_means"),
 )
-#: How a framework runs where no compiler is asked for: each operation by itself, by a dispatcher
-#: that is made for that, or as a graph that the framework optimizes whether asked or not.
+#: Execution without a compiler: each operation by itself, by a dispatcher made for that, or as a
+#: graph that the framework always optimizes.
 NONE_IS = ("op by op", "eager", "graph")
-#: Rough seconds of a run besides its steps, where its framework does not declare them: until a
-#: process has started, imported and built a model, and of that what is the same for any model, the
-#: "import"; more of the former where it trains; and more by a compiler that not everybody trains
-#: with.
+#: Default seconds of a run besides its steps. "start": process start, imports and building a model;
+#: "import": the part of it that is the same for any model; "train": in addition for training;
+#: "compile": in addition for a compiler other than ``trained_with``.
 START_SECONDS = {"start": 3.0, "import": 1.5, "train": 2.0, "compile": 3.0}
-#: What a suite may say instead of a compiler's name, and the key of framework.json that has it.
+#: Words that a suite may use for a compiler, with the key of framework.json that names it.
 WORDS = {"native": "native_compiler", "usual": "trained_with"}
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """Facts by name: each framework's framework.json, each model's JSON file."""
+    """Configs by name: each framework's framework.json, each model's JSON file."""
 
     root: Path
     frameworks: dict[str, dict[str, Any]]
     models: dict[str, dict[str, Any]]
     unfinished: dict[str, str]
-    """What is missing of further frameworks, by the name of their folder."""
+    """Missing file of each incomplete framework, by the name of its folder."""
 
     @cached_property
     def compilers(self) -> list[str]:
@@ -49,29 +48,36 @@ class Catalog:
 
     @cached_property
     def sources(self) -> list[str]:
-        """Whose code of a model there is besides ours."""
+        """Origins of model code besides ours."""
         folders = self.root.glob("scripts/frameworks/*/models/[!_.]*")
         return sorted({folder.name for folder in folders if folder.is_dir()})
 
     def compiler(self, framework: str, word: str) -> str:
-        """The name of the compiler that one of WORDS, or a name, stands for; ``native`` itself
-        where the framework has none, so that the run says so."""
+        """Return the compiler that a name, or one of WORDS, stands for.
+
+        ``native`` stays for a framework without one, so that the run reports it.
+        """
         if word not in WORDS:
             return word
         declared = self.frameworks[framework].get(WORDS[word])
         return str(declared or {"native": "native", "usual": "none"}[word])
 
     def environment_file(self, framework: str, accelerator: str) -> Path:
-        """``envs/FRAMEWORK.yaml`` for CPUs, ``envs/FRAMEWORK-cuda.yaml`` for CUDA. Where that is
-        missing, the one for CPUs: its runs are ``unsupported``, in the framework's own words."""
+        """Return ``envs/FRAMEWORK.yaml`` for CPUs, ``envs/FRAMEWORK-cuda.yaml`` for CUDA.
+
+        Without a CUDA file it is the one for CPUs; the runs are then ``unsupported``, with the
+        framework's reason.
+        """
         plain = self.root / "envs" / f"{framework}.yaml"
         special = self.root / "envs" / f"{framework}-{accelerator}.yaml"
         return special if special.exists() else plain
 
 
 def load_catalog(root: Path) -> Catalog:
-    """Read every ``scripts/frameworks/*/framework.json`` and ``scripts/models/*.json`` of a
-    project. Raises :class:`ConfigError` for a framework.json that is none."""
+    """Read every ``scripts/frameworks/*/framework.json`` and ``scripts/models/*.json``.
+
+    Raises :class:`ConfigError` for an invalid framework.json.
+    """
     folders = [path for path in sorted(root.glob("scripts/frameworks/[!_.]*")) if path.is_dir()]
     missing = {folder.name: _missing(folder) for folder in folders}
     frameworks = {name: _framework(root, name) for name, file in missing.items() if not file}
@@ -85,8 +91,10 @@ def load_catalog(root: Path) -> Catalog:
 
 
 def model_facts(path: Path) -> dict[str, Any]:
-    """Of a model's file, over those of its ``base`` in the folder ``bases`` beside it, if it names
-    one, which may have one of its own: as the harness reads them."""
+    """Return a model config merged over its ``base`` in the folder ``bases``, as the harness does.
+
+    A base may have its own base.
+    """
     return _with_base(path, path.parent / "bases")
 
 
@@ -102,8 +110,7 @@ def _with_base(path: Path, bases: Path) -> dict[str, Any]:
 
 
 def _merged(base: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
-    """Objects are merged, all else that ``facts`` has stands in the place of the base's; null takes
-    it away, as in a JSON merge patch (RFC 7396)."""
+    """Merge ``facts`` into ``base`` as in a JSON merge patch (RFC 7396): null removes a key."""
     both = {
         key: _merged(base[key], value) if isinstance(value, dict) and key in base else value
         for key, value in facts.items()
@@ -112,7 +119,7 @@ def _merged(base: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _missing(folder: Path) -> str:
-    """The first file that a framework needs and does not have; "" where it is whole."""
+    """Return the first required file that a framework lacks; "" for a complete one."""
     files = ("framework.json", "adapter.py")
     return next((file for file in files if not (folder / file).is_file()), "")
 
@@ -150,15 +157,17 @@ def _framework(root: Path, name: str) -> dict[str, Any]:
 
 @cache
 def facts_of(framework: str) -> dict[str, Any]:
-    """The declaration of one of this project's frameworks; {} for another."""
+    """Return the framework.json of one of this project's frameworks; {} for another name."""
     return load_catalog(PROJECT).frameworks.get(framework, {})
 
 
 def forward_multiply_adds(
     facts: dict[str, Any], sequence_length: int | None, training: bool = False
 ) -> float:
-    """Multiply-adds of one sample's forward pass, from the polynomial in the model's facts; in
-    ``training`` with those of auxiliary heads."""
+    """Return the multiply-adds of one sample's forward pass, by the model config's polynomial.
+
+    ``training``: include auxiliary heads.
+    """
     terms = facts["forward_multiply_adds"]
     tokens = sequence_length or 0
     return float(

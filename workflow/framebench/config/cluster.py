@@ -1,4 +1,4 @@
-"""A SLURM cluster as its user describes it, and what a run asks of it."""
+"""SLURM cluster of the user's configuration, and the resources that jobs request."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from .fields import (
 )
 from .validation import InPart, NotAllowed, did_you_mean, explain, show
 
-#: Seconds of a job besides its run's time limit, half of which are kept for ending in order.
+#: Seconds of a job besides its run's time limit; half of them are for a clean end.
 _RESERVE_SECONDS = 300.0
 _YEAR = 525600  # minutes
 
-#: Keys whose values ``sbatch`` takes as they are, by its option. Snakemake's plugin has no resource
+#: Keys that are passed to ``sbatch`` unchanged, by its option. Snakemake's plugin has no resource
 #: for them.
 _HANDED_ON = {
     "reservation": "--reservation",
@@ -52,7 +52,7 @@ _HANDED_ON = {
     "mail_type": "--mail-type",
 }
 
-#: Options of ``sbatch`` that are none of ``extra``, and whose they are.
+#: Options of ``sbatch`` that ``extra`` may not have, with what sets them.
 _OWNED = {
     **dict.fromkeys(("--account", "-A"), "cluster.account"),
     **dict.fromkeys(("--partition", "-p"), "cluster.partition"),
@@ -125,7 +125,7 @@ _MailTypes = Annotated[
 
 
 def _options(written: str | list[str]) -> tuple[str, ...]:
-    """Words that are none of Framebench's own, nor of Snakemake's plugin."""
+    """Return the words of ``extra``, without options that Framebench or Snakemake's plugin sets."""
     try:
         words = tuple(shlex.split(written) if isinstance(written, str) else written)
     except ValueError as error:
@@ -142,9 +142,11 @@ def _options(written: str | list[str]) -> tuple[str, ...]:
 
 
 def _for_shell(word: str) -> str:
-    """One word as a shell takes it. Snakemake's plugin looks for options of its own in this text,
-    also within values: it would take ``--reservation=gpu-June`` for a ``-J``. So a pair of quotes,
-    which the shell removes, stands behind each hyphen of a value."""
+    """Quote a word for a shell, with '' after each hyphen of a value.
+
+    Snakemake's plugin also finds its own options within values: it would take
+    ``--reservation=gpu-June`` for a ``-J``. The shell removes the empty quotes.
+    """
     if word.startswith("-") and "=" not in word:
         return shlex.quote(word)
     option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
@@ -227,13 +229,13 @@ class Cluster(Keys):
         return self
 
     def chosen(self) -> Cluster:
-        """The nodes that a call measures on: of the kind that it names, else the usual ones."""
+        """Return the cluster of the named kind of nodes; the default nodes without a name."""
         if self.node_kind is None:
             return self
         return self._of(self.node_kind).model_copy(update={"node_kind": self.node_kind})
 
     def _of(self, kind: str) -> Cluster:
-        """Nodes of a kind. Raises NotAllowed where what it changes makes no cluster."""
+        """Return the cluster of a kind of nodes. Raises NotAllowed for invalid changes."""
         key, changes = f"node_kinds.{kind}", self.node_kinds[kind]
         if both := sorted({"node_kinds", "node_kind"} & {*changes}):
             raise NotAllowed("keys of cluster but these", " and ".join(both), key)
@@ -247,7 +249,7 @@ class Cluster(Keys):
 
     @property
     def machine(self) -> Machine:
-        """What a node offers, as if it were this machine."""
+        """A node of the cluster, described like a local machine."""
         kind = f", {self.gpus_per_node} GPUs" if self.gpus_per_node else ""
         memory = f"{self.memory_gib:g} GiB{kind}"
         return Machine(
@@ -258,17 +260,20 @@ class Cluster(Keys):
     def resources(
         self, nodes: int, devices: int, minutes: int, cuda: bool, node: str = ""
     ) -> dict[str, Any]:
-        """Resources of a job of Snakemake's, RESOURCES: ``nodes`` with ``devices`` each for so many
-        ``minutes``, on this ``node`` or, for "", on any. None for what is not asked."""
-        named = [f"--nodelist={node}"] if node else []  # the last one counts
+        """Return Snakemake's resources of a job, by the names in RESOURCES; None for unset ones.
+
+        The job has ``nodes`` with ``devices`` each for so many ``minutes``, on this ``node`` or,
+        for "", on any.
+        """
+        named = [f"--nodelist={node}"] if node else []  # overrides the key nodelist
         extra = [*["--exclusive"] * self.exclusive, *self._handed_on(), *named, *self.extra]
         values = (
             nodes,
             nodes,
-            # The harness starts its own on the other nodes.
+            # The harness starts its processes on other nodes itself.
             "srun" if nodes > 1 else None,
             f"{self._kind_of_gpu}:{devices}" if cuda else None,
-            # Else SLURM counts tasks by GPUs.
+            # Otherwise SLURM counts tasks by GPUs.
             0 if cuda else None,
             self.memory_mib,
             minutes,
@@ -281,14 +286,14 @@ class Cluster(Keys):
         return dict(zip(RESOURCES, values, strict=True))
 
     def _handed_on(self) -> list[str]:
-        """What keys say that are options of ``sbatch`` and nothing else, each one word."""
+        """Return the ``sbatch`` options of keys in _HANDED_ON and mail_type."""
         values = {option: getattr(self, key) for key, option in _HANDED_ON.items()}
         values["--mail-type"] = ",".join(self.mail_type)
         return [f"{option}={value}" for option, value in values.items() if value]
 
     @property
     def _kind_of_gpu(self) -> str:
-        """As ``--gres`` has it, without a number."""
+        """Name and type of a GPU in the form of ``--gres``, without a number."""
         name, _, rest = (self.gres or "gpu").partition(":")
         kind = rest.partition(":")[0]
         return name if not kind or kind.isdigit() else f"{name}:{kind}"
@@ -296,7 +301,8 @@ class Cluster(Keys):
     def options(
         self, nodes: int, devices: int, minutes: int, cuda: bool, node: str = ""
     ) -> list[str]:
-        """Options of ``sbatch`` by which Snakemake's plugin asks for :meth:`resources`."""
+        """Return the ``sbatch`` options with which Snakemake's plugin requests
+        :meth:`resources`."""
         resources = self.resources(nodes, devices, minutes, cuda, node)
         values = {option: resources[name] for name, option in _OPTIONS.items()}
         words = [f"--{option}={value}" for option, value in values.items() if value is not None]
@@ -304,29 +310,36 @@ class Cluster(Keys):
         return [*words, f"--cpus-per-task={self.cores_per_node}", *extra]
 
     def asked(self, cuda: bool, each_node: bool = False) -> list[str]:
-        """Those of RESOURCES that some job asks for. The others are left to Snakemake's
-        ``--default-resources``: a rule that names a resource has it, even as None."""
+        """Return the names in RESOURCES that some job sets.
+
+        The others are left to Snakemake's ``--default-resources``, because a rule that names a
+        resource overrides it even with None.
+        """
         resources = self.resources(2, 1, self.least_time, cuda, "named" if each_node else "")
         return [name for name, value in resources.items() if value is not None]
 
     @property
     def memory_mib(self) -> int:
-        """Of a node, to ask SLURM for and to keep to."""
+        """Memory of a node in MiB, both requested of SLURM and enforced."""
         return math.floor(self.memory_gib * 1024)
 
     def minutes(self, seconds: float, factor: int = 1) -> int:
-        """Minutes to ask for where a run may take ``seconds``, times ``factor``: at least
-        ``least_time``, at most the partition's ``time_limit``."""
+        """Return the minutes to request for a run of ``seconds``, times ``factor``.
+
+        They are at least ``least_time`` and at most the partition's ``time_limit``.
+        """
         wanted = max(math.ceil((seconds + _RESERVE_SECONDS) / 60), self.least_time)
         return min(factor * wanted, self.time_limit or _YEAR)
 
     def run_limit(self, minutes: int) -> float:
-        """Seconds after which a run in a job of so many ``minutes`` is to end by itself, so that it
-        leaves a record."""
+        """Return the seconds after which a run in a job of so many ``minutes`` ends by itself.
+
+        The run leaves a record before the job is killed.
+        """
         return max(60 * minutes - _RESERVE_SECONDS / 2, 30.0)
 
 
-#: In the order of :meth:`Cluster.resources`.
+#: Names of resources, in the order of :meth:`Cluster.resources`.
 RESOURCES = (
     "nodes",
     "tasks",
@@ -342,7 +355,7 @@ RESOURCES = (
     "slurm_extra",
 )
 
-#: Of those the ones that stand for an option of ``sbatch``.
+#: Options of ``sbatch`` by resource.
 _OPTIONS = {
     "nodes": "nodes",
     "tasks": "ntasks",
@@ -357,7 +370,8 @@ _OPTIONS = {
 
 
 def without_effect(given: Collection[str], asked: Collection[str]) -> list[str]:
-    """Of resources given with ``--default-resources``, those that runs do not ask for so, because
-    the plan and the cluster's description say what they ask for. Snakemake gives ``mem_mb`` a
-    default of its own, which nobody has asked for."""
+    """Return the ``--default-resources`` that runs override.
+
+    ``mem_mb`` is left out: Snakemake sets a default that nobody asked for.
+    """
     return sorted((set(given) & set(asked)) - {"mem_mb"})

@@ -27,7 +27,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "workflow/schemas/suite.schema.yaml": SuiteFile,
     "workflow/schemas/tuned.schema.yaml": TunedFile,
 }
-#: Pages with tables of keys, by the names of the models.
+#: Pages with tables of keys, by names of pydantic models.
 PAGES = {
     "config/README.md": ("Configuration", "AxesKeys", "SuiteFile"),
     "docs/cluster.md": ("Cluster",),
@@ -39,7 +39,7 @@ _LINK = re.compile(r"\[([^][]+)\]\([^()]*\)")
 
 
 class _Schema(GenerateJsonSchema):
-    """Titles are only those that say what is allowed."""
+    """Schema generator without default titles: a title states the allowed values."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -58,8 +58,10 @@ def schema(model: type[BaseModel]) -> str:
 
 
 def page(name: str) -> str:
-    """Return a page of the documentation with its tables made anew. ``name``: path in the
-    project. Raises ValueError for a page without the comments around a table."""
+    """Return a documentation page with regenerated tables. ``name``: path in the project.
+
+    Raises ValueError for a page without the comments around a table.
+    """
     text = bounded.read_text(PROJECT / name)
     for model in PAGES.get(name, ()):
         text = marked_block.replaced(text, model, TABLES[model].markdown())

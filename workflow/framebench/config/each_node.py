@@ -1,4 +1,4 @@
-"""Nodes that are measured one by one, each by its name."""
+"""Type of the key ``nodes_named``: nodes that are measured one by one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORDS = "all, or a list of at least 1 name of a node, each name once"
 
 
 def _listed(value: Any) -> Any:
-    """From the command line ``a,b`` is the list [a, b]."""
+    """Return the list [a, b] for the command-line text ``a,b``."""
     if not isinstance(value, str) or value == ALL:
         return value
     return [part.strip() for part in value.split(",")]

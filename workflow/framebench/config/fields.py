@@ -1,7 +1,6 @@
-"""Types of the configuration's keys: what may be written, and what it is turned into.
+"""Types of configuration keys: allowed values, and their conversion.
 
-The words for what is allowed stand once, beside the type: messages and the schemas for editors take
-them from there.
+The text of allowed values is next to the type; messages and editor schemas take it from there.
 """
 
 from __future__ import annotations
@@ -42,10 +41,12 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True)
 class ValidationContext:
-    """What a configuration is checked against. ``deployment``: what ``--sdm`` asks for, ""
-    where it is not given; ``kinds``: a folder of further kinds of measurement; ``storage``: the
-    folder whose storage is measured; ``data``: that of data which are read; ``results``: that of
-    the results."""
+    """Context of a validation.
+
+    ``deployment``: method of ``--sdm``, "" without one; ``kinds``: folder of the user's benchmarks;
+    ``storage``: folder whose storage is measured; ``data``: data folder; ``results``: results
+    folder.
+    """
 
     catalog: Catalog
     deployment: str = ""
@@ -56,8 +57,10 @@ class ValidationContext:
 
 
 class Keys(BaseModel):
-    """A mapping with these keys and no others. Values are taken as they are: 2.0 and true are no
-    whole numbers. What is left out is what its default says, as if that had been written."""
+    """Mapping with these keys and no others.
+
+    Types are strict: 2.0 and true are no whole numbers. Defaults are validated like written values.
+    """
 
     model_config = ConfigDict(
         strict=True, frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
@@ -65,18 +68,18 @@ class Keys(BaseModel):
 
     @classmethod
     def key_names(cls) -> list[str]:
-        """As they are written: one that Python has as a word of its own has another name here."""
+        """Return the names of keys as written, which are aliases for Python keywords."""
         return [field.alias or name for name, field in cls.model_fields.items()]
 
     @classmethod
     def allowed_keys(cls) -> list[str] | None:
-        """Return all keys that may be written; None for any."""
+        """Return all allowed keys; None for any."""
         return None if cls.model_config["extra"] == "allow" else cls.key_names()
 
     @model_validator(mode="wrap")
     @classmethod
     def _known(cls, data: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
-        """Says of an unknown key which there are, beside what is wrong with the others."""
+        """Report unknown keys, with the allowed ones, together with the other faults."""
         keys = cls.allowed_keys()
         if keys is None:
             return check(data)
@@ -100,7 +103,7 @@ def _details(
 
 
 def default(written: Any) -> Any:
-    """What a key that may be left out is then, as it would be written."""
+    """Return a field with a default, given in its written form."""
     return Field(default=written)
 
 
@@ -111,8 +114,10 @@ def validated(
     source: str,
     sources: Mapping[str, str] = {},
 ) -> M:
-    """The data as a model. Raises :class:`ConfigError` with a line for each fault; ``source`` names
-    the file, ``sources`` those of keys that come from another."""
+    """Return the data as a model. Raises :class:`ConfigError` with a line for each fault.
+
+    ``source`` names the file, ``sources`` the files of keys from elsewhere.
+    """
     try:
         return model.model_validate(data, context=context)
     except ValidationError as error:
@@ -122,8 +127,8 @@ def validated(
 
 @dataclass(frozen=True)
 class AllowedValues:
-    """What a value may be, in words. They are said of whatever is wrong with the value itself; what
-    is wrong within it has words of its own."""
+    """Text of allowed values, for faults of the value itself. Faults within it have their own
+    text."""
 
     words: str
 
@@ -146,7 +151,7 @@ class AllowedValues:
 
 @dataclass(frozen=True)
 class ReadAs:
-    """Written as ``form``, another type than the field's, and converted to it."""
+    """Value written as ``form``, another type than the field's, and converted to it."""
 
     form: Any
     convert: Callable[..., Any]
@@ -156,7 +161,7 @@ class ReadAs:
 
 
 def text(words: str, pattern: str | None = None) -> Any:
-    """The form of what is written as a text that is not empty."""
+    """Return the type of a non-empty text."""
     return Annotated[str, StringConstraints(min_length=1, pattern=pattern), AllowedValues(words)]
 
 
@@ -174,8 +179,10 @@ class Whole(GroupedMetadata):
 
 
 def _from_text(value: Any) -> Any:
-    """What a text says: on the command line all that is within lists and mappings, and true and
-    false, arrive as texts."""
+    """Return the value that a text means.
+
+    On the command line all scalars in lists and mappings, and true and false, are texts.
+    """
     if not isinstance(value, str):
         return value
     if value.lower() in ("true", "false", "null"):
@@ -192,12 +199,12 @@ def _null(value: Any) -> Any:
 
 
 def _split(value: Any) -> Any:
-    """From the command line ``a,b`` is the list [a, b]."""
+    """Return the list [a, b] for the command-line text ``a,b``."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
 def each_once(items: list[T]) -> list[T]:
-    """Raises ValueError for a list that holds a value twice."""
+    """Return the list. Raises ValueError if a value occurs twice."""
     if len(set(items)) < len(items):
         raise ValueError("a value is given twice")
     return items
@@ -211,7 +218,7 @@ def _among(value: Any, names: Sequence[str]) -> Any:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of the words of a Literal."""
+    """Value of a Literal."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Handler) -> CoreSchema:
         check = partial(_among, names=get_args(source))
@@ -219,8 +226,10 @@ class OneOf:
 
 
 def in_catalog(kind: str) -> BeforeValidator:
-    """A check that a value is one of the catalog's names of a kind: ``frameworks``, ``models``,
-    ``compilers`` or ``sources``."""
+    """Return a check for the catalog's names of a kind.
+
+    ``kind``: ``frameworks``, ``models``, ``compilers`` or ``sources``.
+    """
 
     def check(value: Any, info: ValidationInfo[ValidationContext]) -> Any:
         catalog = info.context.catalog
@@ -235,7 +244,7 @@ def in_catalog(kind: str) -> BeforeValidator:
 
 @dataclass(frozen=True)
 class OrAll:
-    """The word ``all`` stands for every name of a kind in the catalog."""
+    """List of names, or ``all`` for every name of a kind in the catalog."""
 
     kind: str
 
@@ -253,7 +262,7 @@ class OrAll:
 
 @dataclass(frozen=True)
 class ScalarAsList:
-    """A single value stands for the list with it (``mode: train``)."""
+    """List, or a single value that stands for a list of one (``mode: train``)."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Handler) -> CoreSchema:
         return core_schema.no_info_before_validator_function(
@@ -268,25 +277,25 @@ class ScalarAsList:
         return {"anyOf": [several, several["items"]], "title": several["title"]}
 
 
-#: What arrives as text on the command line.
+#: Value that is text on the command line.
 FromText = BeforeValidator(_from_text)
 FromList = BeforeValidator(_split)
 
 Text = Annotated[str, StringConstraints(min_length=1), AllowedValues("a text that is not empty")]
-#: A value that may be null, which arrives as text on the command line.
+#: Value or null, which is text on the command line.
 OrNull = BeforeValidator(_null)
 OptionalText = Annotated[Text | None, OrNull]
 Switch = Annotated[bool, FromText, AllowedValues("true or false")]
 Count = Annotated[int, Whole(1, MILLION)]
 
-#: Each value once, at least one.
+#: Non-empty list of distinct values.
 Distinct = Annotated[
     list[T],
     Field(min_length=1),
     AfterValidator(each_once),
     AllowedValues("a list of at least 1 value, each value once"),
 ]
-#: The same, where one value may stand for the list.
+#: Non-empty list of distinct values, or a single value.
 Values = Annotated[Distinct[T], ScalarAsList()]
 
 FrameworkName = Annotated[str, in_catalog("frameworks")]
@@ -309,12 +318,12 @@ Sets = Annotated[
 ]
 ImportPath = Annotated[Path, ReadAs(Text, values.existing)]
 ExportPath = Annotated[Path, ReadAs(_PATH, values.path)]
-#: What of a case the user says of imported files that do not say it.
+#: Fields of a case that the user may state for imported files.
 FACTS = (
     "framework", "framework_version", "model", "precision", "compiler", "nodes",
     "devices_per_node", "batch_per_device",
 )  # fmt: skip
-#: Those that are numbers.
+#: Fields of FACTS that are numbers.
 COUNTS = ("nodes", "devices_per_node", "batch_per_device")
 FactName = Annotated[str, BeforeValidator(partial(_among, names=FACTS))]
 FactValue = Annotated[str | int | float, AllowedValues("a text or a number")]

@@ -1,7 +1,7 @@
-"""What a suite measures besides steps: kinds of measurement, with the values of their parameters.
+"""Benchmarks of a suite other than steps, with the values of their parameters.
 
-What a kind has is declared once, in its module, which the harness reads: it is asked in a process
-of its own, so that the driver imports nothing of what measures.
+The harness reads a benchmark's declaration from its module. The driver asks it in another process,
+so that it imports no harness code.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ..files import children
 from .catalog import Catalog
 from .validation import NotAllowed, NotAmong, show
 
-#: Trains on several devices without an exchange: the control of a scaling series.
+#: Benchmark that trains on several devices without all-reduce: the control of a scaling series.
 INDEPENDENT = "independent"
-#: Measures a folder, which the configuration may name.
+#: Benchmark of storage in a folder, which the configuration may name.
 STORAGE = "storage"
-#: Learns tasks, some of which are read from the folder of data that the configuration names.
+#: Benchmark of convergence; some of its tasks read the configured data folder.
 CONVERGE = "converge"
-#: Kinds that a suite has in another way, and which.
+#: Benchmarks that a suite requests in another way, and that way.
 OTHERWISE = {
     **dict.fromkeys(MODES, "axes.mode"),
     "parity": "the target parity",
@@ -36,9 +36,11 @@ OTHERWISE = {
 
 @dataclass(frozen=True)
 class Measurement:
-    """What is measured of one kind. ``axes``: the values of what it has of a case; ``parameters``:
-    those of each parameter, as they stand in records; ``chosen``: the parameters that are named,
-    all others have their default."""
+    """A benchmark of a suite.
+
+    ``axes``: values of the axes of a case; ``parameters``: values of each parameter, as in records;
+    ``chosen``: parameters that the suite sets, all others have their default.
+    """
 
     kind: str
     axes: Mapping[str, list[Any]]
@@ -55,9 +57,19 @@ def measurement(
     catalog: Catalog,
     folder: Path | None,
 ) -> Measurement:
-    """What the harness says of a kind, which may be one of ``folder``. ``chosen``: values of axes,
-    ``usual``: of those that are not chosen; ``texts``: of parameters. Raises :class:`NotAllowed`
-    where the kind does not have these, or where one is missing."""
+    """Return a benchmark as the harness declares it.
+
+    Parameters
+    ----------
+    kind : name of the benchmark
+    chosen : values of axes
+    usual : values of other axes
+    texts : values of parameters as texts
+    catalog : of frameworks and models
+    folder : of the user's benchmarks
+
+    Raises :class:`NotAllowed` for unknown or missing axes and parameters.
+    """
     if kind in OTHERWISE:
         raise NotAllowed(f"other kinds; this one is measured by {OTHERWISE[kind]}", show(kind))
     about = _asked(kind, texts, catalog.root, folder)
@@ -86,8 +98,10 @@ def measurement(
 def expected_runs(
     kind: str, parameters: tuple[tuple[str, str], ...], root: Path
 ) -> list[dict[str, Any]]:
-    """What the runs of a series are to have, as ``{axis: value}`` each, where nothing is known of
-    it. ``parameters``: name and text of each that is given."""
+    """Return the expected runs of a search as ``{axis: value}`` each, if its outcome is unknown.
+
+    ``parameters``: name and text of each given parameter.
+    """
     about = _asked(kind, {name: [text] for name, text in parameters}, root, None)
     runs: list[dict[str, Any]] = about["expect"]
     return runs
@@ -106,10 +120,10 @@ def _asked(
 
 
 def _answer(question: str, root: Path, folder: Path | None) -> str:
-    """Return what the harness answers, in JSON. Raises :class:`children.NoAnswer`."""
+    """Return the JSON answer of the harness. Raises :class:`children.NoAnswer`."""
     command = [sys.executable, str(root / "scripts" / "harness" / "describe.py")]
     return children.ask([*command, str(folder)] if folder else command, question)
 
 
-#: The harness does not change while it is asked; a user's folder may.
+#: Cached, because the harness does not change during a call; a user's folder may.
 _answer_of_harness = cache(_answer)

@@ -1,5 +1,8 @@
-"""A model that the user brings, in the place of all models of a suite: a Python file, or a name in
-a library of models. The harness says what it is, in a process of its own: it is parsed, not run."""
+"""A user's own model that replaces all models of a suite: a Python file or a name in a model
+library.
+
+The harness describes it in another process. The file is parsed, not run.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,14 @@ from .validation import ConfigError, NotAllowed
 if TYPE_CHECKING:
     from .suite import Axes, Suite
 
-#: Scale of its verification: it is compared with its own run in float64 only.
+#: Scale of its verification, which compares it with its own float64 run only.
 SCALE = "own float64 run"
 
 
 @dataclass(frozen=True)
 class OwnModel:
-    """``source``: as it was given. ``facts``: as those of ``scripts/models``; ``own`` in them has
-    framework and content."""
+    """A user's own model. ``source``: as given; ``facts``: model config as in ``scripts/models``,
+    with framework and content in ``own``."""
 
     source: str
     facts: Mapping[str, Any]
@@ -39,17 +42,20 @@ class OwnModel:
 
     @property
     def library(self) -> str:
-        """That which it is a name in; "" for a file."""
+        """Model library that the model is from; "" for a file."""
         return "" if self.facts["own"]["sha256"] else self.source.partition(":")[0]
 
     def among(self, catalog: Catalog) -> Catalog:
-        """The catalog with it."""
+        """Return the catalog with the model added."""
         return replace(catalog, models={**catalog.models, self.name: dict(self.facts)})
 
     def alone(self, suite: Suite) -> Suite:
-        """The suite with it in the place of all models and frameworks: its axes, and of other kinds
-        of measurement the control of scaling. Raises ConfigError for a suite without axes, or with
-        a variant for another source of the project's models."""
+        """Return the suite with this model instead of all models and frameworks.
+
+        The suite keeps its axes and, of other benchmarks, the control of scaling. Raises
+        ConfigError for a suite without axes, or with a variant for another source of the project's
+        models.
+        """
         if suite.axes is None:
             raise ConfigError(
                 f"{suite.path}: axes: found none; allowed with model={self.source}: a suite with "
@@ -84,7 +90,7 @@ class OwnModel:
         return {"framework": [self.framework], "model": [self.name]}
 
     def _in(self, block: Axes) -> Axes:
-        """A block of axes with it. Where each model has batches of its own, it has those of all."""
+        """Return a block of axes with this model. Batches by model become the batches of all."""
         return {axis: self._names.get(axis, _of_any_model(one)) for axis, one in block.items()}
 
 
@@ -95,7 +101,10 @@ def _of_any_model(values: Any) -> Any:
 
 
 def own_model(source: str, catalog: Catalog) -> OwnModel:
-    """What the harness says of it. Raises :class:`NotAllowed` for what is none."""
+    """Return the user's own model as the harness describes it.
+
+    Raises :class:`NotAllowed` for an invalid model, or the name of a project's model.
+    """
     if source in catalog.models:
         raise NotAllowed(
             f"a model of your own; for one of the project's: models={source}", repr(source)

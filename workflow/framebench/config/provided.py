@@ -1,4 +1,4 @@
-"""What the user provides instead of an environment from ``envs/``: an interpreter, an image,
+"""Software that the user provides instead of an environment from ``envs/``: interpreter, image or
 environment modules."""
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from . import values
 from .fields import AllowedValues, Distinct, Keys, ReadAs, Text, ValidationContext
 from .validation import NotAllowed, show
 
-#: Where Apptainer can pull an image from.
+#: URI schemes from which Apptainer can pull an image.
 SCHEMES = ("docker", "library", "oras", "shub", "http", "https")
-#: What starts Python where nothing else is given, in an image and with modules loaded.
+#: Default command of Python in an image and with modules loaded.
 PYTHON = "python3"
 _MIB = 2**20
 
 
 @dataclass(frozen=True)
 class Image:
-    """``name``: its URI, or its path, absolute and without links. ``digest``: of a file, else None.
-    ``python``: what starts Python inside."""
+    """A container image. ``name``: URI, or absolute path without links; ``digest``: of a file, else
+    None; ``python``: command of Python inside."""
 
     name: str
     digest: str | None
@@ -56,16 +56,16 @@ class Modules(Keys):
 
 
 def _interpreter(text: str) -> str:
-    """Its absolute path."""
+    """Return the absolute path of an interpreter."""
     file = values.path(text)
     if not file.is_file():
         raise NotAllowed("the path of a Python that exists")
-    # Not resolved: the python of a virtual environment is a link that must stay one.
+    # Not resolved: the python of a virtual environment must stay a link.
     return str(file.absolute())
 
 
 def _image(written: str | _ImageKeys, info: ValidationInfo[ValidationContext]) -> Image:
-    """Looked at only where Apptainer is to use it: elsewhere it need not be there."""
+    """Return an image. It is checked only with Apptainer, because elsewhere it may be missing."""
     entry = _ImageKeys(image=written) if isinstance(written, str) else written
     if info.context.deployment != "apptainer":
         return Image(entry.image, None, entry.python)
@@ -84,10 +84,12 @@ def _image(written: str | _ImageKeys, info: ValidationInfo[ValidationContext]) -
 
 
 def _digest(path: Path) -> str:
-    """Twelve hexadecimal digits that tell one build of an image from another: of its size, and of
-    its first and last MiB. Its header holds an id and the time of the build (SIF), or time and size
-    (SquashFS), and its end the tables of all files. To read all of it would take half a minute,
-    whenever Snakemake starts."""
+    """Return twelve hexadecimal digits that identify the build of an image file.
+
+    They cover its size, and its first and last MiB. The header has an id and the time of the build
+    (SIF), or time and size (SquashFS), the end has the tables of all files. Reading the whole file
+    would take half a minute whenever Snakemake starts.
+    """
     with closing(bounded.open_to_read(path)) as file:
         size = os.fstat(file.fileno()).st_size
         digest = hashlib.sha256(str(size).encode())

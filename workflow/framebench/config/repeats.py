@@ -1,4 +1,4 @@
-"""How many repeats a case gets: a fixed number, or as many as make its interval narrow."""
+"""Number of repeats of a case: fixed, or as many as its interval needs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Repeats:
-    """``width``: of the median's interval, from end to end, as a part of the median; None for a
-    fixed number, where ``at_most`` is ``at_least``."""
+    """Number of repeats of a case. ``width``: largest width of the median's interval, as a fraction
+    of the median; None for a fixed number, with ``at_most`` equal to ``at_least``."""
 
     at_least: int
     at_most: int
@@ -20,5 +20,5 @@ class Repeats:
         return f"{self.at_least} to {self.at_most}"
 
 
-#: ``repeats: auto``.
+#: Meaning of ``repeats: auto``.
 AUTO = Repeats(at_least=7, at_most=30, width=0.01)

@@ -1,5 +1,5 @@
-"""Credentials, by name and by shape: the lists in ``scripts/secrets.json``, which the harness reads
-too."""
+"""Credentials by name and shape: the lists in ``scripts/secrets.json``, also read by the
+harness."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..files import json_files
 
 FILE = Path(__file__).parents[3] / "scripts" / "secrets.json"
-#: How a run gets a credential all the same; ends a message.
+#: End of a message: how a run may get a credential.
 ADVICE = (
     "a value that records and archives may show; a credential that a run needs is exported to the "
     "call or read from a file of yours: the run inherits it and records leave it out"
@@ -19,8 +19,11 @@ ADVICE = (
 
 
 class Shapes(NamedTuple):
-    """``names`` of keys whose values are credentials, unless ``harmless_names`` match, too;
-    ``shapes``: what values of each kind look like."""
+    """Patterns of credentials.
+
+    ``names``: keys whose values are credentials, unless ``harmless_names`` match too; ``shapes``:
+    values, by kind of credential.
+    """
 
     names: re.Pattern[str]
     harmless_names: re.Pattern[str]
@@ -29,7 +32,7 @@ class Shapes(NamedTuple):
 
 @cache
 def known() -> Shapes:
-    """The lists of the file."""
+    """Return the patterns of the file."""
     lists = json_files.read(FILE)
     shapes = {kind: re.compile(shape) for kind, shape in lists["shapes"].items()}
     return Shapes(re.compile(lists["names"]), re.compile(lists["harmless_names"]), shapes)
@@ -42,5 +45,5 @@ def is_named_like_one(name: str) -> bool:
 
 
 def kind_of(text: str) -> str:
-    """Return which kind of credential ``text`` contains, "" for none."""
+    """Return the kind of credential that ``text`` contains; "" for none."""
     return next((kind for kind, shape in known().shapes.items() if shape.search(text)), "")

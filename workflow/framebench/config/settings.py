@@ -1,4 +1,4 @@
-"""``config/config.yaml``, ``--config`` and the suite file -> one checked :class:`Settings`."""
+"""Settings from ``config/config.yaml``, ``--config`` and the suite file."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ from .statuses import FAILURES
 from .suite import Suite, load_suite
 from .validation import ConfigError, MissingKey, NotAllowed, show
 
-#: Where a configuration comes from, for messages.
+#: Source of the configuration, for messages.
 SOURCE = "config (config/config.yaml or --config)"
 CLUSTER_SOURCE = "config (profiles/slurm/cluster.yaml or another configfile)"
-#: Of ``results``: what stands in it.
+#: Folders in ``results``.
 FOLDERS = ("runs", "logs", "tables", "parity", "probes", "reference", "largest_batch")
 
 
@@ -99,7 +99,7 @@ def _results(folder: Path) -> Path:
 
 
 def _facts(facts: dict[str, str | int | float]) -> dict[str, str | int]:
-    """Counts as whole numbers, all else as text: on the command line all of them are text."""
+    """Return counts as whole numbers, all other facts as text; on the command line all are text."""
     for name, value in facts.items():
         text = str(value)
         is_count = text.isascii() and text.isdecimal() and 0 < int(text[:8]) <= MILLION
@@ -242,13 +242,15 @@ class Configuration(Keys):
 
 
 class Settings(Configuration):
-    """The checked configuration. ``accelerator`` and ``cores_per_device`` may still be ``auto``;
-    ``time_limit`` is in seconds per run, ``memory_limit`` as the harness takes it, None for its own
-    default. ``fail_on`` is a part (0.05 for 5 %). ``deployment``: what ``--sdm`` asks for, "" where
-    it is not given. ``environments``: where environments are built, with ``node_local`` on each
-    node; ``require_hashes``: only from files whose hashes stand beside the environment file.
-    ``images_asked``: how many ``make_data`` is to make, where ``images`` was given as a number.
-    ``measures_again``: whether runs that are measured are to be measured once more."""
+    """The checked configuration.
+
+    ``accelerator`` and ``cores_per_device`` may still be ``auto``; ``time_limit`` is in seconds per
+    run, ``memory_limit`` in the harness's form, None for its default; ``fail_on`` is a fraction
+    (0.05 for 5 %). ``deployment``: method of ``--sdm``, "" without one. ``environments``: folder of
+    environments, with ``node_local`` on each node; ``require_hashes``: install only packages whose
+    hashes are listed. ``images_asked``: number of images for ``make_data``, if ``images`` is a
+    number. ``measures_again``: run finished runs once more.
+    """
 
     deployment: str
     images_asked: int | None
@@ -256,12 +258,11 @@ class Settings(Configuration):
 
     @property
     def each_node(self) -> str | list[str] | None:
-        """The nodes that are measured one by one: ``all``, names, or None for a suite that says
-        nothing of nodes."""
+        """Nodes that are measured one by one: ``all``, names, or None for any node."""
         return self.nodes_named or self.suite.nodes_named
 
     def written(self, key: str) -> Any:
-        """The value of a key by the name that it has in the configuration."""
+        """Return the value of a key by its name in the configuration."""
         names = {field.alias or name: name for name, field in type(self).model_fields.items()}
         return getattr(self, names[key])
 
@@ -269,10 +270,9 @@ class Settings(Configuration):
 def load_settings(
     config: Mapping[str, Any], catalog: Catalog, methods: Collection[str] = ()
 ) -> Settings:
-    """Check Snakemake's merged ``config`` and read the suite that it names. ``methods``: what was
-    given with ``--sdm``.
+    """Check Snakemake's merged ``config`` and read its suite. ``methods``: of ``--sdm``.
 
-    Raises :class:`ConfigError` naming the file, the key, what was found and what is allowed.
+    Raises :class:`ConfigError` with file, key, found value and allowed values.
     """
     if len(methods) > 1:
         raise ConfigError(
@@ -291,8 +291,10 @@ def load_settings(
 
 
 def _check_credentials(part: Any, key: str = "") -> None:
-    """Raise :class:`ConfigError` for a text of the configuration that looks like a credential: it
-    would stand in command lines and records. The text itself is not shown."""
+    """Raise :class:`ConfigError` for a text that looks like a credential, without showing it.
+
+    It would appear in command lines and records.
+    """
     if isinstance(part, Mapping):
         for name, value in part.items():
             inner = f"{key}.{name}" if key else str(name)
@@ -306,8 +308,11 @@ def _check_credentials(part: Any, key: str = "") -> None:
 
 
 def _without_number_of_images(config: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:
-    """The configuration with containers' images alone under ``images``, and the number that stood
-    there instead. Raises :class:`ConfigError`."""
+    """Split a number in ``images`` from the configuration.
+
+    Returns the configuration with container images only, and the number. Raises
+    :class:`ConfigError` for a number out of range.
+    """
     images = config.get("images")
     if isinstance(images, bool) or not isinstance(images, int):
         return dict(config), None
@@ -320,8 +325,10 @@ def _without_number_of_images(config: Mapping[str, Any]) -> tuple[dict[str, Any]
 
 
 def _with_own_model(checked: Configuration, catalog: Catalog) -> dict[str, Any]:
-    """What is another where a model of the user's own takes the place of all models. Raises
-    :class:`ConfigError`."""
+    """Return the settings that a user's own model changes: suite and models.
+
+    Raises :class:`ConfigError` for other ``models`` or ``frameworks`` next to it.
+    """
     own = checked.model
     assert own is not None, "asked for only where there is one"
     if {*checked.models} != {*catalog.models}:

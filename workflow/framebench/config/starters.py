@@ -1,6 +1,6 @@
-"""Commands that start one process on each node of a run that has several, by their names.
+"""Commands that start one process on each node of a multi-node run, by starter.
 
-The harness pins its ranks itself, because it knows which core is for which: no starter binds cores.
+No starter binds cores, because the harness pins its ranks itself.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import shlex
 from pathlib import Path
 
 _SCRIPT = Path(__file__).parents[3] / "scripts" / "harness" / "start_nodes.py"
-#: Hands environment and folder on, which these starters do not.
+#: Script that passes environment and folder on, which these starters do not.
 _BY_SCRIPT = "{python} " + shlex.quote(str(_SCRIPT)).replace("{", "{{").replace("}", "}}")
 
 #: Commands by the value of ``cluster.starter``, see :func:`command`.
 STARTERS = {
-    # Memory and devices are all that the job has.
+    # --mem=0: the step gets all memory of the job.
     "srun": (
         "srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1 --cpu-bind=none --mem=0"
         " --mpi=none --kill-on-bad-exit=0"
@@ -29,5 +29,5 @@ STARTERS = {
 
 
 def command(starter: str, nodes: int, python: str) -> str:
-    """The command of a starter for so many nodes; ``python`` runs scripts of the harness."""
+    """Return the command of a starter for so many nodes; ``python`` runs scripts of the harness."""
     return STARTERS[starter].format(nodes=nodes, python=shlex.quote(python))

@@ -1,4 +1,4 @@
-"""How a run can end: declared here, and nowhere else spelled out but in the record's schema."""
+"""Statuses of a run, declared here and in the record's schema only."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ OK = "ok"
 
 
 class Failure(NamedTuple):
-    """An end that leaves no figure. ``words``: in the place of a number; ``told``: of runs, behind
-    how many there are; ``in_junit``: the element that it is there."""
+    """A status without a figure. ``words``: shown instead of a number; ``told``: text after a
+    number of runs; ``in_junit``: its JUnit element."""
 
     words: str
     told: str
     in_junit: str
 
 
-#: In the order in which they tell most of a case whose repeats ended in several ways.
+#: Failures by precedence: the first one describes a case whose repeats ended in several ways.
 FAILURES: Mapping[str, Failure] = {
     "oom": Failure("out of memory", "out of memory", "failure"),
     "unsupported": Failure("unsupported", "unsupported", "skipped"),
@@ -26,5 +26,5 @@ FAILURES: Mapping[str, Failure] = {
     "not_converged": Failure("not converged", "not converged", "failure"),
 }
 STATUSES = (OK, *FAILURES)
-#: In which people are told of them: what is wrong first, what was never to be had last.
+#: Order of statuses for people: faults first, unsupported last.
 FOR_PEOPLE = (OK, "failed", "oom", "timeout", "not_converged", "unsupported")

@@ -1,4 +1,4 @@
-"""``config/suites/NAME.yaml`` -> one checked :class:`Suite`."""
+"""Suites, read from ``config/suites/NAME.yaml`` and checked."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ from .validation import MissingKey, NotAllowed, did_you_mean, show
 from .variables import Variables
 from .yaml_files import read_yaml
 
-#: Samples of one device, or of all devices together. The axes of a case have one of them.
+#: Axes of the batch: samples of one device, or of all devices together. A block has one of them.
 BATCHES = ("batch_per_device", "batch_total")
-#: The values of each axis of a block.
+#: Values of each axis of a block.
 Axes = dict[str, Any]
 
 
@@ -65,7 +65,7 @@ _REPEATS = (
 
 
 def _not_less(at_most: int, info: ValidationInfo[ValidationContext]) -> int:
-    """For ``at_most`` behind ``at_least``."""
+    """Return ``at_most``. Raises NotAllowed if it is less than ``at_least``."""
     if at_most < (at_least := info.data.get("at_least", 1)):
         raise NotAllowed(f"at_least, which is {at_least}, or more")
     return at_most
@@ -76,7 +76,7 @@ class Warmup(Keys):
     None: ``at_least`` of them and no more."""
 
     at_least: Count
-    # Fewer cannot settle.
+    # Fewer steps cannot settle.
     at_most: Annotated[int, Whole(10, MILLION), AfterValidator(_not_less)] | None
 
 
@@ -114,15 +114,14 @@ class Steps(Keys):
 
 
 class Bounds(NamedTuple):
-    """Which batches per device a search for the largest looks at: multiples of ``multiple_of`` up
-    to ``at_most``."""
+    """Batches per device that a search tries: multiples of ``multiple_of`` up to ``at_most``."""
 
     multiple_of: int
     at_most: int
 
     @property
     def largest(self) -> int:
-        """0 where there is none."""
+        """Largest batch within the bounds; 0 without one."""
         return self.at_most // self.multiple_of * self.multiple_of
 
 
@@ -205,7 +204,7 @@ def _values(axis: Axis) -> Any:
 
 
 def _read(axis: Axis, written: Any) -> list[Any]:
-    """Return the values of an axis of a user. Raises NotAllowed."""
+    """Return the values of a user's axis. Raises NotAllowed."""
     values = written if isinstance(written, list) else [written]
     try:
         return each_once([axis.type(text) for text in _texts(axis.name, values)])
@@ -214,7 +213,7 @@ def _read(axis: Axis, written: Any) -> list[Any]:
 
 
 class _WithAxes(Keys):
-    """Keys among which are the axes of a user."""
+    """Keys that include the axes of a user."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
 
@@ -281,7 +280,7 @@ AxesKeys = create_model(
     __doc__="Of the matrix, or of a block that is added to it.",
     **_FIELDS,
 )
-#: In the order in which they are written.
+#: Keys of a block of axes, in documented order.
 AXES = tuple(AxesKeys.model_fields)
 
 
@@ -295,7 +294,7 @@ class _MeasurementKeys(AxesKeys):  # type: ignore[misc, valid-type]
         return None
 
 
-#: In a parameter: the folder of the results.
+#: Placeholder of the results folder in a parameter.
 RESULTS = "{results}"
 _Scalar = str | int | float | bool
 _PARAMETER = "a text, a number, true or false, or a list of these"
@@ -332,13 +331,13 @@ def _measurements(
 
 
 def _read_files(chosen: Axes, info: ValidationInfo[ValidationContext]) -> bool:
-    """Whether what one of the models learns is read from files."""
+    """Return whether one of the chosen models trains on files."""
     models = info.context.catalog.models
     return any(models[name].get("reads_files", False) for name in chosen.get("model", ()))
 
 
 def _texts(name: str, written: Any) -> list[str]:
-    """Values of a parameter as the harness takes them."""
+    """Return the values of a parameter as texts for the harness."""
     values = written if isinstance(written, list) else [written]
     if not values or not all(isinstance(value, _Scalar) for value in values):
         raise NotAllowed(_PARAMETER, show(written), name)
@@ -346,11 +345,11 @@ def _texts(name: str, written: Any) -> list[str]:
 
 
 class _PatternKeys(_WithAxes):
-    """What the cases have in common that are left out."""
+    """Values that excluded cases have in common."""
 
     framework: Values[FrameworkName] | None = None
     model: Values[ModelName] | None = None
-    mode: Values[Text] | None = None  # or another kind of measurement
+    mode: Values[Text] | None = None  # or another benchmark
     nodes: Values[Count] | None = None
     devices_per_node: Values[Count] | None = None
     batch_per_device: Values[_Batch] | None = None
@@ -449,11 +448,12 @@ class SuiteFile(Keys):
 
 
 class Suite(SuiteFile):
-    """A named matrix and the file it was read from.
+    """A named matrix and its file.
 
-    ``path`` is the file as messages show it, relative to the project for a suite that ships, and
-    ``file`` its absolute path. ``tuned``: the settings of each framework, where a variant asks for
-    them; ``own_model``: the name of the model that takes the place of the suite's."""
+    ``path``: the file in messages, relative to the project for a shipped suite; ``file``: its
+    absolute path; ``tuned``: settings of each framework, if a variant uses them; ``own_model``:
+    name of the user's model that replaces those of the suite.
+    """
 
     path: Path
     file: Path
@@ -486,10 +486,12 @@ def load_suite(
     results: Path | None = None,
 ) -> Suite:
     """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file.
-    ``kinds``: a folder of further kinds of measurement; ``storage``: the folder that the kind of
-    that name measures, ``data``: that of tasks which read files, where the suite names none;
-    ``results``: what a suite calls {results}. Raises
-    :class:`NotAllowed` where there is no such suite, ConfigError for what is wrong with it."""
+
+    ``kinds``: folder of the user's benchmarks; ``storage``: default folder of the benchmark
+    ``storage``; ``data``: default folder of tasks that read files; ``results``: value of {results}.
+
+    Raises :class:`NotAllowed` for an unknown suite, ConfigError for an invalid one.
+    """
     folder = catalog.root / "config" / "suites"
     by_path = name.endswith((".yaml", ".yml"))
     path = values.path(name if by_path else str(folder / f"{name}.yaml"))

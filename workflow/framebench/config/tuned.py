@@ -1,5 +1,5 @@
-"""``config/tuned.yaml``: the environment variables that make a framework faster than it is as
-installed, and who recommends them."""
+"""Tuned settings in ``config/tuned.yaml``: environment variables that make a framework faster, with
+the page that recommends them."""
 
 from __future__ import annotations
 
@@ -54,15 +54,17 @@ Tuned = dict[str, list[TunedSetting]]
 
 
 def load_tuned(catalog: Catalog) -> Tuned:
-    """The settings by framework. Raises ConfigError for a file that is missing or wrong."""
+    """Return the settings by framework. Raises ConfigError for a missing or invalid file."""
     written = read_yaml(catalog.root / FILE)
     found = validated(TunedFile, written, ValidationContext(catalog), str(FILE))
     return {name: [*found.all, *found.frameworks.get(name, ())] for name in catalog.frameworks}
 
 
 def variables(settings: Iterable[TunedSetting], accelerator: str, compiler: str) -> dict[str, str]:
-    """Those that a run has on ``accelerator`` with ``compiler``, in whichever mode; a later one of
-    the same name replaces it."""
+    """Return the variables for ``accelerator`` and ``compiler``, in any mode.
+
+    A later setting of the same variable replaces an earlier one.
+    """
     return {
         name: value
         for one in settings

@@ -1,5 +1,7 @@
-"""What is wrong with a configuration, in words: the file, the key, what was found and what is
-allowed. Imports no library: what only reads results takes its errors from here, too."""
+"""Faults of a configuration as text: file, key, found value and allowed values.
+
+Imports no library, because commands that only read results use these errors too.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from ..files.problem import shorten
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-#: By pydantic's kinds of errors, those that no type of ours has words for.
+#: Allowed values by pydantic's kind of error, for types without their own text.
 _ALLOWED = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
@@ -26,29 +28,29 @@ _ALLOWED = {
 
 
 class ConfigError(Exception):
-    """Bad input; the message is meant for the user and names file, key, found and allowed."""
+    """Invalid input; the message is for the user and names file, key, found and allowed values."""
 
 
-#: Lines of one message.
+#: Most lines of a message.
 _MOST_FAULTS = 20
 
 
 class NotAllowed(ValueError):
-    """A value that may not stand where it does. ``allowed``: what may, in words. ``shown``: what is
-    shown instead of the value; ``key``: where it stands, below the value that was looked at."""
+    """A value that is not allowed. ``allowed``: allowed values, as text; ``shown``: text instead of
+    the value; ``key``: place below the checked value."""
 
     def __init__(self, allowed: str, shown: str = "", key: str = "") -> None:
         super().__init__(f"allowed: {allowed}")
         self.allowed, self.shown, self.key = allowed, shown, key
 
     def line(self, key: str, value: Any) -> str:
-        """``key: found X; allowed: Y``."""
+        """Return ``key: found X; allowed: Y``."""
         key = join(key, self.key) if self.key else key
         return f"{key or 'the file'}: found {self.shown or show(value)}; allowed: {self.allowed}"
 
 
 class NotAmong(NotAllowed):
-    """A name that is none of the ``names`` there are."""
+    """A name that is not one of ``names``."""
 
     def __init__(self, value: Any, names: Sequence[str]) -> None:
         allowed = ", ".join(names) or "nothing (none is installed)"
@@ -56,7 +58,7 @@ class NotAmong(NotAllowed):
 
 
 class UnknownKey(NotAllowed):
-    """A key that a mapping does not have."""
+    """A key that a mapping may not have."""
 
     def __init__(self, key: Any, keys: Sequence[str]) -> None:
         super().__init__(", ".join(keys), key=str(key)[:80])
@@ -67,7 +69,7 @@ class UnknownKey(NotAllowed):
 
 
 class MissingKey(NotAllowed):
-    """A key that a mapping must have, unless it has the ``other`` one."""
+    """A required key that is missing, unless the mapping has the ``other`` one."""
 
     def __init__(self, key: str, other: str) -> None:
         super().__init__(other, key=key)
@@ -78,8 +80,8 @@ class MissingKey(NotAllowed):
 
 
 class InPart(NotAllowed):
-    """What is wrong within a part that was checked by itself, in the ``lines`` of :func:`explain`
-    with the part's key as their source."""
+    """Faults in a part that was checked by itself; ``lines``: of :func:`explain`, with the part's
+    key as source."""
 
     def __init__(self, lines: str) -> None:
         super().__init__("")
@@ -92,12 +94,14 @@ class InPart(NotAllowed):
 def explain(
     errors: Sequence[ErrorDetails], data: Any, source: str, sources: Mapping[str, str]
 ) -> str:
-    """One line for each of pydantic's errors about ``data``, which comes from ``source``; keys of
-    ``sources`` come from elsewhere."""
+    """Return a line for each of pydantic's errors about ``data``, read from ``source``.
+
+    ``sources``: origin of keys from elsewhere.
+    """
     reaches = [reach(error, data) for error in errors]
     lines = []
     for error, own in zip(errors, reaches, strict=True):
-        # Of a union, what the branch says that was meant: the one that led deepest.
+        # For a union, report the branch that got deepest: it was most likely meant.
         if not any(len(other) > len(own) and other[: len(own)] == own for other in reaches):
             lines.append(f"{sources.get(str((*own, '')[0]), source)}: {_line(error, data)}")
     faults = [*dict.fromkeys(lines)]
@@ -106,15 +110,18 @@ def explain(
 
 
 def reach(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
-    """How far an error leads into the data; one about a key is deeper than the mapping."""
+    """Return the path that an error leads to in the data; one about a key is deeper than the
+    mapping."""
     about_key = error["type"] == "missing" or error["loc"][-1:] == ("[key]",)
     unknown = isinstance(_cause(error), (UnknownKey, MissingKey))
     return (*_path(error, data), "") if about_key or unknown else _path(error, data)
 
 
 def _path(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
-    """The keys and positions that lead to the value: pydantic's location has names of branches of
-    unions among them."""
+    """Return the keys and positions of an error's value.
+
+    Pydantic's location also has the names of union branches.
+    """
     location = error["loc"][:-2] if error["loc"][-1:] == ("[key]",) else error["loc"]
     path = []
     for part in location:
@@ -144,13 +151,12 @@ def _line(error: ErrorDetails, data: Any) -> str:
 
 
 def join(key: str, name: Any) -> str:
-    """The key ``name`` of the mapping at ``key``."""
+    """Return the key ``name`` of the mapping at ``key``."""
     return f"{key}.{name}" if key else str(name)
 
 
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """Compile a regular expression that a user wrote. Raises ValueError, with a short reason, for a
-    text that is none and for one that Python cannot compile."""
+    """Compile a regular expression of a user. Raises ValueError with a short reason."""
     try:
         return re.compile(text)
     except re.error as error:
@@ -160,12 +166,12 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
 
 def show(value: Any) -> str:
-    """As it stands in a message, cut where it is long."""
+    """Return a value for a message, long ones cut at the end."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def did_you_mean(value: Any, names: Iterable[Any]) -> str:
-    """A hint for a near miss, else nothing."""
+    """Return a hint for a near miss, else ""."""
     close = difflib.get_close_matches(str(value), [str(name) for name in names], n=1)
     return f" (did you mean {close[0]}?)" if close else ""

@@ -1,4 +1,4 @@
-"""Shares, sizes and paths as people write them."""
+"""Written values: shares, sizes, prices and paths."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ MEMORY = (
     "auto, a size above 0 like 16GiB (or KiB, MiB, TiB; up to 1024TiB), or a share of the "
     "machine's memory like 80%, up to 100%"
 )
-#: What ``auto`` is as a memory limit, of the machine's memory: the harness's own default.
+#: Memory limit of ``auto``, as a share of the machine's memory: the harness's default.
 USUAL_MEMORY = "90%"
-#: Of ``memory_limit``, in bytes.
+#: Units of ``memory_limit``, in bytes.
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LARGEST_MEMORY = 1024 * 2**40
 
 
 class Price(NamedTuple):
-    """``currency``: ISO 4217."""
+    """An amount of money. ``currency``: ISO 4217."""
 
     amount: float
     currency: str
 
 
 def price(text: str) -> Price:
-    """``2.90EUR``. Raises :class:`NotAllowed` for nothing to pay."""
+    """Return the price in a text like ``2.90EUR``. Raises :class:`NotAllowed` for 0."""
     amount, currency = float(text[:-3]), text[-3:]
     if not amount > 0:
         raise NotAllowed(PRICE)
@@ -38,8 +38,10 @@ def price(text: str) -> Price:
 
 
 def share(value: float | str) -> float:
-    """``5%`` and ``0.05`` are the same. Raises :class:`NotAllowed` for what is not above 0 and
-    below 1, ValueError for what is no number."""
+    """Return a fraction, written as ``5%`` or ``0.05``.
+
+    Raises :class:`NotAllowed` unless it is between 0 and 1, ValueError for other text.
+    """
     text = str(value)
     part = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     if not 0 < part < 1:
@@ -48,8 +50,10 @@ def share(value: float | str) -> float:
 
 
 def memory_limit(text: str) -> str | None:
-    """A size or a share as the harness takes it; None for ``auto``. Raises :class:`NotAllowed` for
-    none at all, and for more than there can be."""
+    """Return a size or share in the harness's form; None for ``auto``.
+
+    Raises :class:`NotAllowed` for 0 and for more than the largest limit.
+    """
     if text == "auto":
         return None
     if text.endswith("%"):
@@ -62,8 +66,7 @@ def memory_limit(text: str) -> str | None:
 
 
 def bytes_of(limit: str | None, total: int) -> int:
-    """Of what :func:`memory_limit` gives, on a machine that has ``total`` bytes; 0 where that is
-    not known."""
+    """Return a memory limit in bytes; ``total``: memory of the machine, 0 if unknown."""
     limit = limit or USUAL_MEMORY
     if limit.endswith("%"):
         return int(float(limit[:-1]) / 100 * total)
@@ -71,8 +74,10 @@ def bytes_of(limit: str | None, total: int) -> int:
 
 
 def path(text: str) -> Path:
-    """The path that ``text`` names, ``~`` expanded, whether there is something or not. Raises
-    :class:`NotAllowed` for one that cannot be looked at."""
+    """Return the path in ``text`` with ``~`` expanded, existing or not.
+
+    Raises :class:`NotAllowed` for a path that cannot be accessed.
+    """
     if any(ord(character) < 32 or ord(character) == 127 for character in text):
         raise NotAllowed("a path without control characters (line breaks, tabs)", show(text))
     try:
@@ -89,14 +94,16 @@ def path(text: str) -> Path:
 
 
 def from_here(named: Path) -> Path:
-    """Relative to the working directory where it lies below it, so that a command that names it
-    holds on every machine; else as it stands."""
+    """Return a path relative to the working directory if it lies below it, else unchanged.
+
+    A command with a relative path is valid on every machine.
+    """
     here = Path.cwd()
     return named.relative_to(here) if named.is_relative_to(here) else named
 
 
 def folder(text: str) -> Path:
-    """A path that is a folder or can become one. Raises :class:`NotAllowed` for another."""
+    """Return the path of a folder, existing or not. Raises :class:`NotAllowed` for a file's."""
     named = path(text)
     if any(part.exists() and not part.is_dir() for part in (named, *named.parents)):
         raise NotAllowed("a folder")
@@ -104,7 +111,7 @@ def folder(text: str) -> Path:
 
 
 def existing_folder(text: str) -> Path:
-    """The path of a folder. Raises :class:`NotAllowed` for what is none."""
+    """Return the path of a folder. Raises :class:`NotAllowed` if there is none."""
     named = path(text)
     if not named.is_dir():
         raise NotAllowed("the path of a folder that exists")
@@ -112,7 +119,7 @@ def existing_folder(text: str) -> Path:
 
 
 def existing(text: str) -> Path:
-    """The path of a file or a folder. Raises :class:`NotAllowed` where there is nothing."""
+    """Return the path of a file or a folder. Raises :class:`NotAllowed` if there is none."""
     named = path(text)
     if not named.exists():
         raise NotAllowed("the path of a file or a folder that exists")
@@ -120,7 +127,7 @@ def existing(text: str) -> Path:
 
 
 def existing_file(text: str) -> Path:
-    """The path of a file. Raises :class:`NotAllowed` for what is none."""
+    """Return the path of a file. Raises :class:`NotAllowed` if there is none."""
     named = path(text)
     if not named.is_file():
         raise NotAllowed("the path of a file that exists")
@@ -128,7 +135,7 @@ def existing_file(text: str) -> Path:
 
 
 def environment_file(text: str) -> Path:
-    """The path of a file. Raises :class:`NotAllowed` for what is none."""
+    """Return the path of an environment file. Raises :class:`NotAllowed` if there is none."""
     named = path(text)
     if not named.is_file():
         raise NotAllowed("the path of an environment file like those in envs/")
@@ -136,8 +143,10 @@ def environment_file(text: str) -> Path:
 
 
 def record_set(text: str) -> Path:
-    """The path of a set of records; of a results folder its runs. Raises :class:`NotAllowed` where
-    there is nothing."""
+    """Return the path of a record set; for a results folder that of its runs.
+
+    Raises :class:`NotAllowed` if there is none.
+    """
     named = path(text)
     if not named.exists():
         raise NotAllowed(
@@ -148,14 +157,14 @@ def record_set(text: str) -> Path:
 
 @dataclass(frozen=True)
 class RecordSource:
-    """A set of records to compare: all, or one variant's."""
+    """Record set to compare: all runs, or those of one variant."""
 
     path: Path
     variant: str
 
     @staticmethod
     def of(text: str) -> RecordSource:
-        """``PATH`` or ``PATH@VARIANT``."""
+        """Return the source in a text ``PATH`` or ``PATH@VARIANT``."""
         path, separator, variant = text.rpartition("@")
         if not separator or os.path.exists(text):
             return RecordSource(Path(text), "")
@@ -166,6 +175,6 @@ class RecordSource:
 
 
 def side(text: str) -> RecordSource:
-    """One side of a comparison. Raises :class:`NotAllowed` where there is nothing."""
+    """Return one side of a comparison. Raises :class:`NotAllowed` if there are no records."""
     source = RecordSource.of(text)
     return RecordSource(record_set(str(source.path)), source.variant)

@@ -1,4 +1,4 @@
-"""Environment variables that people give the ranks of a run."""
+"""Environment variables that users set for the ranks of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import secrets
 from .fields import AllowedValues, ReadAs
 from .validation import NotAllowed
 
-#: Those that the harness sets for each rank, whatever they were.
+#: Variables that the harness sets for each rank, overriding other values.
 OF_RANKS = (
     "RANK",
     "LOCAL_RANK",

@@ -1,5 +1,8 @@
-"""YAML files that people write: read strictly, so that nothing means something else than it seems
-to, and within bounds, so that no file stops the program."""
+"""YAML files of users, read strictly and within bounds.
+
+Strict reading rejects values that YAML silently changes; the bounds keep a file from exhausting the
+program.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from .validation import ConfigError
 
 #: Bytes; the longest suite has 8,000.
 LARGEST_FILE = 2**19
-#: Of a file, once its aliases are written out. No suite comes near it.
+#: Most values of a file with expanded aliases; no suite comes near it.
 MAX_VALUES = 100_000
-#: More digits than any number here has; Python itself refuses to read some thousands.
+#: Most digits of a number; Python itself refuses some thousands.
 MAX_DIGITS = 18
-#: What YAML 1.1 reads as another number than is written: ``010`` as 8, ``1:30`` as 90.
+#: Texts that YAML 1.1 reads as another number: ``010`` as 8, ``1:30`` as 90.
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
 
@@ -43,7 +46,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Parse a YAML file that holds keys and values. Raises :class:`ConfigError` for another."""
+    """Parse a YAML file with keys and values. Raises :class:`ConfigError` for another file."""
     data = read_yaml(path)
     if not isinstance(data, dict):
         kind = "nothing" if data is None else type(data).__name__
@@ -66,8 +69,10 @@ def _parse(text: str) -> Any:
 
 
 def _measure(node: yaml.Node, known: dict[int, int]) -> int:
-    """How many values a node has when its aliases are written out. Raises
-    :class:`yaml.MarkedYAMLError` for too many, and for a node that holds itself."""
+    """Return the number of values in a node with expanded aliases.
+
+    Raises :class:`yaml.MarkedYAMLError` for too many, and for a node that contains itself.
+    """
     if id(node) in known:
         if not known[id(node)]:
             raise _error(node, "the anchor is used within itself")
@@ -85,8 +90,7 @@ def _measure(node: yaml.Node, known: dict[int, int]) -> int:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """Refuses what YAML would resolve silently: a key given twice, merge keys, and numbers that are
-    read with another base than ten where they do not say so."""
+    """Loader that rejects duplicate keys, merge keys, and octal and base-60 numbers."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()

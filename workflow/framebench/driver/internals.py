@@ -164,8 +164,10 @@ class Snakemake:
 
     @property
     def forces_runs(self) -> bool:
-        """Whether the command line forces all rules, or ``benchmark`` with or without a module
-        prefix."""
+        """Return whether the command line forces all rules, or a rule named ``benchmark``.
+
+        A module's rule has a prefix to that name.
+        """
         forced, is_value = [], False
         for word in sys.argv[1:]:
             if word.startswith("-"):
@@ -184,7 +186,7 @@ class Snakemake:
 
     @property
     def is_main_process(self) -> bool:
-        """Whether this is the user's Snakemake, not a job's."""
+        """Return whether this is the user's Snakemake, not a job's."""
         return bool(self._workflow.is_main_process)
 
     @property
@@ -193,7 +195,7 @@ class Snakemake:
 
     @property
     def runs_here(self) -> bool:
-        """Whether jobs run on this machine; known only when jobs are about to start."""
+        """Return whether jobs run on this machine; known only when jobs are about to start."""
         return bool(self._workflow.local_exec)
 
     @property
@@ -202,19 +204,19 @@ class Snakemake:
 
     @property
     def shows_results(self) -> bool:
-        """Whether our logger plugin prints a line for each result."""
+        """Return whether our logger plugin prints a line for each result."""
         is_ours = LOGGER in self._workflow.output_settings.log_handler_settings
         everything = self._workflow.output_settings.verbose
         return is_ours and not (everything or self._workflow.output_settings.debug_dag)
 
     @property
     def is_lint(self) -> bool:
-        """Whether Snakemake only lints the rules."""
+        """Return whether Snakemake only lints the rules."""
         return "--lint" in self.words
 
     @property
     def is_module(self) -> bool:
-        """Whether another workflow reads the rules as its module."""
+        """Return whether another workflow reads the rules as its module."""
         return not self._workflow.modifier.is_main_snakefile()
 
     @property

@@ -76,7 +76,7 @@ class Work:
 
     @property
     def is_locked(self) -> bool:
-        """Whether this call holds the lock of the results."""
+        """Return whether this call holds the lock of the results."""
         return self._lock.held is not None
 
     def run(self, wildcards: Wildcards) -> PlannedRun:

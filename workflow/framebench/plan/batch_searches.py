@@ -49,7 +49,7 @@ class BatchSearch(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Whether the search ended without a batch."""
+        """Return whether the search ended without a batch."""
         return self.result is not None and self.result.status != "ok"
 
 

@@ -86,7 +86,7 @@ class Plan:
     minutes: dict[Case, int]
     """Minutes that the job of a run requests, by case; {} without a cluster."""
     is_whole: bool
-    """Whether the plan has all cases of the suite that fit the machine."""
+    """True if the plan has all cases of the suite that fit the machine."""
 
     @property
     def pending(self) -> list[PlannedRun]:

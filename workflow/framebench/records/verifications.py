@@ -94,7 +94,7 @@ class VerificationResult:
 
     @property
     def passed(self) -> bool | None:
-        """Whether all errors are within bounds; None if the framework does not support the case."""
+        """Return whether all errors are within bounds; None for an unsupported case."""
         if self.status == "unsupported":
             return None
         within = [error <= bound(self.precision, name) for name, error, _ in self.errors]

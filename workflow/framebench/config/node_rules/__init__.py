@@ -1,1 +1,1 @@
-"""Rules and baselines by which nodes are judged: ours, and SuperBench's."""
+"""Rules and baselines that judge nodes: ours, and SuperBench's."""

@@ -1,5 +1,5 @@
-"""SuperBench's criteria: Python's lambdas, of which arithmetic and comparisons are read. Nothing of
-a file is ever run."""
+"""Criteria of SuperBench: Python lambdas with arithmetic and comparisons, parsed but never
+executed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALLOWED = (
     'rules, label["NAME"], label["NAME"].values(), label["NAME"]["METRIC"]; of a single value its '
     "result is True or False"
 )
-#: More nodes than any rule has.
+#: Largest number of syntax nodes; more than any rule has.
 _MOST = 500
 
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
@@ -38,12 +38,12 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
 _CALLS: dict[str, Callable[..., Any]] = {
     "bool": bool, "abs": abs, "min": min, "max": max, "sum": sum, "len": len,
 }  # fmt: skip
-#: Raised where a figure that a criterion needs is missing. SuperBench counts the rule as kept then.
+#: Errors for a missing figure. SuperBench counts the rule as kept then.
 _MISSING = (ArithmeticError, LookupError, TypeError, ValueError)
 
 
 class Unreadable(ValueError):
-    """The text is no such lambda."""
+    """Text that is no allowed lambda."""
 
 
 def of_value(text: str) -> Callable[[float], bool]:
@@ -53,7 +53,7 @@ def of_value(text: str) -> Callable[[float], bool]:
         if not isinstance(meaning(0), bool):
             raise Unreadable(text)
     except ArithmeticError:
-        pass  # it divides by the value
+        pass  # the criterion divides by the value
     except (LookupError, TypeError, ValueError):
         raise Unreadable(text) from None
 
@@ -67,8 +67,11 @@ def of_value(text: str) -> Callable[[float], bool]:
 
 
 def of_labels(text: str) -> Callable[[Mapping[str, Any]], bool]:
-    """Return the criterion for what several rules have stored. A result that is neither True nor
-    False breaks no rule. Raises Unreadable for anything outside ALLOWED."""
+    """Return the criterion for stored results of several rules.
+
+    A result that is neither True nor False breaks no rule. Raises Unreadable for anything outside
+    ALLOWED.
+    """
     meaning = _criterion(text)
 
     def meets(labels: Mapping[str, Any]) -> bool:
@@ -95,7 +98,7 @@ def _criterion(text: str) -> Callable[[Any], Any]:
 
 
 def names(text: str) -> list[str]:
-    """List the rules whose labels a criterion reads."""
+    """Return the rules whose labels a criterion reads."""
     return [
         str(node.slice.value)
         for node in ast.walk(ast.parse(text.strip(), mode="eval"))

@@ -1,4 +1,4 @@
-"""What nodes are judged by: rules and a baseline, ours or SuperBench's, as a file has them."""
+"""Rules and baseline of node verdicts, read from our files or SuperBench's."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from . import own, superbench
 from .own import OwnRules
 from .superbench import TheirRules
 
-#: Of a baseline of ours.
+#: Format of our baseline files.
 FORMAT = "framebench-node-baseline-1"
 _BASELINES = "a baseline of ours (tables/node_baseline.json), or SuperBench's: metrics and numbers"
 
 
 class NodeRuleFile(NamedTuple):
-    """The content of a file, and what messages call it."""
+    """Content of a file, and its name in messages."""
 
     source: str
     content: Mapping[str, Any]
 
 
 class Kept(NamedTuple):
-    """Of a figure in a baseline: repeats of healthy nodes, in their unit. SuperBench's has one
-    number of no unit."""
+    """A figure in a baseline: repeats of healthy nodes, with their unit. SuperBench's has one
+    number without a unit."""
 
     values: Sequence[float]
     unit: str
@@ -38,8 +38,11 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class Health:
-    """``baseline``: by the name of a figure; ``rules_file``, ``baseline_file``: what they were read
-    from, to be kept with the results; None where the shipped rules count, and no baseline."""
+    """Rules and baseline.
+
+    ``baseline``: by the name of a figure; ``rules_file``, ``baseline_file``: sources to be kept
+    with the results; None for the shipped rules, and without a baseline.
+    """
 
     rules: OwnRules | TheirRules
     baseline: Mapping[str, Kept] = field(default_factory=dict)
@@ -48,14 +51,14 @@ class Health:
 
 
 def read_rules(path: Path) -> NodeRuleFile:
-    """Raises ConfigError for what is no file of rules."""
+    """Read a file of rules. Raises ConfigError for an invalid one."""
     written = NodeRuleFile(str(path), read_mapping(path))
     rules_of(written)
     return written
 
 
 def read_baseline(path: Path) -> NodeRuleFile:
-    """Raises ConfigError for what is no baseline."""
+    """Read a baseline file. Raises ConfigError for an invalid one."""
     try:
         content = json_files.read(path)
     except (OSError, ValueError) as error:
@@ -66,13 +69,13 @@ def read_baseline(path: Path) -> NodeRuleFile:
 
 
 def rules_of(written: NodeRuleFile) -> OwnRules | TheirRules:
-    """Raises ConfigError."""
+    """Return the rules in a file, ours or SuperBench's. Raises ConfigError."""
     theirs = superbench.is_theirs(written.content)
     return (superbench.rules_of if theirs else own.rules_of)(written.content, written.source)
 
 
 def baseline_of(written: NodeRuleFile) -> dict[str, Kept]:
-    """Raises ConfigError."""
+    """Return the baseline in a file, by the name of a figure. Raises ConfigError."""
     source, content = written
     if not isinstance(content, Mapping) or not content:
         raise ConfigError(f"{source}: found {show(content)}; allowed: {_BASELINES}")
@@ -93,7 +96,10 @@ def baseline_of(written: NodeRuleFile) -> dict[str, Kept]:
 
 
 def health_of(rules: NodeRuleFile | None, baseline: NodeRuleFile | None, shipped: Path) -> Health:
-    """``shipped``: the file of rules that counts where none is given. Raises ConfigError."""
+    """Return rules and baseline; ``shipped``: file of the default rules.
+
+    Raises ConfigError if rules and baseline do not fit each other.
+    """
     known = rules_of(rules or read_rules(shipped))
     is_bare = baseline is not None and "format" not in baseline.content
     if baseline is not None and is_bare and isinstance(known, OwnRules):
@@ -112,7 +118,7 @@ def health_of(rules: NodeRuleFile | None, baseline: NodeRuleFile | None, shipped
 
 
 def baseline_text(figures: Mapping[str, Kept]) -> str:
-    """A baseline of ours as a file has it."""
+    """Return the text of a baseline file."""
     rows = {name: {"unit": one.unit, "values": [*one.values]} for name, one in figures.items()}
     return json.dumps({"format": FORMAT, "figures": rows}, indent=1) + "\n"
 

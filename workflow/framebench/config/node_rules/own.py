@@ -1,4 +1,4 @@
-"""Our file of rules: which figures of a node count, and by how much it may be worse."""
+"""Our file of rules: figures of a node that count, and how much worse they may be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...statistics.verdicts import FALSE_ALARMS, SIDES
 from ..fields import Keys, OneOf, ReadAs, Share, Text, Values, default
 from ..validation import ConfigError, NotAllowed, compile_pattern, explain, show
 
-#: What a node may be worse where a rule does not say.
+#: Default of ``worse_by``.
 WORSE_BY = 0.05
 
 
@@ -29,8 +29,8 @@ _Side = Annotated[Literal["others", "baseline"], OneOf()]
 
 
 class _RuleKeys(Keys):
-    """``metrics``: names of figures as ``node_figures.csv`` has them, each of which one of these
-    expressions must match as a whole."""
+    """Keys of a rule. ``metrics``: expressions, one of which must match the whole name of a figure
+    in ``node_figures.csv``."""
 
     metrics: Values[_Pattern]
     worse_by: Share = default(WORSE_BY)
@@ -38,15 +38,15 @@ class _RuleKeys(Keys):
 
 
 class RulesFile(Keys):
-    """What stands in the file."""
+    """Content of a file of rules."""
 
     false_alarms: Share = default(FALSE_ALARMS)
     rules: Annotated[dict[Text, _RuleKeys], Field(min_length=1)]
 
 
 class NodeRule(NamedTuple):
-    """``metrics``: names of figures, one of which must match as a whole; ``worse_by``: a part;
-    ``against``: of ``verdicts.SIDES``."""
+    """A rule. ``metrics``: expressions, one of which must match the whole name of a figure;
+    ``worse_by``: a fraction; ``against``: of ``verdicts.SIDES``."""
 
     name: str
     metrics: tuple[re.Pattern[str], ...]
@@ -56,13 +56,13 @@ class NodeRule(NamedTuple):
 
 @dataclass(frozen=True)
 class OwnRules:
-    """``false_alarms``: in this part of all sets of healthy nodes some node is called slower."""
+    """Our rules. ``false_alarms``: probability that some node of a healthy set is called slower."""
 
     rules: tuple[NodeRule, ...]
     false_alarms: float
 
     def rule_of(self, figure: str) -> NodeRule | None:
-        """The first whose metrics have the name of a figure; None where it does not count."""
+        """Return the first rule that matches a figure's name; None if the figure does not count."""
         for rule in self.rules:
             if any(pattern.fullmatch(figure) for pattern in rule.metrics):
                 return rule
@@ -70,7 +70,7 @@ class OwnRules:
 
 
 def rules_of(written: Mapping[str, Any], source: str) -> OwnRules:
-    """What a file has ``written``. Raises ConfigError, which names ``source``."""
+    """Return the rules ``written`` in a file. Raises ConfigError, which names ``source``."""
     from pydantic import ValidationError
 
     try:

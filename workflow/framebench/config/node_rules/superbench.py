@@ -1,14 +1,13 @@
-"""SuperBench's file of rules for its data diagnosis, and how a baseline is searched.
+"""SuperBench's rules for data diagnosis, and the lookup in its baselines.
 
 The rules follow SuperBench's documentation and its superbench/analyzer (version 0.12):
-
 - ``value``: a figure that meets the criteria breaks the rule.
-- ``variance``: so does (figure - baseline) / baseline.
-- ``failure_check``: so does a figure that meets the criteria, one that the node lacks though
-  another node has it, and a metric that no node has.
-- ``multi_rules``: what rules before it with ``store: true`` have stored meets the criteria.
-- With ``store: true`` a rule names no node. It stores how many figures broke it, or, without
-  ``criteria``, the figures themselves. It needs no ``function`` then.
+- ``variance``: (figure - baseline) / baseline that meets the criteria breaks the rule.
+- ``failure_check``: a figure that meets the criteria breaks the rule, and so does one that only
+  other nodes have, and a metric that no node has.
+- ``multi_rules``: stored results of earlier rules that meet the criteria break the rule.
+- With ``store: true`` a rule names no node. It stores the number of figures that broke it, or,
+  without ``criteria``, the figures themselves. It needs no ``function`` then.
 """
 
 from __future__ import annotations
@@ -23,14 +22,15 @@ from . import criteria
 
 VALUE, VARIANCE, MULTI, FAILURES = "value", "variance", "multi_rules", "failure_check"
 FUNCTIONS = (VALUE, VARIANCE, MULTI, FAILURES)
-#: A rule that stores the figures themselves.
+#: Function of a rule that stores the figures themselves.
 STORED = "store"
 _T = TypeVar("_T")
 _KEYS = ("function", "criteria", "categories", "metrics", "store")
 
 
 class Metrics(NamedTuple):
-    """Some figures: those of the benchmark in whose names the expression is found."""
+    """Figures that a rule selects: of one benchmark, with a name in which the expression is
+    found."""
 
     text: str
     benchmark: str
@@ -45,9 +45,12 @@ class Metrics(NamedTuple):
 
 
 class TheirRule(NamedTuple):
-    """``function``: of FUNCTIONS, or STORED; ``meets``: whether a value, or the mapping of what
-    rules have stored, breaks the rule; ``stores``: it names no node, but counts for a rule of
-    several; ``reads``: the rules that a rule of several asks."""
+    """A rule of SuperBench's.
+
+    ``function``: of FUNCTIONS, or STORED; ``meets``: whether a value, or the mapping of stored
+    results, breaks the rule; ``stores``: it names no node, but counts for a later rule; ``reads``:
+    earlier rules whose results it reads.
+    """
 
     name: str
     function: str
@@ -58,19 +61,19 @@ class TheirRule(NamedTuple):
     reads: tuple[str, ...] = ()
 
     def is_of(self, *names: str) -> bool:
-        """Tell whether the rule is of the figure that has these names."""
+        """Return whether the rule selects a figure with these names."""
         return any(some.match(name) for some in self.metrics for name in names)
 
 
 @dataclass(frozen=True)
 class TheirRules:
-    """In the order of the file."""
+    """Rules of SuperBench's, in the order of the file."""
 
     rules: tuple[TheirRule, ...]
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether some rule is of a difference from it."""
+        """Return whether some rule compares with the baseline."""
         return any(rule.function == VARIANCE for rule in self.rules)
 
 
@@ -80,8 +83,10 @@ def benchmark_of(figure: str) -> str:
 
 
 def in_baseline(baseline: Mapping[str, _T], figure: str) -> _T | None:
-    """Look a figure up by its name, else without its rank, and where its name has no rank and no
-    annotation by its benchmark."""
+    """Look a figure up in a baseline by its name, then by a shorter one.
+
+    The shorter name lacks the rank. Without rank and annotation it is that of the benchmark.
+    """
     names = [figure]
     head, colon, tail = figure.rpartition(":")
     if colon and "/" not in tail:
@@ -92,12 +97,12 @@ def in_baseline(baseline: Mapping[str, _T], figure: str) -> _T | None:
 
 
 def is_theirs(written: Mapping[str, Any]) -> bool:
-    """Whether a file of rules is one of SuperBench's."""
+    """Return whether a file of rules is SuperBench's."""
     return "superbench" in written
 
 
 def rules_of(written: Mapping[str, Any], source: str) -> TheirRules:
-    """What a file has ``written``. Raises ConfigError, which names ``source``."""
+    """Return the rules ``written`` in a file. Raises ConfigError, which names ``source``."""
     unknown = [key for key in written if key not in ("version", "superbench")]
     if unknown:
         raise ConfigError(f"{source}: unknown key {unknown[0]}; allowed: version, superbench")

@@ -57,9 +57,9 @@ def all_reduce_of(ranks: Sequence[Mapping[str, Any]]) -> AllReduce | None:
 
     1. An all-reduce of some size takes the median over its rounds, on the slowest rank.
     2. The line through the smallest and the largest size gives the latency at 0 bytes (at least 0)
-    and, as its slope, 1 / bandwidth. There is no line if the largest takes no longer.
+       and, as its slope, 1 / bandwidth. There is no line if the largest takes no longer.
     3. The estimate is the time on that line for all gradients: BYTES_PER_GRADIENT for each
-    trainable parameter.
+       trainable parameter.
     """
     if not ranks or not all(rank.get("preflight") for rank in ranks):
         return None

@@ -33,7 +33,7 @@ class Assumptions(NamedTuple):
 
     @property
     def has_costs(self) -> bool:
-        """Whether money or emissions can be computed."""
+        """Return whether money or emissions can be computed."""
         return self.price_per_hour is not None or self.grid_intensity is not None
 
 
