@@ -138,9 +138,9 @@ def _short(value: Any) -> Any:
 def complete(figures: Iterable[ImportedFigure], facts: Mapping[str, Any], tool: str) -> list[Run]:
     """Return the runs of imported figures, completed by the user's ``facts``.
 
-    Figures that differ in settings become different cases; repeats are numbered. Figures that are
-    not step throughput of a fully known case get a mode of the tool's own, so that no table mixes
-    them with measured ones. Raises FormatError if ``facts`` contradict the file."""
+    Figures that differ in settings become different cases; repeats are numbered. Figures other than
+    step throughput of a fully known case get a mode of the tool's own. No table then mixes them
+    with measured ones. Raises FormatError if ``facts`` contradict the file."""
     told = [replace(one, run=_with(one.run, facts)) for one in figures]
     counted: Counter[Any] = Counter()
     completed = []

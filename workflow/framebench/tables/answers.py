@@ -1,7 +1,7 @@
-"""Answers as sentences: the fastest framework of each setting, its lead and whether that is
-significant, gains of precisions, compilers and devices, and failures.
+"""Answers as sentences, for the first screen of the report and the last lines of the terminal.
 
-They make up the first screen of the report and the last lines of the terminal."""
+They name the fastest framework of each setting, its lead and whether that is significant, gains of
+precisions, compilers and devices, and failures."""
 
 from __future__ import annotations
 

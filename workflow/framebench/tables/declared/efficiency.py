@@ -1,9 +1,8 @@
 """Table of efficiency: FLOPS against the peak, energy, memory.
 
-Model FLOPs are two per multiply-add of the forward pass, and three times that for a training step,
-because the backward pass has two matmuls for each of the forward pass. Recomputation and operations
-other than matmul do not count (model FLOPs utilization: PaLM, Chowdhery et al. 2022, appendix B).
-"""
+Model FLOPs are two per multiply-add of the forward pass. A training step has three times that: the
+backward pass has two matmuls for each of the forward pass. Recomputation and operations other than
+matmul do not count (model FLOPs utilization: PaLM, Chowdhery et al. 2022, appendix B)."""
 
 from __future__ import annotations
 

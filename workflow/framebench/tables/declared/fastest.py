@@ -98,7 +98,7 @@ def _figures(contest: Contest, count: int) -> Row:
 
 
 def _incomparable(contest: Contest) -> str:
-    """Say why nothing is compared; "" where two frameworks are."""
+    """Return why nothing is compared; "" if two frameworks are."""
     if contest.missing:
         return f"not measured yet: {', '.join(contest.missing)}"
     ends = _ends(contest)
@@ -112,7 +112,7 @@ def _incomparable(contest: Contest) -> str:
 
 
 def _undecided(row: Row) -> str:
-    """Say why a lead is not significant; "" where its verdict says all."""
+    """Return why a lead is not significant; "" if the verdict needs no explanation."""
     if row["verdict"] not in DECIDED and too_few(row):
         return f"too few repeats: needs {row['repeats_to_show']}"
     if row["verdict"] == CANNOT_TELL:
