@@ -185,7 +185,7 @@ class Key(NamedTuple):
 
     @property
     def replicas(self) -> int:
-        """Devices, or groups of them that share a step, with samples of their own."""
+        """Number of devices, or of device groups that share a step, with their own samples."""
         return replicas(self.case, self.conditions)
 
     @property

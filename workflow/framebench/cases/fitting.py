@@ -58,9 +58,9 @@ def skips(case: Case, settings: Settings, place: Capacity) -> bool:
 def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:
     """Return the devices of this machine: its GPUs, or its physical cores split into devices.
 
-    ``cores_per_device: auto`` gives every device the same number of cores. The number of devices is
-    the largest that a case needs per node and that fits the machine. With fewer physical cores than
-    devices, hardware threads are devices too.
+    ``cores_per_device: auto`` divides the physical cores among the most devices per node that a
+    case needs, of those that get at least one core each. With fewer physical cores than devices,
+    hardware threads are devices too, and their figures are flagged.
 
     Raises ConfigError for a CUDA request without GPUs and for more cores than there are.
     """

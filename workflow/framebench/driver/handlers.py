@@ -52,9 +52,9 @@ class Handlers:
         self._outlook = Progress(work, snakemake, tables.report)
         self._started = time.time()
         self._signals = signals
-        #: Whether the call measures and its closing lines are still to be printed.
+        #: True while the call measures and its closing lines are still to be printed.
         self._measures = False
-        #: Whether the exit status depends on failed runs.
+        #: True if the exit status depends on failed runs.
         self._judges = False
         self._is_reported = False
         self._interrupted: list[str] = []

@@ -43,7 +43,7 @@ def wanted(runs: Sequence[Run], repeats: Repeats) -> int:
 
 
 def is_split(case: Case, repeat: int, suite: Suite) -> bool:
-    """Return whether a repeat measures the step breakdown.
+    """Return whether a repeat measures the step breakdown, which a suite can turn off.
 
     The first repeat does, because the breakdown does not change between repeats. All repeats do if
     a control isolates the loss of the all-reduce, which needs an interval. Cases with micro-steps

@@ -49,7 +49,8 @@ class PeakFlops:
 
     @property
     def by(self) -> str:
-        """Describe its origin: framework, version, dtype, matrix rows, duration, busy devices."""
+        """Describe the origin of the peak: framework, version, dtype, rows, duration, busy
+        devices."""
         held = f" for {self.sustained_seconds:.1f} s" if self.sustained_seconds else ""
         together = f" on {self.devices} devices at once" if self.devices > 1 else ""
         return f"{self.framework} {self.framework_version} {self.dtype} {self.size}{held}{together}"

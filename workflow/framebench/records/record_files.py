@@ -152,7 +152,8 @@ def parse(content: bytes, kind: str = "") -> dict[str, Any]:
 
 
 def _check_case(record: Mapping[str, Any]) -> None:
-    """Raise ValueError for null values that the record's kind needs."""
+    """Raise ValueError for missing values of the record's kind, unknown axes or a bad
+    parallelism."""
     needed: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     if record["kind"] in MODES:
@@ -207,7 +208,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
             nodes=int(case["nodes"]),
             devices_per_node=int(case["devices_per_node"]),
             batch_per_device=int(case["batch_per_device"] or 0),
-            # A step's parameters only say how often something is timed.
+            # Parameters of timed steps only say how often something is timed.
             parameters=() if is_step else tuple(sorted(record["parameters"].items())),
         ),
         conditions=of_settings(record["settings"], case),

@@ -44,7 +44,7 @@ _TOLD = [f.name for f in fields(Run) if f.name not in ("record", *_STEPS)]
 
 @dataclass(frozen=True)
 class RecordSet:
-    """All runs below `root` in a fixed order, and all files or rows that could not be read.
+    """Runs below `root` in a fixed order, and all files or rows that could not be read.
 
     `superseded` counts earlier attempts of a repeat that a later attempt replaced.
     """
@@ -124,7 +124,7 @@ def of_arm(record_set: RecordSet, name: str) -> tuple[Run, ...]:
 def fingerprint(found: RecordSet) -> str:
     """Return a SHA-256 (hex) of everything that tables and report depend on, in any order of runs.
 
-    This includes runs without the paths of their records, and the problems.
+    It covers all fields of runs but the record's path, the problems, and the superseded attempts.
     """
     digests = sorted(_digest(run) for run in found.runs)
     rest = repr((sorted(map(repr, found.problems)), found.superseded)).encode()

@@ -35,7 +35,7 @@ class MetricValue(NamedTuple):
     point: Parameters = ()
 
 
-#: Where completed steps were timed: in their own region, or in that of the throughput, if the
+#: Regions in which completed steps were timed: their own, or that of the throughput, if the
 #: framework's steps return when they are complete.
 WAITED_APART, WAITED_IN_WINDOW = "window of their own", "window of the throughput"
 #: Steps ran ahead, and none was waited for.

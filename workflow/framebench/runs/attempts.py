@@ -84,9 +84,10 @@ def end_with_parent() -> None:
 
 
 def run(command: Sequence[str], caught: list[int]) -> int:
-    """Run the command to its end, and pass on signals that ask this process to end.
+    """Run the command, pass on signals that ask this process to end, and return its exit status.
 
-    ``caught`` gets their numbers. The parent variable is passed on with this process's id.
+    ``caught`` gets the numbers of the signals. The parent variable is passed on with this process's
+    id.
     """
     process: subprocess.Popen[bytes] | None = None
 

@@ -66,7 +66,7 @@ class Verification(NamedTuple):
 
     @property
     def is_behind_runs(self) -> bool:
-        """Return whether it runs in every call that measures, because it is short."""
+        """Return whether the verification is short enough to run in every measuring call."""
         return self.scale in (SMALL, own_model.SCALE)
 
     def __str__(self) -> str:

@@ -20,7 +20,7 @@ BYTES_PER_GRADIENT = 4  # float32
 
 
 class AllReduce(NamedTuple):
-    """All-reduce of all ranks.
+    """Timing of all-reduces over all ranks.
 
     ``gradient_seconds``: expected for all gradients in one message; None if the two timed sizes
     give no estimate. ``gbytes_per_second``: 10^9 bytes of the larger array per second.
