@@ -63,7 +63,7 @@ def measurement(
     ----------
     kind : name of the benchmark
     chosen : values of axes
-    usual : values of other axes
+    usual : values of axes that are not in ``chosen``
     texts : values of parameters as texts
     catalog : of frameworks and models
     folder : of the user's benchmarks
