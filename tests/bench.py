@@ -1,5 +1,4 @@
-"""The real command line of one run, on the toy framework unless told otherwise; and: whatever a
-test does, nothing stays."""
+"""Command line of one real run, by default on the toy framework; kills what a test leaves."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Finished:
-    """How a command line ended. `record` is None where it left none."""
+    """Result of a command line. `record` is None if none was written."""
 
     status: int
     stdout: str
@@ -30,7 +29,7 @@ class Finished:
 
 @dataclass
 class Bench:
-    """Runs in a folder of their own, recognisable among all processes."""
+    """Runs in a separate folder, recognisable among all processes."""
 
     folder: Path
     python: str = sys.executable
@@ -51,7 +50,8 @@ class Bench:
     def command(
         self, *extra: str, parameters: Mapping[str, object] | None = None, **options: object
     ) -> list[str]:
-        """``parameters``: of the kind; an option that is None is left out."""
+        """Return the command line of a run.
+        ``parameters``: those of the benchmark; options that are None are left out."""
         given: dict[str, object] = {
             "framework": ROOT / "tests/frameworks/toy",
             "model": ROOT / "tests/models/toy.json",
@@ -130,7 +130,7 @@ class Bench:
         return json.loads(self.output.read_text()) if self.output.is_file() else None
 
     def processes(self, *variables: str) -> list[int]:
-        """Processes of this test whose environment also holds all of `variables`."""
+        """Return the processes of this test whose environment also holds all of `variables`."""
         wanted = {f"FRAMEBENCH_TEST={self.marker}", *variables}
         found = []
         for path in Path("/proc").glob("[0-9]*/environ"):

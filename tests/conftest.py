@@ -1,4 +1,4 @@
-"""What tests share: paths, and the frameworks' environments, built as the workflow builds them."""
+"""Shared paths and frameworks' environments of the tests, built as the workflow builds them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts")]
 
-# What tests start keeps what it compiles, whatever was asked of who tests: hundreds of processes
-# import the same modules, and most of a short call's time would be compiling them.
+# Tests keep compiled bytecode, whatever the caller's environment says: hundreds of processes import
+# the same modules, and compiling dominates a short call.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
-#: Groups whose tests take longest, and folders: first, so that no process is left alone with them
-#: at the end.
+#: Groups and folders whose tests take longest come first, so that no process ends alone with them.
 LONG_GROUPS = (
     "slurm",
     *(f"test_contract.py {name}" for name in ("pytorch", "jax", "tensorflow")),
@@ -29,14 +28,14 @@ LONG_GROUPS = (
     "pages",
 )
 LONG_FOLDERS = ("slurm", "frameworks", "workflow")
-#: Fixtures of a whole session that take long, and the group of the tests that need them.
+#: Slow session fixtures, and the group of the tests that need them.
 SHARED = {"browser": "pages", "page": "pages", "quick": "pages", "finished": "finished"}
 
 
 def group_of(item: pytest.Item) -> str:
-    """Return the name of the group that a test belongs to, which runs in one process, so that what
-    its tests share is built once: a cluster, a fixture, an environment of a framework, or what a
-    file has for itself."""
+    """Return the group of a test, which runs in one process.
+    Tests of a group thus build shared objects once: a cluster, a fixture, an environment of a
+    framework, or those of a file."""
     if item.path.parent.name == "slurm":
         return "slurm"
     for fixture, group in SHARED.items():
@@ -46,7 +45,7 @@ def group_of(item: pytest.Item) -> str:
     return f"{item.path.name} {Path(framework).name}" if framework else item.path.name
 
 
-#: Of the frameworks that compile: what one process has compiled all others of a test session find.
+#: Compilation caches of frameworks, shared by all processes of a test session.
 CACHES = ("JAX_COMPILATION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
 COMPILING = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -64,7 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if hasattr(config, "workerinput"):  # started by a process that has done so
+    if hasattr(config, "workerinput"):  # started by a process that has already done so
         return
     folder = Path(tempfile.mkdtemp(prefix="framebench-compiled-"))
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -73,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the mark
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The groups, in the order in which the processes take them."""
+    """Mark the groups, and order them as the processes take them."""
 
     def order(item: pytest.Item) -> list[bool]:
         return [group_of(item) != name for name in LONG_GROUPS] + [
@@ -86,14 +85,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def build_environment(framework: str) -> str:
-    """The interpreter of ``envs/FRAMEWORK.yaml``, in the folder where the workflow looks for it,
-    so that it is built once for all tests and for ``snakemake`` itself."""
+    """Return the interpreter of ``envs/FRAMEWORK.yaml``, building the environment if needed.
+    It lies where the workflow looks for it, so that it is built once for tests and ``snakemake``.
+    """
     from framebench.environments.venvs import MARKER, read_environment_file
 
     file = read_environment_file(ROOT / "envs" / f"{framework}.yaml")
     marker = ROOT / ".venvs" / file.name / MARKER
     command = [sys.executable, str(ROOT / "workflow" / "framebench"), "environment"]
-    # Not twice, though tests run in several processes.
+    # Built once, though tests run in several processes.
     subprocess.run([*command, "--file", str(file.path)], check=True)
     return str(marker.parent / "bin" / "python")
 

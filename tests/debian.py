@@ -1,4 +1,4 @@
-"""Debian packages that tests need and nothing else brings."""
+"""Installation of Debian packages that only tests need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 
 
 def install_debian_packages(*names: str) -> str:
-    """Install Debian packages where that is possible; else the sentence that says how."""
+    """Install Debian packages if possible; else return a message that says how."""
     how = f"apt-get install {' '.join(names)}"
     if shutil.which("apt-get") is None:
         return f"this is no Debian: install what its packages {' '.join(names)} hold"

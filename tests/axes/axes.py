@@ -1,4 +1,4 @@
-"""An axis from outside the project's folder, which needs nothing but this file."""
+"""An axis defined outside the project's folder, by this file alone."""
 
 from __future__ import annotations
 

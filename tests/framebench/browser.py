@@ -1,4 +1,4 @@
-"""The page of made-up or real records, and a real browser to look at it."""
+"""Pages of made-up or real records, and a real browser to look at them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def make(
 
 
 def published_cells() -> pd.DataFrame:
-    """Cells as compare_published returns them: one that agrees, one that does not, one unknown."""
+    """Return cells as compare_published does: one that agrees, one that differs, one unknown."""
     rows = [
         ("a", "line 1", "throughput", "11.5", 11.5, 0.05, True, ""),
         ("a", "line 2", "speedup", "2.18", 3.23, 0.005, False, "divided by the wrong row"),
@@ -55,7 +55,7 @@ def published_cells() -> pd.DataFrame:
 
 
 class Browser:
-    """Headless Chromium on one page, as wide and as dark as asked."""
+    """Headless Chromium on one page, with a given width and colour scheme."""
 
     def __init__(self, profile: Path) -> None:
         if not (shutil.which("chromium") and shutil.which("chromedriver")):
@@ -89,7 +89,7 @@ class Browser:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-        self.driver.get("about:blank")  # else an anchor alone would load nothing
+        self.driver.get("about:blank")  # without this, a new anchor alone would not reload the page
         self.driver.get(page.as_uri() + query)
         return self
 
@@ -97,7 +97,7 @@ class Browser:
         return self.driver.execute_script(f"return {script}", *arguments)
 
     def column(self, table: str, title: str) -> list[str]:
-        """The texts of a column, in the order shown."""
+        """Return the texts of a column, in the order shown."""
         heads = self.evaluate(
             "[...document.querySelectorAll(arguments[0])].map(head => head.textContent.trim())",
             f"#table-{table} thead th",

@@ -1,4 +1,4 @@
-"""A browser, and pages to look at in it: made once for all tests of them."""
+"""A browser, and pages to look at in it, each made once for all tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of real records of the suite quick."""
+    """Return the folder with the report of real records of the suite quick."""
     folder = unpacked("results", tmp_path_factory.mktemp("quick")) / "quick"
     make(folder / "runs", folder / "report.html")
     return folder / "report.html"

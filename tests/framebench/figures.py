@@ -1,8 +1,8 @@
-"""Kept records, and every table that is made of them: tests/data/figures.
+"""Kept records, and every table made of them: tests/data/figures.
 
     .venv/bin/python -m tests.framebench.figures
 
-makes the kept tables anew, for a change that means to change them; the difference is the proof."""
+makes the kept tables anew, for an intended change; its diff shows the effect."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "figures"
 _PUBLISHED = ROOT / "results" / "published"
 
-#: By set of tables, the commands that make them, each with its exit status: what looks for
-#: contradictions finds some in the made-up set.
+#: Commands of each set of tables with their exit status; lint finds contradictions in the made-up
+#: set.
 COMMANDS: dict[str, list[tuple[int, list[str]]]] = {
     "quick": [(0, ["report", "--records", "quick/runs"]), (0, ["lint", "--sources", "quick/runs"])],
     "made_up": [
@@ -31,14 +31,14 @@ COMMANDS: dict[str, list[tuple[int, list[str]]]] = {
 
 
 def unpacked(name: str, folder: Path) -> Path:
-    """``results`` or ``tables``, as a folder in ``folder``."""
+    """Unpack ``results`` or ``tables`` below ``folder``, and return the path."""
     with tarfile.open(DATA / f"{name}.tar.xz") as archive:
         archive.extractall(folder / name, filter="data")
     return folder / name
 
 
 def made(name: str, records: Path, folder: Path) -> Path:
-    """The tables of one set, made in ``folder`` of ``records``, the unpacked results."""
+    """Make the tables of one set in ``folder`` from ``records``, the unpacked results."""
     from framebench import cli
 
     with contextlib.chdir(records):

@@ -1,5 +1,6 @@
-"""A made-up set of valid records: three frameworks, every status, one and two devices, both modes,
-a truncated and a foreign file. The same numbers every time."""
+"""A made-up set of valid records, the same numbers every time.
+It has three frameworks, every status, one and two devices, both modes, and two bad files: one
+truncated, one foreign."""
 
 from __future__ import annotations
 
@@ -12,22 +13,22 @@ from typing import Any
 EVIL = "<script>document.title = 'owned'</script> & \"quotes\""
 COMPILERS = {"pytorch": "inductor", "tensorflow": "xla", "jax": "jit"}
 SPEED = {"pytorch": 1.0, "tensorflow": 0.83, "jax": 1.12}
-#: An all-reduce over 1.6 GB/s, with 50 microseconds of latency.
+#: All-reduce at 1.6 GB/s, with 50 microseconds of latency.
 PREFLIGHT = [
     {"bytes": size, "seconds": [5e-5 + size / 1.6e9] * 3 + [0.2]} for size in (2**12, 2**24)
 ]
 
 
 def steps_of(rng: random.Random, mean: float, timed: int) -> list[float]:
-    """Step times with a little noise and, now and then, a stall."""
+    """Return step times with a little noise and a few stalls."""
     return [mean * rng.gauss(1, 0.01) * (2.4 if rng.random() < 0.02 else 1.0) for _ in range(timed)]
 
 
 def record_of(
     rng: random.Random, case: dict[str, Any], repeat: int, **other: Any
 ) -> dict[str, Any]:
-    """A record as the harness writes it. ``case``: with its mode; ``other`` replaces fields
-    (status, reason, ..)."""
+    """Return a record as the harness writes it.
+    ``case``: with its mode; ``other``: replaced fields (status, reason, ..)."""
     devices = case["nodes"] * case["devices_per_node"]
     resnet = case["model"].startswith("resnet")
     mean = case["batch_per_device"] / (24.0 if resnet else 31.0) / SPEED[case["framework"]]
@@ -124,7 +125,8 @@ def cases_of(frameworks: tuple[str, ...], batches: tuple[int, ...]) -> Iterator[
 
 
 def fate_of(case: dict[str, Any], repeat: int) -> dict[str, Any]:
-    """What goes wrong in the made-up set: every status, a baseline and a single repeat."""
+    """Return the failures of the made-up set: every status, a failed baseline and a single
+    repeat."""
     framework, precision, compiler = case["framework"], case["precision"], case["compiler"]
     if framework == "jax" and precision == "amp":
         return {"status": "unsupported", "reason": "jax has no automatic mixed precision"}
@@ -144,7 +146,7 @@ def write_records(
     frameworks: tuple[str, ...] = ("pytorch", "tensorflow", "jax"),
     batches: tuple[int, ...] = (4,),
 ) -> Path:
-    """A folder of records, with a truncated and a foreign file among them."""
+    """Write a folder of records, with a truncated and a foreign file among them."""
     rng = random.Random(7)
     for number, case in enumerate(cases_of(frameworks, batches)):
         home = folder / case["framework"] / f"case {number:04d} #1"

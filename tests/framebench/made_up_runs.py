@@ -1,4 +1,4 @@
-"""Runs without records, by what a test says of them; the rest is always the same."""
+"""Runs without records, with defaults for everything that a test does not state."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _CONDITIONS = Conditions(accelerator="cpu", warmup_steps=1, timed_steps=2)
 
 
 def run(throughput: float | None = 100.0, **changes: Any) -> Run:
-    """A run; without a throughput a failed one. ``changes``: of its case, of its conditions, or of
-    itself."""
+    """Return a run, failed if it has no throughput.
+    ``changes``: fields of its case, its conditions, or the run."""
     one = Run(
         case=_CASE,
         conditions=_CONDITIONS,
@@ -51,7 +51,7 @@ def run(throughput: float | None = 100.0, **changes: Any) -> Run:
 
 def changed(one: Run, **changes: Any) -> Run:
     case = {name: changes.pop(name) for name in CASE if name in changes}
-    # The environment of a run is a digest; the label of one is made of it.
+    # A run's environment is a digest, from which its label is made.
     labels = {*CONDITIONS} - {"machine", "environment"}
     conditions = {name: changes.pop(name) for name in labels if name in changes}
     figure = {"value": "throughput", "unit": "unit"}
@@ -68,7 +68,7 @@ def changed(one: Run, **changes: Any) -> Run:
 
 
 def measured(kind: str, metrics: Iterable[MetricValue], **parameters: Any) -> Run:
-    """A run of another kind than steps, which needs no framework."""
+    """Return a run of a micro-benchmark without a framework."""
     case = replace(
         _CASE, framework="", framework_version="", model="", mode=kind, precision="", compiler="",
         batch_per_device=0, parameters=tuple(sorted(parameters.items())),
@@ -81,16 +81,16 @@ def repeats(*throughputs: float | None, **changes: Any) -> list[Run]:
 
 
 def build(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
-    """The tables of runs, without marks for what has no proof."""
+    """Return the tables of runs, without flags for missing verifications."""
     built = frames.build(Inputs(grouping.group(list(runs), None)))
     return {table.name: rows for table, rows in built.items()}
 
 
 def in_markdown(name: str, rows: pd.DataFrame) -> str:
-    """The file of a table of records."""
+    """Return the Markdown file of a table of records."""
     return markdown.render(registry.known()[name], rows)
 
 
 def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
-    """The files of tables of records, by name."""
+    """Write the files of tables of records, by name."""
     frames.write({registry.known()[name]: rows for name, rows in tables.items()}, folder)

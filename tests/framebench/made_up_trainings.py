@@ -1,4 +1,4 @@
-"""Trainings without records, by what a test says of them; the rest is always the same."""
+"""Trainings without records, with defaults for everything that a test does not state."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def trained(
     recipe: dict[str, Any] | None = None,
     **case: Any,
 ) -> Run:
-    """A run with such scores by epoch; one that missed its target has no metric. ``recipe``: what
-    of its parameters is another than usual."""
+    """Return a training with these scores by epoch, without metrics if it missed its target.
+    ``recipe``: changed parameters."""
     missed = target is not None and max(scores) < target
     curve = LearningCurve(
         task="digits",

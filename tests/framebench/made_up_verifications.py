@@ -1,4 +1,4 @@
-"""Write verification records into a folder of results, and read the flag that a run gets."""
+"""Writers of verification records, and the flag that a run gets from them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ CASE = {
 
 
 def changed(record: dict[str, Any], **other: Any) -> dict[str, Any]:
-    """``code``, ``packages``, ``variables``, ``hardware``, ``system`` (of its environment),
-    ``given`` (by a variant), ``dropout``, ``own_model``: what the record has instead."""
+    """Return a record with changed fields.
+    ``other``: ``code``, ``packages``, ``variables``, ``hardware``, ``system`` (of its environment),
+    ``given`` (by a variant), ``dropout``, ``own_model``."""
     where = {**record["environment"], "code": CODE}
     where |= {key: other[key] for key in ("code", "packages", "variables") if key in other}
     where["hardware"] = {**where["hardware"], **other.get("hardware", {})}
@@ -43,14 +44,14 @@ def changed(record: dict[str, Any], **other: Any) -> dict[str, Any]:
 
 
 def compared(case: dict[str, Any], scale: str = verifications.FULL) -> dict[str, Any]:
-    """What makes the record of a run one of a comparison."""
+    """Return the fields that turn the record of a run into one of a verification."""
     parameters = {"mode": case["mode"], "reference": "/reference", "scale": scale}
     nothing = {"metrics": {}, "samples": None, "window_seconds": None}
     return {"kind": verifications.KIND, "parameters": parameters, **nothing}
 
 
 def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
-    """A run that left a record."""
+    """Return a run with a record."""
     path = folder / "runs" / f"{len(list(folder.rglob('*.json')))}" / "r1.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(changed(record_of(random.Random(1), case, 1), **other)))
@@ -59,8 +60,9 @@ def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
 
 
 def verification_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **other: Any) -> None:
-    """A certificate beside it, with this error of the outputs; ``dropout``: that with dropout;
-    ``refused``: why there is nothing to compare; ``scale``: of the model."""
+    """Write a verification record with this error of the outputs.
+    ``dropout``: verify dropout; ``refused``: reason for having nothing to compare; ``scale``: of
+    the model."""
     record = changed(record_of(random.Random(1), case, 1), **other)
     quantity = "dropout" if other.get("dropout") else "outputs"
     ranks = [

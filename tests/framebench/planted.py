@@ -1,4 +1,4 @@
-"""Names and credentials, made up anew from a seed, in the notations that records and texts have."""
+"""Names and credentials made up from a seed, in the notations of records and texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _ALNUM = string.ascii_letters + string.digits
 
 
 class Planted(NamedTuple):
-    """``secrets``: texts that no redacted file may contain; ``texts``: where they stand."""
+    """Planted texts. ``secrets``: forbidden in redacted files; ``texts``: texts that
+    contain them."""
 
     secrets: list[str]
     texts: list[str]

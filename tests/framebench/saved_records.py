@@ -1,4 +1,4 @@
-"""Records as files, and what is read of them."""
+"""Records as files, and what is read from them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def metrics(throughput: float | None, unit: str = "sentences/s") -> Record:
 
 
 def record(repeat: int = 1, seconds: tuple[float, ...] = (0.5, 0.5), **changes: Any) -> Record:
-    """A valid record of a run on two ranks; `changes` replace entries, "case" and "settings" are
-    merged."""
+    """Return a valid record of a run on two ranks.
+    ``changes`` replace entries; "case" and "settings" are merged."""
     case: Record = {
         "framework": "pytorch",
         "model": "bert_base",

@@ -23,7 +23,7 @@ SUITE = {
 
 
 def settings(tmp_path: Path, suite: object = SUITE, **config: object) -> Settings:
-    """Settings for a suite given as data, or as text that is written as it is."""
+    """Return settings for a suite given as data, or as literal text."""
     path = tmp_path / "my.yaml"
     path.write_text(suite if isinstance(suite, str) else yaml.safe_dump(suite))
     return load_settings({**CONFIG, "suite": str(path), **config}, CATALOG)

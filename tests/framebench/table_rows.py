@@ -1,4 +1,4 @@
-"""Rows of tables by what they are of."""
+"""Access to rows of tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pandas as pd
 
 
 def only(table: pd.DataFrame) -> dict[str, Any]:
-    """The one row of a table."""
+    """Return the only row of a table."""
     assert len(table) == 1, table
     return {str(name): value for name, value in table.iloc[0].items()}
 

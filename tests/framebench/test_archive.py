@@ -1,5 +1,4 @@
-"""A set of results as one file: whole, checked, the same tables from it, and without names where
-that is asked for."""
+"""Archives: complete, checked, with the same tables, and redacted on request."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ CASE: dict[str, Any] = {
 
 
 def named(record: dict[str, Any]) -> dict[str, Any]:
-    """A record that says who measured it, and where."""
+    """Return a record that says who measured it, and where."""
     environment = record["environment"]
     environment["system"]["host"] = HOST
     environment["prefix"] = f"{HOME}/a b/.venvs/pytorch"
@@ -79,7 +78,7 @@ def results(tmp_path: Path) -> Path:
 
 
 def packed(results: Path, into: Path, redacts: bool = False) -> Path:
-    """The archive of the results, unpacked."""
+    """Return the archive of the results, unpacked."""
     environments = [ROOT / "envs/pytorch.yaml"]
     source = contents.ArchiveSource(results, results.parent / "mine.yaml", environments)
     before = {*results.glob("archives/*")}
@@ -102,7 +101,7 @@ def test_the_same_tables_are_made_of_what_was_handed_on(results: Path, tmp_path:
     made, handed_on, first = (
         files(one / "tables") for one in (tmp_path / "again", archive, results)
     )
-    for name in (name for name in first if name != reporting.ARCHIVED):  # which links to records
+    for name in (name for name in first if name != reporting.ARCHIVED):  # this one links to records
         assert made[name] == handed_on[name] == first[name], name
     assert {*made} == {*handed_on} == {*first}
 
@@ -180,7 +179,7 @@ def test_what_is_a_name(text: str, expected: str) -> None:
 
 
 def test_a_folder_that_a_kind_was_given_is_somebodys() -> None:
-    """With a blank in it, too; what else a kind is asked for is the same for everybody."""
+    """Fail if a benchmark's folder is not redacted, also with a blank in it."""
     given = {
         "folder": f"{HOME}/big disk",
         "data": "/usr/share/x",
@@ -236,8 +235,8 @@ def test_nothing_measured_is_nothing_to_hand_on(tmp_path: Path) -> None:
 
 
 class _Context:
-    """The context of RO-Crate as the library has it, so that no test asks a network; the terms are
-    those of version 1.1 but for one."""
+    """Context of RO-Crate from the library, so that no test needs a network.
+    It equals version 1.1 except for one term."""
 
     status_code, headers = 200, {"Content-Type": "application/ld+json"}
 

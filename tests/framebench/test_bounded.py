@@ -1,4 +1,4 @@
-"""Files from anywhere: one module opens them, and none stops the program."""
+"""Untrusted files: one module opens them, and none stops the program."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from framebench.files import bounded, locks
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
-#: The modules that may open files, and by what: the reader itself, files that are written under a
-#: name of their own, and folders, terminals and databases that other checks have looked at.
+#: Modules that may open files, and how: the bounded reader, files written under a new name, and
+#: folders, terminals and databases that were checked elsewhere.
 OPENING = {
     "framebench/files/bounded.py": {"open", "os.open"},
     "framebench/files/whole_files.py": {"os.open"},
@@ -37,7 +37,7 @@ MODULES = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
 
 
 def name_of(function: ast.expr) -> str:
-    """The name that is called, with that of the object where it is a plain one."""
+    """Return the called name, with the object's name if it is a plain one."""
     if isinstance(function, ast.Name):
         return function.id
     if not isinstance(function, ast.Attribute):
@@ -47,7 +47,7 @@ def name_of(function: ast.expr) -> str:
 
 
 def opening(path: Path) -> Iterator[str]:
-    """All calls in a module that open a file, but those of the bounded reader."""
+    """Yield all calls in a module that open a file, except those of the bounded reader."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)
@@ -65,7 +65,7 @@ def opening(path: Path) -> Iterator[str]:
 
 
 def test_no_other_module_opens_a_file() -> None:
-    """A new module reads through framebench.files.bounded, or stands in OPENING with a reason."""
+    """Fail if a module opens a file without framebench.files.bounded or a reason in OPENING."""
     found = {
         path.relative_to(WORKFLOW).as_posix(): set(opening(path))
         for path in sorted(WORKFLOW.rglob("*.py"))

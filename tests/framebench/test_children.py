@@ -47,7 +47,7 @@ def test_a_program_that_does_not_answer_is_refused(code: str, longest: float, sa
 
 
 def test_what_a_program_left_in_the_background_ends_with_it(tmp_path: Path) -> None:
-    """A lock of flock(2) is held for as long as one of them lives."""
+    """Fail if a background process survives: it holds a lock of flock(2) while it lives."""
     lock = tmp_path / "lock"
     code = f"""if True:
         import fcntl, os, time

@@ -1,4 +1,4 @@
-"""Images that are made: the same each time, whole, and only where nothing else is."""
+"""Made-up data sets: reproducible, complete, and only in folders without other content."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_same_call_makes_the_same_bytes_and_goes_on_where_it_was(tmp_path: P
     assert made["bytes"] == sum(len(c) for name, c in first.items() if name != MANIFEST)
     found = folder.scan(str(tmp_path / "one"), "train", "refuse")
     assert len(found.paths) == 11, "the harness reads what is made here"
-    # as a kill leaves it: some are missing, one is half written, the manifest says what was asked
+    # state after a kill: some missing, one half written, the manifest with the request
     again = tmp_path / "one"
     for name in sorted(first)[3:7]:
         (again / name).unlink()
@@ -90,7 +90,7 @@ def test_every_class_has_images_in_both_splits() -> None:
 
 
 def test_pictures_are_like_photographs() -> None:
-    """ImageNet's have about 500 x 375 pixels and 110 KB in the mean."""
+    """Fail if made-up images differ from ImageNet's 500 x 375 pixels and 110 KB on average."""
     made = [pictures.make(0, number) for number in range(24)]
     area = sum(one.width * one.height for one in made) / len(made)
     bits = 8 * sum(len(one.content) for one in made) / sum(one.width * one.height for one in made)
@@ -120,13 +120,13 @@ def test_records_hold_the_same_images_and_labels(tmp_path: Path) -> None:
 
 
 def held(images: folder.Images) -> dict[bytes, int]:
-    """The label of each file's content."""
+    """Return the label by each file's content."""
     paths = (os.path.join(images.root, path) for path in images.paths)
     return dict(zip(map(loader.content_of, paths), images.labels, strict=True))
 
 
 def test_checksums_are_those_of_the_standard() -> None:
-    """The examples of RFC 3720, appendix B.4, and what both sides have of lengths about a block."""
+    """Fail if the CRC-32C differs from RFC 3720, appendix B.4, or between reader and writer."""
     assert read.crc32c(bytes(32)) == 0x8A9136AA
     assert read.crc32c(b"\xff" * 32) == 0x62A8AB43
     assert read.crc32c(bytes(range(32))) == 0x46DD794E
@@ -191,7 +191,7 @@ def test_documents_are_the_same_in_every_format_and_each_time(tmp_path: Path) ->
 
 
 def test_a_call_goes_on_where_one_was_that_was_killed(tmp_path: Path) -> None:
-    """Nobody is left that holds the folder."""
+    """Fail if a killed call keeps the folder locked, or is not continued."""
     command = [sys.executable, str(ROOT / "workflow/framebench"), "make-data"]
     words = ["--folder", str(tmp_path), "--images", "40"]
     with subprocess.Popen([*command, *words]) as killed:

@@ -1,4 +1,4 @@
-"""Whatever stands in a file, it is taken or refused by name, in one message and without a hang."""
+"""Fuzzed inputs: each is accepted or refused by name, in one message and without a hang."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from ..fuzzing import running
 from ..fuzzing.targets import TARGETS, Target
 
-#: benchmarks/fuzz_inputs.py has 20,000.
+#: Number of inputs; benchmarks/fuzz_inputs.py has 20,000.
 INPUTS, SEED = 1000, 32
 
 

@@ -1,5 +1,5 @@
-"""What may import what: the driver's packages in the order of the data, and who must wait for no
-library."""
+"""Allowed imports: the driver's packages in the order of the data, and modules without
+libraries."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 WORKFLOW = Path(__file__).parents[2] / "workflow"
 FRAMEBENCH = WORKFLOW / "framebench"
 
-#: Each imports only those before it. Records come before plans: what is still to do, and how long
-#: it will take, follows from what was measured.
+#: Packages in order: each imports only earlier ones. Records precede plans, because remaining runs
+#: and their durations follow from measurements.
 ORDER = (
     "files",
     "statistics",
@@ -41,12 +41,12 @@ ORDER = (
     "commands",
     "driver",
 )
-#: What runs beside a benchmark, perhaps in a container that has nothing but Python.
+#: Modules that run next to a benchmark, perhaps in a container with nothing but Python.
 ALONE = ("runs.attempts", "runs.ensure_environment", "environments.uv")
 
 
 def imports_of(path: Path) -> Iterator[str]:
-    """The modules of ours that a module names, ``package.module``; those for types alone too."""
+    """Yield our modules that a module imports, as ``package.module``, also for types alone."""
     package = path.relative_to(FRAMEBENCH).parent
     for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.ImportFrom) or node.level == 0:
@@ -61,7 +61,7 @@ def imports_of(path: Path) -> Iterator[str]:
 
 
 def modules() -> dict[str, set[str]]:
-    """Every module and those that it imports."""
+    """Return every module with its imports."""
     paths = [path for path in FRAMEBENCH.rglob("*.py") if path.name != "__init__.py"]
     return {
         ".".join(path.relative_to(FRAMEBENCH).with_suffix("").parts): set(imports_of(path))
@@ -91,8 +91,8 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 @pytest.mark.parametrize("module", ALONE)
 def test_what_runs_beside_a_benchmark_needs_no_library(module: str) -> None:
-    """-S: without site-packages nothing else is there. In a container it is run by any Python that
-    the harness runs on."""
+    """Fail if such a module imports a library (-S hides site-packages).
+    In a container it is run by any Python that the harness supports."""
     code = (
         f"import sys; sys.path.insert(0, {str(WORKFLOW)!r}); import framebench.{module}\n"
         "print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('framebench.')))"

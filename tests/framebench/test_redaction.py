@@ -1,4 +1,4 @@
-"""Nobody is named in what was redacted, and what figures need is as it was."""
+"""Redacted files name nobody, and keep everything that figures need."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_no_notation_lets_a_name_through(number: int) -> None:
 
 
 def spread(record: dict[str, Any], planted: Planted, rng: random.Random) -> dict[str, Any]:
-    """``record`` with the planted texts in every place where records have text of somebody's."""
+    """Return ``record`` with planted texts in every place that may have personal text."""
     texts = [*planted.texts]
     rng.shuffle(texts)
     whole = "\n".join(texts)

@@ -1,4 +1,4 @@
-"""What a call says: on a terminal, whose last line is rewritten, and in a log."""
+"""Output of a call: on a terminal, whose last line is rewritten, and in a log."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_the_log_of_a_failure_ends_with_its_path(tmp_path: Path) -> None:
 
 
 def seen(written: str) -> list[str]:
-    """The lines that a terminal shows of it, which must not wrap any."""
+    """Return the lines that a terminal shows, which must not wrap."""
     lines, column = [""], 0
     for part in written.replace("\r\n", "\n").replace("\033[K", "\0"):
         if part == "\n":
@@ -119,7 +119,7 @@ def seen(written: str) -> list[str]:
 
 
 def drained(terminal: int) -> str:
-    """What was written to it so far, which comes in as many parts as it likes."""
+    """Return everything written so far, in however many parts."""
     parts = []
     while select.select([terminal], [], [], 0.3)[0]:
         parts.append(os.read(terminal, 4096))
@@ -183,8 +183,8 @@ def run_of(number: int, record: Path, **more: Any) -> tuple[dict[str, str], Awai
 
 
 def played(record: Path, here: bool) -> str:
-    """Return what is said of a call of three runs: one leaves a record, one leaves none, one is not
-    begun; and of a job that is not ours."""
+    """Return the output of a call of three runs: one with a record, one without, one not begun.
+    It also has a job that is not ours."""
     runs = [run_of(number, record) for number in (1, 2, 3)]
     view = ProgressView([one for _, one in runs], 1.0, False, here)
     stream = io.StringIO()
@@ -194,7 +194,7 @@ def played(record: Path, here: bool) -> str:
     assert view.takes(*event("job_info", now, jobid=1, wildcards=runs[0][0], **info))
     assert view.takes(*event("job_finished", now + 12, job_id=1))
     assert view.takes(*event("job_info", now + 12, jobid=2, wildcards=runs[1][0], **info))
-    # Of a job of a cluster Snakemake knows more than its log.
+    # Of a cluster's job, Snakemake knows more than its log.
     assert view.takes(*event("job_error", now + 20, jobid=2)) == here
     assert not view.takes(*event("job_info", now, jobid=9, wildcards={"run": "x"}, **info))
     assert not view.takes(*event("job_finished", now, job_id=9))

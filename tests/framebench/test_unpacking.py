@@ -1,5 +1,4 @@
-"""Archives from anywhere: what is damaged, too large or tampered with is refused by name, and
-temporary folders go with their process."""
+"""Archives: damaged, oversized or tampered ones are refused by name; temporary folders vanish."""
 
 from __future__ import annotations
 
@@ -70,7 +69,7 @@ def cut(path: Path, share: float) -> Path:
 
 
 def encrypted(path: Path) -> Path:
-    """Bit 0 of the flags, in the local header and in the central directory."""
+    """Return an encrypted archive: bit 0 of the flags, in the local header and the directory."""
     content = bytearray(zipped(path, {"a": b"x"}).read_bytes())
     content[6] |= 1
     content[content.index(b"PK\x01\x02") + 8] |= 1
@@ -176,7 +175,7 @@ def test_what_is_not_unpacked_is_refused_with_the_reason(
 def test_a_file_that_says_less_of_its_size_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Deflate goes on to whatever length, whatever the directory says."""
+    """Fail if a file larger than its directory entry is unpacked: deflate has no length limit."""
     monkeypatch.setattr(archives, "SMALL_CONTENT", 2**16)
     content = bytes(2**20)
     path = zipped(tmp_path / "x.zip", {"a": content})

@@ -1,4 +1,4 @@
-"""Files that a command writes are all there, or none is, also on a disk that fills up."""
+"""Files of a command are all written, or none is, also on a full disk."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from framebench.files.whole_files import write_together
 
 from .saved_records import ROW
 
-#: Bytes that a file may have: more than a table of one case, less than a page.
+#: File size limit in bytes: more than a table of one case, less than a page.
 LIMIT = 40_000
 
 
 @contextmanager
 def full_disk(size: int = LIMIT) -> Iterator[None]:
-    """No file gets larger than ``size``."""
+    """Limit files to ``size`` bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -70,7 +70,7 @@ def test_a_disk_that_fills_up_leaves_the_former_tables_and_page(
         earlier = write_runs(tmp_path / "earlier" / "runs" / "runs.csv", 3000)
         words = {
             "report": ["--records", runs],
-            # What holds a folder ``runs`` is taken for results.
+            # A folder with a folder ``runs`` counts as results.
             "compare": ["--base", earlier.parents[1], "--candidate", runs],
             "history": ["--by", "name", "--sets", earlier, runs],
         }

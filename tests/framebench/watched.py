@@ -1,4 +1,4 @@
-"""What a watcher saw of a machine."""
+"""Summaries of a watcher."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GPU = {
 
 
 def watch(**changes: Any) -> dict[str, Any]:
-    """Of a calm run on 2 of 8 cores for 10 s."""
+    """Return the summary of a calm run on 2 of 8 cores for 10 s."""
     calm = {
         "window_seconds": 10.0,
         "interval_seconds": 0.5,
@@ -61,7 +61,7 @@ def made(**other: Any) -> dict[str, Any]:
 
 
 def as_suite_asks(**other: Any) -> dict[str, Any]:
-    """With the steps of SUITE and the cores of Machine(2, 0)."""
+    """Return a record with the steps of SUITE and the cores of Machine(2, 0)."""
     asked = {"cores_per_device": 2, "warmup_steps": 1, "timed_steps": 2}
     record = made(**other)
     return {**record, "settings": {**record["settings"], **asked}}

@@ -1,7 +1,8 @@
-"""What the described networks are built of, block by block: each cut out of the description of a
-network that has it, made small, and made a network by itself. In front of it stands a layer of its
-own for each of its inputs (convolution, batch normalisation, ReLU), so that the gradients that the
-block hands back are seen, too; behind it a linear layer that reads every value at its place."""
+"""Blocks of the described networks, each as a small network.
+
+A block is cut out of a network's description and made small. Each of its inputs gets a preceding
+layer (convolution, batch normalisation, ReLU), which shows the gradients that the block hands back;
+a linear layer that reads every value follows it."""
 
 from __future__ import annotations
 
@@ -22,9 +23,10 @@ from .models import facts_of
 
 
 class Block(NamedTuple):
-    """``layers``: a pattern that the whole name of each of its layers matches, in the description
-    of the ``model`` made small, with other ``hyperparameters``. ``size``: of the images, whose
-    edges differ, and are no multiples, where that makes a difference."""
+    """A block of a network.
+    ``layers``: pattern that matches the whole name of each of its layers in the small description
+    of ``model`` with changed ``hyperparameters``; ``size``: of the images, with different edges
+    that are no multiples, where that matters."""
 
     model: str
     layers: str
@@ -32,10 +34,10 @@ class Block(NamedTuple):
     hyperparameters: Mapping[str, Any] = {}
 
 
-#: Of learning. A value at each place is much for a linear layer: faster, its loss falls to nothing.
+#: Learning rate. A linear layer over every value learns fast: with a higher rate its loss vanishes.
 RATE = 4e-4
 
-#: Inception's channels: made small as a whole network it has single ones.
+#: Inception's channels: in the small whole network it would have single ones.
 WIDE = {"width": 0.0625}
 #: MnasNet with a kernel of 5 in each of its blocks.
 FIVES = {"stages": [[5, 2, 3, 2, 16]]}
@@ -80,7 +82,7 @@ BLOCKS = {
 
 
 def facts_of_block(name: str) -> dict[str, Any]:
-    """Of the network that has this block alone."""
+    """Return the config of a network of this block alone."""
     block = BLOCKS[name]
     facts = compute.reduced(CNNS[block.model])
     facts["hyperparameters"].update(block.hyperparameters)
@@ -89,7 +91,7 @@ def facts_of_block(name: str) -> dict[str, Any]:
     parity = {**facts["parity"]["hyperparameters"], "learning_rate": RATE}
     drops = any(one["op"] == "dropout" and one.get("key") == "dropout" for one in layers)
     for given in (hyper, parity):
-        if not drops:  # else it would be compared how much drops
+        if not drops:  # otherwise the amount of dropout would be compared
             given.pop("dropout", None)
     images, labels = facts["inputs"]
     images = {**images, "shape": ["batch", *block.size, 3]}
@@ -123,7 +125,7 @@ def _alone(network: Network, block: Block) -> Iterator[dict[str, Any]]:
 
 
 def _listed(layer: Layer, network: Network) -> dict[str, Any]:
-    """As the family ``layers`` takes it."""
+    """Return a layer in the notation of the family ``layers``."""
     takes = set(inspect.signature(getattr(Layers, layer.op)).parameters) - {"initial"}
     found = {key: value for key, value in layer.attributes.items() if key in takes}
     if layer.op == "dropout":
@@ -132,8 +134,7 @@ def _listed(layer: Layer, network: Network) -> dict[str, Any]:
 
 
 def kinds(network: Network) -> set[tuple[Any, ...]]:
-    """What tells its layers apart, but for their widths: whatever an interpreter could do wrong
-    with one, and not with another."""
+    """Return the properties that distinguish layers, except widths, for an interpreter."""
     return {kind for layer in network.layers for kind in _kinds_of(layer)}
 
 
@@ -149,8 +150,8 @@ def _kinds_of(layer: Layer) -> Iterator[tuple[Any, ...]]:
 
 
 def covering() -> list[str]:
-    """Names of a few blocks. With :func:`compared_whole` they have each layer and connection that
-    any network has: a greedy cover."""
+    """Return a greedy choice of blocks that covers all layers and connections of any network.
+    Those of :func:`compared_whole` count as covered."""
     needed = properties_of_all() - compared_whole()
     left = {name: properties(facts_of_block(name)) & needed for name in BLOCKS}
     sizes = {name: len(facts_of_block(name)["hyperparameters"]["layers"]) for name in BLOCKS}
@@ -163,13 +164,13 @@ def covering() -> list[str]:
 
 
 def properties(facts: Mapping[str, Any]) -> set[tuple[Any, ...]]:
-    """Kinds of layers and connections of the network of ``facts``."""
+    """Return the kinds of layers and connections of the network of ``facts``."""
     network = networks.describe(facts)
     return kinds(network) | connections(network)
 
 
 def properties_of_all() -> set[tuple[Any, ...]]:
-    """Kinds of layers that any network has as it is, and connections that any has made small."""
+    """Return the kinds of layers of all networks, and the connections of all small ones."""
     return set[tuple[Any, ...]]().union(
         *(kinds(networks.describe(facts)) for facts in CNNS.values()),
         *(connections(networks.describe(compute.reduced(CNNS[name]))) for name in KINDS),
@@ -177,16 +178,16 @@ def properties_of_all() -> set[tuple[Any, ...]]:
 
 
 def smallest(names: Iterable[str]) -> list[str]:
-    """The network with the fewest parameters of each set with the same properties made small: such
-    networks differ in depth or width alone."""
+    """Return the network with the fewest parameters for each set of properties when small.
+    Networks with equal properties differ only in depth or width."""
     by_size = sorted(names, key=lambda name: -int(CNNS[name]["trainable_parameters"]))
     last = {frozenset(properties(compute.reduced(CNNS[name]))): name for name in by_size}
     return sorted(last.values())
 
 
 def compared_whole() -> set[tuple[Any, ...]]:
-    """Properties of the two made-up networks that every framework compares: ``all_blocks`` in
-    ``test_contract.py``, ``connections`` in ``test_cnn.py``."""
+    """Return the properties of the two made-up networks that every framework compares.
+    They are ``all_blocks`` in ``test_contract.py`` and ``connections`` in ``test_cnn.py``."""
     return properties(facts_of(ALL_BLOCKS)) | properties(connected_facts())
 
 

@@ -1,5 +1,5 @@
-"""The convolutional networks that are described as data, made small: one of each kind. A made-up
-network has every connection of theirs."""
+"""Small versions of the described convolutional networks, one of each kind.
+A made-up network has every connection of theirs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ CNNS = {
     if (facts := model_facts(path)).get("definition") == "cnn"
 }
 
-#: The networks under torchvision's names.
+#: Networks under torchvision's names.
 TORCHVISION = sorted(name for name, facts in CNNS.items() if "task" not in facts and name != RESNET)
 
 
 def _alike() -> dict[str, str]:
-    """Each network, with the first by name that it is the same as when it is made small, where
-    depths, and widths of a multiplier, are given up."""
+    """Return for each network the first by name that is identical when small.
+    Small networks lose their depths, and the widths of a multiplier."""
     first: dict[str, str] = {}
     found = {}
     for name, facts in CNNS.items():
@@ -39,18 +39,16 @@ def _alike() -> dict[str, str]:
 
 
 ALIKE = _alike()
-#: One of each kind of network made small: what is computed of it is computed of all others of its
-#: kind.
+#: One small network of each kind; results of it hold for all others of its kind.
 KINDS = tuple(sorted(set(ALIKE.values())))
 
 
-#: The name of the made-up network.
+#: Name of the made-up network.
 CONNECTED = "connections"
 
 
 def connected_facts() -> dict[str, Any]:
-    """Facts of the network in ``connections.json``, which has the connections that no block of
-    ``blocks.py`` has."""
+    """Return the config of ``connections.json``, with the connections that no block has."""
     facts = facts_of(BLOCKS)
     layers = json.loads(Path(__file__).with_name(f"{CONNECTED}.json").read_text())
     facts["hyperparameters"]["layers"] = layers
@@ -58,7 +56,7 @@ def connected_facts() -> dict[str, Any]:
 
 
 def counted(facts: dict[str, Any]) -> dict[str, Any]:
-    """``facts`` of a described network with its trainable parameters and multiply-adds."""
+    """Return ``facts`` of a described network with its trainable parameters and multiply-adds."""
     network = networks.describe(facts)
     trained = (one.shape for one in networks.weights(network).values() if one.trained)
     return {
@@ -69,8 +67,8 @@ def counted(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def connections(network: networks.Network) -> set[tuple[Any, ...]]:
-    """Pairs of operations, one of which reads what the other puts out, each with whether it is the
-    only reader; and how often the network has outputs, and of which operations."""
+    """Return connected pairs of operations, with whether the reader is the only one.
+    Also returns how many outputs the network has, and of which operations."""
     operations = {layer.name: layer.op for layer in network.layers}
     readers = Counter(name for layer in network.layers for name in layer.inputs)
     pairs = {

@@ -1,4 +1,4 @@
-"""Several small models, compared with their references in one process of a framework."""
+"""Comparison of several small models with their references in one process of a framework."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from framebench.records import verifications
 
 from .fork_server import ForkServer
 
-#: What a process does before it starts several adapters.
+#: Code of a process before it starts several adapters.
 BEFORE = {
     # operation by operation, each would be compiled by itself for each shape; amp as on a device
     # whose products it reaches: XLA for CPUs widens what was rounded to bfloat16
@@ -32,7 +32,7 @@ torch.set_num_interop_threads = lambda number: None
 
 
 def in_one_process(framework: str) -> str:
-    """Lines that let one process of ``framework`` start several adapters."""
+    """Return code that lets one process of ``framework`` start several adapters."""
     return BEFORE[framework] if framework == "pytorch" else ""
 
 
@@ -60,10 +60,9 @@ answer(errors=errors)
 
 
 class Mistake(NamedTuple):
-    """Planted in the model of a ``folder``, which is then compared as it should be. ``code``: texts
-    of the framework's definition, and what stands in the place of each; ``layers``: attributes of
-    those of a network that is a list of them, by name, None for one that is not there;
-    ``hyperparameters``: of the model."""
+    """Mistake planted in the model of a ``folder``, which is then compared.
+    ``code``: texts of the framework's definition with their replacements; ``layers``: attributes of
+    layers by name, None to remove one; ``hyperparameters``: changed ones of the model."""
 
     about: str
     folder: Path
@@ -73,13 +72,13 @@ class Mistake(NamedTuple):
 
     @property
     def given(self) -> dict[str, Any]:
-        """As the script has it."""
+        """Return the mistake in the notation of the script."""
         found = {"code": self.code, "hyperparameters": self.hyperparameters}
         about = f", {self.about}"
         return {**found, "about": about, **({"layers": self.layers} if self.layers else {})}
 
 
-#: By computation, its precision and what was found.
+#: Errors by computation: its precision, and the findings.
 Errors = Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]]
 
 
@@ -91,9 +90,9 @@ def compared(
     modes: Sequence[str] = ("train", "inference"),
     training_only: Collection[Path] = (),
 ) -> Errors:
-    """Training and inference, or one of these ``modes``, of the model of each folder; of one with
-    dropout that, too. ``training_only``: folders whose training without dropout is compared alone.
-    Behind these, training with each of the ``mistakes``: what it is about ends the name."""
+    """Compare training and inference of the model in each folder, with dropout if it has some.
+    ``modes``: which of both; ``training_only``: folders compared only in training without dropout.
+    Then training with each of the ``mistakes`` is compared, whose subject ends the name."""
     computations = [
         (str(folder), name, mode, precision, {})
         for folder in folders
@@ -116,8 +115,7 @@ def compared(
 
 
 def beyond(errors: Errors, bounds: Mapping[str, float] | None = None) -> dict[Any, float]:
-    """Errors above the bounds of their precision, or above ``bounds``, by quantity, where those
-    are given."""
+    """Return the errors above the bounds of their precision, or above ``bounds`` by quantity."""
     own = bounds or {}
     return {
         (computation, one["quantity"], one["where"]): one["error"]

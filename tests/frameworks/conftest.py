@@ -1,4 +1,4 @@
-"""The references that all frameworks are compared with."""
+"""References that all frameworks are compared with."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from .transformers import write_decoder_references
 
 @pytest.fixture(scope="session")
 def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """For every small model the folder with its reference."""
+    """Return the folder of the reference for every small model."""
     return references_in(written_once(tmp_path_factory, "references", write_references))
 
 
 @pytest.fixture(scope="session")
 def small_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the references of the CNNs made small."""
+    """Return the folder with the references of the small CNNs."""
     return written_once(tmp_path_factory, "small-references", write_small_references)
 
 
 @pytest.fixture(scope="session")
 def block_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the references of the CNNs' blocks."""
+    """Return the folder with the references of the CNNs' blocks."""
     return written_once(tmp_path_factory, "block-references", write_block_references)
 
 
 @pytest.fixture(scope="session")
 def decoder_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the references of the language models made small."""
+    """Return the folder with the references of the small language models."""
     return written_once(tmp_path_factory, "decoder-references", write_decoder_references)
 
 
 def written_once(
     tmp_path_factory: pytest.TempPathFactory, name: str, write: Callable[[Path], object]
 ) -> Path:
-    """The folder that ``write`` fills, once for all processes of a test run."""
+    """Return the folder that ``write`` fills, once for all processes of a test run."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
     if run is None:
         folder = tmp_path_factory.mktemp(name)

@@ -1,5 +1,4 @@
-"""A process in a framework's environment that imports the framework once and forks for each script:
-a process of its own for every test is then quick."""
+"""Process that imports a framework once and forks for each script, so that each test is quick."""
 
 from __future__ import annotations
 
@@ -18,10 +17,9 @@ from ..conftest import build_environment
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PRELUDE = Path(__file__).with_name("prelude.py").read_text()
-SECONDS = 600  # until a script is killed
+SECONDS = 600  # time limit of a script
 
-#: What each framework's server imports once, before it forks. OneFlow joins the ranks when it is
-#: imported.
+#: Imports of each framework's server before it forks. OneFlow joins the ranks when imported.
 IMPORTS = {
     "jax": "import numpy, jax, optax",
     "mxnet": "import mxnet",
@@ -32,8 +30,8 @@ IMPORTS = {
     "tensorflow1": "import warnings; warnings.simplefilter('ignore'); import numpy, tensorflow",
 }
 
-# Products in the prelude's small BERT: two layers of 8 (4 projections, 2 in attention, 2 behind
-# it) and 4 in the two heads.
+# Matmuls in the prelude's small BERT: two layers of 8 (4 projections, 2 in attention, 2 after it)
+# and 4 in the two heads.
 BERT_PRODUCTS = 2 * 8 + 4
 
 SERVER = """
@@ -66,16 +64,16 @@ for line in sys.stdin:
 
 
 def compiling_quickly(framework: str) -> dict[str, str]:
-    """Variables for ``framework``. JAX without a compiler has hundreds of small programs compiled:
-    by XLA in less than half the time, where it does not optimize them, nor uses its newer emitters
-    for CPUs."""
+    """Return variables that speed up compilation of ``framework``.
+    JAX without a compiler compiles hundreds of small programs; XLA takes less than half the time
+    without optimization and its newer emitters for CPUs."""
     flags = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
     return {"XLA_FLAGS": flags} if framework == "jax" else {}
 
 
 class ForkServer:
-    """Called with a script, runs it behind the prelude in one process per rank; gives what each
-    rank answered, in rank order."""
+    """Server that runs a script after the prelude in one process per rank.
+    A call returns the answers in rank order."""
 
     def __init__(
         self, framework: str, python: str, imports: str, folder: Path, prelude: str = ""
@@ -105,7 +103,7 @@ class ForkServer:
     def __call__(
         self, script: str, ranks: int = 1, hosts: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
-        """``hosts``: the address of each rank, where each is of a node of its own."""
+        """Run a script. ``hosts``: address of each rank, if each is on a separate node."""
         addresses = [one for host in hosts for one in free_addresses(1, host)]
         addresses = addresses or free_addresses(ranks)
         local_ranks = [0] * len(hosts) or range(ranks)
@@ -136,8 +134,8 @@ class ForkServer:
 
 
 def served(*frameworks: str, imports: str | None = None) -> Any:
-    """A fixture of a module: a :class:`ForkServer` of each of ``frameworks`` in turn. ``imports``:
-    what it does once, before it forks, in place of IMPORTS."""
+    """Return a module fixture: a :class:`ForkServer` of each of ``frameworks`` in turn.
+    ``imports``: replaces IMPORTS."""
 
     @pytest.fixture(scope="module", params=frameworks)
     def run(

@@ -1,4 +1,4 @@
-"""The models found under ``scripts/models``, as they are and scaled down for tests."""
+"""Models under ``scripts/models``, original and scaled down for tests."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from reference import compute
 
 from ..conftest import ROOT
 
-RESNET, BERT = "resnet50_v1.5", "bert_base"  # those that every framework has
-# A made-up network with every block of those that are described (scripts/networks).
+RESNET, BERT = "resnet50_v1.5", "bert_base"  # models that every framework has
+# Made-up network with every described block (scripts/networks).
 BLOCKS = "all_blocks"
 OWN = {BLOCKS: Path(__file__).with_name(f"{BLOCKS}.json")}
 SEQUENCE = 16  # tokens
@@ -25,12 +25,12 @@ def facts_of(model: str) -> dict[str, Any]:
 
 
 def definition_of(model: str) -> str:
-    """The name of the modules that define the model."""
+    """Return the name of the modules that define the model."""
     return str(facts_of(model).get("definition", model.replace(".", "_")))
 
 
 NAMES = sorted(path.name[: -len(".json")] for path in ROOT.glob("scripts/models/*.json"))
-#: Definitions that have tests of their own, with fewer processes; BLOCKS stands for all CNNs.
+#: Definitions with separate tests that need fewer processes; BLOCKS stands for all CNNs.
 SHARED = ("cnn", "decoder", "electra", "superbench_lstm")
 DEFINITIONS = {name: definition_of(name) for name in NAMES}
 
@@ -40,9 +40,9 @@ def has_reference(definition: str) -> bool:
 
 
 def compared(definitions: Mapping[str, str]) -> list[str]:
-    """Of models by their definitions, one of each definition that has a reference and no tests of
-    its own, and one network that every framework has. A model whose reference is still to be
-    written is the fault of one test, not of all that compare."""
+    """Return one model per definition that has a reference and no separate tests.
+    One network that every framework has is added. A model without a reference thus fails one test,
+    not all comparisons."""
     first = {definition: name for name, definition in reversed(definitions.items())}
     found = {name for one, name in first.items() if one not in SHARED and has_reference(one)}
     return sorted({RESNET, *found})
@@ -56,14 +56,13 @@ def reference_module(model: str) -> Any:
 
 
 def trained_parameters(facts: dict[str, Any]) -> int:
-    """By the shapes of the reference."""
+    """Return the number of trained parameters, by the shapes of the reference."""
     drawn = reference_module(facts["name"]).parameters(facts)
     return sum(int(np.prod(one.shape)) for one in drawn.values() if one.trained)
 
 
 def small(model: str, **hyperparameters: object) -> dict[str, Any]:
-    """The model's facts made small, if they say how, so that a step takes a moment, and with
-    ``hyperparameters``."""
+    """Return the model's small config, if it defines one, with changed ``hyperparameters``."""
     facts = facts_of(model)
     if "small" in facts.get("parity", {}):
         facts = compute.reduced(facts)
@@ -78,7 +77,7 @@ def sequence_of(facts: dict[str, Any]) -> int | None:
 
 
 def write_references(folder: Path) -> dict[str, Path]:
-    """For every small model the folder with its reference."""
+    """Write the reference of every small model, and return the folders."""
     for facts in map(small, [*MODELS, BLOCKS]):
         compute.write(facts, sequence_of(facts), 0, folder / facts["name"])
     return references_in(folder)

@@ -1,5 +1,5 @@
-"""Mistakes planted in a copy of PyTorch's adapter, which is then compared with the reference in a
-process that is forked where PyTorch is imported already."""
+"""Mistakes planted in a copy of PyTorch's adapter, compared with the reference.
+The process is forked where PyTorch is already imported."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ answer(errors=compare(adapter, reference, print))
 
 
 def plant(folder: Path, mistakes: Iterable[tuple[str, str, str]]) -> Path:
-    """A copy of the adapter in ``folder`` with ``mistakes``: (file, text, what stands there
-    instead)."""
+    """Copy the adapter to ``folder`` with ``mistakes``: (file, text, replacement)."""
     adapter = folder / "pytorch"
     shutil.copytree(PYTORCH, adapter)
     for file, right, wrong in mistakes:
@@ -46,7 +45,7 @@ def training_errors(
     precision: str = "fp32",
     facts: str = "facts",
 ) -> Errors:
-    """Errors of training with the ``adapter`` and the ``facts`` beside the ``reference``."""
+    """Return the errors of training with the ``adapter`` and the ``facts`` of the ``reference``."""
     names = {"FOLDER": str(reference), "ADAPTER": str(adapter), "PRECISION": precision}
     given = "\n".join(f"{name} = {value!r}" for name, value in {**names, "FACTS": facts}.items())
     (found,) = run(f"{given}\n{BEFORE['pytorch']}\n{COMPARE}")

@@ -1,6 +1,6 @@
-"""What every script of an adapter's test starts with; it runs in the framework's environment, where
-``FRAMEWORK`` is set. ``small_bert`` has few parameters and no dropout, so that a step is quick and
-its gradients can be compared."""
+"""Start of every script of an adapter's test, run in the environment of ``FRAMEWORK``.
+``small_bert`` has few parameters and no dropout, so that a step is quick and its gradients can be
+compared."""
 
 import contextlib
 import inspect
@@ -84,7 +84,7 @@ def raised(kind, action):  # noqa: ANN001, ANN201
 
 @contextlib.contextmanager
 def planted(module, *mistakes):  # noqa: ANN001, ANN002, ANN201
-    """Within it, ``module`` has for each mistake (text, what stands there instead) the latter."""
+    """Plant mistakes (text, replacement) in ``module`` within the context."""
     source = wrong = inspect.getsource(module)
     for right, other in mistakes:
         assert wrong.count(right) == 1, right
@@ -107,7 +107,7 @@ def answer(**values):  # noqa: ANN003, ANN201
 
 
 def own_processes():  # noqa: ANN201
-    """This process, and those that it started."""
+    """Return the ids of this process and its descendants."""
     found = [os.getpid()]
     for name in os.listdir("/proc"):
         try:
@@ -120,8 +120,8 @@ def own_processes():  # noqa: ANN201
 
 
 def listening():  # noqa: ANN201
-    """The addresses at which they listen for TCP; those of IPv6 that stand for one of IPv4, and
-    the one for all, as IPv4 writes them."""
+    """Return the TCP addresses at which these processes listen.
+    IPv6 addresses that stand for IPv4, and the address for all, are in IPv4 notation."""
     inodes = set()
     for process in own_processes():
         folder = f"/proc/{process}/fd/"
@@ -129,7 +129,7 @@ def listening():  # noqa: ANN201
             try:
                 inodes.add(os.readlink(folder + name))
             except OSError:
-                continue  # that by which the folder was read
+                continue  # the handle that reads the folder
     found = set()
     for kind, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
         with open("/proc/net/" + kind) as file:

@@ -1,4 +1,4 @@
-"""At which sizes `parity` compares the models: by the suites that come with the project."""
+"""Sizes at which models are verified, from the shipped suites."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from reference import compute
 from ..conftest import ROOT
 
 CATALOG = load_catalog(ROOT)
-#: Tokens, of a model that no suite has.
+#: Tokens of a model that no suite has.
 USUAL = 128
 
 
 def compared_at() -> list[tuple[str, int | None]]:
-    """Each model with the lengths of its sequences, None of images."""
+    """Return each model with its sequence lengths, None for images."""
     found = set()
     for path in ROOT.glob("config/suites/*.yaml"):
         suite = load_suite(path.stem, CATALOG)
@@ -31,7 +31,7 @@ def compared_at() -> list[tuple[str, int | None]]:
 
 
 def facts_at(model: str) -> dict[str, Any]:
-    """As large as its reference is."""
+    """Return the model config at the scale of its reference."""
     facts = CATALOG.models[model]
     if verify.scale_of(facts) == verify.FULL:
         return facts

@@ -1,5 +1,5 @@
-"""Gradients of several micro-steps, in every framework that accumulates them: their mean is that of
-the reference, and plausible mistakes are found."""
+"""Gradient accumulation in every framework that has it: mean as in the reference, mistakes
+found."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def script(run: ForkServer, references: dict[str, Path]) -> str:
 def test_the_mean_over_micro_steps_is_that_of_the_reference(
     run: ForkServer, references: dict[str, Path]
 ) -> None:
-    """And one update with it is that of one large batch, of which each micro-step has a part."""
+    """Fail if the mean over micro-steps differs from the reference.
+    Also fails if an update with it differs from that of one large batch."""
     (found,) = run(
         script(run, references)
         + f"""
@@ -99,7 +100,7 @@ answer(errors=errors, counted=counted, losses=losses, updates=updates)
         assert accumulated == pytest.approx(whole, rel=1e-5), "it is no mean"
 
 
-#: By framework: what stands in the function that accumulates, and what stands there instead.
+#: Texts of the accumulating function and their replacements, by framework.
 SCAN = "scan(add, carried, batch)"
 ADDED_UP, ONE_ALONE, FIRST_AGAIN = "gradients added up", "one micro-step", "one batch twice"
 MISTAKES = {
@@ -128,7 +129,8 @@ MISTAKES = {
 
 
 def test_mistakes_are_found(run: ForkServer, references: dict[str, Path]) -> None:
-    """By the comparison, and a missing micro-step by the count of each run, too."""
+    """Fail if a planted mistake is missed by the comparison, or a missing micro-step by
+    the count."""
     planted = {name: mistakes[run.framework] for name, mistakes in MISTAKES.items()}
     (found,) = run(
         script(run, references)
@@ -164,8 +166,8 @@ answer(messages=len(adapter.gradient_messages()), sent=adapter.step_all_reduces(
 """
 
 
-#: By framework: in which function, what stands there, and what has each micro-step send gradients.
-#: TensorFlow refuses an all-reduce in the body of a loop.
+#: Function and replacement that make each micro-step send gradients, by framework. TensorFlow
+#: refuses an all-reduce in the body of a loop.
 EACH = {
     "pytorch": ("accumulated", "with unsynchronized():", "if True:"),
     "jax": (
@@ -181,7 +183,8 @@ EACH = {
 
 @pytest.mark.parametrize("framework", ["pytorch", "jax", "tensorflow", "mxnet"])
 def test_gradients_go_to_the_other_rank_once(framework: str, tmp_path: Path) -> None:
-    """And where each micro-step sends them, that is seen."""
+    """Fail if gradients are sent more than once, or if sending them per micro-step goes
+    unnoticed."""
     script = EXCHANGES.replace("COMPILER", repr(COMPILERS[framework][0]))
     with ForkServer(framework, build_environment(framework), "", tmp_path) as server:
         right = server(script.replace("PLANTED", "None"), ranks=2)
@@ -191,7 +194,7 @@ def test_gradients_go_to_the_other_rank_once(framework: str, tmp_path: Path) -> 
     assert [one["sent"] for one in right] == [one["messages"] for one in right]
     assert all(one["messages"] > 0 for one in right)
     assert all(one["sent"] > one["messages"] for one in wrong), "what a run is refused for"
-    if framework == "pytorch":  # which adds up the same, only more often
+    if framework == "pytorch":  # PyTorch adds up the same, only more often
         assert [one["sent"] for one in wrong] == [3 * one["messages"] for one in wrong]
         assert wrong[0]["checksum"] == pytest.approx(right[0]["checksum"], rel=1e-6)
 

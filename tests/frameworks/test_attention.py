@@ -1,4 +1,4 @@
-"""Attention is what each framework recommends, where it has something of its own for it."""
+"""Attention uses each framework's recommended kernel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .comparing import BEFORE
 from .fork_server import ForkServer, served
 
 LAYERS = 2
-#: Where it stands in the framework's modules.
+#: Place of the kernel in the framework's modules.
 FUSED = {"pytorch": "torch.nn.functional", "paddle": "paddle.nn.functional"}
 COUNT = f"""
 import importlib

@@ -1,4 +1,5 @@
-"""Every error of the published tables is found and nothing else; every error planted in our own."""
+"""Lint finds every error in the published tables and no other, and every error planted in
+our own."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def write(path: Path, listed: Rows, columns: list[str] | None = None) -> None:
 
 
 def found(folder: Path, *checks: str) -> set[tuple[str, str, str]]:
-    """Table, row and printed text of the findings of these checks."""
+    """Return table, row and printed text of the findings of these checks."""
     listed = [one for one in lint.check_folder(folder).findings if one.check in checks]
     assert len({(one.check, one.table, one.row) for one in listed}) == len(listed), "said twice"
     return {(one.table, one.row, one.printed) for one in listed}
@@ -160,7 +161,7 @@ def test_dlperf() -> None:
 
 
 def plant(tmp_path: Path, source: str, change: Callable[[Rows], Any]) -> list[Any]:
-    """The findings that a change of a source's cells adds."""
+    """Return the findings that a change of a source's cells adds."""
     before = lint.check_folder(PUBLISHED / source).findings
     folder = shutil.copytree(PUBLISHED / source, tmp_path / source)
     cells = rows(folder / "published.csv")
@@ -269,7 +270,8 @@ def test_figures_that_cannot_be_stop_no_check(
 
 
 def test_rounding_is_never_called_an_error() -> None:
-    """Ratios of random figures, each rounded by itself; ties go to the even digit or upwards."""
+    """Fail if the ratio of independently rounded figures is ever called wrong.
+    Ties round to even or upwards."""
     rng = random.Random(3)
     for _ in range(20_000):
         one, other, digits = rng.uniform(1, 500), rng.uniform(1, 500), rng.randrange(3)
@@ -343,7 +345,7 @@ def test_our_own_results_are_clean(results: Path, capsys: pytest.CaptureFixture[
     assert "Nothing was found." in (results / "tables" / "lint.md").read_text()
 
 
-#: Table, column, text that is put there, and the check that finds it.
+#: Table, column, planted text, and the check that finds it.
 TABLE_ERRORS = [
     ("summary", "throughput_median", "9.99", "throughput"),
     ("summary", "repeats", "8", "repeats"),
@@ -364,7 +366,7 @@ TABLE_ERRORS = [
 def test_errors_in_tables_of_ours_are_found(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Plant each error in a row of its own, and look for all of them at once."""
+    """Fail if an error planted in any table of ours is missed; all are planted in one set."""
     expected = set()
     for table in {table for table, *_ in TABLE_ERRORS}:
         path = results / "tables" / f"{table}.csv"
@@ -429,26 +431,26 @@ def test_a_ratio_whose_baseline_is_gone_is_found(results: Path) -> None:
 
 
 def double(record: dict[str, Any]) -> None:
-    """Twice the samples in the same time, and a throughput that follows from it."""
+    """Double the samples in the same time, with a consistent throughput."""
     record["samples"] *= 2
     record["metrics"]["throughput"]["value"] *= 2
 
 
 def halve(record: dict[str, Any]) -> None:
-    """Half the time for the same samples, in the record and its ranks."""
+    """Halve the time for the same samples, in the record and its ranks."""
     record["metrics"]["throughput"]["value"] *= 2
     for part in (record, *record["ranks"]):
         part["window_seconds"] /= 2
 
 
 def no_steps(record: dict[str, Any]) -> None:
-    """As many steps as there should be, of next to no time in the same window."""
+    """Give a record its full number of steps, but almost no time in them."""
     for rank in record["ranks"]:
         rank["step_seconds"] = [0.0] * len(rank["step_seconds"])
 
 
 def other_rank(record: dict[str, Any]) -> None:
-    """A window that is that of no rank."""
+    """Give a record the timed region of no rank."""
     record["metrics"]["throughput"]["value"] *= 2
     record["window_seconds"] /= 2
 
@@ -466,7 +468,7 @@ def wrong_throughput(record: dict[str, Any]) -> None:
 
 
 Change = Callable[[dict[str, Any]], None]
-#: What is changed in a record, which check finds it, and words of what that says.
+#: Change of a record, the check that finds it, and words of the finding.
 ERRORS: list[tuple[Change, str, str]] = [
     (double, "throughput", "samples of 4 x 1 devices x 100 steps"),
     (halve, "batch / latency", "whose steps take longer together"),
@@ -480,7 +482,7 @@ ERRORS: list[tuple[Change, str, str]] = [
 
 @pytest.fixture(scope="module")
 def found_in_records(measured: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
-    """What is found where each repeat of a case has an error of its own: one report for all."""
+    """Return the findings of a set in which each repeat of a case has a different error."""
     results = shutil.copytree(measured, tmp_path_factory.mktemp("errors") / "results")
     first, _ = one_record(results, status="ok", devices_per_node=1)
     for repeat, (change, _, _) in enumerate(ERRORS, 1):

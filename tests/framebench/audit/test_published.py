@@ -1,4 +1,4 @@
-"""DLPerf v1.0: every printed cell that has runs follows from them, or says why not."""
+"""DLPerf v1.0: every printed cell with runs follows from them, or states why not."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def cases(listed: list[dict[str, str]]) -> set[tuple[str, ...]]:
-    """Keys of runs.csv, made here from the file itself."""
+    """Return the keys of runs.csv, built independently from the file."""
     return {tuple(row[key] for key in KEYS) for row in listed}
 
 
@@ -161,7 +161,7 @@ def test_what_is_no_number_has_no_unit(printed: str) -> None:
 
 
 def publish(folder: Path, **changes: Any) -> Path:
-    """published.csv with MXNet's first cell, changed."""
+    """Write published.csv with MXNet's first cell, changed."""
     cell = {**rows(DLPERF / "published.csv")[8], **changes}
     assert cell["framework"] == "mxnet"
     path = folder / "published.csv"

@@ -1,6 +1,6 @@
-"""The same records give the same figures: every cell of every table, of a real run of the suite
-``quick``, of a made-up set that has rows for every table, and of the published sets (see
-tests/data/figures/README.md)."""
+"""The same records give the same figures, in every cell of every table.
+The sets: a real run of the suite ``quick``, a made-up set with rows for every table, and the
+published sets (see tests/data/figures/README.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from ..figures import COMMANDS, made, unpacked
 
 FRACTION = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
-#: Another library, another processor: sums may be taken in another order.
+#: Tolerance for another library or processor, which may sum in another order.
 RELATIVE_ERROR = 1e-12
 
 

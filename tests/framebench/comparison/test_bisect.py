@@ -1,4 +1,4 @@
-"""Bisection: which version is looked at next, what each is called, and what the end says."""
+"""Bisection: next version, state of each version, and final message."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ ASKED = messages.BisectRequest("torch", "0", "9", "pytorch x", 0.05)
 
 
 def looked(states: Sequence[str]) -> tuple[Any, list[str]]:
-    """The end of a search among versions 0, 1, .. that are so, and what was looked at."""
+    """Return the end of a search over versions 0, 1, .. with these states, and the
+    versions tested."""
     names, known = [str(number) for number in range(len(states))], dict[str, str]()
     while (now := search(names, known)).following:
         assert now.following not in known, "looked at twice"
@@ -106,7 +107,7 @@ def judged(factor: float, slower: bool | None = None, apart: float = 1) -> Bisec
         (0.95, None, OPEN),
         (1 / 0.95, None, OPEN),
         (0.9, True, CHANGED),
-        (1.1, True, UNCHANGED),  # another change than the one that is looked for
+        (1.1, True, UNCHANGED),  # a change in the other direction
         (1.1, False, CHANGED),
         (0.9, False, UNCHANGED),
     ],
@@ -158,7 +159,7 @@ def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
 
 @dataclass(frozen=True)
 class Scripted(BisectSetup):
-    """Answers from a list, and notes what it was asked."""
+    """Bisection that returns listed answers, and notes its questions."""
 
     answers: Mapping[str, BisectStep] = field(default_factory=dict)
     asked: list[tuple[str, bool | None]] = field(default_factory=list)

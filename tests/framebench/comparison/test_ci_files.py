@@ -1,4 +1,4 @@
-"""The files for GitHub and GitLab are what these read, and call the gate as it is called."""
+"""The CI files of GitHub and GitLab are valid, and call the gate with valid arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read(name: str) -> dict[str, Any]:
 
 
 def calls() -> dict[str, str]:
-    """The command of each file that calls the gate."""
+    """Return the command of each file that calls the gate."""
     steps = read("github.yml")["jobs"]["gate"]["steps"]
     lines = {
         "github.yml": [step["run"] for step in steps if "run" in step],
@@ -56,7 +56,7 @@ def test_what_the_gate_writes_is_kept_whatever_it_ends_with() -> None:
 
 
 def test_nothing_that_others_choose_is_pasted_into_a_shell() -> None:
-    """``${{ .. }}`` within ``run`` would be: a branch may be called as a command."""
+    """Fail if ``${{ .. }}`` stands in ``run``: a branch name could then inject a command."""
     for step in read("github.yml")["jobs"]["gate"]["steps"]:
         assert "${{" not in step.get("run", "")
 

@@ -1,4 +1,4 @@
-"""Two sets of records against each other: what is matched, what is shown, what cannot be told."""
+"""Comparison of two sets of records: matching, verdicts, and cases that cannot be told."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def scaled(factor: float, **changes: Any) -> list[Run]:
 
 
 def suite(random: np.random.Generator, factors: dict[int, float]) -> list[Run]:
-    """Twenty cases of seven repeats with half a percent of noise."""
+    """Return the runs of twenty cases of seven repeats with half a percent of noise."""
     runs = []
     for batch in range(1, 21):
         values = 100 * batch * factors.get(batch, 1.0) * random.normal(1, 0.005, 7)
@@ -64,7 +64,7 @@ def test_a_slower_case_is_shown_as_slower_and_no_other() -> None:
 
 
 def gated(factor: float, cases: int = 200, noise: float = 0.005) -> pd.DataFrame:
-    """So many cases of seven repeats, all slower by the same factor."""
+    """Return the comparison of ``cases`` cases of seven repeats, all slower by the same factor."""
     random = np.random.default_rng(0)
     sides: list[list[Run]] = [[], []]
     for batch in range(1, cases + 1):
@@ -74,7 +74,7 @@ def gated(factor: float, cases: int = 200, noise: float = 0.005) -> pd.DataFrame
 
 
 @pytest.mark.parametrize(("factor", "least", "most"), [
-    (0.95, 0.0, 0.025),  # at the threshold: where false alarms are most frequent
+    (0.95, 0.0, 0.025),  # at the threshold, where false alarms are most frequent
     (0.955, 0.0, 0.001),
     (0.93, 0.99, 1.0),
     (0.94, 0.85, 1.0),
@@ -169,7 +169,8 @@ def test_versions_that_both_sides_have_are_matched_by_themselves() -> None:
 
 
 def test_equals_show_no_difference_and_two_percent_is_found() -> None:
-    """Power and false discoveries of the whole way: 20 cases, 7 repeats, 0.5 % noise."""
+    """Fail if power or false discovery rate of a whole comparison is off.
+    It has 20 cases, 7 repeats, 0.5 % noise."""
     random = np.random.default_rng(0)
     false = found = 0
     for _ in range(40):
@@ -181,15 +182,15 @@ def test_equals_show_no_difference_and_two_percent_is_found() -> None:
     assert false / 40 <= 0.05 + 3 * (0.05 * 0.95 / 40) ** 0.5
 
 
-#: What the machine did to twelve pairs of runs.
+#: Machine drift over twelve pairs of runs.
 DRIFT = (1.0, 0.93, 1.06, 0.97, 1.02, 0.9, 1.09, 0.95, 1.03, 0.92, 1.07, 0.98)
-#: What each of two runs has for itself.
+#: Noise of each of the two runs of a pair.
 OWN = (0.001, -0.002, 0.003, 0.0005, -0.001, 0.002, -0.003, 0.0015, 0.0025, -0.0005, 0.004, -0.004)
 ROUND = 60.0  # seconds
 
 
 def drifting(after: float, factor: float = 1.0, **changes: Any) -> list[Run]:
-    """Twelve repeats on a machine that drifts, ``after`` so many seconds of each round."""
+    """Return twelve repeats under drift, each started ``after`` seconds into its round."""
     values = [100 * drift * factor for drift in DRIFT]
     made = repeats(*values, **changes)
     return [replace(one, started=ROUND * one.repeat + after, wall_seconds=6.0) for one in made]
@@ -238,7 +239,8 @@ def test_too_few_pairs_are_compared_as_sets() -> None:
 
 
 def test_of_many_cases_one_difference_is_still_found_with_few_repeats() -> None:
-    """Seven pairs could not: the least p-value of any is 1/64, and there are twenty cases."""
+    """Fail if one difference among twenty cases needs more than seven repeats.
+    Seven pairs could not show it: their smallest p-value is 1/64."""
     base, candidate = [], []
     for batch in range(1, 21):
         factor = 0.7 if batch == 5 else 1.0
@@ -277,7 +279,7 @@ def test_sets_that_were_measured_one_after_the_other_are_said_to_be() -> None:
 
 
 def write_set(folder: Path, factor: float, began: float = 0, **environment: Any) -> Path:
-    """Seven records of one case, one each ROUND; ``environment`` replaces parts of theirs."""
+    """Write seven records of one case, one per ROUND; ``environment`` replaces parts of theirs."""
     case = {
         "framework": "pytorch", "model": "resnet50_v1.5", "mode": "train", "nodes": 1,
         "devices_per_node": 1, "batch_per_device": 4, "precision": "fp32", "compiler": "none",
@@ -302,7 +304,7 @@ def test_the_command_writes_table_and_page_and_fails_on_a_regression(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = write_set(tmp_path / "base", 1.0)
-    # Also what older records do not tell of their processor, which is no difference.
+    # Older records lack the processor, which is no difference.
     hardware = {"cpu": "Example CPU", "cores": 2, "memory_bytes": 2**34, "gpus": []}
     numbers = {"processor": {"family": "6", "instruction_sets": ["avx2"]}}
     packages = {"numpy": "2.4.0", "pytorch": "1"}

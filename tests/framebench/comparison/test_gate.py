@@ -1,4 +1,4 @@
-"""The gate: what each case is called, what the call ends with, and what it says."""
+"""Gate: verdict on each case, exit status, and output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ ASKED = summary.GateRequest("base", "candidate", 0.05, measured=True)
 
 
 def in_pairs(factor: float, apart: float = 1.0, **changes: Any) -> tuple[list[Run], list[Run]]:
-    """Eight pairs of a case on a machine that drifts by 30 %; ``apart``: their noise, in NOISE."""
+    """Return eight pairs of a case under a drift of 30 %; ``apart``: their noise, in units of
+    NOISE."""
     sides = as_planned(len(NOISE), 3, 2)
     drift = [100 * (1 + 0.3 * number / len(NOISE)) for number in range(len(NOISE))]
     noise = [1 + apart * (one - 1) for one in NOISE]
@@ -50,7 +51,7 @@ def decided(base: Sequence[Run], candidate: Sequence[Run]) -> list[Decision]:
     [
         (1.0, 1, "within the margin", 0),
         (1.3, 1, "within the margin", 0),  # faster is no reason to fail
-        (0.97, 1, "within the margin", 0),  # slower, by less than the margin
+        (0.97, 1, "within the margin", 0),  # slower by less than the margin
         (0.9, 1, "regression", 1),
         (0.94, 20, "cannot tell", 3),
         (0.95, 1, "cannot tell", 3),
@@ -244,7 +245,7 @@ def test_an_error_of_our_own_is_no_regression_and_keeps_its_traceback(
 
 
 class Noted(Measuring):
-    """Notes what Snakemake would be asked for."""
+    """Measurement that only notes the calls of Snakemake."""
 
     calls: list[tuple[dict[str, Any], str, str]] = []  # noqa: RUF012
 
@@ -276,7 +277,7 @@ def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
 
     usual, other = sides.VariantSide("usual", {}), sides.VariantSide("other", {"tuned": True})
     plan().variants(usual, other)
-    plan(9).variants(usual, other)  # more pairs of the same
+    plan(9).variants(usual, other)  # more pairs of the same sides
     with pytest.raises(measuring.AnotherGate, match="the runs of another gate"):
         plan().variants(other, usual)
     (tmp_path / "used" / "runs").mkdir(parents=True)
@@ -353,7 +354,7 @@ def test_snakemake_s_folder_is_removed_where_the_gate_brought_it(
     def interrupted() -> None:
         with measuring.without_traces():
             locks.mkdir(parents=True, exist_ok=True)
-            if state == "locked":  # by another call, which is still at work
+            if state == "locked":  # by another call that still runs
                 (locks / "0.input.lock").touch()
             raise KeyboardInterrupt
 

@@ -1,5 +1,4 @@
-"""Result sets in their order: which there are, what is read from them and when, the order, what
-changed, and the page."""
+"""History of result sets: finding, reading and caching them, their order, changes, and the page."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ SETS, CHANGED = 14, 8
 
 
 def write_set(folder: Path, factor: float, day: int, repeats: int = 1, **other: Any) -> Path:
-    """Records of one case; ``other``: of the record, parts of its environment among them."""
+    """Write records of one case; ``other``: changed fields of the record or its environment."""
     home = folder / "runs" / "pytorch" / "resnet50_v1.5" / "case"
     home.mkdir(parents=True)
     of_environment = {name: other.pop(name) for name in ("packages", "system") if name in other}
@@ -55,8 +54,8 @@ def write_set(folder: Path, factor: float, day: int, repeats: int = 1, **other: 
 
 @pytest.fixture
 def sets(tmp_path: Path) -> Path:
-    """One a day, in folders that are not called in that order; on one day the kernel and the
-    figures changed."""
+    """Write one set a day, with folder names in another order, and return their folder.
+    On one day the kernel and the figures changed."""
     noise = random.Random(1)
     for day in range(SETS):
         late = day >= CHANGED
@@ -98,7 +97,7 @@ def test_a_change_is_found_with_what_else_changed(sets: Path, tmp_path: Path) ->
     ("by", "first", "last"),
     [
         ("date", "2030-03-17 17:47", "2030-03-30 17:47"),
-        ("commit", "0" * 10, "0" * 10 + f" #{SETS}"),  # the tests' commits begin alike
+        ("commit", "0" * 10, "0" * 10 + f" #{SETS}"),  # all test commits begin alike
         ("version", "2.1.0", f"2.{SETS}.0"),
         ("name", "set-0", f"set-{SETS - 1}"),
     ],
@@ -187,7 +186,7 @@ def test_an_archive_that_is_none_is_named_and_the_others_count(tmp_path: Path) -
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The sets that are read."""
+    """Return the list of sets that are read from now on."""
     seen: list[str] = []
     read = sources.read
 
@@ -277,7 +276,8 @@ def test_an_index_that_somebody_else_wrote_is_no_index(
 
 
 def test_of_a_thousand_sets_that_are_known_nothing_takes_long(tmp_path: Path) -> None:
-    """A look at 1,000 sets of the index; benchmarks/history_speed.py has 100,000 records."""
+    """Fail if a query of 1,000 cached sets is slow.
+    benchmarks/history_speed.py has 100,000 records."""
     write_set(tmp_path / "set", 1.0, 0)
     (source,) = sources.find([tmp_path / "set"])
     (point,) = sources.read(source.path)[0]

@@ -1,4 +1,4 @@
-"""Which repeats of two sides are pairs, and in which order they were measured."""
+"""Pairs among the repeats of two sides, and the order in which they were measured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ratios(base: list[Run], candidate: list[Run]) -> list[float]:
 
 
 def timed(starts: list[float], value: float = 100.0, seconds: float = DURATION) -> list[Run]:
-    """A repeat for each start, in seconds since NOON; its throughput tells which it is."""
+    """Return a repeat for each start, in seconds since NOON; its throughput identifies it."""
     return [
         run(value + number, repeat=number, started=NOON + start, wall_seconds=seconds)
         for number, start in enumerate(starts, 1)
@@ -36,8 +36,8 @@ def one_after_the_other(count: int) -> tuple[list[Run], list[Run]]:
 def as_planned(
     count: int, cases: int, variants: int, noise: float = 0.2
 ) -> tuple[list[Run], list[Run]]:
-    """Repeats of the first case in its first and last variant, run in the order of a plan; each run
-    takes DURATION, and up to ``noise`` of it more."""
+    """Return the repeats of the first case in its first and last variant, in the order of a plan.
+    Each run takes DURATION, and up to ``noise`` of it more."""
     names = [f"v{number}" for number in range(variants)]
     found = [
         Case("toy", "toy", "train", 1, 1, batch, "fp32", "none", None, name)

@@ -1,7 +1,7 @@
-"""``mpiexec``, ``pbsdsh`` and ``flux``, as far as their documentation tells of starting processes.
+"""Doubles of ``mpiexec``, ``pbsdsh`` and ``flux``, as their documentation describes them.
 
-``starter_doubles.py NAME ARGUMENTS``. All nodes are this machine. Each checks its options, and
-gives a process the environment, folder and variables that the real one gives it on another node.
+``starter_doubles.py NAME ARGUMENTS``. All nodes are this machine. Each double checks its options,
+and gives a process the environment, folder and variables of the real starter on another node.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import os
 import subprocess
 import sys
 
-#: What a daemon on another node has by itself.
+#: Environment of a daemon on another node.
 BARE = {"PATH": os.defpath, "HOME": "/"}
 
 
 def mpiexec(words: list[str]) -> int:
-    """Open MPI's: options by their names; neither variables nor output of whoever calls it lack."""
+    """Start processes as Open MPI: options are checked, variables and output are passed on."""
     if words[:1] != ["-n"] or words[2:6] != ["--map-by", "ppr:1:node", "--bind-to", "none"]:
         return complain(f"mpiexec: unrecognized options {words[:6]}")
     return wait(
@@ -31,7 +31,7 @@ def mpiexec(words: list[str]) -> int:
 
 
 def pbsdsh(words: list[str]) -> int:
-    """OpenPBS's: one process on the node of that index, in the home folder; 0 whatever it does."""
+    """Start a process as OpenPBS: on the node with that index, in the home folder; return 0."""
     if "PBS_ENVIRONMENT" not in os.environ:
         return complain("pbsdsh: not executing under PBS")
     if words[:1] != ["-n"] or words[2:3] != ["--"]:
@@ -41,7 +41,7 @@ def pbsdsh(words: list[str]) -> int:
 
 
 def flux(words: list[str]) -> int:
-    """``flux run``: hands environment and folder on."""
+    """Start processes as ``flux run``: environment and folder are passed on."""
     nodes = int(words[1].partition("=")[2])
     options = [f"--nodes={nodes}", f"--ntasks={nodes}", "--exclusive"]
     options += ["-o", "cpu-affinity=off", "-o", "gpu-affinity=off"]
@@ -53,12 +53,13 @@ def flux(words: list[str]) -> int:
 
 
 def wait(tasks: list[tuple[list[str], dict[str, str], str | None]]) -> int:
-    """The highest status of the tasks: command, variables besides those of BARE, folder."""
+    """Run tasks and return their highest status.
+    Each task: command, variables besides BARE, folder."""
     marks = {name: os.environ[name] for name in ("FRAMEBENCH_TEST",) if name in os.environ}
     started = [
         subprocess.Popen(
             command,
-            # Of several nodes that are one machine, the names.
+            # Different node names for nodes that are one machine.
             env={**BARE, **marks, **own, "SLURMD_NODENAME": f"n{place_of(own)}"},
             cwd=folder,
             stdout=subprocess.DEVNULL,

@@ -193,7 +193,7 @@ def test_scaling_is_relative_to_one_device_with_the_same_micro_steps() -> None:
 
 def test_a_column_tells_it_where_it_differs_and_only_there() -> None:
     def shown(*counts: int) -> list[str]:
-        """What the summary says of it, in its caption or in the cells of its column."""
+        """Return the accumulation that the summary shows, in its caption or in its column."""
         rows = build(run(accumulation=count) for count in counts)["summary"]
         found = view.of(registry.known()["summary"], rows)
         cells = [cell.text for one in found.fields for cell in one.cells if one.title == NAME]
@@ -204,7 +204,7 @@ def test_a_column_tells_it_where_it_differs_and_only_there() -> None:
     assert shown(1, 4) == ["1", "4"]
 
 
-# ---- proofs -------------------------------------------------------------------------------------
+# ---- verifications ------------------------------------------------------------------------------
 
 
 def test_it_takes_a_certificate_with_micro_steps(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``batch_total``: the batch of all devices together, whatever their number."""
+"""``batch_total``: the total batch of all devices, whatever their number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is to choose from: frameworks by their folders, and what unfinished ones lack."""
+"""Catalog: frameworks by their folders, and what unfinished ones lack."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SUITE = {"axes": {"framework": ["new"], "model": ["bert_base"], "batch_per_devic
 
 
 def project(root: Path, facts: Any = FACTS, adapter: bool = True) -> Path:
-    """With a single framework and the models of ours."""
+    """Make a project with a single framework and our models."""
     folder = root / "scripts" / "frameworks" / "new"
     folder.mkdir(parents=True)
     (root / "scripts" / "models").symlink_to(ROOT / "scripts" / "models")

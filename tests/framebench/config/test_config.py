@@ -414,7 +414,7 @@ ODD = [None, 3, True, NAN, "x\0", [], [None], {3: None}, {"a": {}}]
 
 
 def of_anything(data: Any) -> Iterator[Any]:
-    """The data with each of its values exchanged for each odd one, in turn."""
+    """Yield the data with each of its values replaced by each odd one, in turn."""
     yield from ODD
     if isinstance(data, dict):
         for key, value in data.items():
@@ -483,7 +483,8 @@ def test_cuda_without_gpu_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("machine", [Machine(2, 0), Machine(16, 2)], ids=["cpu", "cuda"])
 def test_the_suite_quick_plans_every_framework_everywhere(machine: Machine) -> None:
-    """Also one that has no CUDA build: there its environment for CPUs says so."""
+    """Fail if the suite quick leaves out a framework on some machine.
+    A framework without a CUDA build has an environment for CPUs."""
     found = make_plan(load_settings({**CONFIG, "suite": "quick"}, CATALOG), CATALOG, machine, None)
     assert {case.framework for case in found.folders} == set(CATALOG.frameworks)
     assert not found.left_out
@@ -629,7 +630,7 @@ def test_node_local_from_the_command_line(switch: str, tmp_path: Path) -> None:
 
 
 def test_a_variable_that_may_be_a_secret_is_refused(tmp_path: Path) -> None:
-    """It would stand on command lines and in records, which others read."""
+    """Fail if a possible secret is accepted: it would show on command lines and in records."""
     with pytest.raises(ConfigError) as error:
         settings(tmp_path, {**SUITE, "variants": {"a": {"variables": {"HF_TOKEN": "x"}}, "b": {}}})
     assert "variants.a.variables: found HF_TOKEN, which may be a secret" in str(error.value)
@@ -693,7 +694,8 @@ def test_variables_that_the_harness_sets_are_all_refused(tmp_path: Path) -> None
 
 
 def test_a_parameter_may_lie_below_the_results(tmp_path: Path) -> None:
-    """The weights that one suite leaves are found by the next wherever the results are."""
+    """Fail if a parameter cannot be a path below the results folder.
+    A suite finds the weights that another one saved there."""
     converge = {
         "framework": ["pytorch"], "model": ["digits_resnet"], "batch_per_device": [2],
         "precision": ["fp32"], "compiler": ["none"], "weights": "{results}/weights/mine",

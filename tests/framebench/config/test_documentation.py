@@ -27,7 +27,7 @@ SCHEMAS = {
 
 
 def nodes(value: Any) -> list[dict[str, Any]]:
-    """All mappings within a schema."""
+    """Return all mappings within a schema."""
     if isinstance(value, dict):
         return [value, *nodes(list(value.values()))]
     return [node for one in value for node in nodes(one)] if isinstance(value, list) else []
@@ -114,7 +114,7 @@ def test_every_mark_has_something_to_do_about_it() -> None:
 
 
 def test_the_table_of_keys_has_their_bounds() -> None:
-    """The column of values names the least and the most, as messages do."""
+    """Fail if the column of values lacks a key's minimum or maximum, which messages name."""
     rows = {key: row[1] for row in TABLES["Configuration"].rows for key in row[0].split(", ")}
     shown = {key: values.replace("10^12", str(10**12)) for key, values in rows.items()}
     properties = SCHEMAS["config"]["properties"]

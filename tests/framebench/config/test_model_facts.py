@@ -1,5 +1,6 @@
-"""Facts of models are those of the programs that they are named after, as their sources define
-them: SuperBench (commit 700d6501), NVIDIA's DeepLearningExamples (729963dd), torchvision 0.28."""
+"""Model configs equal those of the programs that they are named after.
+Sources: SuperBench (commit 700d6501), NVIDIA's DeepLearningExamples (729963dd), torchvision 0.28.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from ..settings import CATALOG
 
 MODELS = CATALOG.models
 SIZE = ("hidden", "layers", "heads", "intermediate")
-#: superbench/benchmarks/model_benchmarks/pytorch_bert.py, pytorch_gpt2.py, and their papers.
+#: Sizes from superbench/benchmarks/model_benchmarks/pytorch_bert.py, pytorch_gpt2.py, and papers.
 SIZES = {
     "bert_base": (768, 12, 12, 3072),
     "bert_large": (1024, 24, 16, 4096),
@@ -87,7 +88,8 @@ def test_llamas_are_of_rms_norm_rotary_places_a_gate_and_grouped_keys(size: str)
     ("name", "generator"), [("electra_base", (256, 4, 1024)), ("electra_large", (384, 6, 1536))]
 )
 def test_electra_is_nvidias(name: str, generator: tuple[int, ...]) -> None:
-    """Both phases, a generator as deep as the discriminator, LAMB, the loss and what is masked."""
+    """Fail if ELECTRA differs from NVIDIA's: both phases, generator depth, LAMB, loss and
+    masking."""
     facts = MODELS[name]
     hyper = facts["hyperparameters"]
     own = hyper["generator"]
@@ -104,7 +106,8 @@ def test_electra_is_nvidias(name: str, generator: tuple[int, ...]) -> None:
 
 
 def test_traps_of_convolutional_networks_are_facts() -> None:
-    """Image size, weights of auxiliary losses, epsilons and momenta that differ from the usual."""
+    """Fail if a CNN config misses an unusual value: image size, auxiliary loss weight, epsilon,
+    momentum."""
     sizes = {
         name: facts["inputs"][0]["shape"][1]
         for name, facts in MODELS.items()
@@ -123,7 +126,8 @@ def test_traps_of_convolutional_networks_are_facts() -> None:
 
 
 def test_what_only_differs_in_size_is_a_few_lines() -> None:
-    """As ``docs/adding-a-model.md`` says, which shows ShuffleNet's file as it is."""
+    """Fail if a model that only differs in size needs a long config.
+    ``docs/adding-a-model.md`` shows ShuffleNet's file."""
     page = (ROOT / "docs/adding-a-model.md").read_text()
     block = re.search(r'```json\n(\{\n  "name": "shufflenet.*?)```', page, re.DOTALL)
     assert block

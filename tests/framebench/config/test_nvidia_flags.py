@@ -1,4 +1,4 @@
-"""The page of NVIDIA's flags: it has every one of them, and what it names here is there."""
+"""The page of NVIDIA's flags lists all of them, and names only existing things here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...conftest import ROOT
 from ..settings import CATALOG
 
 PAGE = (ROOT / "docs/nvidia.md").read_text()
-#: What each of their programs takes, with the values that a flag has; by words of its heading.
+#: Flags of each program with their values, by words of its heading.
 FLAGS = {
     "MXNet ResNet-50": (
         "-n -b -i --benchmark-iters -e --epochs -w --warmup -o --timeout "
@@ -48,14 +48,14 @@ FLAGS = {
         "train eval <num_gpus> <infer_batch_size> amp tf32 fp32 <checkpoint_to_load> <cache_Dir>"
     ),
 }
-#: What a row may name besides, by what it is in the documentation of input.
+#: Names in the documentation of input that a row may use.
 OF_INPUT = (ROOT / "docs/input.md").read_text()
-#: NVIDIA's own words, and what a run leaves.
+#: NVIDIA's own terms, and files that a run leaves.
 THEIRS = {"-i", "-w", "-i 500 -e 3 -w 1", "results/tables", "results/report.html"}
 
 
 def rows(section: str) -> list[tuple[str, str]]:
-    """Their cell and ours, of each row below the heading that has the words."""
+    """Return NVIDIA's cell and ours of each row below the heading that contains ``section``."""
     parts = re.split(r"^##+ ", PAGE, flags=re.M)[1:]
     (found,) = (part for part in parts if section in part.partition("\n")[0])
     lines = [line for line in found.splitlines() if line.startswith("| ") and "`" in line]
@@ -87,7 +87,7 @@ def test_where_there_is_nothing_the_row_says_why(section: str) -> None:
 
 
 def unknown(code: str, names: set[str]) -> bool:
-    """Whether what stands between two backticks is nothing of ours."""
+    """Return whether a text between two backticks names nothing of ours."""
     if code in THEIRS or f"`{code}`" in OF_INPUT or (ROOT / code).exists():
         return False
     if code.startswith("--workflow-profile "):
@@ -103,7 +103,7 @@ def unknown(code: str, names: set[str]) -> bool:
 
 
 def names_here() -> set[str]:
-    """Keys of the configuration, of suites and of the kinds that are for this, and their values."""
+    """Return the relevant keys of configuration, suites and benchmarks, and their values."""
     facts = CATALOG.models.values()
     return {
         *AxesKeys.key_names(), *Configuration.key_names(), *SuiteFile.key_names(),
@@ -133,5 +133,5 @@ def test_what_a_row_names_is_there(section: str) -> None:
      "model: [electra_huge]", "scripts/none.json", "learning_rates"],
 )  # fmt: skip
 def test_what_is_not_there_is_found(code: str) -> None:
-    """Planted."""
+    """Fail if a planted unknown name is not found."""
     assert unknown(code, names_here())

@@ -1,4 +1,4 @@
-"""A model of the user's own takes the place of a suite's models, and is known by its content."""
+"""A user's model replaces the models of a suite, and is identified by its content."""
 
 from __future__ import annotations
 
@@ -176,7 +176,8 @@ def test_the_axes_of_a_suite_are_its_axes(tmp_path: Path) -> None:
 
 
 def test_without_a_compiler_a_model_runs_as_users_of_its_framework_train(tmp_path: Path) -> None:
-    """JAX without jit is no figure that anybody expects."""
+    """Fail if a model without a named compiler runs unlike its framework's users train.
+    JAX without jit is no meaningful figure."""
     suite = {**SUITE, "axes": {k: v for k, v in SUITE["axes"].items() if k != "compiler"}}
     for framework, compiler in (("jax", "jit"), ("pytorch", "none"), ("tensorflow", "none")):
         text = GOOD.replace('"pytorch"', f'"{framework}"')

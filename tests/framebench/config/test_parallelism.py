@@ -162,11 +162,11 @@ def test_who_shares_samples_scales_weakly_and_who_does_not_strongly() -> None:
     assert row(strong, devices=2)["total_batch"] == 8
     assert row(strong, devices=4)["parallelism"] == "interleaved"
     assert row(strong, devices=4)["speedup"] == 3.1
-    assert set(strong["total_batch"]) == {8}  # that of two replicas has no baseline here
+    assert set(strong["total_batch"]) == {8}  # two replicas have no baseline here
     assert "data2xpipeline2" not in {*weak["parallelism"], *strong["parallelism"]}
 
 
-# ---- proofs -------------------------------------------------------------------------------------
+# ---- verifications ------------------------------------------------------------------------------
 
 
 def test_it_takes_a_certificate_of_its_own(tmp_path: Path) -> None:

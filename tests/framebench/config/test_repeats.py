@@ -1,4 +1,4 @@
-"""``repeats: auto``: more of them until the interval is narrow, within bounds."""
+"""``repeats: auto``: more repeats until the interval is narrow, within bounds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Suites that are somebody else's benchmark have its matrix, and a small machine leaves out what it
-has no devices for."""
+"""Suites after other benchmarks have their matrix; a small machine leaves out what it lacks devices
+for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUITES = [
     "megatron_gpt", "nvidia_electra_squad",
 ]  # fmt: skip
 ELECTRA, RESNET50 = "nvidia-tensorflow2-electra", "nvidia-mxnet-resnet50"
-#: Of an update in the two phases of pre-training, by the length of a sequence.
+#: Sequences of an update in the two phases of pre-training, by sequence length.
 SEQUENCES = {128: 67_584, 512: 27_648}
 
 
@@ -36,7 +36,7 @@ def cases_of(name: str) -> list[Case]:
 
 
 def published(source: str, table: str) -> set[tuple[Any, ...]]:
-    """The settings of a table's figures."""
+    """Return the settings of a table's figures."""
     with (ROOT / "results/published" / source / "published.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["table"].startswith(table)]
     return {
@@ -83,7 +83,8 @@ def test_electra_has_the_settings_of_the_published_figures(
 
 
 def test_the_batch_of_an_update_has_room_on_a_device() -> None:
-    """Noise for each word of the vocabulary would be 330 GB."""
+    """Fail if the batch of an update exceeds a device's memory.
+    Noise for each word of the vocabulary would take 330 GB."""
     for case in cases_of("nvidia_electra"):
         facts = CATALOG.models[case.model]
         samples = int(case.batch_per_device) * case.accumulation
@@ -156,7 +157,7 @@ def test_a_small_machine_leaves_out_what_needs_more_devices(name: str) -> None:
     assert all("devices per node" in one.reason for one in left)
 
 
-#: Bytes of weights, gradients and two moments in float32, and of weights alone.
+#: Bytes per parameter of weights, gradients and two moments in float32, and of weights alone.
 TRAINED, WEIGHTS = 16, 4
 
 
@@ -167,7 +168,7 @@ def test_a_machine_without_the_memory_leaves_out_what_cannot_be_held() -> None:
         (TRAINED * parameters, {"fp32", "fp16", "bf16"}),  # for nothing else: none is too large
         (TRAINED * parameters - 1, {"fp16", "bf16"}),
         (TRAINED * parameters // 2 - 1, set()),
-        (0, {"fp32", "fp16", "bf16"}),  # not known
+        (0, {"fp32", "fp16", "bf16"}),  # unknown
     ):
         kept, left = fit(found, Capacity("cpu", 1, 1, 2, memory=place), CATALOG)
         assert {case.precision for case in kept} == precisions
@@ -193,7 +194,7 @@ def test_devices_hold_what_they_do_not_share_out() -> None:
         one._replace(devices_per_node=2, nodes=2, parallelism="pipeline"): TRAINED / 2,
         one._replace(mode="inference"): WEIGHTS,
         one._replace(precision="amp"): TRAINED,
-        one._replace(compiler="inductor"): TRAINED,  # gradients are clipped: all are there at once
+        one._replace(compiler="inductor"): TRAINED,  # clipped gradients are all in memory at once
         one._replace(model="resnet50"): 3 * WEIGHTS,
         one._replace(model="resnet50", compiler="inductor"): 2 * WEIGHTS,
         one._replace(model="resnet50", framework="tensorflow"): 2 * WEIGHTS,

@@ -1,4 +1,4 @@
-"""A run over two nodes by each starter (a double), from its command to its record."""
+"""A run over two nodes with the double of each starter, from its command to its record."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DOUBLES = Path(__file__).with_name("starter_doubles.py")
 
 @pytest.fixture
 def doubles(tmp_path: Path) -> dict[str, str]:
-    """Variables of a job whose starters are doubles."""
+    """Return the variables of a job whose starters are doubles."""
     for name in ("mpiexec", "pbsdsh", "flux"):
         program = tmp_path / "bin" / name
         program.parent.mkdir(exist_ok=True)
         program.write_text(f'#!/bin/sh\nexec {sys.executable} {DOUBLES} {name} "$@"\n')
         program.chmod(0o755)
-    # The second host stands behind all processes of the first.
+    # The second host follows all processes of the first.
     (tmp_path / "nodes").write_text("n0\nn0\nn1\nn1\n")
     return {
         "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}",

@@ -1,4 +1,4 @@
-"""What a target would ignore is refused, and a measurement of nothing says why."""
+"""Options that a target would ignore are refused, and an empty measurement says why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tuned variant sets: for whom, where, and that the file that says so is checked."""
+"""Settings of a tuned variant: for whom and where they apply, and validation of their file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def given(tmp_path: Path, accelerator: str, **variant: object) -> list[dict[str, str]]:
-    """The variables of both sides, in a suite of PyTorch and JAX."""
+    """Return the variables of both sides, in a suite of PyTorch and JAX."""
     axes = {**SUITE["axes"], "framework": ["pytorch", "jax"]}
     sides = {"a": None, "b": {"tuned": True, **variant}}
     made = plan(tmp_path, {**SUITE, "axes": axes, "variants": sides})
@@ -117,7 +117,7 @@ def test_no_suite_but_one_with_a_tuned_variant_needs_the_file(tmp_path: Path, fi
 
 
 def test_nothing_that_ships_changes_the_precision(tmp_path: Path) -> None:
-    """The plan would refuse it, and with it the suite."""
+    """Fail if a shipped setting changes the precision: the plan would refuse the suite."""
     from framebench.plan.targets import check_arithmetic
 
     axes = {"model": ["resnet50_v1.5"], "batch_per_device": [2]}

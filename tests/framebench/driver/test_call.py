@@ -1,4 +1,4 @@
-"""What a call is for follows from the words of the command line."""
+"""The purpose of a call follows from its command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def call(*words: str, dry_run: bool = False) -> Invocation:
     [
         (["report"], False),
         (["report", "compare"], False),
-        (["lint"], True),  # of what was measured, where nothing else is given
+        (["lint"], True),  # on the results, if nothing else is given
         (["plan", "report"], True),
         (["all"], True),
         ([], True),

@@ -1,4 +1,4 @@
-"""What Framebench takes from Snakemake's own objects is there in the installed Snakemake."""
+"""Everything that Framebench uses of Snakemake's objects exists in the installed Snakemake."""
 
 from __future__ import annotations
 
@@ -125,7 +125,8 @@ def test_arguments_of_containers_are_given_once(given: str, wanted: str) -> None
 
 
 def test_what_snakemake_said_before_comes_first() -> None:
-    """Its thread prints later; one that has ended is not waited for."""
+    """Fail if output overtakes Snakemake's earlier output, which a thread prints later.
+    An ended thread is not waited for."""
     printed = []
 
     class Slow(logging.Handler):
@@ -172,7 +173,8 @@ def test_an_unknown_snakemake_is_named(
 
 
 def test_what_has_no_value_in_this_call_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a cluster there are no cores unless --cores is given, and Snakemake says so."""
+    """Fail if a setting without a value in this call is not detected.
+    On a cluster there are no cores unless --cores is given."""
 
     class OnCluster:
         @property

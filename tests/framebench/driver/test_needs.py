@@ -1,4 +1,4 @@
-"""The environment of what makes tables has what the driver has."""
+"""The environment of the report has the driver's packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PYTHON = {"python_full_version": "3.11.0", "python_version": "3.11"}
 
 
 def locked() -> dict[str, str]:
-    """The driver's versions for that Python."""
+    """Return the driver's locked versions for that Python."""
     lines = re.findall(
         r"^([\w.-]+)==(\S+) *(?:; (.*?))? \\$", (ROOT / "requirements.txt").read_text(), re.M
     )

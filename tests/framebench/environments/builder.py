@@ -1,4 +1,5 @@
-"""Images by buildah, without a daemon or a server: base images are made of this machine's files."""
+"""Images built by buildah, without daemon or server; base images consist of this machine's
+files."""
 
 from __future__ import annotations
 
@@ -10,17 +11,17 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-#: As root it needs no runtime of containers for this, and no room of names for users.
+#: Isolation for root that needs neither a container runtime nor user namespaces.
 CHROOT = ("--isolation", "chroot")
-#: What copies a program's libraries are found by, whatever folders they come from.
+#: Folder in which programs find copied libraries.
 LIBRARIES = "/libraries"
-#: Of Python's library, what takes room and that nothing here imports.
+#: Large parts of Python's library that nothing here imports.
 LEFT_OUT = ("site-packages", "test", "idlelib", "__pycache__", "config-*", "lib2to3", "tkinter")
 
 
 @dataclass(frozen=True)
 class Builder:
-    """Images and containers of their own below a folder."""
+    """Separate images and containers below a folder."""
 
     folder: Path
 
@@ -35,13 +36,13 @@ class Builder:
         )
 
     def done(self, *words: str) -> str:
-        """The output of a call that must not fail."""
+        """Return the output of a call that must not fail."""
         called = self.call(*words)
         assert called.returncode == 0, f"buildah {' '.join(words)}: {called.stderr[-2000:]}"
         return called.stdout.strip()
 
     def base(self, root: Path, *names: str, **variables: str) -> None:
-        """An image of the files in ``root`` under these names."""
+        """Make an image of the files in ``root`` under these names."""
         container = self.done("from", "scratch")
         self.done("copy", container, str(root), "/")
         given = {"LD_LIBRARY_PATH": LIBRARIES, "PATH": "/usr/local/bin:/bin", **variables}
@@ -51,7 +52,7 @@ class Builder:
         self.done("tag", image, *names)
 
     def build(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """``words``: behind ``docker build``."""
+        """Build an image. ``words``: arguments after ``docker build``."""
         return self.call("bud", "--pull-never", *CHROOT, *words)
 
     def run(self, image: str, command: list[str], *volumes: str) -> None:
@@ -60,12 +61,12 @@ class Builder:
         self.done("run", *CHROOT, *binds, container, "--", *command)
 
     def root(self, image: str) -> Path:
-        """The folder in which the files of an image are."""
+        """Return the folder with the files of an image."""
         return Path(self.done("mount", self.done("from", "--pull-never", image)))
 
 
 def put_programs(root: Path, *paths: Path) -> None:
-    """Programs with the libraries that they need; into ``/bin`` and LIBRARIES."""
+    """Copy programs with the libraries that they need, to ``/bin`` and LIBRARIES."""
     for path in paths:
         target = root / "bin" / path.name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +75,7 @@ def put_programs(root: Path, *paths: Path) -> None:
 
 
 def put_libraries(root: Path, *files: Path) -> None:
-    """Those that these are linked to. The loader of programs stands where they look for it."""
+    """Copy the libraries that ``files`` are linked to; the loader keeps its path."""
     (root / LIBRARIES[1:]).mkdir(parents=True, exist_ok=True)
     words = ["ldd", *map(str, files)]
     said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
@@ -98,8 +99,8 @@ def put_script(root: Path, name: str, *lines: str) -> None:
 
 
 def put_shell(root: Path) -> None:
-    """What a recipe's instructions call besides packages: a shell and ``rm``; and in the place of
-    Debian's ``apt-get`` one that notes its words."""
+    """Copy the programs that recipes call besides packages: a shell and ``rm``.
+    Debian's ``apt-get`` is replaced by a script that notes its arguments."""
     found = [shutil.which(name) for name in ("sh", "rm")]
     put_programs(root, *(Path(path) for path in found if path))
     put_script(root, "apt-get", 'echo "$@" >> /apt-get.words')
@@ -108,7 +109,7 @@ def put_shell(root: Path) -> None:
 
 
 def put_python(root: Path) -> None:
-    """This machine's Python with its pip, below ``/usr/local``."""
+    """Copy this machine's Python with its pip, below ``/usr/local``."""
     program = Path(os.path.realpath(sys.executable))
     library = Path(sysconfig.get_path("stdlib"))
     target = root / "usr/local/lib" / library.name

@@ -1,4 +1,4 @@
-"""Environments that no file makes any more are removed, and nothing else is."""
+"""Environments that no file defines any more are removed, and nothing else is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PINS = "dependencies: [python=3.11, pip=25.3, {pip: [numpy==%s]}]\n"
 
 
 def environment(folder: Path, name: str) -> Path:
-    """What counts as one: a venv with a file that another folder shares."""
+    """Make an environment: a venv with a file that another folder shares."""
     made = folder / name
     (made / "bin").mkdir(parents=True)
     (made / "pyvenv.cfg").write_text("home = /usr/bin\n")
@@ -41,7 +41,7 @@ def test_only_what_no_file_makes_is_removed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = environment(folder, "jax-89abcdef")
-    (folder / "notes-0123abcd").mkdir()  # looks like one and is none
+    (folder / "notes-0123abcd").mkdir()  # looks like an environment but is none
     (folder / "mine").mkdir()
     upkeep.clean(folder, [kept.name])
     left = {path.name for path in folder.iterdir()}
@@ -71,7 +71,7 @@ def test_one_that_a_process_runs_in_is_left(folder: Path) -> None:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, **pipes) as process:
         assert process.stdout is not None
-        process.stdout.readline()  # it runs
+        process.stdout.readline()  # wait until it runs
         (left,) = cleaning.clean(folder, [])
         assert left.why == f"process {process.pid} runs in it"
         process.communicate(b"\n")
@@ -88,7 +88,8 @@ HOLD = (
 
 @pytest.mark.parametrize("is_built", [True, False])
 def test_one_that_a_workflow_has_planned_with_is_left(folder: Path, is_built: bool) -> None:
-    """Between two runs no process of the workflow runs in it."""
+    """Fail if an environment in a running workflow's plan is removed.
+    Between two runs no process of the workflow runs in it."""
     name = "pytorch-0123abcd" if is_built else "jax-89abcdef"
     command = [sys.executable, "-c", HOLD, str(folder / name)]
     with (
@@ -99,7 +100,7 @@ def test_one_that_a_workflow_has_planned_with_is_left(folder: Path, is_built: bo
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMPORTS
         ) as second,
     ):
-        for process in (first, second):  # they share it
+        for process in (first, second):  # they share the lock
             assert process.stdout is not None
             assert process.stdout.readline() == b"1\n"
         if not is_built:

@@ -1,4 +1,4 @@
-"""An environment is built only from files whose hashes stand beside its own file."""
+"""Environments are built only from files whose hashes are next to the environment file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 @dataclass(frozen=True)
 class Place:
-    """``envs/toy.yaml`` asks for the toy and what it needs; both are in ``wheels``."""
+    """A package index: ``envs/toy.yaml`` requires the toy and its dependency, both in
+    ``wheels``."""
 
     envs: Path
     wheels: Path
@@ -39,12 +40,12 @@ class Place:
         return self.envs / "toy.hashes.txt"
 
     def write(self, *entries: str) -> None:
-        """The environment file."""
+        """Write the environment file."""
         section = ", ".join(entries)
         self.file.write_text(f"dependencies: [python={PYTHON}, pip=25.3, {{pip: [{section}]}}]\n")
 
     def build(self, hashed: bool = True) -> dict[str, object]:
-        """What the environment says of itself."""
+        """Build the environment, and return the content of its marker."""
         marker = self.envs.parent / "venvs" / "toy" / MARKER
         try:
             venvs.build(self.file, marker, hashed=hashed)
@@ -69,7 +70,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of the right hash that uv has kept is installed, whatever the index has by now."""
+    """Disable uv's cache: it installs cached files of the right hash, whatever the index
+    has now."""
     monkeypatch.setenv("UV_NO_CACHE", "1")
 
 
@@ -79,7 +81,7 @@ def test_what_was_locked_is_installed(place: Place) -> None:
         "other==2.0",
         "toy==1.0",
     ]
-    # Not the newest of what is pinned nowhere else.
+    # An unpinned package gets the locked version, not the newest.
     write_wheel(place.wheels, "other", "3.0")
     facts = place.build()
     assert facts["installed"] == ["other-2.0.dist-info", "toy-1.0.dist-info"]
@@ -87,7 +89,8 @@ def test_what_was_locked_is_installed(place: Place) -> None:
 
 
 def test_a_wheel_for_a_newer_glibc_is_locked(place: Place) -> None:
-    """As MLX has them: uv's usual Linux has glibc 2.28."""
+    """Fail if a wheel for a newer glibc is not locked.
+    MLX has such wheels; uv's default for Linux is glibc 2.28."""
     wheel = place.wheels / "toy-1.0-py3-none-any.whl"
     wheel.rename(wheel.with_name("toy-1.0-py3-none-manylinux_2_35_x86_64.whl"))
     assert locking.lock(place.file) == place.hashes

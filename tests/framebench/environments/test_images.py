@@ -1,4 +1,4 @@
-"""Images by recipe, built. No base image can be had here: one is made of this machine's Python."""
+"""Images built by recipe; the base image is made of this machine's Python."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def base_of(recipe_file: Path) -> str:
 
 
 def words_of(recipe_file: Path) -> list[str]:
-    """Of the command in its head, what stands behind ``docker build``."""
+    """Return the arguments after ``docker build`` of the command in a recipe's head."""
     command = next(line for line in recipe_file.read_text().splitlines() if "docker build" in line)
     return shlex.split(command.partition("docker build ")[2])
 
 
 @pytest.fixture(scope="module")
 def made_up(buildah: Builder) -> Path:
-    """The recipe of an environment with one package, in a folder where it can be built; the index
-    that pip asks is a folder in the base image."""
+    """Write the recipe of an environment with one package, and return its folder.
+    The index that pip uses is a folder in the base image."""
     root, envs = buildah.folder / "python", buildah.folder / "envs"
     builder.put_shell(root)
     builder.put_python(root)
@@ -108,8 +108,8 @@ def test_no_image_is_made_of_a_file_with_another_hash(
 def test_every_recipe_that_ships_is_carried_out_to_its_end(
     buildah: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a Python that notes what it is called with, and fails where a file that is named in that
-    is not there."""
+    """Fail if a shipped recipe stops early or names a missing file.
+    A stand-in for Python notes its calls and checks the files in them."""
     root, folder = buildah.folder / "noting", buildah.folder / "recipes"
     builder.put_shell(root)
     named = 'for word; do case "$word" in /tmp/*) [ -s "$word" ] || exit 1;; esac; done'

@@ -1,4 +1,4 @@
-"""Images by recipe: what a Containerfile says is what the environment file and its hashes say."""
+"""Recipes state exactly what the environment file and its hashes state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ INSTRUCTIONS = ("FROM", "ARG", "RUN", "COPY", "CMD")
 
 
 def instructions(path: Path) -> list[tuple[str, str]]:
-    """As a builder reads it: comments away, lines that end in a backslash joined."""
+    """Return a recipe's instructions as a builder reads them, with comments dropped and lines
+    joined."""
     lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
     joined = re.sub(r"\\\n", " ", "\n".join(lines)).splitlines()
     pairs = (line.partition(" ") for line in joined)
@@ -78,7 +79,7 @@ def test_a_name_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_recipe_of_changed_pins_is_refused(tmp_path: Path) -> None:
-    """Planted: an environment file that was changed after its hashes were written."""
+    """Fail if a recipe of an environment file changed after its hashes were written is made."""
     envs = tmp_path / "envs"
     envs.mkdir()
     for suffix in (".yaml", hashes.SUFFIX):

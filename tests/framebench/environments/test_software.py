@@ -1,4 +1,4 @@
-"""What a framework runs in, by ``--sdm`` and the configuration; an environment is built once."""
+"""Software of a framework by ``--sdm`` and configuration; an environment is built once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ APPTAINER, MODULES = ("apptainer",), ("env-modules",)
 def given(
     tmp_path: Path, methods: tuple[str, ...], suite: object = SUITE, **config: object
 ) -> Settings:
-    """Settings for a suite of one framework, PyTorch."""
+    """Return settings for a suite of one framework, PyTorch."""
     path = settings(tmp_path, suite).suite.path
     return load_settings({**CONFIG, "suite": str(path), **config}, CATALOG, methods)
 
@@ -265,13 +265,13 @@ def test_a_vendors_own_index_stands_on_no_command_line(
         assert command[-1] == "toy==1.0"
         assert not any("password" in word for word in command)
         assert variables.get("UV_INDEX", "").split()[: len(address)] == address
-        # A stranger's package of the same name and version is in no other index than the first.
+        # A foreign package of the same name and version is only in the first index.
         assert ("unsafe-best-match" in command) == bool(address)
         file.write_text("dependencies: [python=3.11, pip=25.3, {pip: [toy==1.0]}]\n")
 
 
 def test_every_framework_has_a_way_to_gpus(tmp_path: Path) -> None:
-    """A file of its own, or an image in the configuration that ships for the others."""
+    """Fail if a framework lacks both a CUDA environment file and a shipped image."""
     shipped = CATALOG.root / "config" / "images-cuda.yaml"
     with_image = yaml.safe_load(shipped.read_text())
     with_file = {

@@ -12,7 +12,7 @@ from framebench.environments import trying, venvs
 
 HEAD = 'FRAMEWORK = "pytorch"\n'
 PINS = "dependencies: [python=3.11, pip=25.3, {pip: [good-one==1.0, Bad_one==2.0]}]\n"
-#: A torchvision whose operators are not loaded, and what needs them.
+#: A torchvision whose operators are not loaded, and a module that needs them.
 WITHOUT_OPERATORS = {
     "__init__": "from . import extension, _meta_registrations, models",
     "extension": "def _has_ops(): return False",
@@ -22,7 +22,7 @@ WITHOUT_OPERATORS = {
 
 
 def install(folder: Path) -> None:
-    """Put two packages into a venv, one of which cannot be imported."""
+    """Install two packages into a venv, one of which cannot be imported."""
     (site,) = folder.glob("lib/python*/site-packages")
     for name, module, text in (
         ("good_one-1.0", "good", "print('hello')"),
@@ -92,7 +92,7 @@ def test_imports_of_a_model_are_tried(tmp_path: Path, text: str, words: list[str
 def test_a_name_is_looked_up_in_its_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also in a torchvision whose operators are for another build of PyTorch."""
+    """Fail if a name is not found in a torchvision built for another PyTorch."""
     folder = tmp_path / "torchvision"
     folder.mkdir()
     for name, text in WITHOUT_OPERATORS.items():

@@ -1,4 +1,4 @@
-"""Imports of files, and what they leave."""
+"""Imports of files, and the records that they leave."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING: Mapping[str, Any] = {}
 def brought(
     name: str, text: str, folder: Path, facts: Mapping[str, Any] = NOTHING, at: str = "results"
 ) -> RecordSet:
-    """The set that an import of one file leaves, read as report, lint and compare read it."""
+    """Return the set that an import of one file leaves, as report, lint and compare read it."""
     file = folder / f"given{registry.reader(name).suffix}"
     file.write_text(text)
     transfer.import_files(name, file, facts, folder / at)
@@ -29,7 +29,7 @@ def brought(
 
 
 def figures(found: RecordSet) -> dict[tuple[Any, ...], float | None]:
-    """By mode, model, parameters, metric and repeat."""
+    """Return figures by mode, model, parameters, metric and repeat."""
     return {
         (run.case.mode, run.case.model, *dict(run.case.parameters).values(), run.metrics[0].name,
          run.repeat): run.figure
@@ -52,7 +52,7 @@ def one(found: RecordSet, **wanted: Any) -> Run:
 def imported(
     name: str, files: Mapping[str, str | bytes], folder: Path, facts: Mapping[str, Any] = {}
 ) -> tuple[tuple[Run, ...], list[str]]:
-    """The runs that an import of a folder with these files leaves, and the lines it prints."""
+    """Return the runs that an import of a folder with these files leaves, and the printed lines."""
     for path, content in files.items():
         file = folder / "given" / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def imported(
 
 
 def values_by_case(runs: tuple[Run, ...], metric: str) -> list[list[float | None]]:
-    """The figures of each case, cases by their first figure."""
+    """Return the figures of each case, cases ordered by their first figure."""
     cases: dict[Any, list[float | None]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.repeat):
         if run.metrics[0].name == metric:

@@ -1,4 +1,4 @@
-"""A small file of each format that is read, as its tool writes it."""
+"""A small file of each readable format, as its tool writes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def csv() -> str:
 
 
 def superbench() -> str:
-    """A node with names as they are now, and one with those before version 0.3."""
+    """Return a node with current names, and one with names before version 0.3."""
     new = {
         "node": "sb-01",
         "bert_models/return_code": 0,
@@ -46,7 +46,7 @@ def superbench() -> str:
 
 
 def nvidia_report() -> str:
-    """One and four GPUs; the second failed, and its figures are bare NaN."""
+    """Return a report for one and four GPUs; the second failed, and its figures are bare NaN."""
     one = {"train.ips": 410.5, "val.ips": 1200.5, "val.latency_avg": 0.16, "val.latency_99": 0.17}
     failed = dict.fromkeys(one, float("nan"))
     report = {

@@ -1,4 +1,4 @@
-"""Files that the other tools write themselves are read, and their programs read ours."""
+"""Import reads files that the other tools wrote, and their programs read ours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..made_up_runs import repeats
 from .importing import brought, one
 from .test_export import CLEAN, NAME, of_steps, saved
 
-#: Of google-benchmark, in its Debian package, with files that its own tests read.
+#: Test files of google-benchmark, in its Debian package.
 TOOLS = Path("/usr/share/benchmark")
 
 
@@ -44,7 +44,7 @@ def test_google_benchmarks_compare_py_tests_ours_against_each_other(
     assert ran.returncode == 0, ran.stderr
     found = {one["name"]: one for one in json.loads(Path(told).read_text())}[NAME]
     assert [one["time"] for one in found["measurements"]] == pytest.approx([0.25] * len(CLEAN))
-    # All of one side are beyond all of the other, 2 of 924 ways to draw 6 of 12.
+    # All values of one side exceed the other's, 2 of 924 ways to draw 6 of 12.
     assert found["utest"]["time_pvalue"] == pytest.approx(2 / 924)
 
 

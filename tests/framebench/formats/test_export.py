@@ -1,4 +1,4 @@
-"""Results in formats of other tools, each read by the tool itself where it can be installed."""
+"""Results in formats of other tools, each read by the tool itself where installable."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NAME = "pytorch/resnet50_v1.5/train/1n1g/b32/fp32"
 
 
 def of_steps(one: Run, steps: int = 4) -> Run:
-    """With step times that its throughput follows from, and when it was."""
+    """Return a run with start time, and step times consistent with its throughput."""
     seconds = one.case.batch_per_device / (one.throughput or 1.0)
     times = tuple(seconds * factor for factor in (0.5, 1.5) * (steps // 2))
     steps = {"step_seconds": times, "waited_seconds": times}
@@ -48,8 +48,8 @@ def of_steps(one: Run, steps: int = 4) -> Run:
 
 
 def runs() -> list[Run]:
-    """A case with an interval and no mark, one with few and doubted repeats, one out of memory, one
-    unsupported, and two of other kinds."""
+    """Return runs of all kinds: clean, flagged, out of memory, unsupported, and two
+    micro-benchmarks."""
     flag = (Flag("disturbed", "somebody compiled"),)
     return [
         *map(of_steps, repeats(*CLEAN)),
@@ -68,7 +68,7 @@ def results(of: list[Run] | None = None) -> Results:
 
 def grouped(of: list[Run] | None = None) -> CaseResults:
     cases = grouping.group(of or runs(), None)
-    # So few steps cannot be judged; that is not what is looked at here.
+    # So few steps cannot be judged, which is not tested here.
     return {
         key: type(one)(**{**vars(one), "marks": one.marks - {"untested"}})
         for key, one in cases.items()
@@ -251,8 +251,9 @@ def test_superbench_is_per_device_and_the_mean_of_rates() -> None:
 
 
 def test_step_times_are_of_steps_that_were_waited_for() -> None:
-    """Of two steps under way together the host sees one end right behind the other: a mean of the
-    rates would be any number."""
+    """Fail if exported step times are not of steps that were waited for.
+    Of two steps in flight, the host sees one end right after the other: the mean rate is arbitrary.
+    """
     one = changed(of_steps(run(352.0)), step_seconds=(0.179, 0.002) * 4, waited_seconds=(0.09, 0.1))
     (line,) = text("superbench", [one]).splitlines()
     found = {key.rpartition("/")[2]: value for key, value in json.loads(line).items()}
@@ -334,7 +335,7 @@ def test_superbenchs_own_figures_come_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_mark_is_in_the_file_or_the_figure_is_not(name: str) -> None:
-    """Two sets of the same figures, one of them doubted, are not the same file."""
+    """Fail if an export drops a flag without dropping the figure."""
     flag = (Flag("disturbed", "somebody compiled"),)
     clean = [*map(of_steps, repeats(*CLEAN))]
     if name == "github-action-benchmark-smaller":
@@ -355,7 +356,7 @@ def test_every_case_is_in_the_file_or_said_not_to_be(name: str) -> None:
     content = one.content.encode() if isinstance(one.content, str) else one.content
     said = "\n".join(one.left_out)
     for word in ("xla", "peak", "amp", "b512/"):
-        # In columns of types a number is no text.
+        # In typed columns a number is no text.
         word = "oom" if name == "parquet" and word == "b512/" else word
         told = word in said or word.strip("b/").encode() in content
         assert told, f"{word} is neither in the file nor among what is not"
@@ -385,7 +386,7 @@ def test_all_that_an_export_leaves_out_is_said(tmp_path: Path) -> None:
 
 
 def points() -> list[Run]:
-    """Figures of one run at two sizes."""
+    """Return runs with figures at two sizes."""
     metrics = [
         MetricValue("time", 1.0 * size, "us", "lower", (("bytes", size),)) for size in (64, 128)
     ]

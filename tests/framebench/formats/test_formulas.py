@@ -1,4 +1,4 @@
-"""Text that a spreadsheet, a table in LaTeX or an XML parser would take for something else."""
+"""Text that a spreadsheet, LaTeX or an XML parser would misinterpret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of other tools: what is taken of them, what is missing, and what is refused."""
+"""Import of other tools' files: what is read, what is missing, and what is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_there_is_a_sample_of_every_format_that_is_read() -> None:
     assert sorted(samples.ALL) == READ
 
 
-# ---- what is taken ------------------------------------------------------------------------------
+# ---- content ------------------------------------------------------------------------------------
 
 
 def test_superbench_of_both_namings_is_per_device_and_no_throughput_of_ours(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_files_that_number_their_repeats_alike_are_repeats_of_each_other(tmp_pat
 def test_report_and_lint_take_what_was_imported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All formats in one set, because a report takes its time."""
+    """Fail if report or lint reject imported records; one set has all formats, to save time."""
     runs: list[Run] = []
     lines: list[str] = []
     for name in READ:

@@ -1,4 +1,4 @@
-"""Folders, and files as other versions of the tools write them, imported."""
+"""Import of folders, and of files of other versions of the tools."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_results_that_hold_anything_are_refused(held: str, tmp_path: Path) -> No
 
 
 def rows(*named: tuple[str, float], **more: Any) -> str:
-    """A file of version 1.4, whose rows do not say what they are."""
+    """Return a file of version 1.4, whose rows do not state their type."""
     benchmarks = [
         {"name": name, "iterations": 10, "real_time": time, "cpu_time": time, "time_unit": "us",
          **more}

@@ -1,4 +1,4 @@
-"""Logs as programs, launchers and ranks write them: which cases an import makes of them."""
+"""Import of logs as programs, launchers and ranks write them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .importing import brought, imported, one, values_by_case
 
 
 def mllog(seconds: float = 10.0, *, prefix: str = "", stop: bool = True, **told: Any) -> str:
-    """A log without event types, as launchers and ranks write it."""
+    """Return a log without event types, as launchers and ranks write it."""
 
     def event(time: int, key: str, value: Any = None, **metadata: Any) -> str:
         line = {"time_ms": time, "key": key, "value": value, "metadata": metadata}

@@ -1,4 +1,4 @@
-"""Where in a file of JSON something stands."""
+"""Line and column of values in a JSON file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from framebench.formats.json_places import Keys, place_of, place_of_refused
 
 from . import samples
 
-#: Formats of which a file is one JSON text.
+#: Formats with files that are one JSON text.
 WHOLE = [name for name, sample in samples.ALL.items() if sample().startswith("{\n")]
 
 
 def places(value: Any, within: Keys = ()) -> Iterator[Keys]:
-    """Those of a value and of all in it."""
+    """Yield the places of a value and of all values in it."""
     yield within
     parts = value.items() if isinstance(value, dict) else ()
     parts = enumerate(value) if isinstance(value, list) else parts
@@ -28,7 +28,7 @@ def places(value: Any, within: Keys = ()) -> Iterator[Keys]:
 
 
 def with_another(value: Any, keys: Keys, other: Any) -> Any:
-    """The value with another one at these keys."""
+    """Return the value with another one at these keys."""
     if not keys:
         return other
     copy = value.copy()

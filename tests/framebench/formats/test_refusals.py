@@ -1,4 +1,4 @@
-"""What is no whole file of the format that it is said to be."""
+"""Refusal of files that are incomplete or not of the stated format."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from framebench.records.record_sets import RecordsError
 from . import samples
 from .importing import READ, brought, figures
 
-#: Logs of a run: one that was cut off is that of a run which was stopped.
+#: Log formats: a truncated file is a valid log of a stopped run.
 LOGS = ("megatron", "milabench", "mllog")
-#: Formats whose lines in another order are another file, which must not pass for this one.
+#: Formats in which the order of lines matters.
 ORDERED = {*READ} - {"csv", "superbench", "dllogger"}
 
 
@@ -130,7 +130,7 @@ def test_a_wrong_value_is_refused_with_its_place(
 
 
 def altered(value: Any) -> Iterator[Any]:
-    """The value with one part of it, each in turn, of another type."""
+    """Yield the value with each part in turn replaced by another type."""
     yield from (None, [], {}, "x", -1, 10**400, True, [{}], {"x": "\x1b"})
     if isinstance(value, dict):
         for key, part in value.items():
@@ -142,7 +142,7 @@ def altered(value: Any) -> Iterator[Any]:
 
 
 def lines_altered(text: str) -> Iterator[str]:
-    """A file with one value of it of another type, or one of its lines missing or garbled."""
+    """Yield a file with one value of another type, or one line missing or garbled."""
     documents = [text] if text.startswith("{\n") else text.splitlines(keepends=True)
     for place, document in enumerate(documents):
         start, brace, rest = document.partition("{")
@@ -155,8 +155,7 @@ def lines_altered(text: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", READ)
 def test_whatever_stands_there_is_read_or_refused(name: str, tmp_path: Path) -> None:
-    """Never another exception: a user would see a traceback. A refusal names the line, if it is not
-    of the whole file."""
+    """Fail if any malformed file raises an unexpected exception, or is refused without a line."""
     form, file = registry.reader(name), tmp_path / "given.csv"
     assert form.read
     refused: list[str] = []
@@ -175,7 +174,7 @@ def test_whatever_stands_there_is_read_or_refused(name: str, tmp_path: Path) -> 
 def test_results_that_hold_something_else_are_left_alone(tmp_path: Path) -> None:
     brought("csv", samples.csv(), tmp_path)
     before = (tmp_path / "results" / "runs" / "runs.csv").read_text()
-    brought("csv", samples.csv(), tmp_path)  # the same again changes nothing
+    brought("csv", samples.csv(), tmp_path)  # importing the same again changes nothing
     with pytest.raises(RecordsError, match=r"holds runs\.csv already"):
         brought("pyperf", samples.pyperf(), tmp_path)
     assert (tmp_path / "results" / "runs" / "runs.csv").read_text() == before

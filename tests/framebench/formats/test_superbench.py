@@ -1,4 +1,4 @@
-"""SuperBench's results read: every documented metric with its unit, and what is left out."""
+"""Import of SuperBench's results: every documented metric with its unit, and what is left out."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from framebench.tables.nodes.figures import name_of
 
 from ...conftest import ROOT
 
-#: Keys of SuperBench's documentation (v0.4.0 to v0.12.0, expanded), with unit and direction; no
-#: direction: a setting.
+#: Keys in SuperBench's documentation (v0.4.0 to v0.12.0, expanded), with unit and direction;
+#: settings have no direction.
 DOCUMENTED = [
     *csv.DictReader((ROOT / "tests/data/superbench_documented.csv").read_text().splitlines())
 ]
@@ -101,7 +101,7 @@ def test_what_the_source_keeps_apart_stays_apart(tmp_path: Path) -> None:
     [
         ("my-benchmark/score:0", "documentation"),
         ("cublaslt-gemm/fp16_0_64_64_64_sm__cycles_elapsed.max", "documentation"),
-        ("gpcnet-network-test/rr_get_lat_avg", "documentation"),  # given there as a bandwidth
+        ("gpcnet-network-test/rr_get_lat_avg", "documentation"),  # documented as a bandwidth
         ("model-benchmarks/pytorch-bert-base/deterministic_loss:0", "documentation"),
         ("model-benchmarks/pytorch-bert-base/deterministic_config_num_steps", "setting"),
         ("monitor/gpu_temperature:0", "machine"),
@@ -162,7 +162,7 @@ def test_several_runs_in_a_folder_are_repeats_of_each_node(tmp_path: Path) -> No
 
 
 def test_value_and_unit_stay_in_every_export(tmp_path: Path) -> None:
-    """Name each figure that a format cannot hold."""
+    """Fail if an export changes value or unit, or drops a figure silently."""
     figures = {
         "hipblaslt-gemm/fp16_1_64_64_64_flops:0": (512.5, "TFLOP/s"),
         "gemm-flops/int8_tc_iops:0": (5701.0, "GIOP/s"),

@@ -1,4 +1,4 @@
-"""Results written as SuperBench's summary: its names, its definitions, what it has no name for."""
+"""Export as SuperBench's summary: its names, its definitions, and results without a name there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def written(*runs: Run) -> ExportedFile:
 
 
 def summary(*runs: Run) -> dict[str, Any]:
-    """The summary's keys without annotations."""
+    """Return the summary's keys without annotations."""
     (line,) = str(written(*runs).content).splitlines()
     keys = {}
     for key, value in json.loads(line).items():
@@ -50,7 +50,7 @@ def timed(*seconds: float, **case: Any) -> Run:
         ("superbench_gpt2_xl", "gpt2-xl"),
         ("superbench_lstm", "lstm"),
         ("resnext50_32x4d", "resnext50_32x4d"),
-        ("bert_base", "bert_base"),  # another network than SuperBench's
+        ("bert_base", "bert_base"),  # a different network from SuperBench's
     ],
 )
 def test_models_have_superbenchs_names(model: str, theirs: str) -> None:
@@ -87,7 +87,7 @@ def test_percentiles_of_too_few_steps_are_named() -> None:
 
 SIZE = (("bytes", 1024),)
 SHAPE = (("k", 3), ("m", 2), ("n", 4))
-#: SuperBench's defaults, where its names do not tell them.
+#: SuperBench's defaults that its names do not state.
 WHOLE = (("k", 12288), ("m", 16000), ("n", 12288))
 OVERLAP = {"shape": "640x1024x1880", "products": 30, "message_bytes": 28000000}
 
@@ -169,7 +169,7 @@ def test_the_product_of_its_matmul_is_a_time_too() -> None:
         ("collective", MetricValue("average_bus_bandwidth", 5.0, "GB/s")),
         ("memory_latency", MetricValue("memory_latency", 90.0, "ns", "lower")),
         ("generate", MetricValue("throughput", 90.0, "tokens/s")),
-        ("peak", MetricValue("peak", 1.5, "TFLOP/s")),  # of unknown precision
+        ("peak", MetricValue("peak", 1.5, "TFLOP/s")),  # unknown precision
     ],
 )
 def test_a_figure_without_a_name_there_is_named(kind: str, metric: MetricValue) -> None:

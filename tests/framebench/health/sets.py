@@ -1,4 +1,4 @@
-"""Sets of nodes: of made-up noise, and of figures that were recorded on one host."""
+"""Sets of nodes: with made-up noise, and with figures recorded on one host."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from framebench.statistics.verdicts import SLOWER
 from ..made_up_runs import changed, measured
 from ..statistics.distributions import Sampler
 
-#: Repeats of each figure on an idle core and on one that a busy loop shared: see the file's
-#: ``made_by``.
+#: Repeats of each figure on an idle core and on a core shared with a busy loop: see ``made_by``.
 RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text())
 NODES = ("n1", "n2", "n3", "n4")
 MARGIN = 0.05
@@ -24,8 +23,8 @@ MARGIN = 0.05
 def runs_of(
     figures: Mapping[str, Mapping[str, Sequence[float | None]]], **other: object
 ) -> list[Run]:
-    """Runs of a kind ``kind/metric`` by node; None for one that has failed. ``other``: of the
-    runs."""
+    """Return runs of a benchmark ``kind/metric`` by node; None for a failed one. ``other``: run
+    fields."""
     found = []
     for name, by_node in figures.items():
         kind, _, metric = name.partition("/")
@@ -39,8 +38,8 @@ def runs_of(
 
 
 def drawn(seed: int, shared: bool = True) -> tuple[dict[str, dict[str, list[float]]], str]:
-    """Five recorded repeats of each figure for four nodes, no repeat twice, and the one whose core
-    was ``shared``, if one was."""
+    """Return five recorded repeats of each figure for four nodes, and the slow node, if ``shared``.
+    No repeat is used twice; the slow node's core was shared."""
     random = np.random.default_rng(seed)
     slow = NODES[int(random.integers(len(NODES)))]
     figures = {}
@@ -60,7 +59,7 @@ def called(
     repeats: int,
     margin: float = MARGIN,
 ) -> set[int]:
-    """Which nodes are called slower; ``factors``: of each node, in all figures."""
+    """Return the nodes that are called slower; ``factors``: true factor of each node."""
     drawn_values = sampler(random, (figures, len(factors), repeats))
     made = [
         NodeFigure(

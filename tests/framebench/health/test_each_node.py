@@ -1,4 +1,4 @@
-"""A suite that measures each node by its name: the plan, what SLURM is asked, what is refused."""
+"""A suite that measures each node by name: plan, SLURM request, and refusals."""
 
 from __future__ import annotations
 

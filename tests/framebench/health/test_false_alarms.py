@@ -1,4 +1,4 @@
-"""How often a healthy node is called slower, by simulation, and how often a bad one is found."""
+"""Simulated rates of false alarms on healthy nodes, and of bad nodes found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..statistics.distributions import SAMPLERS
 from .sets import MARGIN, called
 
 SETS = 500
-#: What so many sets may have of false alarms: three standard errors above the promise.
+#: Most false alarms in so many sets: three standard errors above the promise.
 MOST = SETS * FALSE_ALARMS + 3 * math.sqrt(SETS * FALSE_ALARMS * (1 - FALSE_ALARMS))
 LIMIT = 1 - MARGIN
 
@@ -29,13 +29,13 @@ def false_alarms(
 @pytest.mark.parametrize(
     ("sampler", "factors", "bad"),
     [
-        # Of four nodes one lies exactly at the limit, the worst that still counts as healthy.
+        # One of four nodes lies exactly at the limit, the worst that counts as healthy.
         ("normal", [1, 1, 1, LIMIT], set()),
         ("skewed", [1, 1, 1, LIMIT], set()),
         ("bimodal", [1, 1, 1, 1], set()),
-        # Nodes that differ for good: the limit is that of their median.
+        # Permanent differences between nodes: the limit is relative to their median.
         ("normal", [1.03, 1, 0.97, LIMIT], set()),
-        # Beside two that are bad, which are taken out of the others.
+        # Two bad nodes, which are left out of the others.
         ("normal", [1, 1, 1, 1, LIMIT, 0.7, 0.7], {5, 6}),
     ],
 )  # fmt: skip
@@ -47,12 +47,13 @@ def test_a_healthy_node_is_called_slower_as_seldom_as_is_promised(
 
 @pytest.mark.parametrize("nodes", [3, 8])
 def test_the_p_values_are_adjusted_for_all_figures_of_all_nodes(nodes: int) -> None:
-    """Without a margin nothing else keeps nodes that are alike apart from a call."""
+    """Fail if p-values are not adjusted for all figures of all nodes.
+    Without a margin, nothing else prevents false alarms."""
     assert false_alarms("normal", [1] * nodes, set(), figures=4, margin=1e-9) <= MOST
 
 
 def test_the_simulation_would_show_a_node_beyond_the_limit() -> None:
-    """Were the margin not held, or the p-values not adjusted, alarms would be this frequent."""
+    """Fail if the simulation could not show false alarms of a node beyond the limit."""
     assert false_alarms("normal", [1, 1, 1, 0.98 * LIMIT], set()) > MOST
 
 

@@ -1,4 +1,4 @@
-"""Which nodes are named by what they measured, and what is said of the others."""
+"""Judging of nodes: which are named, and what is said of the others."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ANY = {"rules": {"all": {"metrics": ".*"}}}
 
 
 def apart(values: Sequence[float], by: int) -> list[float]:
-    """The same but for a little, so that no two nodes have ties."""
+    """Return the values shifted slightly, so that no two nodes have ties."""
     return [value + by / 1000 for value in values]
 
 
 def four(**others: Sequence[float | None]) -> dict[str, dict[str, Sequence[float | None]]]:
-    """One figure of four nodes, healthy but for the ``others``."""
+    """Return one figure of four nodes, healthy except for the ``others``."""
     usual = {node: apart(HEALTHY, number) for number, node in enumerate(NODES)}
     return {"memory/triad": {**usual, **others}}
 
@@ -47,7 +47,7 @@ def judge(
 
 
 def shipped(made: dict[str, dict[str, list[float]]]) -> list[JudgedNode]:
-    """The nodes that are named by the rules that ship."""
+    """Return the nodes that the shipped rules name."""
     given = health.health_of(None, None, SHIPPED)
     nodes = judging.judge(figures.measured(grouping.group(runs_of(made), None)), given)
     return [node for node in nodes if node.verdict in judging.NAMED]
@@ -59,7 +59,7 @@ def verdicts(nodes: dict[str, JudgedNode]) -> dict[str, str]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_node_whose_core_is_shared_is_named_and_no_other(seed: int) -> None:
-    """Recorded figures, by the rules that ship."""
+    """Fail if the shipped rules miss a node with a shared core, or name another one."""
     made, slow = drawn(seed)
     named = shipped(made)
     assert [node.name for node in named] == [slow]
@@ -71,7 +71,7 @@ def test_a_node_whose_core_is_shared_is_named_and_no_other(seed: int) -> None:
 
 
 def test_of_recorded_nodes_that_are_alike_none_is_named() -> None:
-    """But for the false alarms that the rules allow: in at most 5 % of draws, so 3 of 20."""
+    """Fail if more nodes are named than the rules allow: at most 5 % of draws, so 3 of 20."""
     named = [node for seed in range(20) for node in shipped(drawn(seed, shared=False)[0])]
     assert len(named) <= 3, named
 
@@ -99,7 +99,7 @@ def test_one_slow_node_is_named_with_the_figure_that_told() -> None:
 
 
 def test_a_link_with_fewer_lanes_names_its_node_by_the_rules_that_ship() -> None:
-    """All others have the same, each time."""
+    """Fail if the shipped rules miss a link with fewer lanes, though it never varies."""
     lanes = {node: [16.0] * 5 for node in NODES} | {"n2": [8.0] * 5}
     (named,) = shipped({"transfer/pcie_lanes": lanes})
     assert named.name == "n2"
@@ -189,7 +189,7 @@ def test_bad_nodes_make_no_baseline() -> None:
     ("nodes", "fail_on", "status"),
     [
         (four(n3=SLOW), 0.05, gate.REGRESSION),
-        (four(n3=SLOW), 0.6, 0),  # not shown to be as much as that
+        (four(n3=SLOW), 0.6, 0),  # not shown to be that large
         (four(n3=SLOW), None, 0),
         (four(n3=SLOW, n1=[None] * 5), 0.05, gate.REGRESSION),
         (four(n1=[None] * 5), 0.05, gate.LOST),

@@ -1,4 +1,4 @@
-"""Files of rules and baselines: ours, SuperBench's, and what is refused with which words."""
+"""Files of rules and baselines: ours, SuperBench's, and refusals with their messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from framebench.tables.nodes import figures, judging
 from ...conftest import ROOT
 from ..formats.importing import brought
 
-#: As SuperBench's documentation of its data diagnosis has them.
+#: Rules from SuperBench's documentation of its data diagnosis.
 THEIRS = """\
 version: v0.12
 superbench:
@@ -58,7 +58,7 @@ BASELINE = {
 
 
 def line(node: str, **changes: Any) -> str:
-    """Of results-summary.jsonl."""
+    """Return a line of results-summary.jsonl."""
     named = {name.replace("_0", ":0"): value for name, value in changes.items()}
     given = {f"{name}": value for name, value in BASELINE.items()}
     for key in given:
@@ -108,7 +108,7 @@ def test_superbench_rules_and_baseline_judge_superbench_results(tmp_path: Path) 
     assert telling.reference == 0.006
 
 
-#: An expression that Python does not compile: it ends in a RecursionError.
+#: Expression that Python cannot compile: it raises RecursionError.
 DEEP = 3000 * "(" + 3000 * ")"
 
 

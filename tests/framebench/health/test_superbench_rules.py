@@ -1,4 +1,4 @@
-"""Nodes judged by SuperBench's rules: each kind of rule, by its documentation and its code."""
+"""Nodes judged by each type of SuperBench rule, after its documentation and code."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def defective(nodes: dict[str, judging.JudgedNode]) -> list[str]:
 @pytest.mark.parametrize(
     "baseline",
     [
-        BASELINE,  # without ranks, as SuperBench's own are
+        BASELINE,  # without ranks, like SuperBench's own
         {f"{LAUNCH}:0": 0.006, f"{LAUNCH}:1": 0.006, f"{COPY}:0": 25.5},
         {f"{LAUNCH}:0": 0.006, LAUNCH: 0.006, COPY: 25.5},
     ],
@@ -154,7 +154,7 @@ def test_a_value_rule_sees_the_code_itself(tmp_path: Path) -> None:
         ("nccl-bw/allreduce_8_busbw:0", False),
         ("nccl-bw:nvlink/.*busbw", True),
         ("nccl-bw:ib/.*busbw", False),
-        ("bw/allreduce_8_busbw", False),  # the benchmark is a name, not a part of one
+        ("bw/allreduce_8_busbw", False),  # the benchmark's whole name must match
         ("rccl-bw/.*", False),
     ],
 )
@@ -165,7 +165,7 @@ def test_metrics_are_of_their_benchmark(metrics: str, matches: bool, tmp_path: P
 
 
 def test_a_name_may_be_written_as_it_is(tmp_path: Path) -> None:
-    """A name holds signs that mean something else in an expression."""
+    """Fail if a literal metric name is not matched because it looks like a regular expression."""
     name = "gpcnet-network-test/rr_two-sided+sync_bw_avg"
     rule = {"function": "value", "criteria": "lambda x:x<10", "metrics": [name]}
     assert defective(judge(tmp_path, {"v": rule}, a={name: 5.0}, b={name: 15.0})) == ["a"]

@@ -1,4 +1,4 @@
-"""What a plan knows of trainings: how many samples they have, and that their files are there."""
+"""Trainings in a plan: their number of samples, and that their files exist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from framebench.runs.total import left
 from ..settings import CATALOG, settings
 
 HERE = Machine(2, 0)
-#: Questions for training, and held out.
+#: Questions for training, and for validation.
 TRAIN, HELD_OUT = 300, 20
 SUITE: dict[str, Any] = {"repeats": 1}
 TRAINED: dict[str, Any] = {
@@ -38,7 +38,7 @@ def plan_of(tmp_path: Path, given: Any = None, **converge: Any) -> Plan:
 
 
 def squad(folder: Path) -> Path:
-    """Files of questions, which nobody has to be able to answer to count them."""
+    """Write files of questions, which need no sensible answers to be counted."""
     folder.mkdir()
     for split, count in (("train", TRAIN), ("dev", HELD_OUT)):
         asked = [{"id": str(n), "question": "Who?", "answers": []} for n in range(count)]
@@ -53,8 +53,8 @@ def seconds_of(plan: Plan) -> float:
 
 
 def test_a_training_takes_what_its_samples_take(tmp_path: Path) -> None:
-    """Two epochs of 300 questions, with 20 scored before and behind each: the operations of these,
-    not seconds that are the same for every training."""
+    """Fail if a training's estimate is not based on its operations.
+    Two epochs of 300 questions, with 20 scored before and after each."""
     asked = {"model": ["bert_base_squad"], "sequence_length": [384], "epochs": 2}
     plan = plan_of(tmp_path, {"data": str(squad(tmp_path / "squad"))}, **asked)
     (case,) = plan.folders
@@ -122,7 +122,8 @@ def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path
 
 
 def test_the_plan_names_the_parameters_that_the_suite_names(tmp_path: Path) -> None:
-    """A kind with sixteen of them, most at their default, had a row of 400 characters."""
+    """Fail if the plan lists parameters that the suite does not set.
+    A benchmark with sixteen parameters had a row of 400 characters."""
     asked = {"model": ["digits_resnet"], "epochs": 10, "target": ["none", 0.98]}
     lines = describe(plan_of(tmp_path, **asked)).splitlines()
     (row,) = (line for line in lines if "1n1g" in line and "batch 32;" in line)

@@ -1,5 +1,4 @@
-"""What an arm has of its own, an allocator or other code of the model: what may be asked for, what
-is run, and what the tables say of it."""
+"""Variants with an allocator or other model code: validation, runs, and tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run asks of a cluster, and which runs share an allocation."""
+"""Requests of runs to a cluster, and which runs share an allocation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ..settings import CATALOG, ROOT, changed, settings
 GIVEN: dict[str, Any] = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "memory_gib": 500}
 
 
-#: Keys that reach sbatch as its options of the same names; some values look like other options.
+#: Keys passed to sbatch as options of the same names; some values look like options.
 HANDED_ON: dict[str, Any] = {
     "reservation": "gpu-June,b",
     "licenses": "matlab@lm-Nord:2,toy",
@@ -80,7 +80,7 @@ def test_what_the_user_says_is_passed_on() -> None:
 
 
 def job(**resources: Any) -> Any:
-    """As Snakemake's plugin knows one."""
+    """Return a job as Snakemake's plugin sees it."""
     return SimpleNamespace(resources=SimpleNamespace(**resources, get=resources.get))
 
 
@@ -91,7 +91,7 @@ def test_a_key_of_sbatch_is_handed_on_as_one_word(key: str, tmp_path: Path) -> N
     text = described.resources(1, 8, 11, True)["slurm_extra"]
     plugin.validate_slurm_extra(
         job(slurm_extra=text)
-    )  # looks for options of its own in values, too
+    )  # which searches values for options of its own
     value = HANDED_ON[key]
     value = ",".join(value) if isinstance(value, list) else value
     word = f"--{key.replace('_', '-')}={value}"
@@ -189,7 +189,8 @@ def test_a_kind_of_nodes_says_what_is_allowed(given: Any, told: str, tmp_path: P
 
 
 def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path: Path) -> None:
-    """Also where the kinds are alike in all that a plan knows of nodes."""
+    """Fail if a run measured on one kind of nodes counts as done on another.
+    The kinds may be alike in all that a plan knows of nodes."""
     suite = changed(batch_per_device=[2, "max"])
     alike = {name: {"partition": name} for name in ("a", "b")}
 
@@ -222,7 +223,7 @@ def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path:
 )
 def test_further_options_reach_sbatch_word_by_word(extra: Any, words: list[str]) -> None:
     for exclusive in (True, False):
-        # The plugin puts this text into a command of the shell's.
+        # The plugin puts this text into a shell command.
         text = asked(extra=extra, exclusive=exclusive).get("slurm_extra", "")
         plugin.validate_slurm_extra(job(slurm_extra=text))
         assert shlex.split(text) == ["--exclusive"] * exclusive + words
@@ -285,7 +286,8 @@ def test_the_page_says_when_a_run_ends_under_a_short_limit() -> None:
 
 
 def planned(folder: Path, **given: Any) -> Plan:
-    """The plan of nodes without GPUs. ``given``: keys of the cluster, and the run's time limit."""
+    """Return the plan of nodes without GPUs. ``given``: keys of the cluster, and the run's time
+    limit."""
     limit = given.pop("run_seconds", 1800)
     described = {**GIVEN, "gpus_per_node": 0, **given}
     asked = settings(folder, cluster=described, time_limit=limit, results=str(folder))
@@ -323,10 +325,10 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
     ("runs", "ended", "minutes", "seconds"),
     [
         ([("ok", 30.0), ("ok", 40.0)], 0, 15, 750),
-        ([("ok", 500.0)], 0, 30, 1650),  # 3 x 500 s, and 5 minutes
+        ([("ok", 500.0)], 0, 30, 1650),  # 3 x 500 s + 5 minutes
         ([("ok", 5000.0)], 0, 35, 1800),
-        ([("oom", 2.0), ("failed", 2.0)], 0, 35, 1800),  # nothing measured
-        ([("timeout", 750.0)], 0, 36, 1800),  # twice 750 s and 5 minutes
+        ([("oom", 2.0), ("failed", 2.0)], 0, 35, 1800),  # no measurement
+        ([("timeout", 750.0)], 0, 36, 1800),  # 2 x 750 s + 5 minutes
         ([("ok", 30.0), ("timeout", 750.0)], 0, 36, 1800),
         ([("timeout", 1800.0)], 0, 70, 1800),
         ([], 1, 70, 1800),
@@ -337,7 +339,8 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
 def test_what_was_measured_or_stopped_decides_what_is_asked_for(
     runs: list[tuple[str, float]], ended: int, minutes: int, seconds: float, tmp_path: Path
 ) -> None:
-    """``ended``: how often SLURM has ended the second repeat at its limit."""
+    """Fail if the requested time ignores earlier durations or timeouts.
+    ``ended``: how often SLURM has ended the second repeat at its limit."""
     plan = planned(tmp_path)
     (folder,) = plan.folders.values()
     latest: list[Any] = [
@@ -357,7 +360,7 @@ def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) ->
     asked = requests.of_plan(plan, peak_flops.names(plan), {})
     text = "\n".join(requests.lines(plan, asked))
     assert re.search(r"2 +1 +1 +64 +0 +512000 MiB +35 min 00 s +runs", text), text
-    hours = 3 * 35 / 60  # two runs and a probe
+    hours = 3 * 35 / 60  # two runs and a peak benchmark
     assert f"at most {hours:.2f} node hours in all (most_node_hours: 2)" in text
     requests.check(plan, [one for _, one in asked])
     with pytest.raises(ConfigError, match=r"found .* 2.33 node hours .* at most 2"):
@@ -469,8 +472,8 @@ def test_no_round_begins_before_the_one_before_has_ended() -> None:
 
 
 def test_what_the_profile_must_say() -> None:
-    """Each of these lines was missing once: a plan took 40 s, or took the logs of jobs that waited
-    with it, or a cancelled job was waited for for ever."""
+    """Fail if the SLURM profile lacks a needed line.
+    Without these a plan took 40 s, deleted logs of waiting jobs, or a cancelled job hung."""
     profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
     assert profile["slurm-init-seconds-before-status-checks"] <= 5
     assert profile["slurm-delete-logfiles-older-than"] == 0

@@ -1,4 +1,4 @@
-"""Emulated precisions are left out by the plan, once, unless it is asked for."""
+"""Emulated precisions are left out by the plan, with one message, unless requested."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def planned(tmp_path: Path, sets: frozenset[str] = ZEN3, gpus: int = 0, **config
         (ZEN3 | {"amx_bf16", "avx512_fp16"}, {"fp8"}),  # Sapphire Rapids
         ({"asimd", "asimdhp"}, {"amp", "fp8"}),  # Graviton 2
         ({"asimd", "asimdhp", "bf16"}, {"fp8"}),  # Graviton 3
-        (frozenset(), set()),  # a cluster's nodes: each run looks for itself
+        (frozenset(), set()),  # nodes of a cluster: each run checks for itself
     ],
 )
 def test_precisions_without_instructions_are_skipped(

@@ -1,4 +1,4 @@
-"""Forecast of the time left, against calls whose every task took a known time."""
+"""Forecast of the time left, against calls with known task times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from framebench.plan.forecast import Forecast, Left, time_left
 from framebench.plan.tasks import Task
 
-#: Calls that were made: the estimate of each task, the seconds it took, and when it ended.
+#: Recorded calls: the estimate of each task, the seconds it took, and when it ended.
 CALLS = sorted((Path(__file__).parents[2] / "data" / "calls").glob("*.csv"))
 
 
@@ -19,8 +19,8 @@ def tasks(count: int, kind: str = "run", is_measured: bool = False) -> list[Task
 
 
 def replay(path: Path) -> Iterator[tuple[Left, float]]:
-    """Yield the forecast and the truth: before the call, then after each task, while more is left
-    than the longest task takes."""
+    """Yield forecast and truth before the call and after each task.
+    Stops when less time is left than the longest task takes."""
     with path.open(newline="") as file:
         rows = [*csv.DictReader(file)]
     made = [

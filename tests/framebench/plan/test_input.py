@@ -1,4 +1,4 @@
-"""``input``: where the samples of a step come from, from the suite to the tables."""
+"""``input``: source of the samples of a step, from the suite to the tables."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def fed_run(tmp_path: Path, source: str | None, identity: str = IDENTITY, **rank
 
 
 def feeding(loader: float | None = 2.0) -> dict[str, Any]:
-    """Four steps of half a second that are given nothing, and a loader of 8 samples in so many
-    seconds."""
+    """Return four steps of half a second without input, and a loader of 8 samples in
+    ``loader`` s."""
     found: dict[str, Any] = {
         "wait_seconds": [0.1, 0.2, 0.9],
         "copy_seconds": [0.01, 0.03, 0.02],
@@ -155,7 +155,7 @@ def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> No
     steps = {"warmup_steps": SUITE["steps"]["warmup"], "timed_steps": SUITE["steps"]["timed"]}
     asked = {"batch_per_device": 4, "cores_per_device": plan.place.cores_per_device, **steps}
     asked["model"] = next(iter(plan.folders)).model
-    # Two in each other's folders.
+    # Two runs in each other's folders.
     found = ("native", "data@01234567", "synthetic_host", "dali@01234567")
     made = [
         run(input=name, origin=f"{folder}/r1.json", **asked)
@@ -176,7 +176,7 @@ def test_loading_and_computing_stand_apart(tmp_path: Path) -> None:
     skipped = {"data_set": {"images": 9, "skipped": 3}}
     one = fed_run(tmp_path, "data", feeding=feeding(), **skipped)
     assert one.fed is not None
-    # 4 samples a step on one device
+    # 4 samples per step on one device
     assert (one.fed.compute, one.fed.loader, one.fed.skipped) == (8.0, 4.0, 3)
     row = only(build([one, fed_run(tmp_path, "synthetic")])["input_pipeline"])
     assert row["total_throughput"] == one.throughput

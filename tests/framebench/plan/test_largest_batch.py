@@ -1,4 +1,4 @@
-"""The search for the largest batch, with made-up memories, and what becomes of its results."""
+"""Search for the largest batch, with made-up memory sizes, and use of its results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HERE = Machine(2, 0, "24 GiB")
 
 
 def result(case: dict[str, Any], largest: int | None = 24, **other: Any) -> dict[str, Any]:
-    """As the search writes it."""
+    """Return a result as the search writes it."""
     attempts = [(8, "ok", 1.0), (16, "ok", 2.0), (32, "oom", None)]
     attempts.append((24, other.get("status", "ok"), 3.0))
     made = record(
@@ -66,7 +66,7 @@ def plan_of(tmp_path: Path, suite: object = SUITE, **config: object) -> Plan:
 
 
 def save(tmp_path: Path, plan: Plan, **other: Any) -> None:
-    """A result for each search of the plan that has none."""
+    """Write a result for each search of the plan that has none."""
     for search in plan.unsearched:
         path = tmp_path / "results" / "largest_batch" / f"{search.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The order of the runs: rounds of all cases, shuffled; variants of a case next to each other."""
+"""Order of the runs: rounds of all cases, shuffled; variants of a case next to each other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_without_variants_each_round_is_shuffled_with_a_seed_of_its_own() -> Non
 
 def test_variants_of_a_case_follow_each_other_in_an_order_of_their_own() -> None:
     batches, variants, repeats = range(20), ["a", "b", "c"], 12
-    # Those of one case need not stand together in what is given.
+    # The given cases need not be grouped.
     found = [case(batch, name) for batch in batches for name in variants[:2]]
     found += [case(batch, "c") for batch in batches]
     runs = list(rounds(found, repeats, seed=7))

@@ -1,4 +1,4 @@
-"""A plan's cases for people, its total, and what is asked of whoever measures for days."""
+"""A plan's cases as text, its total, and confirmation of days of measurement."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     rest += sum(verify.seconds_of(plan, one) for one in certificates)
     rest += verify.reference_seconds(plan) + expected.TABLES_SECONDS
     found = left_of(plan)
-    # Its environment is still to be built.
+    # The environment is still to be built.
     assert found.seconds == pytest.approx(runs + rest + estimates.ENVIRONMENT_SECONDS)
     assert found.low < found.seconds < found.high
     (line,) = total.lines(plan, found)

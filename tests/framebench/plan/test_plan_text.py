@@ -1,4 +1,4 @@
-"""What the plan says in words."""
+"""Text of the plan."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def test_each_reason_for_leaving_cases_out_is_a_line() -> None:
 
 
 def test_few_cases_are_named_as_the_key_takes_them(tmp_path: Path) -> None:
-    """And of many is said how to get their names."""
+    """Fail if few cases are not named in the notation of the key ``cases``.
+    With many cases, the plan says how to get their names."""
     few = changed(batch_per_device=[2, 4])
     lines = [line.strip() for line in plan_text.describe(plan(tmp_path, few)).splitlines()]
     names = lines[lines.index("Cases, as --config cases=.. takes them:") + 1 :][:2]

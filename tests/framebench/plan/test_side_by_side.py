@@ -1,5 +1,4 @@
-"""Runs side by side: how many start, how long they take, and that they are kept apart from runs
-that were alone."""
+"""Concurrent runs: their number and duration, and their separation from runs alone."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ from ..settings import CATALOG, SUITE, changed, settings
 from ..table_rows import row
 from ..watched import GPU, as_suite_asks, save, watch
 
-# ---- what fits -----------------------------------------------------------------------------------
+# ---- number -------------------------------------------------------------------------------------
 
 TWO = Room(whole=2, per_device=1, in_cores=True)
 
@@ -42,12 +41,12 @@ TWO = Room(whole=2, per_device=1, in_cores=True)
         (TWO, 2, 2, 2),
         (TWO, 1, 1, 1),
         (TWO, 2, 1, 1),  # alone, with both cores
-        (TWO, 1, 64, 32),  # more than the machine has: no more runs
+        (TWO, 1, 64, 32),  # more than the machine has: one run at a time
         (TWO, 2, 64, 64),
         (Room(16, 4, in_cores=True), 2, 16, 8),
         (Room(16, 4, in_cores=True), 1, 6, 4),
         (Room(5, 2, in_cores=True), 1, 5, 2),  # two runs, and a core is left
-        (Room(8, 1, in_cores=False), 1, 96, 12),  # GPUs, whatever the cores
+        (Room(8, 1, in_cores=False), 1, 96, 12),  # GPUs, independent of the cores
         (Room(8, 1, in_cores=False), 8, 96, 96),
         (Room(8, 1, in_cores=False), 1, 4, 1),
         (Room(8, 1, in_cores=False), 8, 4, 4),
@@ -72,7 +71,7 @@ TOPOLOGIES: dict[str, tuple[int, Callable[[int], list[int]]]] = {
 def test_what_is_started_gets_its_devices_at_once(
     tmp_path: Path, topology: str, per_device: int
 ) -> None:
-    """Jobs as Snakemake would start them, in any order, with any --cores; nobody ever waits."""
+    """Fail if a started job ever waits for devices, in any order and with any --cores."""
     count, siblings = TOPOLOGIES[topology]
     most_devices = count // per_device
     available = {
@@ -165,7 +164,7 @@ def test_all_that_measures_leases_its_devices(tmp_path: Path) -> None:
         ]
         for words in asked:
             found = dict(itertools.pairwise(words)).get("--lease")
-            # comparisons time nothing: they always have one
+            # comparisons are not timed: they always share
             assert found == (folder if beside or "parity" in words else None), words
 
 

@@ -1,4 +1,4 @@
-"""In which runs the parts of a step are timed."""
+"""Runs in which a step breakdown is measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of attempts lead back to what was tried and how often."""
+"""Names of attempts give back the original name and the number of the attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seconds of an all-reduce by hand-computed numbers."""
+"""Seconds of an all-reduce, by hand-computed numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runs are disturbed, what marks them, and how they are run again."""
+"""Disturbed runs: detection, flags, and reruns."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ NOTHING_KNOWN: dict[str, Any] = {
         watch(**NOTHING_KNOWN),
         watch(foreign_load={"mean": 0.10, "max": 2.0}),
         watch(machine_foreign_load={"mean": 0.8, "max": 8.0}),
-        # Two ticks of a core in a window of 0.1 s, known by the half second around it.
+        # Two ticks of a core in a region of 0.1 s, known from the half second around it.
         watch(window_seconds=0.1, foreign_load={"mean": 0.17, "max": 0.2}),
         watch(swapped_bytes=10 * 2**20 - 1.0),
         watch(gpus=[GPU]),
@@ -134,7 +134,7 @@ def test_a_disturbed_repeat_marks_the_figure() -> None:
 
 
 def plans(tmp_path: Path, most: int) -> list[tuple[str, str]]:
-    """Names and statuses of the first repeat as planned with the records that are there."""
+    """Return names and statuses of the first repeat, as planned with the existing records."""
     given = settings(
         tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"), rerun_disturbed=most
     )
@@ -159,7 +159,8 @@ def plans(tmp_path: Path, most: int) -> list[tuple[str, str]]:
 def test_what_is_disturbed_is_planned_again_within_bounds(
     tmp_path: Path, there: dict[str, float], most: int, planned: tuple[str, str]
 ) -> None:
-    """A record is disturbed here by the steal that it saw."""
+    """Fail if disturbed runs are not planned again, or more often than allowed.
+    The records are disturbed by steal time."""
     given = settings(tmp_path, {**SUITE, "repeats": 1})
     (folder,) = make_plan(given, CATALOG, Machine(2, 0), None).folders.values()
     for name, steal in there.items():
@@ -189,7 +190,7 @@ pathlib.Path(output).write_text(json.dumps(record))
 
 @pytest.fixture
 def harness(tmp_path: Path) -> Path:
-    """A folder with a harness whose attempts end as attempts.json says."""
+    """Return a folder with a harness whose attempts end as attempts.json says."""
     (tmp_path / "harness.py").write_text(HARNESS)
     save(tmp_path / "record.json", made(watch=watch()))
     return tmp_path
@@ -252,7 +253,7 @@ def test_a_signal_ends_the_attempts(harness: Path) -> None:
 
 
 def test_the_command_waits_without_the_libraries_of_the_others() -> None:
-    """It is there while the ranks are timed."""
+    """Fail if the command imports the libraries of others: it waits while ranks are timed."""
     code = (
         "import sys, framebench.runs.attempts; "
         "print(*{'numpy', 'pandas', 'yaml'} & set(sys.modules))"

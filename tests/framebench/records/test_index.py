@@ -1,4 +1,4 @@
-"""The index of records says what the records say, and nothing of any other file."""
+"""The index returns what the records say, and trusts no other file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..saved_records import failed, record, save
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """The contents that are parsed from now on. Files count as settled at once."""
+    """Return the list of contents parsed from now on; files count as settled at once."""
     seen: list[bytes] = []
     parse = record_files.parse
 
@@ -32,7 +32,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """Two records of a case, a failed one, and a file that is none."""
+    """Write two records of a case, a failed one, and an invalid file."""
     folder = tmp_path / "results"
     save(folder / "runs", "c/r1.json", record())
     save(folder / "runs", "c/r2.json", record(repeat=2, seconds=(0.4, 0.5)))
@@ -139,7 +139,8 @@ def test_one_that_is_broken_is_none(
 def test_a_pickle_that_takes_for_ever_to_load_is_not_loaded(
     results: Path, parsed: list[bytes]
 ) -> None:
-    """A key of 45 pairs within each other, each of one twice, takes 2^45 steps to hash."""
+    """Fail if a pickle that takes forever to load is loaded.
+    Its key, 45 nested pairs of equal halves, takes 2^45 steps to hash."""
     key: Any = ()
     for _ in range(45):
         key = (key, key)

@@ -29,7 +29,7 @@ Error in rule probe:
     output: results/probes/toy/fp32-20fef12b.json
 """
 
-# Two runs that shared a job of SLURM's, as Snakemake 9.27 tells of them: each twice.
+# Two runs that shared a SLURM job, in the output of Snakemake 9.27: each appears twice.
 ONE, OTHER = (f"toy/toy/train-fp32-none-2n1g-b{batch}-9affa2ad/r1" for batch in (1, 2))
 GROUP = f"""\
 Job 8 has been submitted with SLURM jobid 3 (log: /home/me/.snakemake/slurm_logs/probe/3.log).

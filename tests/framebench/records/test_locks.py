@@ -1,4 +1,4 @@
-"""A lock that cannot be had is one message that says what to do."""
+"""A lock that cannot be had gives one message with advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose records count as done: those of this machine, and of no other."""
+"""Records count as done only if they are of this machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def planned(tmp_path: Path, place: Machine = HERE) -> Plan:
 
 
 def left(tmp_path: Path, name: str, host: str, **hardware: Any) -> Path:
-    """The record ``name`` that a machine has left."""
+    """Write the record ``name`` of a machine."""
     (folder,) = planned(tmp_path).folders.values()
     record = as_suite_asks(started=f"2030-01-01T00:00:0{len(host) % 10}.000Z")
     environment = record["environment"]
@@ -42,7 +42,7 @@ def names(plan: Plan) -> list[tuple[str, str]]:
 
 
 def test_a_record_of_this_machine_is_done(tmp_path: Path) -> None:
-    # With what only a record tells, and a GPU that is not for all runs.
+    # With fields that only a record has, and a GPU that not all runs use.
     left(tmp_path, "r1", "here", processor={"family": "6", "logical_cores": 2})
     plan = planned(tmp_path)
     assert names(plan) == [("r1", "ok")]
@@ -123,7 +123,7 @@ def test_a_node_of_a_cluster_is_not_compared(tmp_path: Path) -> None:
 
 
 def test_this_machine_is_known_as_its_records_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the harness records here is of this machine, in an allocation too."""
+    """Fail if records of this machine do not match its identity, in an allocation too."""
     from framebench.machine.identities import identity, is_here
     from framebench.records.record_files import hardware_label
     from harness.provenance import environment

@@ -1,4 +1,4 @@
-"""Whatever lies among the results: what is good is shown, what is not is named, nothing stops."""
+"""Odd files among the results: good ones are shown, bad ones named, and nothing stops."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from . import test_probes
 
 SEED = 20
 GOOD, ODD = 10, 200
-#: Of the good ones alone.
+#: Batch of the good records only.
 BATCH = 4
-#: What json.dumps does not write, by the text that stands for it.
+#: JSON texts that json.dumps does not write, by their placeholder.
 UNWRITTEN = {
     "too large": "1e400",
     "too deep": "[" * 450 + '{"x":' * 450 + "1" + "}" * 450 + "]" * 450,
@@ -67,7 +67,7 @@ def good(rng: random.Random, repeat: int, batch: int = BATCH) -> dict[str, Any]:
 
 
 def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where a value, at any depth, can be replaced."""
+    """Yield the places of values, at any depth, that can be replaced."""
     items: Any = value.items() if isinstance(value, dict) else ()
     items = enumerate(value[:3]) if isinstance(value, list) else items
     for key, inner in items:
@@ -76,7 +76,7 @@ def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 def mutated(rng: random.Random, record: dict[str, Any]) -> str:
-    """The record as JSON with one to three values replaced, taken away or added."""
+    """Return the record as JSON with one to three values replaced, removed or added."""
     record = copy.deepcopy(record)
     for _ in range(rng.choice((1, 1, 2, 3))):
         *way, key = rng.choice(list(places(record)))
@@ -109,7 +109,7 @@ CONTENTS: list[Callable[[random.Random, str], bytes]] = [
 
 
 def as_socket(path: Path) -> None:
-    # The path of a socket is at most 108 bytes long.
+    # The path of a socket has at most 108 bytes.
     before = os.getcwd()
     os.chdir(path.parent)
     try:
@@ -131,7 +131,7 @@ KINDS: list[Callable[[Path], Any]] = [
 
 
 def odd_file(rng: random.Random, path: Path, record: dict[str, Any]) -> None:
-    """Something at ``path`` that is perhaps no record."""
+    """Write a file at ``path`` that may be invalid."""
     kind = rng.random()
     if kind < 0.1:
         rng.choice(KINDS)(path)
@@ -143,7 +143,7 @@ def odd_file(rng: random.Random, path: Path, record: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten good records, 200 that are perhaps none, and the same of all that lies beside them."""
+    """Write ten good records, 200 possibly invalid ones, and as many sidecar files."""
     folder = tmp_path_factory.mktemp("odd")
     rng = random.Random(SEED)
     for repeat in range(1, GOOD + 1):
@@ -157,7 +157,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         record = good(rng, 1, batch=2)
         if number % 50:
             odd_file(rng, path, record)
-        else:  # a record like any other, but for where it lies
+        else:  # a normal record in an odd place
             path.write_text(json.dumps(record))
     found = test_largest_batch.result(CASE)
     beside = {"parity": certificate(), "probes": test_probes.record(), "largest_batch": found}
@@ -187,7 +187,7 @@ def certificate() -> dict[str, Any]:
 
 
 def names_below(folder: Path) -> set[str]:
-    """All that is called a record there, however it is made."""
+    """Return all files with names of records, also through links."""
     return {
         json_files.origin_of(Path(home, name), folder)
         for home, folders, names in os.walk(folder)

@@ -1,6 +1,6 @@
-"""What other benchmarks get wrong with what they measured: each test has data that show the defect,
-the peer's figure from them in one line, and ours. Those of measuring are in
-tests/harness/machine/test_peers.py; errors in published tables are named in test_lint.py."""
+"""Defects of other benchmarks' figures: the peer's figure from data that show the defect, and ours.
+Defects of measuring are in tests/harness/machine/test_peers.py; errors in published tables are in
+test_lint.py."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BERT_AMP = {
 
 
 def test_an_unfinished_log_is_no_zero_in_the_median(tmp_path: Path) -> None:
-    """DLPerf: it counts as 0.0. A seventh run that did not finish makes 352.39 of 352.72."""
+    """DLPerf: an unfinished log counts as 0.0. A seventh, unfinished run makes 352.39 of 352.72."""
     peers = sorted([*PADDLE, 0.0])[3]
     assert peers == 352.39
     rows = [{**ROW, "repeat": str(n), "throughput": str(v)} for n, v in enumerate(PADDLE, 1)]
@@ -67,7 +67,7 @@ def test_an_unfinished_log_is_no_zero_in_the_median(tmp_path: Path) -> None:
     ids=["missing", "failed"],
 )
 def test_a_missing_1n1g_makes_no_speedup(base: list[Run], default: float, reason: str) -> None:
-    """DLPerf: 1.0 where it is missing, or 0.0 where it has no result, in silence."""
+    """DLPerf: a missing 1n1g silently counts as 1.0, one without a result as 0.0."""
     one = [found.throughput for found in base]
     peers = 3130.34 / one[0] if any(one) else float(not one)
     assert peers == default
@@ -79,8 +79,8 @@ def test_a_missing_1n1g_makes_no_speedup(base: list[Run], default: float, reason
 
 
 def test_results_with_and_without_xla_do_not_overwrite_each_other(tmp_path: Path) -> None:
-    """DLPerf keys results by the model's name: of 183.25 without XLA and 422.53 with it, the last
-    one read is left."""
+    """DLPerf: results are keyed by the model's name; of 183.25 without XLA and 422.53 with it, one
+    is lost."""
     given = {"none": 183.25, "xla": 422.53}
     peers = dict(zip(["bert_base"] * 2, given.values(), strict=True))
     assert peers == {"bert_base": 422.53}
@@ -96,8 +96,9 @@ def test_results_with_and_without_xla_do_not_overwrite_each_other(tmp_path: Path
 
 @pytest.mark.parametrize("definition", ["mean of rates", "100 steps for 99 intervals"])
 def test_a_throughput_by_another_definition_is_refused(tmp_path: Path, definition: str) -> None:
-    """DLPerf's differ by framework: the mean of per-step rates, which reads +1 % for steps of 0.9 s
-    and 1.1 s in turn; an off-by-one, which reads +1.01 % whatever the steps."""
+    """DLPerf: throughput is defined by framework.
+    The mean of per-step rates reads +1 % for steps of 0.9 s and 1.1 s in turn; an off-by-one error
+    reads +1.01 % for any steps."""
     steps = (0.9, 1.1) * 50
     peers = {
         "mean of rates": sum(8 / step for step in steps) / 100,
@@ -121,7 +122,7 @@ MIXED = {
 
 @pytest.mark.parametrize("name", MIXED)
 def test_what_is_not_the_same_has_a_row_of_its_own(tmp_path: Path, name: str) -> None:
-    """DLPerf's tables mix them: one row of 1n1g, whatever it was, is the baseline of all."""
+    """DLPerf: tables mix conditions; one row of 1n1g, whatever it was, is the baseline of all."""
     one = {**ROW, "devices_per_node": "1", "throughput": "400"}
     other = {**one, **MIXED[name], "throughput": "500"}
     eight = {**ROW, "throughput": "3000"}
@@ -136,7 +137,7 @@ def test_what_is_not_the_same_has_a_row_of_its_own(tmp_path: Path, name: str) ->
 
 
 def test_runs_with_other_nccl_settings_have_a_row_of_their_own(tmp_path: Path) -> None:
-    """DLPerf's tables mix them too. That NCCL reports more makes no difference."""
+    """DLPerf: tables mix NCCL settings. A setting that only adds NCCL's log makes no difference."""
     given = [{}, {"NCCL_ALGO": "Tree"}, {"NCCL_DEBUG": "INFO"}]
     for repeat, variables in enumerate(given, 1):
         environment = {
@@ -151,8 +152,8 @@ def test_runs_with_other_nccl_settings_have_a_row_of_their_own(tmp_path: Path) -
 
 
 def test_throughput_stands_beside_every_ratio() -> None:
-    """DLPerf: a slow 1n1g makes the speed-up look good. The best one of BERT, 28.32, has the
-    second-lowest throughput."""
+    """DLPerf: a slow 1n1g improves the speed-up.
+    The best speed-up of BERT, 28.32, has the second-lowest throughput."""
     peers = max(BERT_AMP, key=lambda name: float(BERT_AMP[name][2]))
     ranked = sorted(BERT_AMP, key=lambda name: BERT_AMP[name][1])
     assert ranked.index(peers) == 1
@@ -169,7 +170,7 @@ def test_throughput_stands_beside_every_ratio() -> None:
 
 
 def test_no_host_address_and_no_home_folder_is_hard_coded() -> None:
-    """DLPerf: in its 98 shell scripts they are."""
+    """DLPerf: 98 shell scripts have hard-coded addresses and home folders."""
     wrong = re.compile(r"\b(?!127\.0\.0\.1\b)(?:\d{1,3}\.){3}\d{1,3}\b|/(home|root|Users)/")
     peers = wrong.search("NODE2='10.11.0.3'; cd /home/somebody/oneflow")
     assert peers is not None
@@ -194,7 +195,7 @@ def test_every_package_is_pinned() -> None:
 
 
 def test_two_modes_are_named_and_their_median_is_not_believed() -> None:
-    """DLPerf: five runs near 2830 and three near 690 are 2830."""
+    """DLPerf: five runs near 2830 and three near 690 give 2830."""
     values = [2831.0, 692.0, 2829.0, 688.0, 2834.0, 2826.0, 690.0, 2830.0]
     peers = sorted(values, reverse=True)[3]
     assert peers == 2829
@@ -204,7 +205,7 @@ def test_two_modes_are_named_and_their_median_is_not_believed() -> None:
 
 
 def test_the_spread_stands_beside_the_median() -> None:
-    """DLPerf prints the median alone, of groups whose (max - min) / median is up to 17.9 %."""
+    """DLPerf: only the median is printed, of groups whose (max - min) / median is up to 17.9 %."""
     values = [100.0, 91.0, 108.9, 95.0, 104.0, 98.0, 102.0]
     peers = f"{sorted(values)[3]:.2f}"
     assert peers == "100.00"
@@ -220,7 +221,7 @@ def test_the_spread_stands_beside_the_median() -> None:
 
 
 def test_the_99th_percentile_is_a_bad_case() -> None:
-    """SuperBench takes percentiles of throughputs as they are: its ``_99`` is the best case."""
+    """SuperBench: percentiles are of throughputs, so ``_99`` is the best case."""
     steps = ([0.005] * 2 + [0.01] * 95 + [0.1] * 3) * 7
     peers = np.percentile([1 / step for step in steps], 99, method="nearest")
     assert peers == pytest.approx(1 / min(steps))
@@ -231,7 +232,7 @@ def test_the_99th_percentile_is_a_bad_case() -> None:
 
 
 def test_ten_steps_have_no_high_percentiles() -> None:
-    """SuperBench: p95 = p99 = p99.9 = the maximum of ten steps, unmarked."""
+    """SuperBench: p95 = p99 = p99.9 = the maximum of ten steps, without a flag."""
     steps = [0.1 + 0.001 * step for step in range(9)] + [0.9]
     peers = [np.percentile(steps, p, method="nearest") for p in (95, 99, 99.9)]
     assert peers == [0.9] * 3
@@ -245,7 +246,7 @@ def test_ten_steps_have_no_high_percentiles() -> None:
 
 
 def test_failures_stay_in_the_table_with_their_reasons(tmp_path: Path) -> None:
-    """SuperBench: three of five failed, it exits 0, and the summary has a return code for each."""
+    """SuperBench: with three of five failed, it exits 0, and the summary has only return codes."""
     ends = ["ok", "oom", "failed", "ok", "timeout"]
     for batch, status in enumerate(ends, 1):
         case = {"batch_per_device": batch}
@@ -261,7 +262,7 @@ def test_failures_stay_in_the_table_with_their_reasons(tmp_path: Path) -> None:
 
 
 def test_an_unknown_model_is_refused(tmp_path: Path) -> None:
-    """SuperBench: it vanishes from the summary."""
+    """SuperBench: an unknown model vanishes from the summary."""
     asked = ["resnet50_v1.5", "resnet999"]
     peers = [name for name in asked if name in CATALOG.models]
     assert peers == ["resnet50_v1.5"]
@@ -272,7 +273,7 @@ def test_an_unknown_model_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_precision_that_nothing_measures_is_refused(tmp_path: Path) -> None:
-    """SuperBench drops it with exit 0. Asked for by hand it is ``unsupported``."""
+    """SuperBench: an unknown precision is dropped with exit 0. Here it is ``unsupported``."""
     peers = [name for name in ("fp32", "int8") if name in ("fp32", "amp")]
     assert peers == ["fp32"]
     with pytest.raises(ConfigError, match=r"precision\[1\]: found 'int8'.*allowed: fp32, amp"):
@@ -280,7 +281,7 @@ def test_a_precision_that_nothing_measures_is_refused(tmp_path: Path) -> None:
 
 
 def test_scaling_is_computed() -> None:
-    """SuperBench has the throughput of every number of ranks, and never their ratio."""
+    """SuperBench: throughputs of every number of ranks are given, but never their ratio."""
     peers = {"1n1g": 397.64, "1n8g": 3130.34}
     assert not [name for name in peers if "speedup" in name]
     runs = [run(peers["1n1g"]), run(peers["1n8g"], devices_per_node=8)]
@@ -293,7 +294,7 @@ def test_scaling_is_computed() -> None:
 
 
 def test_fifty_times_too_much_is_refused(tmp_path: Path) -> None:
-    """optimum-benchmark: the samples of all steps over the mean time of one."""
+    """optimum-benchmark: throughput is the samples of all steps over the mean time of one."""
     steps = (0.125,) * 50
     peers = 8 * len(steps) / (sum(steps) / len(steps))
     assert peers == 50 * 64
@@ -305,7 +306,7 @@ def test_fifty_times_too_much_is_refused(tmp_path: Path) -> None:
 
 
 def planned(tmp_path: Path, **suite: Any) -> Plan:
-    """With the records that are there."""
+    """Return the plan with the existing records."""
     given = settings(tmp_path, {**SUITE, "repeats": 1, **suite}, results=str(tmp_path / "out"))
     runs = tmp_path / "out" / "runs"
     cached = record_sets.load(runs) if runs.is_dir() else None
@@ -313,7 +314,7 @@ def planned(tmp_path: Path, **suite: Any) -> Plan:
 
 
 def measured(timed: int = 2, **case: Any) -> dict[str, Any]:
-    """A record of what SUITE asks for, but for its steps and keys of the case."""
+    """Return a record of what SUITE requests, except for its steps and keys of the case."""
     content = as_suite_asks()
     return {
         **content,
@@ -323,7 +324,7 @@ def measured(timed: int = 2, **case: Any) -> dict[str, Any]:
 
 
 def test_a_changed_configuration_does_not_take_over_an_old_result(tmp_path: Path) -> None:
-    """optimum-benchmark: a report that lies in the run's folder is the result, of whatever."""
+    """optimum-benchmark: any report in the run's folder counts as its result."""
     before = planned(tmp_path, steps={"warmup": 1, "timed": 3})
     save(tmp_path / "out" / "runs", f"{before.runs[0].name}.json", measured(timed=3))
     assert not planned(tmp_path, steps={"warmup": 1, "timed": 3}).pending
@@ -340,7 +341,7 @@ def test_a_changed_configuration_does_not_take_over_an_old_result(tmp_path: Path
 def test_a_record_of_another_configuration_in_the_folder_is_not_taken(
     tmp_path: Path, other: dict[str, Any]
 ) -> None:
-    """optimum-benchmark compares no configurations. Here somebody copied a record."""
+    """optimum-benchmark: configurations are not compared. Here somebody copied a record."""
     name = planned(tmp_path).runs[0].name
     content = measured(**other)
     save(tmp_path / "out" / "runs", f"{name}.json", content)
@@ -357,8 +358,9 @@ def test_a_record_of_another_configuration_in_the_folder_is_not_taken(
 
 
 def test_an_interval_does_not_take_steps_that_hang_together_for_independent() -> None:
-    """milabench: the standard error over all steps of a run. Of steps with an autocorrelation of
-    0.9, its interval of 95 % covers the truth in a third of cases. Ours is over runs."""
+    """milabench: the standard error is over all steps of a run.
+    With an autocorrelation of 0.9, its 95 % interval covers the truth in a third of cases. Ours is
+    over runs."""
     random, draws, repeats, steps = np.random.default_rng(0), 1000, 7, 60
     noise = random.normal(0, 0.01, (steps, draws, repeats))
     for step in range(1, steps):
@@ -392,7 +394,7 @@ def test_a_bare_nan_is_told_and_never_a_figure(tmp_path: Path) -> None:
 
 
 def test_no_timed_steps_have_no_throughput_of_zero(tmp_path: Path) -> None:
-    """NVIDIA: throughput 0 when there are as many warm-up iterations as iterations."""
+    """NVIDIA: throughput is 0 if all iterations are warm-up."""
     iterations, warmup = 20, 20
     peers = 192 * (iterations - warmup) / 2.0
     assert peers == 0.0
@@ -408,8 +410,8 @@ def test_no_timed_steps_have_no_throughput_of_zero(tmp_path: Path) -> None:
 
 
 def test_a_percentile_is_no_mean_of_the_fastest() -> None:
-    """NVIDIA: what it prints as "Latency 90 %" is the mean of the fastest 90 %, the two slowest
-    steps left out before: below the average, as in every row that is printed."""
+    """NVIDIA: "Latency 90 %" is the mean of the fastest 90 %, without the two slowest steps.
+    It is below the average in every printed row."""
     steps = ([0.006] * 85 + [0.008] * 15) * 7
     fastest = sorted(steps)[:-2]
     peers = np.mean(fastest[: round(0.9 * len(fastest))])
@@ -424,8 +426,8 @@ def test_a_percentile_is_no_mean_of_the_fastest() -> None:
 
 
 def test_a_window_that_is_not_steady_is_marked(tmp_path: Path) -> None:
-    """Every peer drops a fixed number of steps and times whatever comes then: here 40 slow steps of
-    a hundred, whose throughput is 17 % too low."""
+    """All peers: a fixed number of steps is dropped, and whatever follows is timed.
+    Here 40 of a hundred steps are slow, and the throughput is 17 % too low."""
     steps = tuple(0.15 + 0.001 * (n % 3) if n < 40 else 0.1 + 0.001 * (n % 3) for n in range(100))
     peers = 8 * 100 / sum(steps)
     assert peers / (8 / 0.101) == pytest.approx(0.83, abs=0.01)
@@ -440,7 +442,7 @@ def test_a_window_that_is_not_steady_is_marked(tmp_path: Path) -> None:
 
 
 def test_the_figures_of_the_peers_are_those_that_they_published() -> None:
-    """The data of DLPerf above are in its tables."""
+    """Fail if the data of DLPerf above are not in its published tables."""
     with (ROOT / "results/published/dlperf-v1.0/published.csv").open(newline="") as file:
         printed = {line["printed"] for line in csv.DictReader(file)}
     for one, most, speedup in BERT_AMP.values():

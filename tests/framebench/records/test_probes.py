@@ -1,4 +1,4 @@
-"""Peaks from records of probes: which are read, and which of them holds for a run."""
+"""Peak FLOPS from records: which are read, and which applies to a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..made_up_runs import run
 
 
 def record(**changes: Any) -> dict[str, Any]:
-    """100 products of matrices with 1000 rows in 4 s: 0.05 TFLOP/s."""
+    """Return a record of 100 matmuls with 1000 rows in 4 s: 0.05 TFLOP/s."""
     made: dict[str, Any] = {
         "format": RECORD_FORMAT,
         "source": "framebench",
@@ -89,7 +89,7 @@ def record(**changes: Any) -> dict[str, Any]:
 
 
 def faster(**changes: Any) -> dict[str, Any]:
-    """200 of these products in 4 s: 0.1 TFLOP/s."""
+    """Return a record of 200 matmuls with 1000 rows in 4 s: 0.1 TFLOP/s."""
     made = record(**changes)
     made["ranks"][0]["matmuls"] = [{"size": 1000, "products": 200, "seconds": [4.0]}]
     made["metrics"]["peak"]["value"] = 0.1
@@ -154,7 +154,8 @@ def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
 
 
 def together(devices: int, tflops: float) -> dict[str, Any]:
-    """A probe of several devices, the last of which reached ``tflops``, the others twice that."""
+    """Return a peak record of several devices, the last with ``tflops``, the others with twice
+    that."""
     made = record(case={"devices_per_node": devices})
     made["metrics"]["peak"]["value"] = tflops
     (rank,) = made["ranks"]

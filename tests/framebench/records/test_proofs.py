@@ -1,4 +1,4 @@
-"""Which figures carry the mark that they are not proved, and what for."""
+"""Figures flagged as unverified, and the reasons."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     words = verify.arguments(plan, wanted[1], "reference")
     assert words[-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"]
     assert words[words.index("--variant") + 1] == "own"
-    # A certificate of another machine is left alone: its figures need it.
+    # A verification of another machine is kept: that machine's figures need it.
     elsewhere = changed(record_of(random.Random(1), CASE, 1), system={"host": "elsewhere"})
     path = tmp_path / "parity" / f"{names[0]}.json"
     path.parent.mkdir(parents=True)

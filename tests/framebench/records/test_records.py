@@ -1,4 +1,4 @@
-"""Reading records and CSV files: what counts, what is refused, and that order does not matter."""
+"""Reading of records and CSV files: validation, refusals, and independence of order."""
 
 from __future__ import annotations
 
@@ -317,14 +317,14 @@ PROCESSOR = {"family": "25", "model": "17", "stepping": "1", "logical_cores": 8}
 
 
 def on_host(name: str, memory: float = 15.5, **changes: Any) -> Record:
-    """A record of one of many machines with the same processor, memory in GiB."""
+    """Return a record of one of many machines with equal processors; ``memory``: in GiB."""
     hardware = {"cpu": "Xeon", "gpus": [], "memory_bytes": int(memory * 2**30), **changes}
     return elsewhere(hardware=hardware, system={"host": name})
 
 
 def machines_of(tmp_path: Path, *environments: Record) -> list[str]:
     for number, environment in enumerate(environments, 1):
-        # Its start too: a copy would be counted once.
+        # A different start: a copy would be counted once.
         started = f"2025-01-01T00:00:{number:02d}Z"
         changes = {"environment": environment, "started": started}
         save(tmp_path, f"c/r{number}.json", record(repeat=number, **changes))

@@ -1,4 +1,4 @@
-"""A training whose loss has come to nothing is no measurement of the usual step: it is marked."""
+"""A training whose loss has vanished is flagged: its steps are not typical."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from ..made_up_runs import build, in_markdown
 from ..made_up_verifications import CASE
 from ..table_rows import row
 
-#: Of a cross-entropy over 1,000 classes before anything is learned.
+#: Cross-entropy over 1,000 classes before any training.
 FIRST = math.log(1000)
 
 
 def record_with(first: float | None, *last: float | None, mode: str = "train") -> dict[str, Any]:
-    """The record of a run with a rank for each of ``last``: the value of its last timed step."""
+    """Return the record of a run with a rank for each of ``last``, the value of its last timed
+    step."""
     case = {**CASE, "mode": mode, "devices_per_node": len(last)}
     record = record_of(random.Random(1), case, 1)
     for rank, value in zip(record["ranks"], last, strict=True):
@@ -39,11 +40,11 @@ def record_with(first: float | None, *last: float | None, mode: str = "train") -
         (FIRST, [9e-7], None),
         (FIRST, [FIRST], None),
         (FIRST, [FIRST, 0.0], "the loss fell from 6.91 to 0"),  # in one rank of two
-        # by what it was: a loss of a model of one's own may have any unit, and be negative
+        # relative to the first loss: a user's loss may have any unit, and be negative
         (6.91e-9, [6.8e-9], None),
         (-5.0, [-80.0], None),
         (0.0, [0.0], "the loss fell from 0 to 0"),
-        # a record that does not tell
+        # missing in the record
         (None, [0.0], None),
         (FIRST, [None], None),
     ],

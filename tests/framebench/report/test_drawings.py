@@ -1,4 +1,4 @@
-"""What the page's filter and the pointer ask of the charts that were drawn before it was opened."""
+"""Filter and pointer on charts that were drawn before the page was opened."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ..tables.test_products import FORWARD, rates
 from ..tables.test_roofline import CPU, MODELS, memory
 from .test_page import AXE, choose
 
-#: Of each figure with parts: its title, what is shown of each axis, and how many parts are hidden.
+#: Title, shown axes and number of hidden parts of each figure with parts.
 SHOWN = """[...document.querySelectorAll("figure")].map((figure) => {
     const svg = [...figure.querySelectorAll("[data-parts]")].find((one) => true);
     if (!svg) return null;
@@ -44,7 +44,7 @@ SHOWN = """[...document.querySelectorAll("figure")].map((figure) => {
             frameworks: of("framework"), modes: of("mode"), seen: seen.length,
             gone: new Set(parts.map((one) => one.dataset.part)).size - seen.length};
 }).filter(Boolean)"""
-#: What the pointer is told in the middle of what has a value, of each figure on which it can be.
+#: Pointer text in the middle of each value, in each figure with pointer text.
 TOLD = """[...document.querySelectorAll("figure")].flatMap((figure) => {
     if (figure.closest("[data-draws]") || figure.hidden) return [];
     const spots = [...figure.querySelectorAll(".chart > svg:first-child [pointer-events]")];
@@ -113,7 +113,7 @@ def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
             "framework": [odd["framework"], "jax"],
             "mode": ["train", None],
         }
-        # Label, bar, dots, median, number, and what the pointer meets; label, note, and that.
+        # Label, bar, dots, median, number, and pointer area; label, note, and pointer area.
         assert text.count('data-part="0"') == 6
         assert text.count('data-part="1"') == 3
         said = [html.unescape(one) for one in re.findall(r'data-tip="([^"]*)"', text)]
@@ -129,7 +129,7 @@ def test_a_ratio_without_an_interval_has_no_bar_and_says_so() -> None:
         PlotRow("unknown", "jax", [1.2], "", None, {"mode": "inference"}, is_ratio=True),
     ]
     text = str(plots.strips(rows, Look(["jax"]), "ratio", reference=1.0))
-    # Label, bar, dot, number, and what the pointer meets; the same without a bar.
+    # Label, bar, dot, number, and pointer area; the same without a bar.
     assert text.count('data-part="0"') == 5
     assert text.count('data-part="1"') == 4
     assert "unknown: 1.2; no interval" in text
@@ -147,7 +147,8 @@ def test_without_parts_a_drawing_says_nothing_of_them() -> None:
 
 
 def test_every_step_has_its_time_wherever_the_pointer_is(browser: Browser, quick: Path) -> None:
-    """Of real records, among them windows with a step beyond the axis."""
+    """Fail if a step's time is missing anywhere under the pointer.
+    The records are real and include steps beyond the axis."""
     browser.open(quick)
     told = browser.evaluate(
         """[...document.querySelectorAll("[data-values]")].map((one) => {
@@ -169,7 +170,7 @@ def test_every_step_has_its_time_wherever_the_pointer_is(browser: Browser, quick
         assert numbers == list(range(-1, numbers[-1] + 1))
         assert [text.startswith("warm-up") for text in texts] == [number < 1 for number in numbers]
         how = [", ".join(text.partition(":")[0].split(", ")[1:]) for text in texts]
-        if len(texts) == 10:  # two steps of warm-up, eight of the window
+        if len(texts) == 10:  # two warm-up steps, eight timed ones
             assert not any(how)
             continue
         behind = len(texts) - 10
@@ -198,8 +199,7 @@ def test_the_page_of_a_history_is_drawn_and_its_dots_have_values(
 
 # ---- rooflines and curves of learning -----------------------------------------------------------
 
-#: Of each of these figures: whether it is hidden, the words in it that are seen, and whom the
-#: pointer is told of.
+#: Visibility, visible words and pointer frameworks of each of these figures.
 OTHERS = """[...document.querySelectorAll("figure")].map((figure) => {
     const svg = figure.querySelector("[data-parts]");
     const isSeen = (one) => !one.closest('[display="none"]');
@@ -214,8 +214,7 @@ OTHERS = """[...document.querySelectorAll("figure")].map((figure) => {
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page with a roofline of three settings, curves of learning of two frameworks, and a heat
-    map of products."""
+    """Return a page with a roofline, learning curves of two frameworks, and a matmul heat map."""
     steps = [
         run(10.0, **CPU),
         run(12.0, framework="jax", compiler="xla", **CPU),
@@ -331,7 +330,7 @@ def test_these_charts_are_for_everybody_and_fit_a_phone_and_paper(
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
-#: Of each text of a chart that is left of it or right of it, the beginning.
+#: Start of each text of a chart that exceeds it on the left or right.
 CUT = """[...document.querySelectorAll("figure")].flatMap((figure) => {
     const all = [...figure.querySelectorAll("svg")];
     const drawn = all.find((svg) => svg.getBoundingClientRect().width);

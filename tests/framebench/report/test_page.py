@@ -1,4 +1,4 @@
-"""What a reader of the page asks of it: filter, baseline, rows unfolded, commands, figures."""
+"""Interaction with the page: filter, baseline, unfolded rows, commands, figures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ..made_up_runs import run
 AXE = Path(selenium_axe_python.__file__).parent / "axe-core" / "axe.min.js"
 WIDTHS = (1440, 1024, 390)
 ROWS = "[...document.querySelectorAll(`#table-${arguments[0]} tbody tr[data-row]`)]"
-#: Of each table: how many columns it has, and how far it reaches beyond the window.
+#: Number of columns of each table, and its overhang beyond the window.
 TABLES = """[...document.querySelectorAll("main table")].map((table) => ({
     name: table.closest("[id]").id,
     columns: table.tHead.rows[0].cells.length,
@@ -71,7 +71,7 @@ def test_no_table_is_wider_than_the_window(browser: Browser, page: Path, width: 
     found = browser.evaluate(TABLES)
     assert len(found) > 10
     for table in found:
-        # What somebody else lays out has as many columns as there.
+        # Tables in another publisher's layout have its number of columns.
         assert table["theirs"] or table["columns"] <= MOST, table
         assert table["beyond"] <= 0, table
         assert table["inside"] <= 1, table
@@ -79,7 +79,7 @@ def test_no_table_is_wider_than_the_window(browser: Browser, page: Path, width: 
 
 @pytest.mark.parametrize("width", [1440, 1024])
 def test_no_word_is_split(browser: Browser, quick: Path, width: int) -> None:
-    """Names of models and modes are read in one piece, or divided behind a "_"."""
+    """Fail if a name of a model or mode is broken anywhere but after a "_"."""
     browser.open(quick, width=width)
     split = browser.evaluate(
         """[...document.querySelectorAll("td.key")].filter((cell) => {
@@ -115,7 +115,7 @@ def test_the_answers_say_that_they_stay_of_all_frameworks(browser: Browser, quic
 
 
 def answered(browser: Browser) -> dict[str, tuple[str, str]]:
-    """By the setting of each answer: the fastest, and its figure."""
+    """Return the fastest framework and its figure, by the setting of each answer."""
     rows = browser.evaluate(
         "[...document.querySelectorAll('.answers tbody tr')]"
         ".map((row) => [...row.cells].slice(0, 3).map((cell) => cell.textContent.trim()))"
@@ -134,8 +134,7 @@ def answered(browser: Browser) -> dict[str, tuple[str, str]]:
 def test_the_figures_of_the_answers_become_ratios_to_the_baseline(
     browser: Browser, quick: Path, base: str, asked: str, fastest: str, baseline: str
 ) -> None:
-    """Of the framework that is fastest, not of the one that is fastest at the baseline's setting;
-    and what they were comes back."""
+    """Fail if ratios of the answers are not of the fastest framework, or are not undone."""
     before = answered(browser.open(quick))
     figures = {}
     for case, text in rows_of(browser, "summary", "median").items():
@@ -220,7 +219,7 @@ def test_a_declaration_names_columns_that_there_are() -> None:
 
 
 def test_rows_say_the_same_with_and_without_a_script(browser: Browser, page: Path) -> None:
-    """Every cell that was written into the page is the one that its script draws of the data."""
+    """Fail if a cell in the page differs from the one that its script draws."""
 
     def cells() -> dict[str, Any]:
         found: dict[str, Any] = browser.evaluate(
@@ -309,7 +308,7 @@ def test_a_filter_that_leaves_nothing_says_so(browser: Browser, page: Path) -> N
 
 
 def rows_of(browser: Browser, table: str, title: str) -> dict[tuple[str, ...], str]:
-    """The texts of a column, by the case of the row."""
+    """Return the texts of a column, by the case of the row."""
     browser.all_rows(table)
     case = ("framework", "model", "mode", "precision", "compiler", "devices")
     keys = zip(*(browser.column(table, name) for name in case), strict=True)
@@ -337,7 +336,7 @@ def test_figures_become_ratios_to_the_baseline(
     key, based = (tuple({**usual, **one}.values()) for one in (of, to))
 
     def named(rows: dict[tuple[str, ...], str]) -> dict[tuple[str, ...], str]:
-        """By the compiler alone, without how it runs without one."""
+        """Return rows by the compiler's name alone."""
         return {tuple(word.split(" (")[0] for word in case): text for case, text in rows.items()}
 
     figures = named(rows_of(browser.open(page), "summary", "median"))
@@ -371,7 +370,7 @@ def test_side_by_side_too_becomes_ratios_and_what_has_none_says_why(
 
 @pytest.fixture(scope="module")
 def called(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of records whose case the suite quick has, and of the call that measured them."""
+    """Return the page of records of a case in the suite quick, with the call that measured them."""
     folder = tmp_path_factory.mktemp("called")
     write_records(folder / "runs", 1, frameworks=("pytorch", "jax"), batches=(2,))
     command = "snakemake --cores all --config suite=quick results=there retry=failed"
@@ -543,7 +542,7 @@ def test_a_framework_has_one_colour_in_every_report() -> None:
     assert 0 <= colours.number("caffe") < colours.COUNT
 
 
-# ---- everybody ----------------------------------------------------------------------------------
+# ---- accessibility ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
@@ -554,7 +553,7 @@ def test_axe_finds_nothing(browser: Browser, called: Path, width: int, scheme: s
     browser.evaluate("document.querySelector('.pick').open = true")
     browser.driver.execute_script(AXE.read_text(encoding="utf-8"))
     found = browser.driver.execute_async_script(
-        # What is within a drawing is hidden from whoever does not see it.
+        # The inside of drawings is hidden from screen readers.
         "axe.run({exclude: ['svg']}, {resultTypes: ['violations']}).then(arguments[0])"
     )
     said = [
@@ -584,7 +583,7 @@ def test_the_keyboard_alone_suffices(browser: Browser, called: Path) -> None:
 
 
 def test_on_paper_nothing_is_cut(browser: Browser, quick: Path) -> None:
-    browser.open(quick, width=718)  # of A4 between its margins
+    browser.open(quick, width=718)  # A4 between its margins
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert browser.evaluate("document.documentElement.scrollWidth") <= 718
@@ -602,7 +601,7 @@ def test_on_paper_nothing_is_cut(browser: Browser, quick: Path) -> None:
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
-# ---- the picture of it --------------------------------------------------------------------------
+# ---- print --------------------------------------------------------------------------------------
 
 
 def test_the_picture_of_the_page_has_the_numbers_of_its_list(browser: Browser, quick: Path) -> None:

@@ -27,7 +27,7 @@ LOOK = Look(["no framework"])
 
 
 def runs(*bandwidths: float, operation: str = "copy", **changes: Any) -> list[Run]:
-    """A repeat for each: its bandwidth at 8 bytes, and twice and three times that further on."""
+    """Return a repeat for each bandwidth, with larger values at larger sizes."""
     return [
         replace(
             of_kind(

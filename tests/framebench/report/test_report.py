@@ -112,7 +112,7 @@ def test_opens_without_console_message_and_without_any_request(
 
 
 def medians(browser: Browser) -> tuple[list[float], list[str]]:
-    """Of the table Summary, as shown: the numbers, and what stands behind them without one."""
+    """Return the medians shown in the table Summary, and the texts of rows without one."""
     texts = browser.column("summary", "median")
     there = [text for text in texts if not text.startswith(DASH)]
     assert texts[: len(there)] == there, "what has no number does not come last"
@@ -202,7 +202,7 @@ def test_every_link_to_a_record_leads_to_it(browser: Browser, page: Path) -> Non
     links = browser.evaluate(
         "[...document.querySelectorAll('#table-summary .more a')].map(a => a.getAttribute('href'))"
     )
-    # Every record that counts is linked: all but the truncated and the foreign file.
+    # Every valid record is linked: all but the truncated and the foreign file.
     assert targets(links) == set((page.parent / "runs").glob("*/*/*.json"))
 
 
@@ -313,7 +313,8 @@ def test_every_repeat_of_every_row_of_a_strip_plot_is_a_dot_and_several_have_a_m
 
 
 def test_what_the_host_sees_of_steps_that_run_ahead_are_no_step_times() -> None:
-    """Of two that are under way together, one is seen to end right behind the other."""
+    """Fail if host times of overlapping steps are shown as step times.
+    Of two steps in flight, one seems to end right after the other."""
     seen = {"step_seconds": (0.179, 0.002) * 4, "slowest_rank": 0}
     waited = {"waited_seconds": (0.09, 0.092, 0.2), "waited_in": WAITED_APART}
 

@@ -1,4 +1,4 @@
-"""What repeats may look like: samplers of positive values, each with its true median."""
+"""Distributions of repeats: samplers of positive values, each with its true median."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from framebench.statistics import intervals
 
 Sampler = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
-STEPS = 20  # in a run of `autocorrelated`
+STEPS = 20  # steps in a run of `autocorrelated`
 
 
 def normal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -17,12 +17,12 @@ def normal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def skewed(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Most repeats are undisturbed, some are much slower."""
+    """Sample repeats that are mostly undisturbed, and sometimes much slower."""
     return 100.0 / (1.0 + random.lognormal(-4.0, 1.0, shape))
 
 
 def autocorrelated(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Throughputs of runs whose step times hang together (first order, 0.9)."""
+    """Sample throughputs of runs with autocorrelated step times (first order, 0.9)."""
     noise = random.normal(0.0, 0.01, (STEPS, *shape))
     for step in range(1, STEPS):
         noise[step] = 0.9 * noise[step - 1] + np.sqrt(1 - 0.9**2) * noise[step]
@@ -30,21 +30,21 @@ def autocorrelated(random: np.random.Generator, shape: tuple[int, ...]) -> np.nd
 
 
 def bimodal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Three of ten repeats land in a slower mode."""
+    """Sample repeats of which three in ten are in a slower mode."""
     slow = random.random(shape) < 0.3
     return random.normal(100.0, 0.5, shape) - 5.0 * slow
 
 
-ROUND = 6  # runs: three cases in two variants, of which those of one case are looked at
-# Standard deviation, and correlation from one run to the next, about as on a virtual machine.
+ROUND = 6  # runs: three cases in two variants; only one case is used
+# Standard deviation, and correlation from one run to the next, as on a virtual machine.
 DRIFT, RELATED = 0.05, 0.57
 
 
 def machine(
     random: np.random.Generator, draws: int, runs: int, related: float = RELATED
 ) -> np.ndarray:
-    """The factor of a machine in so many ``runs`` after each other, shape (draws, runs). Its
-    logarithm wanders (first order, ``related``) with a standard deviation of DRIFT."""
+    """Sample the machine's factor in consecutive runs, shape (draws, runs).
+    Its logarithm is first-order autoregressive (``related``) with a standard deviation of DRIFT."""
     noise = random.normal(0.0, 1.0, (runs, draws))
     for run in range(1, runs):
         noise[run] = related * noise[run - 1] + np.sqrt(1 - related**2) * noise[run]
@@ -52,15 +52,15 @@ def machine(
 
 
 def drifting(random: np.random.Generator, draws: int, pairs: int) -> np.ndarray:
-    """The machine's own factor in ``draws`` times so many pairs of runs, shape (draws, pairs, 2):
-    runs next to each other within rounds of ROUND, which of the two is first at random."""
+    """Sample the machine's factor in pairs of runs, shape (draws, pairs, 2).
+    The runs are next to each other within rounds of ROUND, in random order."""
     rounds = machine(random, draws, pairs * ROUND).reshape(draws, pairs, ROUND)
     return random.permuted(rounds[..., :2], axis=-1)
 
 
-#: By how related a run is to the next, and what of: in percent, how often a 95 % interval of seven
-#: repeats holds the truth, as docs/measuring.md says. From a drift that is forgotten in a round of
-#: six runs to one that outlasts the session.
+#: Coverage in percent of the 95 % intervals of seven repeats, by correlation from run to run, as in
+#: docs/measuring.md. The drift ranges from one forgotten within a round of six runs to one that
+#: outlasts the session.
 DRIFTS = (0.57, 0.95, 0.99)
 UNDER_DRIFT: dict[str, tuple[int, ...]] = {
     "the ratio of two cases whose repeats are interleaved, as ours are": (98, 100, 99),
@@ -70,7 +70,7 @@ UNDER_DRIFT: dict[str, tuple[int, ...]] = {
 
 
 def drift_table() -> str:
-    """As docs/measuring.md has it."""
+    """Return the table of coverage under drift in docs/measuring.md."""
     names = ["forgotten in a round", "lasting some rounds", "outlasting the session"]
     rows = [["95 % interval of", *names], ["---"] + ["--:"] * len(DRIFTS)]
     rows += [[name, *map(str, percent)] for name, percent in UNDER_DRIFT.items()]
@@ -78,8 +78,8 @@ def drift_table() -> str:
 
 
 def held_under_drift(draws: int, related: float) -> dict[str, float]:
-    """By the names of UNDER_DRIFT, which part of the intervals holds the truth: of two cases, each
-    with noise of its own of 1 %, one has 1.05 of the other's throughput."""
+    """Return the fraction of intervals that hold the truth, by the names in UNDER_DRIFT.
+    Two cases, each with its own noise of 1 %; one has 1.05 of the other's throughput."""
     random = np.random.default_rng(0)
     rounds = machine(random, draws, 7 * ROUND, related).reshape(draws, 7, ROUND)
     in_rounds = random.permuted(rounds, axis=-1)[..., :2]
@@ -109,13 +109,14 @@ def true_median(name: str) -> float:
     return float(np.median(SAMPLERS[name](np.random.default_rng(1), (2_000_000,))))
 
 
-REPEAT_STEPS = 130  # what a p95 needs
+REPEAT_STEPS = 130  # needed for a p95
 BETWEEN, TOGETHER = 0.02, 0.8
 
 
 def step_times(random: np.random.Generator, repeats: int) -> np.ndarray:
-    """Of so many repeats, shape (repeats, REPEAT_STEPS): skewed, and they hang together in a repeat
-    (first order, TOGETHER), which as a whole is faster or slower (standard deviation BETWEEN)."""
+    """Sample step times, shape (repeats, REPEAT_STEPS).
+    They are skewed, autocorrelated within a repeat (first order, TOGETHER), and differ between
+    repeats (standard deviation BETWEEN)."""
     noise = random.normal(0.0, 1.0, (REPEAT_STEPS, repeats))
     for step in range(1, REPEAT_STEPS):
         noise[step] = TOGETHER * noise[step - 1] + np.sqrt(1 - TOGETHER**2) * noise[step]

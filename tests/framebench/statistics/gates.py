@@ -1,4 +1,4 @@
-"""Gates by simulation: families of cases, measured in pairs on a machine that drifts."""
+"""Simulated gates: families of cases, measured in pairs under machine drift."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ MARGIN, PAIRS, OWN = 0.05, 12, 0.01
 def called(
     random: np.random.Generator, factors: tuple[float, ...], families: int, pairs: int = PAIRS
 ) -> dict[str, float]:
-    """Which part of families has at least one case called beyond the margin, and which has all of
-    them within. A case has its factor, noise of its own of OWN, and shares the drift of a session
-    with all others."""
+    """Return the fractions of families with a case beyond the margin, and with all cases within.
+    Each case has its factor and its own noise OWN; all share the drift of a session."""
     count = len(factors)
     found = {"beyond": 0, "within": 0}
     for drift in machine(random, families, pairs * count * 2):

@@ -1,5 +1,4 @@
-"""Series of result sets as they may be: logarithms of figures whose noise hangs together from set
-to set (first order), as what a machine does from one day to the next."""
+"""Simulated series of result sets: logarithms of figures with first-order noise between sets."""
 
 from __future__ import annotations
 
@@ -9,13 +8,13 @@ from collections.abc import Callable
 import numpy as np
 from framebench.statistics import change_points
 
-#: Standard deviation from set to set; a jump and, over a whole series, a drift.
+#: Standard deviation between sets; size of a jump, and of a drift over a whole series.
 NOISE, STEP, RISE = 0.01, 0.06, 0.1
 
-#: In which part of series a drift is said to have a jump, at most, by how the noise hangs together.
+#: Largest fraction of drifts that are called a jump, by the correlation of the noise.
 DRIFTS_CALLED_JUMPS = {0.0: 0.05, 0.3: 0.05, 0.6: 0.1}
 
-#: In which part of series of 20 sets a jump of FOUR standard deviations is found to be a change.
+#: Fraction of series of 20 sets in which a jump of FOUR standard deviations is found.
 FOUR = 4
 FOUND = {0.0: 0.96, 0.3: 0.78, 0.6: 0.65}
 
@@ -27,23 +26,23 @@ def steady_series(random: np.random.Generator, points: int, related: float) -> n
 
 
 def jumping(random: np.random.Generator, points: int, related: float) -> np.ndarray:
-    """A jump in the middle."""
+    """Sample series with a jump in the middle."""
     return steady_series(random, points, related) + STEP * (np.arange(points) >= points // 2)
 
 
 def small_jump(random: np.random.Generator, points: int, related: float) -> np.ndarray:
-    """A jump of FOUR standard deviations in the middle."""
+    """Sample series with a jump of FOUR standard deviations in the middle."""
     step = FOUR * NOISE * (np.arange(points) >= points // 2)
     return steady_series(random, points, related) + step
 
 
 def drifting(random: np.random.Generator, points: int, related: float) -> np.ndarray:
-    """A straight rise from the first point to the last."""
+    """Sample series with a straight rise from the first point to the last."""
     return steady_series(random, points, related) + np.linspace(0, RISE, points)
 
 
 def called(draw: Draw, points: int, related: float, series: int) -> dict[str, float]:
-    """In which part of so many series which kinds of changes are found, or ``none``."""
+    """Return the fraction of series with each combination of changes, or ``none``."""
     random = np.random.default_rng(points)
     found: Counter[str] = Counter()
     for _ in range(series):

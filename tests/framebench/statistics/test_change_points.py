@@ -1,5 +1,5 @@
-"""Changes of a series by simulation against what is promised, and one by one. At full size it is in
-benchmarks/statistical_promises.py."""
+"""Changes of a series: simulated error rates, and single examples.
+The full size is in benchmarks/statistical_promises.py."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SERIES = 200
 
 
 def error(rate: float, draws: int = SERIES) -> float:
-    """Three standard errors of a simulated rate."""
+    """Return three standard errors of a simulated rate."""
     return 3 * (rate * (1 - rate) / draws) ** 0.5
 
 
@@ -94,7 +94,8 @@ def test_neither_size_nor_slope_matters_to_whether_it_is_a_jump() -> None:
 
 
 def test_its_statistic_is_that_of_least_squares() -> None:
-    """Against a regression on level, line and step, of noise that does not hang together."""
+    """Fail if the statistic differs from a regression on level, line and step, for independent
+    noise."""
     values = jumping(np.random.default_rng(2), 16, 0.0)
     found = change_points._squares(values[np.newaxis], True, np.zeros(1))[0]
     for place in range(change_points.BESIDE, 16 - change_points.BESIDE + 1):

@@ -1,5 +1,4 @@
-"""Whether two means are shown to be the same: against SciPy, and by simulation against what is
-promised, also for scores on few samples."""
+"""Equivalence of two means: against SciPy, and simulated error rates, also for discrete scores."""
 
 from __future__ import annotations
 
@@ -41,8 +40,8 @@ def test_both_one_sided_tests_reject_exactly_where_it_is_the_same() -> None:
 
 
 def called(difference: float, verdict: str, samples: int | None = None) -> float:
-    """In which part of trials, with five seeds each, two means so far apart are called so.
-    ``samples``: of a score that counts how many of so many are right."""
+    """Return the fraction of trials of five seeds each in which two means get this verdict.
+    ``samples``: number of samples of a score that counts correct ones."""
     random = np.random.default_rng(2)
 
     def draw(mean: float) -> list[float]:
@@ -58,7 +57,8 @@ def called(difference: float, verdict: str, samples: int | None = None) -> float
 
 @pytest.mark.parametrize("samples", [None, 360])
 def test_what_is_apart_by_the_margin_is_rarely_called_the_same(samples: int | None) -> None:
-    """5 %, and three standard errors of so many trials."""
+    """Fail if means that differ by the margin are called equal in more than 5 % of trials.
+    Three standard errors are allowed."""
     assert called(MARGIN, equivalence.SAME, samples) < 0.05 + 3 * (0.05 * 0.95 / TRIALS) ** 0.5
 
 
@@ -76,7 +76,7 @@ def test_without_a_spread_nothing_is_said() -> None:
 
 
 def test_few_scattered_seeds_show_nothing() -> None:
-    """Which "no difference found" would have taken for the same."""
+    """Fail if few scattered seeds are called equal, as a plain "no difference found" would."""
     first, second = [0.95, 0.99, 0.97], [0.98, 0.94, 0.99]
     assert stats.ttest_ind(first, second, equal_var=False).pvalue > 0.5
     found = equivalence.compare(first, second, MARGIN)

@@ -1,5 +1,5 @@
-"""Intervals, tests and numbers of repeats: against tables, and by simulation against what they
-promise. The same at full size is in benchmarks/statistical_promises.py."""
+"""Intervals, tests and numbers of repeats: against tables, and simulated coverage.
+The full size is in benchmarks/statistical_promises.py."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_four_repeats_on_both_sides_make_an_interval_of_the_ratio() -> None:
 
 
 def test_repeats_for_a_width_reach_it() -> None:
-    """What is said from seven repeats holds on average for as many as it says."""
+    """Fail if the predicted number of repeats does not reach the width on average."""
     random = np.random.default_rng(0)
     sets = random.normal(100, 1, (200, 7)).tolist()
     said = [intervals.repeats_for_width(values, 0.01) for values in sets]

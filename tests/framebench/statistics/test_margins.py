@@ -1,5 +1,5 @@
-"""What is shown to lie beyond a margin, and what within: against SciPy, and by simulation against
-what is promised. At full size it is in benchmarks/statistical_promises.py."""
+"""Claims about a margin: against SciPy, and simulated error rates.
+The full size is in benchmarks/statistical_promises.py."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_a_family_of_cases_is_called_wrongly_no_more_often_than_promised(
 
 
 def test_as_many_pairs_as_are_said_to_be_needed_decide_four_times_of_five() -> None:
-    """Runs of one case on a machine that drifts; said for the scatter that its pairs truly have."""
+    """Fail if the predicted number of pairs does not decide four of five cases under drift.
+    The prediction uses the true scatter of the pairs."""
     random = np.random.default_rng(0)
     for factor in (0.98, 0.92):
         many = drifting(random, 4000, 1)

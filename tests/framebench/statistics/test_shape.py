@@ -1,4 +1,4 @@
-"""Outliers and modes among repeats: planted ones are found, few where there are none."""
+"""Outliers and modes among repeats: planted ones are found, with few false ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .distributions import SAMPLERS
 
 
 def rate(kind: str, count: int, draws: int = 1000) -> tuple[float, float]:
-    """Parts of sets of repeats with an outlier and with two modes."""
+    """Return the fractions of sets of repeats with an outlier, and with two modes."""
     sets = SAMPLERS[kind](np.random.default_rng(0), (draws, count)).tolist()
     apart = sum(bool(shape.outliers(values)) for values in sets) / draws
     return apart, sum(shape.modes(values) is not None for values in sets) / draws
@@ -66,7 +66,8 @@ def test_spread_is_a_part_of_the_median() -> None:
 
 
 def test_modes_as_in_dlperf_are_found() -> None:
-    """Its logs have a case with five runs near 2830 and three near 690."""
+    """Fail if the modes in a case of DLPerf's logs are missed: five runs near 2830, three
+    near 690."""
     fast, slow = [2810.0, 2825.0, 2831.0, 2838.0, 2850.0], [684.0, 691.0, 695.0]
     assert shape.modes([*fast[:2], *slow, *fast[2:]]) == (slow, fast)
 

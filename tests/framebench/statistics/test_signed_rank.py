@@ -1,5 +1,5 @@
-"""Ratios of pairs: against all signs counted one by one, against tables and SciPy, and by
-simulation against what is promised. At full size it is in benchmarks/statistical_promises.py."""
+"""Ratios of pairs: against enumeration, tables and SciPy, and simulated error rates.
+The full size is in benchmarks/statistical_promises.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_MORE = 0.05 + 3 * (0.95 * 0.05 / DRAWS) ** 0.5
 
 
 def by_enumeration(logarithms: list[float]) -> float:
-    """The two-sided p-value, with every choice of signs counted."""
+    """Return the two-sided p-value from an enumeration of all signs."""
     ranks = stats.rankdata(np.abs(logarithms)) * (np.array(logarithms) != 0)
     found = abs(float(ranks @ np.sign(logarithms)))
     signs = itertools.product((-1, 1), repeat=len(ranks))
@@ -55,7 +55,7 @@ def test_the_p_value_is_that_of_scipy_without_ties(count: int) -> None:
 
 @pytest.mark.parametrize(
     ("count", "rank"),
-    # which Walsh averages are the ends at 95 %: from tables of critical values, and one more
+    # ranks of the Walsh averages at the ends at 95 %: from tables of critical values, plus one
     [(6, 1), (7, 3), (8, 4), (9, 6), (10, 9), (12, 14), (15, 26), (20, 53)],
 )
 def test_the_ends_are_those_of_the_tables(count: int, rank: int) -> None:
@@ -119,7 +119,7 @@ def test_a_drift_that_both_sides_share_is_not_called_a_difference(count: int) ->
 
 
 def test_pairs_find_in_drifting_runs_what_the_same_runs_as_two_sets_do_not_show() -> None:
-    """Five percent, where the machine's speed wanders by as much."""
+    """Fail if pairs do not show a difference of 5 % under an equal drift, which sets miss."""
     runs = drifting(np.random.default_rng(0), DRAWS // 4, 12)
     base, candidate = runs[..., 0].tolist(), (0.95 * runs[..., 1]).tolist()
     both = list(zip(base, candidate, strict=True))

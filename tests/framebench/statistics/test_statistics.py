@@ -1,4 +1,4 @@
-"""Statistics against values worked out by hand, and against the defects of other benchmarks."""
+"""Statistics against hand-computed values, and against defects of other benchmarks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_no_values_have_no_median_rather_than_zero() -> None:
 
 
 def test_throughput_is_samples_over_time_and_not_the_mean_of_rates() -> None:
-    # SuperBench's defect: one stalled step of ten hardly moves the mean of per-step rates.
+    # SuperBench's defect: one stalled step of ten hardly changes the mean of per-step rates.
     batch, steps = 8, [0.4] * 9 + [6.48]
     right = descriptive.throughput(batch * len(steps), math.fsum(steps))
     mean_of_rates = sum(batch / step for step in steps) / len(steps)
@@ -61,7 +61,7 @@ def test_a_percentile_that_is_printed_has_steps_above_it(fraction: float) -> Non
     draws = np.random.default_rng(0).random((5000, count))
 
     def missed(values: np.ndarray) -> float:
-        """How often fewer than two steps lie above the true percentile."""
+        """Return how often fewer than two steps lie above the true percentile."""
         return float(np.mean(np.sort(values, axis=1)[:, -2] < fraction))
 
     assert missed(draws) <= 0.01 + 3 * (0.01 * 0.99 / 5000) ** 0.5
@@ -71,7 +71,7 @@ def test_a_percentile_that_is_printed_has_steps_above_it(fraction: float) -> Non
 def test_the_interval_of_a_percentile_is_of_repeats_and_not_of_pooled_steps() -> None:
     repeats, draws = 7, 1500
     each = np.sort(step_times(np.random.default_rng(0), repeats * draws), axis=1)
-    # of 130 steps the 124th, as nearest rank has it
+    # the 124th of 130 steps, by nearest rank
     assert descriptive.percentile(each[0].tolist(), 0.95) == each[0, 123]
     truth = float(np.median(each[:, 123]))
     found = [intervals.median_interval(one) for one in each[:, 123].reshape(draws, -1).tolist()]
@@ -89,7 +89,7 @@ def test_percentiles_between_tokens_need_as_many_of_them() -> None:
 
 
 def test_ten_steps_have_no_95th_percentile() -> None:
-    # SuperBench prints p95 = p99 = p99.9 = the maximum of ten steps, unmarked.
+    # SuperBench prints p95 = p99 = p99.9 = the maximum of ten steps, without a flag.
     steps = [0.1] * 9 + [9.9]
     assert [descriptive.percentile(steps, p) for p in (0.95, 0.99, 0.999)] == [None] * 3
 

@@ -1,4 +1,4 @@
-"""The steady state: by simulation, on windows that are steady and on such that are not."""
+"""Steadiness: simulated error rates on steady and on changing timed regions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from framebench.statistics import steady
 
 Steps = Callable[[np.random.Generator, int], np.ndarray]
 DRAWS = 1000
-HANGING_TOGETHER = 0.03  # false alarms that are promised where neighbours have a correlation of 0.5
+HANGING_TOGETHER = 0.03  # promised false alarms if neighbours have a correlation of 0.5
 COUNTS = (20, 50, 100, 500)
 MEASURING = Path(__file__).parents[3] / "docs" / "measuring.md"
 TRACES = json.loads((Path(__file__).parent / "traces.json").read_text())
 
 
 def hanging_together(coefficient: float, noise: float) -> Steps:
-    """Noise of first order."""
+    """Return a sampler of steps with first-order noise."""
 
     def draw(random: np.random.Generator, count: int) -> np.ndarray:
         fresh = random.normal(0, noise * np.sqrt(1 - coefficient**2), count)
@@ -41,15 +41,14 @@ STEADY: dict[str, Steps] = {
     ),
     "two modes": lambda random, count: 1 + 0.2 * (random.random(count) < 0.3),
 }
-#: One long step each, and what it is beside.
+#: One long step each, in different noise.
 STALLED: dict[str, Steps] = {
     "single stall": lambda random, count: 1 + 50.0 * (np.arange(count) == count // 3),
     "a step of five times the median": lambda random, count: (
         random.lognormal(0, 0.1, count) * np.where(np.arange(count) == count // 3, 5.0, 1)
     ),
 }
-#: Step times of which none is a stall, however far the longest stands out, and how often one is
-#: called all the same.
+#: Step times without a stall, however long the longest, and promised rate of false alarms.
 UNSTALLED: dict[str, tuple[Steps, float]] = {
     "noisy": (STEADY["noisy"], 0.001),
     "two modes": (STEADY["two modes"], 0.001),
@@ -61,7 +60,7 @@ UNSTALLED: dict[str, tuple[Steps, float]] = {
 
 
 def fading(size: float, noise: float) -> Steps:
-    """A start slower by ``size``, which fades with a time constant of a fifth of the window."""
+    """Return a sampler with a start slower by ``size``, decaying over a fifth of the region."""
 
     def draw(random: np.random.Generator, count: int) -> np.ndarray:
         excess = size * np.exp(-np.arange(count) / (0.2 * count))
@@ -70,7 +69,7 @@ def fading(size: float, noise: float) -> Steps:
     return draw
 
 
-#: What docs/measuring.md says is seen, and in how many percent of windows of COUNTS steps.
+#: Changes in docs/measuring.md, and percent of regions of COUNTS steps in which each is found.
 POWER: dict[str, tuple[Steps, tuple[int, ...]]] = {
     "a step of 5 % halfway, 1 % noise": (
         lambda random, count: (
@@ -96,7 +95,7 @@ POWER: dict[str, tuple[Steps, tuple[int, ...]]] = {
 
 
 def power_table() -> str:
-    """As docs/measuring.md has it."""
+    """Return the power table of docs/measuring.md."""
     rows = [("", *(f"{count} steps" for count in COUNTS)), ("---",) + ("--:",) * len(COUNTS)]
     rows += [(name, *map(str, percent)) for name, (_, percent) in POWER.items()]
     return "\n".join(f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows)

@@ -1,5 +1,5 @@
-"""Which framework is fastest, by how much, and whether that is shown: of made-up runs whose answer
-is known, in the table, in words, and at the end of a call."""
+"""Answers on the fastest framework, lead and significance: in table, text, and at a call's end.
+The runs are made up, with known answers."""
 
 from __future__ import annotations
 
@@ -134,8 +134,7 @@ def test_of_a_framework_the_fastest_of_compilers_and_variants_counts() -> None:
 
 
 def called_by_chance(frameworks: int, ways: int, adjusts: bool) -> float:
-    """Of so many equal frameworks, one of which was measured in several ways: how often a lead is
-    called."""
+    """Return how often a lead is called among equal frameworks, one measured in several ways."""
     draws = np.random.default_rng(5).normal(100, 1, (400, frameworks + ways - 1, 8))
     called = 0
     for table in draws.tolist():
@@ -194,7 +193,7 @@ def test_one_framework_alone_and_failures_only_say_so() -> None:
 
 
 def seconds(framework: str, *values: float, kind: str = "first_token") -> list[Run]:
-    """Of another kind than steps, of which less is better."""
+    """Return runs of a benchmark other than steps, of which less is better."""
     made = [
         measured(kind, [MetricValue("seconds", value, "s", "lower")], size=8) for value in values
     ]

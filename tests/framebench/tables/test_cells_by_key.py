@@ -1,5 +1,5 @@
-"""A figure stands in the row of its case and under its own heading, in every table and every file,
-whichever case has none: held against figures that are computed here, from the runs alone."""
+"""Figures are in the row of their case and under their heading, in every table and file.
+They are compared with figures computed here from the runs alone, whichever case has none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLACES = {"first": FRAMEWORKS[:1], "middle": FRAMEWORKS[1:3], "last": FRAMEWORKS
 
 
 class Of(NamedTuple):
-    """The axes that tell the cases of this module apart."""
+    """Axes that distinguish the cases of this module."""
 
     framework: str
     mode: str
@@ -42,12 +42,13 @@ class Of(NamedTuple):
         return self._replace(**other)
 
 
-#: Throughput by case, None of one without a figure. Each framework has a thousand of its own.
+#: Throughput by case, None without a figure. Each framework has its own range of a thousand.
 Known = Mapping[Of, float | None]
 
 
 def known_of(frameworks: tuple[str, ...], end: str) -> dict[Of, float | None]:
-    """``frameworks``: those whose mixed precision ended so."""
+    """Return the known throughputs.
+    ``frameworks``: those whose mixed precision ended with the status ``end``."""
     known: dict[Of, float | None] = {}
     axes = product(FRAMEWORKS, ("train", "inference"), ("fp32", "amp"), (False, True), (1, 2))
     for number, of in enumerate(Of(*values) for values in axes):
@@ -77,7 +78,7 @@ def runs_of(known: Known, end: str) -> list[Run]:
 
 
 def trainings_of(frameworks: tuple[str, ...], end: str) -> tuple[list[Run], dict[Any, float]]:
-    """Trainings, and their mean score in percent by framework and precision."""
+    """Return trainings, and their mean score in percent by framework and precision."""
     runs, scores = [], {}
     for framework, precision in product(FRAMEWORKS, ("fp32", "amp")):
         ends = precision == "amp" and framework in frameworks
@@ -105,19 +106,20 @@ def made(request: pytest.FixtureRequest) -> tuple[Known, dict[Any, float], dict[
 
 
 def ratio(known: Known, of: Of, base: Of) -> float | None:
-    """One throughput over another."""
+    """Return one throughput over another."""
     over, under = known.get(of), known.get(base)
     return None if over is None or under is None else over / under
 
 
 def setting_of(of: Of) -> Of:
-    """The compiler that frameworks are compared at; nobody trains JAX without its compiler."""
+    """Return a case's setting in comparisons of frameworks; JAX is never trained without its
+    compiler."""
     usual = not of.compiled or (of.framework, of.mode) == ("jax", "train")
     return of.but(framework="", compiled=not usual)
 
 
 def wanted(name: str, known: Known) -> dict[Of, dict[str, float | None]]:
-    """The figures of a table by case."""
+    """Return the expected figures of a table by case."""
     found: dict[Of, dict[str, float | None]] = {}
     for of, value in known.items():
         if name in ("summary", "efficiency"):
@@ -151,13 +153,13 @@ def of_row(row: Mapping[str, Any]) -> Of:
 
 
 def number(text: str) -> float | None:
-    """The first number of a cell; None of one without any."""
+    """Return the first number of a cell; None without any."""
     match = re.match(r"\d+(\.\d+)?", text.replace("*", ""))
     return float(match[0]) if match else None
 
 
 def close(text: str, value: float | None) -> bool:
-    """Return whether a rounded cell has a value; nothing of one that has none."""
+    """Return whether a rounded cell has a value, or has no number for None."""
     if value is None:
         return number(text) is None
     shown = number(text)
@@ -182,7 +184,7 @@ def test_the_csv_has_each_figure_in_the_row_of_its_case(made: Any, name: str) ->
 
 
 def markdown_rows(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each row of the tables of a file by heading, with the title above it."""
+    """Yield each row of a file's tables by heading, with the title above it."""
     title = ""
     header: list[str] = []
     for line in text.splitlines():
@@ -196,7 +198,7 @@ def markdown_rows(text: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def page_rows(table: Table, rows: Any) -> Iterator[dict[str, str]]:
-    """Each row of a table of the page by heading, as its script reads it."""
+    """Yield each row of a table of the page by heading, as its script reads it."""
     shown = html_tables.of_frame(table, rows)
     data = json.loads(page_data.of([shown], RowLinks.none(), [], {}))
     (one,) = data["tables"]
@@ -268,7 +270,7 @@ def test_the_overview_has_each_figure_under_its_setting(made: Any) -> None:
 
 
 def layout_rows(tables: Mapping[Table, Any], name: str) -> Iterator[dict[str, str]]:
-    """Rows of ours in a layout of NVIDIA's, of the file and then of the page."""
+    """Yield our rows in a layout of NVIDIA's, from the file and then from the page."""
     ((table, rows),) = ((t, rows) for t, rows in tables.items() if t.name == name)
     text = frames.files({table: rows}, Path("t"))[Path("t", f"{name}.md")]
     yield from (row for title, row in markdown_rows(text) if "Framework" in row)
@@ -309,7 +311,7 @@ def test_nvidias_layouts_of_scores_have_both_precisions_of_one_case(made: Any) -
 
 
 def test_no_row_of_any_table_has_a_figure_of_another_framework(made: Any) -> None:
-    """Each has a thousand of its own, in which all of its throughputs are."""
+    """Fail if a row has a throughput in the range of another framework."""
     _, _, tables = made
     for table, frame in tables.items():
         if "framework" not in table.names or table.name == "fastest":

@@ -1,4 +1,4 @@
-"""Every column of every table is declared once, and the page that explains them is made of that."""
+"""Every column of every table is declared once; the page of columns is generated from that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made of trainings: their table over seeds, who learns the same, and their curves."""
+"""Tables of trainings: over seeds, equivalence, and learning curves."""
 
 from __future__ import annotations
 
@@ -171,7 +171,8 @@ def with_energy(run: Run, joules: float | None, resumed_after: int = 0) -> Run:
 
 
 def test_the_energy_of_a_training_is_that_of_one_process() -> None:
-    """What a killed process took is not known."""
+    """Fail if the energy of a training counts more than one process; that of a killed one is
+    unknown."""
     found = tables(
         with_energy(trained(0.9, 0.97, seed=0), 300.0),
         with_energy(trained(0.9, 0.96, seed=1), 500.0),
@@ -187,7 +188,7 @@ def test_the_energy_of_a_training_is_that_of_one_process() -> None:
     assert why({**row, "converged": 0}) == "none converged"
 
 
-#: A value of each parameter that is another than usual.
+#: Unusual value of each parameter.
 CHANGED: dict[str, Any] = {
     "target": 0.9,
     "epochs": 4,
@@ -204,12 +205,12 @@ CHANGED: dict[str, Any] = {
     "bad_answers": "skip",
     "start": "/models/bert/model.safetensors",
 }
-#: What decides nothing of what is learned.
+#: Parameters that do not affect learning.
 PLACES = {"checkpoints", "weights"}
 
 
 def test_rows_that_differ_in_a_parameter_are_told_apart() -> None:
-    """By the cells of both tables that say what a row is of."""
+    """Fail if rows that differ in a parameter look the same in either table."""
     declared = {one.name for one in Converge.parameters}
     assert {*CHANGED} == declared - PLACES
     usual: dict[str, Any] = {"data": "/data/other", "bad_answers": "refuse"}
@@ -271,5 +272,5 @@ def test_sequences_micro_steps_and_versions_tell_cases_apart() -> None:
         for version in ("1", "2")
         for length, count in (("None", 1), ("384", 1), ("None", 4))
     }  # fmt: skip
-    # planted: two versions of a framework, of which nothing else is another, are no comparison
+    # two framework versions with nothing else different are no comparison
     assert "converge_equivalence" not in tables(*runs)

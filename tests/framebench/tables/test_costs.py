@@ -1,4 +1,4 @@
-"""Money and emissions, by numbers computed by hand, and the assumptions that they rest on."""
+"""Cost and emissions, by hand-computed numbers, and the assumptions behind them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def table(*runs: Any, assumed: Assumptions = PRICED) -> pd.DataFrame:
 
 
 def test_a_million_images_cost_the_hours_that_they_take() -> None:
-    # 100 images/s at 3.60 an hour, which is 0.001 a second.
+    # 100 images/s at 3.60 per hour, which is 0.001 per second.
     found = only(table(run(100.0)))
     assert found["cost"] == pytest.approx(10.0)
     assert (found["per"], found["currency"]) == ("million images", "EUR")
@@ -85,7 +85,7 @@ def test_what_was_assumed_stays_with_the_results(tmp_path: Path) -> None:
     before = stated.read_text()
     assert not costs.exists()
     assumptions.keep(tmp_path, PRICED)
-    assumptions.keep(tmp_path, assumptions.NONE)  # a call that says nothing of it
+    assumptions.keep(tmp_path, assumptions.NONE)  # a call without assumptions
     reporting.make_report(tmp_path / "runs", tmp_path)
     assert set(pd.read_csv(costs)["price_per_hour"]) == {3.6}
     assert "Costs and emissions" in (tmp_path / "report.html").read_text()

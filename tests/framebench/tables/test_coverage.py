@@ -1,4 +1,4 @@
-"""A part of a suite says that it is one, and has no winner."""
+"""A part of a suite is marked as partial, and has no winner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FRAMEWORKS = ("jax", "tensorflow")
 
 
 def expected_of(records: Path, suite: str = "small") -> list[ExpectedCase]:
-    """The cases of all records in a folder."""
+    """Return the cases of all records in a folder."""
     runs = {Path(run.origin).parent: run for run in record_sets.load(records).runs}
     return [
         ExpectedCase(
@@ -39,7 +39,7 @@ def expected_of(records: Path, suite: str = "small") -> list[ExpectedCase]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A results folder with all cases of its suite."""
+    """Return a results folder with all cases of its suite."""
     results = tmp_path_factory.mktemp("whole")
     write_records(results / "runs", repeats=1, frameworks=FRAMEWORKS)
     for record in (results / "runs").glob("*/*/r1.json"):
@@ -60,7 +60,7 @@ def without(whole: Path, results: Path, *removed: str) -> Path:
 
 
 def report(results: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
-    """The closing lines and the page."""
+    """Return the closing lines and the page."""
     words = ["--records", str(results / "runs"), "--results", str(results)]
     assert cli.main(["report", *words]) == 0, capsys.readouterr().err
     return capsys.readouterr().out.splitlines(), (results / "report.html").read_text()
@@ -102,7 +102,8 @@ def test_a_suite_without_one_framework_has_no_winner(
 
 
 def test_a_setting_that_all_have_measured_has_its_winner(whole: Path) -> None:
-    """One case is missing, with a compiler: nobody knows whether it is the fastest."""
+    """Fail if a completely measured setting has no winner.
+    One case with a compiler is missing; it might be the fastest."""
     cases = expected_of(whole / "runs")
     (missing,) = (
         one.folder

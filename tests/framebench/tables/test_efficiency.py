@@ -66,7 +66,7 @@ def table(*runs: Any, peaks: tuple[PeakFlops, ...] = ()) -> pd.DataFrame:
         ("inference", 1, 0.016, 0.25),
         # three times that with the backward pass
         ("train", 1, 0.048, 0.75),
-        # which two devices share
+        # shared by two devices
         ("train", 2, 0.024, 0.375),
     ],
 )
@@ -84,7 +84,7 @@ def test_utilisation_is_model_operations_over_the_measured_peak(
 
 def test_operations_of_a_sequence_depend_on_its_length() -> None:
     found = only(table(run(1e6, model="bert_base", mode="inference", sequence_length=20, **CPU)))
-    # 1000 x 20 + 10 x 20^2 = 24,000 multiply-adds, a million times a second
+    # 1000 x 20 + 10 x 20^2 = 24,000 multiply-adds, a million times per second
     assert found["tflops_per_device"] == pytest.approx(0.048, rel=1e-12)
 
 
@@ -163,7 +163,7 @@ def test_energy_of_a_record_is_that_of_all_its_sources() -> None:
 
 @pytest.mark.parametrize(("tflops", "marks"), [(0.049, ["few", "peak"]), (0.051, ["few"])])
 def test_a_model_as_fast_as_the_peak_doubts_the_peak(tflops: float, marks: list[str]) -> None:
-    # 2 images/s x 3 passes x 2 operations x 4e9 multiply-adds are 0.048 TFLOP/s: 98 % and 94 %
+    # 2 images/s x 3 (forward and backward) x 2 x 4e9 multiply-adds are 0.048 TFLOP/s: 98 % and 94 %
     found = only(table(run(2.0, **CPU), peaks=(peak(tflops),)))
     assert found["mfu"] == pytest.approx(0.048 / tflops)
     assert found["marks"].split() == marks
@@ -219,7 +219,9 @@ def test_markdown_shows_what_there_is_and_why_not() -> None:
 
 @pytest.mark.parametrize("model", ["resnet50_v1.5", "bert_base"])
 def test_operations_of_the_real_models(model: str) -> None:
-    """4.1 GFLOP multiply-adds an image; BERT: about 2 FLOP x 85 M weights in products a token."""
+    """Fail if the operations of real models are off.
+    ResNet-50: 4.1 GFLOP multiply-adds per image; BERT: about 2 FLOP x 85 M matmul weights per
+    token."""
     facts = catalog.load_catalog(ROOT).models
     made = run(model=model, mode="inference", sequence_length=128)
     expected = {"resnet50_v1.5": 8.2e9, "bert_base": 2 * 128 * 85e6}[model]

@@ -1,4 +1,4 @@
-"""What an exchange of gradients should take, by hand-computed numbers."""
+"""Expected time of a gradient all-reduce, by hand-computed numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..made_up_runs import measured as of_kind
 from ..table_rows import only
 
 PLACE: dict[str, Any] = {"hardware": "Example CPU", "cores_per_device": 1, "devices_per_node": 2}
-#: Microseconds of an all-reduce: 100, and 1 for each 1000 bytes.
+#: Microseconds of an all-reduce: 100, plus 1 per 1000 bytes.
 TIMES = {8: 100.008, 1000: 101.0, 3000: 103.0}
 #: 2000 bytes between two sizes, 8 the smallest, and less than that.
 SIZES = (2000, 8, 4)
@@ -61,7 +61,7 @@ def trained(
     sizes: Sequence[int] = SIZES,
     **changes: Any,
 ) -> list[Run]:
-    """Training whose gradients take so many seconds alone, a little more with each repeat."""
+    """Return a training whose gradients take ``seconds`` alone, and more with each repeat."""
     return [
         replace(
             one,
@@ -113,7 +113,8 @@ def test_sizes_are_in_their_order_whatever_that_of_the_record() -> None:
 
 
 def test_expected_measured_and_lost_stand_beside_each_other() -> None:
-    """64 samples a step at 100 samples/s take 640 ms, and those of the control at 160 take 400."""
+    """Fail if expected, measured and lost time are not shown together.
+    64 samples per step take 640 ms at 100 samples/s; those of the control take 400 ms at 160."""
     control = repeats(160.0, mode=INDEPENDENT, **PLACE)
     found = only(table(*trained([100.0], 0.0005), *control, all_reduces()))
     assert found["step_time_ms"] == pytest.approx(640)

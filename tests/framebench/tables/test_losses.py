@@ -1,4 +1,4 @@
-"""What several devices lose, split by hand-computed numbers."""
+"""Losses of several devices, split by hand-computed numbers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def scaled(factor: float) -> list[float]:
     return [factor * value for value in VALUES]
 
 
-#: A step of 2 x 32 samples at 120 samples/s takes 533 ms; 80 of these are all-reduce alone.
+#: A step of 2 x 32 samples at 120 samples/s takes 533 ms, 80 of them all-reduce alone.
 SPLIT = Split((("forward", 0.15), ("backward", 0.3), ("all_reduce", 0.08), ("optimizer", 0.01)), 3)
 
 
@@ -69,7 +69,7 @@ def test_the_loss_is_split_by_the_control() -> None:
 
 
 def test_a_step_in_one_piece_leaves_the_exchange_whole() -> None:
-    """OneFlow's all-reduce cannot be told from the backward pass."""
+    """Fail if OneFlow's all-reduce, inseparable from its backward pass, is split off."""
     joined = Split((("forward", 0.1), ("backward+all_reduce", 0.4), ("optimizer", 0.01)), 3)
     found = of_two(alone(100.0), together(120.0, split=joined), control(160.0))
     assert found["exchange_loss"] == pytest.approx(0.2)
@@ -118,7 +118,7 @@ def test_intervals_enclose_the_losses_and_need_repeats() -> None:
 
 
 def with_splits(throughputs: list[float], parts: list[float]) -> list[Run]:
-    """Of the step of each repeat so much is all-reduce alone."""
+    """Return runs in whose steps so large a fraction is all-reduce alone."""
     return [
         replace(run, split=Split((("all_reduce", part * 64 / throughput),), 3))
         for run, throughput, part in zip(together(*throughputs), throughputs, parts, strict=True)
@@ -126,8 +126,9 @@ def with_splits(throughputs: list[float], parts: list[float]) -> list[Run]:
 
 
 def test_the_intervals_cover_the_losses_as_often_as_they_say() -> None:
-    """Of an exchange of 0.2 behind a loss of 0.2, of which 0.12 are communication, with a noise of
-    3 % of each run and of 10 % of its all-reduce, in 200 sets."""
+    """Fail if the intervals cover the losses less often than they say, in 200 sets.
+    All-reduce of 0.2 after a loss of 0.2, 0.12 of it communication; noise of 3 % per run and of 10
+    % per all-reduce."""
     random_ = random.Random(3)
 
     def noisy(middle: float, part: float = 0.03) -> list[float]:

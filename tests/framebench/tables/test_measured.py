@@ -1,4 +1,4 @@
-"""Kinds of measurement besides steps: what a suite may say of them, their cases, their tables."""
+"""Micro-benchmarks: validation of suites, cases, and tables."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_bad_measurements(tmp_path: Path, written: dict[str, Any], expected: str
 
 
 def test_the_configuration_names_the_folder_whose_storage_is_measured(tmp_path: Path) -> None:
-    """Where the suite names none."""
+    """Fail if the configured storage folder is ignored when the suite names none."""
     other = tmp_path / "other"
     other.mkdir()
     for own, expected in (({}, tmp_path), ({"folder": str(other)}, other)):
@@ -154,7 +154,8 @@ def test_the_suite_of_collectives_has_each_up_to_a_gibibyte() -> None:
 
 
 def test_superbench_s_micro_benchmarks_have_its_sizes() -> None:
-    """Of superbench/benchmarks/micro_benchmarks at commit 700d6501, and what the page says."""
+    """Fail if our SuperBench suite has other sizes than superbench/benchmarks/micro_benchmarks.
+    Source: commit 700d6501, and the page."""
     cases = cases_in("superbench_micro")
     found = {one.mode: dict(one.parameters) for one in cases}
     assert found["overlap"]["shape"] == "640x1024x1880"

@@ -1,4 +1,4 @@
-"""The figures that Megatron-LM prints, by hand-computed numbers."""
+"""Figures that Megatron-LM prints, by hand-computed numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def table(*runs: Any) -> pd.DataFrame:
 
 
 def test_operations_of_a_sequence_by_three_tools() -> None:
-    """GPT-2 small: 12 layers of 768, 50,257 tokens, which become 50,304."""
+    """Fail if three tools' operation counts of GPT-2 small are off.
+    12 layers of 768; 50,257 tokens, padded to 50,304."""
     layers, head, square = 12 * 12 * 768**2, 768 * 50_304, 1024**2
     assert megatron.megatron(GPT2, 1024) == 6 * (1024 * (layers + head) + 12 * 768 * square)
     assert megatron.megatron(GPT2, 1024) == 817_184_636_928
@@ -40,13 +41,13 @@ def test_operations_of_a_sequence_by_three_tools() -> None:
 
 
 def test_gates_and_grouped_keys_are_counted() -> None:
-    """Its vocabulary is a multiple of 128, so that Megatron's differ from ours by half of the
-    square alone."""
+    """Fail if gates or grouped keys are not counted.
+    The vocabulary is a multiple of 128, so Megatron's count differs only by half of the square."""
     ours = LLAMA["forward_multiply_adds"]
     counted = 6 * (2048 * ours["per_token"] + ours["per_token_pair"] // 2 * 2048**2)
     assert megatron.megatron(LLAMA, 2048) == counted
     assert megatron.deepspeed(LLAMA, 2048) is None
-    # its head is a matrix of its own; beside products, normalisations are parameters too
+    # the head has its own matrix; normalisation weights are parameters, too
     whole = 6 * (2048 * ours["per_token"] + ours["per_token_pair"] * 2048**2)
     norms = 6 * 2048 * (2 * 32 + 1) * 4096
     assert megatron.torchtitan(LLAMA, 2048) == whole + norms
@@ -77,7 +78,8 @@ def test_a_case_in_megatrons_figures() -> None:
 
 
 def test_other_cases_have_no_such_figures() -> None:
-    """Those that do not train, and models that are no causal language models."""
+    """Fail if cases without training, or of other models than causal language models, have
+    figures."""
     length = {"sequence_length": 128}
     others = [
         run(1.0, model="gpt2_small", mode="inference", **length),

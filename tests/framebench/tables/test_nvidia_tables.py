@@ -1,4 +1,4 @@
-"""What NVIDIA printed, in the layout of its tables: all of it, its errors marked, ours beside."""
+"""NVIDIA's printed tables in their layout: complete, errors flagged, ours next to them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _split(value: Any) -> list[str]:
 def test_each_printed_table_stands_by_itself_in_the_order_of_its_source(
     printed: list[Printed],
 ) -> None:
-    """The cells of published.csv are in the order in which they are printed."""
+    """Fail if printed tables are merged, or out of the order in published.csv."""
     lines: dict[tuple[str, str], dict[str, list[str]]] = {}
     for one in printed:
         cell = one.cell
@@ -117,7 +117,7 @@ def _atoms(text: str) -> list[str]:
 
 
 def test_every_printed_table_is_laid_out_word_for_word(printed: list[Printed]) -> None:
-    """The headings and all rows of each, as the sources have them."""
+    """Fail if a heading or row differs from its source."""
     made = {
         one.title.partition(", as printed (")[0]: [
             one.header,
@@ -358,7 +358,7 @@ def report_of_mxnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def phase(loss: float, hours: float, seed: int, precision: str, first: bool, **case: Any) -> Run:
-    """Of a pre-training, whose second phase begins with the weights of the first."""
+    """Return a run of a pre-training phase; the second starts from the first's weights."""
     length, batch, steps = (128, 176, 48) if first else (512, 24, 144)
     folders = {"weights": "/p1", "start": "none"} if first else {"weights": "none", "start": "/p1"}
     made = trained(0.4, 0.5, seed=seed, precision=precision, model="electra_base",
@@ -381,7 +381,7 @@ def pretrained() -> list[Run]:
 
 
 def test_a_pre_training_has_one_row_for_both_phases(printed: list[Printed]) -> None:
-    """The loss behind the second, and the hours of both."""
+    """Fail if a pre-training has separate rows, or not the final loss and the total hours."""
     found = tables_of(Inputs({}, others=group(pretrained(), None), printed=printed))
     row, *behind = found["nvidia_accuracy"]
     assert {one["model"] for one in behind} == {"electra_base"}
@@ -410,7 +410,7 @@ def test_a_first_phase_alone_has_a_row_and_one_that_others_began_with_has_none()
 def test_the_page_has_the_first_lines_of_ours_and_all_that_was_printed(
     printed: list[Printed],
 ) -> None:
-    """5,000 lines of ours were 4 MB of a page."""
+    """Fail if the page has all of our lines: 5,000 of them took 4 MB."""
     runs = [
         run
         for batch in range(1, 101)

@@ -22,7 +22,7 @@ from ..made_up_runs import changed, repeats
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The records of the sample report."""
+    """Return the records of the sample report."""
     return unpacked("results", tmp_path_factory.mktemp("sample")) / "quick" / "runs"
 
 
@@ -91,7 +91,8 @@ def test_latex_is_written_beside_the_other_files_and_can_be_read() -> None:
 
 
 def test_models_of_one_framework_stand_below_each_other() -> None:
-    """As SuperBench lists its own: on the page, where frameworks stay across, too few are seen."""
+    """Fail if models of one framework are not listed below each other.
+    With frameworks across the page, too few would fit; SuperBench lists its own likewise."""
     runs = [
         changed(run, model=model, precision=precision, mode=mode)
         for model, speed in (("resnet50", 4.0), ("vgg11", 2.0))

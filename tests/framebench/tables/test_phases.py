@@ -1,4 +1,4 @@
-"""Where the wall time of a run went: what a record tells of it, and what that adds up to."""
+"""Phases of a run's wall time: what records contain, and the sum."""
 
 from __future__ import annotations
 

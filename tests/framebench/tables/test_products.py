@@ -1,4 +1,4 @@
-"""The matrix products of a step: which there are, and what they take alone."""
+"""Matmuls of a step: which there are, and their time alone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CASE: dict[str, Any] = {
 }  # fmt: skip
 
 
-# ---- which products there are -------------------------------------------------------------------
+# ---- which matmuls there are --------------------------------------------------------------------
 
 
 def test_a_forward_pass_has_these_products() -> None:
@@ -96,7 +96,7 @@ def test_a_shape_is_written_as_in_a_suite() -> None:
 
 
 def rates(*shapes: MatmulShape, tflops: float = 1e-9, **changes: Any) -> Run:
-    """Each shape with a thousand operations a second."""
+    """Return a run with each shape at a thousand operations per second."""
     metrics = [MetricValue("highest_rate", tflops, "TFLOP/s")]
     metrics += [
         MetricValue("rate", tflops, "TFLOP/s", point=tuple(one._asdict().items())) for one in shapes
@@ -128,7 +128,8 @@ ALL = 316
 
 
 def test_products_are_summed_beside_the_step() -> None:
-    """632 operations at a billionth of a TFLOP/s, a thousand a second: 632 ms of a second."""
+    """Fail if matmul times are not summed next to the step time.
+    632 operations at a billionth of a TFLOP/s, a thousand per second: 632 ms of a second."""
     found = only(table(run(1.0, **CASE), rates(*FORWARD)))
     assert found["covered"] == 1.0
     assert found["products_alone_ms"] == pytest.approx(2 * ALL)
@@ -195,8 +196,9 @@ def test_models_of_other_operations_have_no_row_and_without_products_there_is_no
 
 
 def of_model(kind: str, operations: dict[str, tuple[int, float]], **changes: Any) -> Run:
-    """Each by name: how often a model has it, and its operations; a thousand of them a second in
-    the forward pass, two thousand in the backward pass, which has twice as many."""
+    """Return a run with operations of a model by name: their number in it, and their size.
+    A thousand of them per second run in the forward pass; in the backward pass, with twice as many,
+    two thousand."""
     metrics = [MetricValue("model_rate", 1e-9, "TFLOP/s")]
     for name, (times, work) in operations.items():
         at = (("images", name), ("stride", 1), ("times", times))
@@ -216,7 +218,7 @@ def of_model(kind: str, operations: dict[str, tuple[int, float]], **changes: Any
     return replace(made, case=replace(made.case, **case), conditions=where, hardware="Example CPU")
 
 
-#: An image has 500 multiply-adds; two are 2000 operations.
+#: An image has 500 multiply-adds; two images have 2000 operations.
 CONVOLVED: dict[str, Any] = {
     **CASE,
     "model": "resnet",
@@ -255,7 +257,8 @@ def test_less_than_is_needed_and_more_than_there_is_have_no_figure() -> None:
 
 
 def test_attention_stands_in_the_place_of_its_products() -> None:
-    """Both are measured: 64 operations of heads, that take 64 ms; they are counted once."""
+    """Fail if attention is counted twice, once by its own benchmark and once by its matmuls.
+    Both are measured: 64 operations of heads, which take 64 ms."""
     attention = of_model(
         "attention", {"heads": (1, 64.0)}, model="small", batch_per_device=1, sequence_length=2
     )

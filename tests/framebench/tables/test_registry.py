@@ -1,5 +1,4 @@
-"""A table is one module: whatever lies beside the others has files, a section of the page, a check,
-and its columns explained."""
+"""A new table module has files, a section of the page, a check, and explained columns."""
 
 from __future__ import annotations
 

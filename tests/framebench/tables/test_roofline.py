@@ -1,4 +1,4 @@
-"""Cases under measured roofs, by hand-computed numbers; the worked example of docs/roofline.md."""
+"""Cases under measured roofs, by hand-computed numbers; worked example of docs/roofline.md."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ..records.test_probes import record
 from ..table_rows import only
 from .test_efficiency import peak
 
-#: A million parameters, and so many multiply-adds an image that one of training is 6 GFLOP.
+#: A million parameters, and multiply-adds that make training 6 GFLOP per image.
 MODELS: dict[str, dict[str, Any]] = {
     "resnet50_v1.5": {
         "trainable_parameters": 1_000_000,
@@ -60,7 +60,7 @@ GPU: dict[str, Any] = {"hardware": "Example GPU, Example CPU", "accelerator": "c
 
 
 def of_device(kind: str, metric: MetricValue, place: dict[str, Any], **case: Any) -> Run:
-    """A run of a micro-benchmark; ``case``: devices, precision, parameters."""
+    """Return a run of a micro-benchmark; ``case``: devices, precision, parameters."""
     parameters = case.pop("parameters", {})
     last_cache = case.pop("last_cache", None)
     made = of_kind(kind, [metric], **parameters)
@@ -75,7 +75,7 @@ def of_device(kind: str, metric: MetricValue, place: dict[str, Any], **case: Any
 
 
 def memory(bandwidth: float, devices: int = 1, place: dict[str, Any] = CPU, **other: Any) -> Run:
-    """GB/s of all devices together."""
+    """Return a memory run; ``bandwidth``: GB/s of all devices together."""
     metric = MetricValue("triad", bandwidth, "GB/s")
     return of_device("memory", metric, place, devices_per_node=devices, **other)
 
@@ -104,14 +104,14 @@ def table(
 @pytest.mark.parametrize(
     ("changes", "moved"),
     [
-        # SGD with momentum: parameters and momentum, gradients, 4 bytes each, each way
+        # SGD with momentum: parameters and momentum, gradients, 4 bytes each, read and written
         ({}, 2 * (4 * 2 + 4) * 1e6),
         # gradients may have two bytes
         ({"precision": "amp"}, 2 * (4 * 2 + 2) * 1e6),
         ({"precision": "bf16"}, 2 * (2 * 2 + 2) * 1e6),
         ({"mode": "inference"}, 4e6),
         ({"mode": "inference", "precision": "amp"}, 2e6),
-        # AdamW: two moments; of 520 x 100 parameters in tables no gradient need be written
+        # AdamW: two moments; gradients of 520 x 100 embedding parameters need not be written
         ({"model": "bert_base"}, 2 * (4 * 3 * 1e6 + 4 * (1e6 - 52_000))),
         ({"model": "bert_base", "mode": "inference"}, 4 * (1e6 - 52_000)),
     ],
@@ -146,7 +146,8 @@ def test_bytes_that_are_not_known_have_a_reason(
 
 
 def test_every_model_and_precision_that_ships_has_bytes() -> None:
-    """Auxiliary heads aside, whose parameters nobody counts apart."""
+    """Fail if a shipped model or precision has no bytes; auxiliary heads are not counted
+    separately."""
     models = catalog.load_catalog(ROOT).models
     for name, facts in models.items():
         for precision in precisions.known():
@@ -168,7 +169,8 @@ def test_plain_sgd_keeps_nothing_beside_a_parameter() -> None:
 
 
 def test_a_case_is_held_against_the_lower_roof() -> None:
-    """A training step of one image: 6 GFLOP, 24 MB: 250 FLOP/byte."""
+    """Fail if a case is not compared with the lower roof.
+    A training step of one image: 6 GFLOP, 24 MB: 250 FLOP/byte."""
     one = run(10.0, batch_per_device=1, **CPU)
     found = only(table(one, memory(0.4), peaks=(peak(0.2),)))
     assert found["intensity"] == pytest.approx(250)
@@ -202,7 +204,8 @@ def test_the_highest_of_peak_and_products_is_the_roof() -> None:
 
 
 def test_several_devices_are_held_against_what_as_many_reach_together() -> None:
-    """One alone has all of the memory: 10 GB/s; of two each has 6."""
+    """Fail if several devices are compared with the roof of one.
+    One device alone reaches 10 GB/s; two reach 6 GB/s each."""
     two = run(20.0, devices_per_node=2, **CPU)
     alone = (memory(10.0), matmul(0.2))
     found = only(table(two, *alone, peaks=(peak(0.2),)))
@@ -387,7 +390,7 @@ def test_what_is_left_out_of_a_plot_is_said() -> None:
 
 
 def test_the_worked_example_is_what_the_table_has() -> None:
-    """Each number of docs/roofline.md, from the facts of the model that it names."""
+    """Fail if a number of the example in docs/roofline.md does not follow from its model config."""
     page = (ROOT / "docs" / "roofline.md").read_text()
     example = page.split("## An example")[1].split("\n## ")[0]
     models = catalog.load_catalog(ROOT).models
@@ -425,7 +428,7 @@ def test_the_suite_measures_the_roofs_of_what_it_runs() -> None:
 
 
 def write_measured(runs: Path, step: dict[str, Any], kind: str, devices: int, **other: Any) -> None:
-    """The record of a micro-benchmark on the machine of the record ``step``."""
+    """Write the record of a micro-benchmark on the machine of the record ``step``."""
     case = dict.fromkeys(step["case"])
     case |= {"nodes": 1, "devices_per_node": devices, **other.pop("case", {})}
     settings = {key: step["settings"][key] for key in ("accelerator", "cores_per_device")}

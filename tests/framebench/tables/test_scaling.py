@@ -1,4 +1,4 @@
-"""Weak and strong scaling by hand-computed numbers: which rows there are, and which baseline."""
+"""Weak and strong scaling by hand-computed numbers: rows and baselines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VALUES = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
 
 
 def on(devices: int, total: int, throughput: float | None = 100.0, **changes: Any) -> Run:
-    """A run of a total batch."""
+    """Return a run with a total batch."""
     return run(throughput, devices_per_node=devices, batch_per_device=total // devices, **changes)
 
 
@@ -53,7 +53,7 @@ def test_strong_scaling_is_relative_to_the_same_total_batch() -> None:
     assert rows_of(found) == [(1, 64, 64), (2, 64, 32), (4, 64, 16)]
     assert list(found["speedup"]) == [1.0, 1.6, 2.0]
     assert list(found["efficiency"]) == [1.0, 0.8, 0.5]
-    # one device with the same batch per device: there is none
+    # there is no run on one device with the same batch per device
     weak = build(runs)["weak_scaling"]
     assert list(weak[weak["devices"] > 1]["reason"]) == ["no 1n1g run"] * 2
 
@@ -110,7 +110,8 @@ def test_a_weak_series_alone_has_no_row() -> None:
 
 
 def test_equal_total_batches_of_a_weak_grid_are_no_series() -> None:
-    """DLPerf's: 8 x 64 = 16 x 32, but every case has its baseline in weak scaling."""
+    """Fail if equal total batches of a weak-scaling grid count as strong scaling.
+    DLPerf's: 8 x 64 = 16 x 32, but every case has its baseline in weak scaling."""
     grid = [
         run(100.0 + nodes * devices, nodes=nodes, devices_per_node=devices, batch_per_device=batch)
         for nodes, devices in ((1, 1), (1, 8), (2, 8), (4, 8))
@@ -160,7 +161,7 @@ def test_imported_runs_tell_nothing_of_communication() -> None:
     assert scaled[[*scaling.COMMUNICATION]].isna().all(axis=None)
 
 
-# ---- words and plots ----------------------------------------------------------------------------
+# ---- texts and plots ----------------------------------------------------------------------------
 
 
 def test_tables_say_which_kind_they_are() -> None:
@@ -293,7 +294,8 @@ def test_bus_bandwidth_has_the_factor_of_nccl_tests() -> None:
 
 
 def test_the_share_is_the_median_over_repeats_of_seconds_by_steps() -> None:
-    """A step is the window over its steps: of a framework that runs ahead the host sees others."""
+    """Fail if the communication share is not the median of region time over steps.
+    If a framework runs ahead, the host sees other step times."""
     steps = (0.001, 0.001, 0.298)
     told = [AllReduce(0.02, 1.0), AllReduce(0.03, 3.0), AllReduce(0.09, 2.0)]
     runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, step_seconds=steps, all_reduce=one)
@@ -315,7 +317,7 @@ def test_the_share_is_the_median_over_repeats_of_seconds_by_steps() -> None:
 
 
 def test_the_gradients_alone_have_the_interval_of_their_repeats() -> None:
-    """Of each repeat the median round counts, once."""
+    """Fail if the interval counts more than the median round of each repeat."""
     rounds = [(0.0, 0.02 + 0.001 * n, 9.0) for n in range(-3, 4)]
     runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, exchange=GradientExchange(one, 5))
                          for n, one in enumerate(rounds, 1))]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Parts of a step by hand-computed numbers."""
+"""Step breakdown by hand-computed numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables from runs: medians, ratios, failures, and the files they are written to."""
+"""Tables from runs: medians, ratios, failures, and their files."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_five_repeats_have_no_95_percent_interval() -> None:
 
 
 def called_noisy(count: int, deviation: float) -> float:
-    """Of so many repeats with normal noise, in percent."""
+    """Return the fraction of cases called noisy; ``deviation``: normal noise in percent."""
     draws = np.random.default_rng(count).normal(100, deviation, (100, count))
     runs = [run for n, row in enumerate(draws, 1) for run in repeats(*row, batch_per_device=n)]
     marks = [case.marks for case in group(runs, None).values()]
@@ -98,7 +98,7 @@ def called_noisy(count: int, deviation: float) -> float:
 
 
 def test_noisy_is_not_a_matter_of_chance() -> None:
-    # of two repeats with 3 % of deviation the range was wider than 5 % in a quarter of cases
+    # the range of two repeats with 3 % deviation exceeded 5 % in a quarter of cases
     assert [called_noisy(count, 3.0) for count in range(2, 6)] == [0] * 4, "too few cannot tell"
     assert [called_noisy(count, 10.0) > 0.9 for count in range(6, 11)] == [True] * 5
     assert [called_noisy(count, 0.5) for count in range(6, 11)] == [0] * 5
@@ -116,7 +116,7 @@ def test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides() -> 
 
 
 def verdicts_of(factors: Sequence[float], table: str, **candidate: Any) -> list[str]:
-    """Of cases of seven repeats, a batch size each, whose ``candidate`` is faster by these."""
+    """Return the verdicts on cases of seven repeats, with a batch size and a true factor each."""
     random = np.random.default_rng(0)
     runs = []
     for batch, factor in enumerate(factors, 1):
@@ -155,7 +155,7 @@ def test_a_verdict_of_scaling_is_against_as_many_single_devices() -> None:
 
 
 def test_verdicts_are_adjusted_for_all_ratios_of_the_table() -> None:
-    """Of 40 equal ratios some intervals exclude 1 by chance."""
+    """Fail if verdicts ignore the number of ratios: of 40 equal ones some intervals exclude 1."""
     runs = []
     random = np.random.default_rng(3)
     for batch in range(1, 41):
@@ -231,7 +231,7 @@ def test_weak_scaling_divides_unrounded_medians_and_shows_throughput_beside() ->
 
 
 def test_without_1n1g_there_is_no_speedup_and_not_1() -> None:
-    # DLPerf: a missing 1n1g makes the speed-up 1.0 in silence.
+    # DLPerf: a missing 1n1g silently makes the speed-up 1.0.
     found = only(build([run(20.0, devices_per_node=8)])["weak_scaling"])
     assert math.isnan(found["speedup"])
     assert math.isnan(found["efficiency"])
@@ -314,7 +314,7 @@ def test_a_baseline_says_how_it_runs_and_what_nobody_does_is_none() -> None:
 
 
 def compiled_and_not(*speedups: float, **first_steps: float) -> list[Run]:
-    """Repeats of a batch of 32, whose steps take 3.2 s without a compiler."""
+    """Return repeats of a batch of 32, whose steps take 3.2 s without a compiler."""
     start = RunPhases(imports=1.0, build=5.0, first_step=4.0, warm_up=0.0, window=1.0, other=0.0)
     slow = first_steps.get("compiled", 4.0)
     plain = repeats(*[10.0] * len(speedups), phases=start)
@@ -354,7 +354,7 @@ def test_an_imported_baseline_is_what_its_source_says() -> None:
 
 
 def test_our_baseline_is_the_same_without_its_records() -> None:
-    """As where it was exported and imported again."""
+    """Fail if an exported and imported baseline gives another ratio."""
     runs = [run(10.0, framework="jax"), run(12.0, framework="jax", compiler="jit")]
     found = only(build(runs)["compiler_speedup"])
     assert math.isnan(found["speedup"])
@@ -428,7 +428,7 @@ def test_one_step_in_a_thousand_needs_thousands_of_steps() -> None:
 
 
 def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() -> None:
-    # SuperBench: with 10 steps p95 = p99 = the maximum, unmarked.
+    # SuperBench: with 10 steps p95 = p99 = the maximum, without a flag.
     runs = [run(1.0, mode="inference", waited_seconds=(0.1,) * 63 + (0.2,))]
     found = only(build(runs)["inference_step_time"])
     assert (found["p50_ms"], found["p90_ms"]) == (100.0, 100.0)

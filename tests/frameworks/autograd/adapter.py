@@ -1,6 +1,6 @@
-"""Autograd, which differentiates numpy code: an adapter with no more than it takes to train and to
-be compared with the reference, which needs no framework but this one. It has no way to several
-devices, and is asked neither for its peak nor for the parts of a step."""
+"""Adapter of Autograd, which differentiates numpy code.
+It has only what training and verification need, and requires no framework but this one. It has no
+multi-device support, and is asked for neither its peak nor a step breakdown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AutogradAdapter(MatmulTrace, Numerics):
         np.matmul = lambda x, y: matmul(x.astype("float32"), y.astype("float32"))
 
     def build(self, batch: dict[str, Any]) -> None:
-        self._moments.seen.clear()  # of a model that the process had before
+        self._moments.seen.clear()  # those of an earlier model in this process
         self._batch, self._hyper = batch, self.model_config["hyperparameters"]
         drawn = self._definition.parameters(self.model_config)
         self._weights = self._draw(drawn, self.rank_context.seed)
@@ -59,7 +59,7 @@ class AutogradAdapter(MatmulTrace, Numerics):
         pass  # nothing is left
 
     def blocking(self) -> bool:
-        return True  # numpy returns when it is done
+        return True  # numpy is synchronous
 
     def version(self) -> str:
         return version("autograd")
