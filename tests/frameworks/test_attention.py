@@ -49,7 +49,7 @@ run = served(*FUSED)
 
 @pytest.mark.parametrize("run", FUSED, indirect=True)
 def test_each_layer_has_the_fused_attention(run: ForkServer) -> None:
-    """Once a layer in a forward pass, in training with dropout, too."""
+    """Fail if a layer uses the fused kernel other than once per forward pass, also with dropout."""
     (answer,) = run(
         BEFORE.get(run.framework, "") + COUNT.replace("FUNCTIONAL", repr(FUSED[run.framework]))
     )

@@ -1,5 +1,5 @@
-"""An adapter that brings little is measured where that is enough, and says elsewhere what it lacks:
-Autograd's, which docs/adding-a-framework.md shows for an example."""
+"""A minimal adapter is measured where it suffices, and states elsewhere what it lacks.
+It is Autograd's, the example of docs/adding-a-framework.md."""
 
 from __future__ import annotations
 

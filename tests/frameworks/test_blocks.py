@@ -1,5 +1,5 @@
-"""Building blocks of the described networks, each alone, in each framework: outputs, loss,
-gradients and updates are the reference's, and a mistake in one of them is found."""
+"""Blocks of the described networks, each alone, in each framework, against the reference.
+Outputs, loss, gradients and updates agree, and a planted mistake is found."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob("scripts/frameworks/*/models/cnn.py")
 )
 
-#: Of each framework's own code, the block that shows it, and what stands in the place of what.
+#: Mistakes in each framework's own code: the block that shows it, text and replacement.
 OF_CODE = {
     "jax": ("shuffle", "jnp.swapaxes(split, -1, -2).reshape", "split.reshape"),
     "mxnet": ("inception A", "count_include_pad=True", "count_include_pad=False"),
@@ -42,14 +42,14 @@ OF_CODE = {
         'weight = model_config["hyperparameters"]["auxiliary_weight"]',
         "weight = 1.0",
     ),
-    # pads below and on the right alone where the edge is even
+    # pads only below and on the right if the edge is even
     "tensorflow": ("bottleneck, halving", "same = stride == 1 and given", "same = given"),
     "tensorflow1": ("grouped bottleneck", "tf.split(weight, groups, -1))",
                     "tf.split(weight, groups, -1)[::-1])"),
 }  # fmt: skip
 
-#: Of a description: by block, what is about it and which layers have which attributes instead. No
-#: array has another shape by it.
+#: Mistakes in descriptions by block: subject, and changed attributes of layers. No array changes
+#: its shape.
 OF_LAYERS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "ResNet's first layers": (
         "a pool with a ceiling, not padded", {"maxpool": {"padding": 0, "ceil": True}}),
@@ -93,9 +93,9 @@ OF_LAYERS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
          "Mixed_7b.branch3x3dbl_3a.conv": {"inputs": ["Mixed_7b.branch3x3_1.relu"]}}),
 }  # fmt: skip
 
-#: Where building a network takes a quarter of a second: these train the blocks, and no more.
+#: Frameworks in which building a network takes a quarter of a second; they only train the blocks.
 SLOW = ("jax", "tensorflow", "tensorflow1")
-#: Compares every block: the quickest. The others compare those that :func:`covering` names.
+#: Fastest framework, which compares every block. The others compare those in :func:`covering`.
 FULL = "pytorch"
 
 run = served(*FRAMEWORKS)
@@ -104,7 +104,8 @@ run = served(*FRAMEWORKS)
 def test_blocks_compute_what_the_reference_does(
     run: ForkServer, block_references: Path, all_networks: bool
 ) -> None:
-    """And what is wrong in a framework's own code, or in PyTorch in the description, is found."""
+    """Fail if a block differs from the reference, or a planted mistake is missed.
+    Mistakes are in a framework's own code, or in PyTorch also in the description."""
     block, right, wrong = OF_CODE[run.framework]
     mistakes = [Mistake("code", block_references / block, code=((right, wrong),))]
     if run.framework == FULL:
@@ -125,7 +126,8 @@ def test_blocks_compute_what_the_reference_does(
 
 
 def test_every_layer_of_every_network_is_in_a_block() -> None:
-    """By its operation, kernel, stride, padding and groups."""
+    """Fail if a layer of a network, by operation, kernel, stride, padding and groups, is in no
+    block."""
     certified = set[Any]().union(*(kinds(networks.describe(facts_of_block(n))) for n in BLOCKS))
     for name, facts in CNNS.items():
         lacking = kinds(networks.describe(facts)) - certified

@@ -18,7 +18,7 @@ from ..conftest import ROOT
 
 FRAMEWORKS = sorted(path.parent for path in (ROOT / "scripts/frameworks").glob("*/adapter.py"))
 
-# Before an adapter is loaded with modules that are forgotten afterwards.
+# Import the harness before adapters are loaded with modules that are forgotten afterwards.
 for module in pkgutil.iter_modules(harness.__path__, "harness."):
     if module.name != "harness.__main__":
         importlib.import_module(module.name)

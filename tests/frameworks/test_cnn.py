@@ -1,6 +1,6 @@
-"""Convolutional networks in each framework: from the same description, the same network. PyTorch
-compares all with the reference, made small, and counts their parameters as they are. Others compare
-what tells them apart: layers in ``test_blocks.py``, and connections in one made-up network."""
+"""Convolutional networks in each framework, built from the same description.
+PyTorch compares all small networks with the reference, and counts the parameters of the full ones.
+Others compare their layers in ``test_blocks.py``, and connections in one made-up network."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob("scripts/frameworks/*/models/cnn.py")
 )
 
-#: Compares and counts every network: the quickest.
+#: Fastest framework, which compares and counts every network.
 FULL = "pytorch"
-#: Counted in every framework: one with auxiliary heads.
+#: Networks counted in every framework: one with auxiliary heads.
 COUNTED_BY_ALL = ("googlenet",)
 
-#: The networks that are one when they are small.
+#: Networks that are identical when small.
 SAME = [
     ["densenet121", "densenet161", "densenet169", "densenet201"],
     ["resnet101", "resnet152", "resnet50", "resnet50_v1.5"],
@@ -38,14 +38,14 @@ SAME = [
     ["vgg11_bn", "vgg13_bn", "vgg16_bn", "vgg19_bn"],
     ["wide_resnet101_2", "wide_resnet50_2"],
 ]
-#: Of one array of Inception: with a single channel or two in nearly a hundred batch normalisations,
-#: ten times what wide networks have.
+#: Bound of one array of Inception: a channel or two in nearly a hundred batch normalisations give
+#: ten times the error of wide networks.
 SINGLE_GRADIENT = 5e-3
-#: Of one array of the others: a small DenseNet is off by 1.1e-3 in OneFlow.
+#: Bound of one array of other networks: a small DenseNet is off by 1.1e-3 in OneFlow.
 GRADIENT = 2.5e-3
 
-#: How many parameters are trained of the model of ``facts``, in frameworks that can build it
-#: without drawing them: of all 35 those are 1.8 billion.
+#: Scripts that count the trained parameters of ``facts``, for frameworks that can build a model
+#: without drawing them: all 35 networks have 1.8 billion.
 COUNTED = {
     "jax": """
 import numpy as np
@@ -105,8 +105,8 @@ run = served(*FRAMEWORKS)
 
 
 def test_what_is_compared_once_differs_in_depth_or_width_alone() -> None:
-    """What differs between networks that are one when they are small is in the parameters that the
-    other test counts."""
+    """Fail if networks that are identical when small differ in more than their counted
+    parameters."""
     alike = defaultdict(set)
     for name, kind in ALIKE.items():
         alike[kind].add(name)
@@ -115,7 +115,7 @@ def test_what_is_compared_once_differs_in_depth_or_width_alone() -> None:
 
 
 def test_every_connection_of_every_network_is_compared_in_each_framework() -> None:
-    """In a block or in the made-up network."""
+    """Fail if a connection of a network is in no block and not in the made-up network."""
     compared = connections(networks.describe(connected_facts())).union(
         *(connections(networks.describe(facts_of_block(name))) for name in BLOCKS)
     )
@@ -127,8 +127,8 @@ def test_every_connection_of_every_network_is_compared_in_each_framework() -> No
 def test_networks_compute_what_the_reference_does(
     run: ForkServer, small_references: Path, all_networks: bool
 ) -> None:
-    """Outputs, gradients, updates and dropout: of each kind of network made small in PyTorch, of
-    the made-up network in each framework."""
+    """Fail if a network's outputs, gradients, updates or dropout differ from the reference.
+    PyTorch compares each kind of small network, every framework the made-up one."""
     every = all_networks or run.framework == FULL
     folders = [small_references / model for model in (CONNECTED, *(KINDS if every else ()))]
     errors = compared(run, folders)
@@ -141,8 +141,8 @@ def test_networks_compute_what_the_reference_does(
 
 @pytest.mark.parametrize("run", sorted(COUNTED), indirect=True)
 def test_networks_have_the_parameters_of_their_facts(run: ForkServer, all_networks: bool) -> None:
-    """As they are; of a block and its like, made small, each framework counts them in
-    ``test_blocks.py``."""
+    """Fail if a full network has another number of parameters than its config says.
+    ``test_blocks.py`` counts those of small blocks in each framework."""
     names = CNNS if all_networks or run.framework == FULL else COUNTED_BY_ALL
     given = json.dumps([CNNS[name] for name in names])
     counted = textwrap.indent(COUNTED[run.framework], "    ")

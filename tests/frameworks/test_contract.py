@@ -1,9 +1,8 @@
-"""What every adapter under ``scripts/frameworks`` must do with every model it defines, asked
-through the command line in the framework's own environment. Whoever adds a framework or a model
-adds nothing here. A test of what an adapter is not capable of is skipped, and says what it lacks.
+"""Contract of every adapter under ``scripts/frameworks`` with every model it defines.
 
-A run costs seconds, most of them for the import, so the tests share runs: one is started when the
-first test asks for it.
+Tests use the command line in the framework's own environment. New frameworks or models need no
+change here. A test of a missing capability is skipped, and names it. A run costs seconds, mostly
+for the import, so tests share runs: one starts when the first test needs it.
 """
 
 from __future__ import annotations
@@ -46,24 +45,24 @@ DEFINED = [
 SCHEMA = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
 
 STEPS = {"warmup_steps": 1, "timed_steps": 7}
-BATCH = 2  # per device, as in the comparisons
+BATCH = 2  # per device, as in the verifications
 DEFAULTS = {"compiler": "none", "precision": "fp32", "devices_per_node": 1}
 SPLIT_STEPS = 3
-# The loss of a guess; it must be that of every model whose weights are drawn around zero.
+# Loss of a guess, for every model with weights drawn around zero.
 GUESS = {RESNET: math.log(10), BERT: math.log(50) + math.log(2)}
 
-# Far more than an import maps, far less than OVERSIZED asks for at once: what runs out is the
-# address space, so that no memory is used up and every machine says no.
+# Far more than an import maps, far less than OVERSIZED requests at once: the address space runs
+# out, so that no memory is used and every machine refuses.
 ADDRESS_SPACE = 7 << 30  # bytes
-# The first thing a forward pass makes is batch x 128 x 1024 floats: 7.8 GiB, but fewer elements
-# than 2^31 (some frameworks cannot index more). The batch itself takes 0.05 GiB.
+# The forward pass first allocates batch x 128 x 1024 floats: 7.8 GiB, but fewer elements than 2^31
+# (some frameworks cannot index more). The batch itself takes 0.05 GiB.
 OVERSIZED = {"batch_per_device": 16000, "sequence_length": 128}
 
-# What no core does in a second: 6 GHz and two vector units of 512 bits with a multiply-add each;
+# Upper bound of a core per second: 6 GHz and two 512-bit vector units with a multiply-add each;
 # with matrix tiles (AMX) 2048 operations on halves.
 CORE_TFLOPS = {"fp32": 6e-3 * 64, "amp": 6e-3 * 2048}
-# All parts of a step, twice, in each rank on a batch of its own; compiled, those of an encoder's
-# layers would take most of the time.
+# All parts of a step, twice, in each rank on its own batch. Without encoder layers, which would
+# take most of the compile time.
 PARTS = """
 facts = small_bert(layers=0)
 adapter = started(facts)
@@ -79,8 +78,8 @@ OPERATIONS
 answer(before=before, after=after, listening=listening(), operations=operations)
 adapter.stop()
 """
-#: Single operations and collectives of tiny arrays, run twice, against what numpy makes of them;
-#: why there is none where the framework says so.
+#: Single operations and collectives of tiny arrays, run twice, against numpy; or the framework's
+#: reason for not having one.
 OPERATIONS = """
 import time
 import numpy as np
@@ -190,7 +189,7 @@ for operation in communication.OPERATIONS:
         note(operation, lambda: exchanged(operation))
 """
 PARTS = PARTS.replace("OPERATIONS", OPERATIONS.strip())
-# A rank that has exchanged something, as one of several nodes.
+# A rank that has communicated, as one of several nodes.
 LISTENS = """
 import numpy as np
 adapter = started(small_bert(layers=0))
@@ -201,7 +200,7 @@ answer(listening=listening())
 adapter.all_reduce(0.0)  # nobody leaves before all have answered
 os._exit(0)  # at once: OneFlow's ranks end in an error where another has gone
 """
-# What is called in the window of the throughput, and in that of the steps that are waited for.
+# Calls in the timed region of the throughput, and in that of synchronous steps.
 WAITS = """
 from harness.measuring import window
 facts = small_bert()
@@ -226,26 +225,26 @@ window.measure(adapter, 4, 0)
 answer(ahead=ahead, throughput=throughput, waited=calls)
 adapter.stop()
 """
-# One step is enqueued before that before it is waited for, which waits for nothing else.
+# One step is enqueued before the previous one is waited for, and nothing else is waited for.
 BOUNDED = ["synchronize", "step", *3 * ["step", "wait"], "wait", "synchronize"]
 WAITED = ["synchronize", *4 * ["step", "synchronize"], "synchronize"]
 HALVES = {"bfloat16", "float16"}
-#: But for the reduce, of which only the root has something to show.
+#: Collectives with results on all ranks: with a reduce, only the root has one.
 OPERATIONS_OF_RANKS = {*COLLECTIVES} - {REDUCE}
 LAYERS = {"convolution", "grouped convolution", "attention", "encoder attention"}
 LOOPBACK = "127.0.0.1"
 
 
 def learning(model: str) -> dict[str, Any]:
-    """The small model, whose loss falls within STEPS."""
+    """Return the small model, whose loss falls within STEPS."""
     return small(model, learning_rate=0.01) if model == BERT else small(model)
 
 
 SPECIAL: dict[str, Callable[[], dict[str, Any]]] = {
-    # To be compiled, a step and each of its parts: that of an encoder's layers takes minutes.
+    # For compiling a step and each of its parts: encoder layers would take minutes.
     "embedding": lambda: small(BERT, learning_rate=0.01, layers=0),
     "wide": lambda: small(BERT, hidden=1024, layers=1),
-    # The largest step that float32 holds leaves no weight finite.
+    # The largest step that float32 holds makes all weights non-finite.
     "diverging": lambda: small(BERT, learning_rate=3e38),
 }
 
@@ -257,7 +256,7 @@ def limit_address_space() -> None:
 def prepare(
     given: dict[str, object], before: Callable[[], None] | None = None
 ) -> Callable[[], None]:
-    """What a run does before it starts: with one device, it takes a core of its own."""
+    """Return the set-up of a run: with one device, it takes a separate core."""
     alone = given.get("devices_per_node", 1) == 1
     steps = [step for step in (take_own_core if alone else None, before) if step]
 
@@ -270,7 +269,7 @@ def prepare(
 
 @dataclass
 class Runs:
-    """The runs of one framework, each done once."""
+    """Runs of one framework, each done once."""
 
     framework: Path
     python: str
@@ -290,7 +289,7 @@ class Runs:
         repeat: int = 1,
         **options: object,
     ) -> Finished:
-        """The run of these options, `repeat` telling those apart that have the same."""
+        """Return the run of these options; `repeat` distinguishes runs with equal options."""
         key = (model, mode, before, repeat, *sorted((DEFAULTS | options).items()))
         if key not in self.done:
             self.done[key] = self._run(model, mode, before, repeat, options)
@@ -306,7 +305,7 @@ class Runs:
         options: dict[str, object],
     ) -> Finished:
         facts = self.model_config(model, mode)
-        # Of each BERT that is trained, so that no run is needed for the parts alone.
+        # For each trained BERT, so that step breakdowns need no further run.
         with_parts = model in (BERT, "embedding") and mode == "train"
         parameters: dict[str, object] = {"split_steps": SPLIT_STEPS} if with_parts else {}
         parameters |= {"sustained_seconds": 0.2} if mode == "peak" else {}
@@ -328,13 +327,13 @@ class Runs:
             "parameters": parameters,
         }
         finished = self.finished(bench, given, before)
-        parse(bench.output.read_bytes(), finished.record["kind"])  # the other side reads it too
+        parse(bench.output.read_bytes(), finished.record["kind"])  # the driver reads it, too
         return finished
 
     def finished(
         self, bench: Bench, given: dict[str, object], before: Callable[[], None] | None = None
     ) -> Finished:
-        # What a compiler makes of a step is held as users have it.
+        # Compiled steps are measured with users' compiler settings.
         uncompiled = given.get("compiler") in (None, "none")
         variables = compiling_quickly(self.framework.name) if uncompiled else {}
         finished = bench.run("", before=prepare(given, before), variables=variables, **given)
@@ -343,8 +342,8 @@ class Runs:
         return finished
 
     def model_config(self, model: str, mode: str) -> dict[str, Any]:
-        """Inference is timed with the facts that it is compared with, for which a compiler's code
-        is there after one of both."""
+        """Return the model config of a run; inference uses the verified config.
+        A compiler's code is then cached after either of both."""
         if model in SPECIAL:
             return SPECIAL[model]()
         if mode == "inference":
@@ -355,7 +354,7 @@ class Runs:
         return learning(model)
 
     def pair(self) -> list[dict[str, Any]]:
-        """What each of two ranks answers after PARTS."""
+        """Return the answers of two ranks to PARTS."""
         self.ok(BERT, devices_per_node=2)
         if not self.after_parts:
             folder = self.bench().folder
@@ -364,13 +363,13 @@ class Runs:
         return self.after_parts
 
     def listening(self, hosts: Sequence[str]) -> list[set[str]]:
-        """The addresses at which a rank on each of ``hosts`` listens."""
+        """Return the addresses at which a rank on each of ``hosts`` listens."""
         self.ok(BERT, devices_per_node=2)
         with ForkServer(self.framework.name, self.python, "", self.bench().folder) as run:
             return [set(answer["listening"]) for answer in run(LISTENS, hosts=hosts)]
 
     def waits(self) -> dict[str, Any]:
-        """What one rank answers after WAITS."""
+        """Return the answers of one rank to WAITS."""
         with ForkServer(self.framework.name, self.python, "", self.bench().folder) as run:
             (answer,) = run(WAITS)
         return answer
@@ -382,9 +381,9 @@ class Runs:
         return Bench(folder, self.python)
 
     def compared(self, precision: str) -> Errors:
-        """How far one device without a compiler is from the references of the small models, in one
+        """Return the errors of the small models on one device without a compiler, from one
         process."""
-        with patch.dict(sys.modules):  # where one framework's adapter would stand for all
+        with patch.dict(sys.modules):  # otherwise one framework's adapter would replace all
             adapter = load_adapter(str(self.framework))
         if not issubclass(adapter, Numerics):
             pytest.skip(Numerics.LACKING)
@@ -402,7 +401,7 @@ class Runs:
     def certificate(
         self, model: str, mode: str = "train", **options: object
     ) -> verifications.VerificationResult:
-        """What a comparison with the reference of the small model finds."""
+        """Return the verification of the small model against its reference."""
         reference, bench = self.references[model], self.bench()
         given: dict[str, object] = {
             "framework": self.framework,
@@ -420,7 +419,7 @@ class Runs:
         return found
 
     def ok(self, model: str, mode: str = "train", **options: Any) -> list[dict[str, Any]]:
-        """The ranks' entries of a run that must succeed."""
+        """Return the ranks' entries of a run that must succeed."""
         record = self(model, mode, **options).record
         assert record["status"] == "ok", record["reason"]
         return record["ranks"]
@@ -458,7 +457,7 @@ def skip_without_capability(reason: str) -> None:
 
 
 def is_refused(record: dict[str, Any]) -> bool:
-    """Whether the framework says that it cannot do this, and why."""
+    """Return whether the framework refuses a feature with a reason."""
     if record["status"] != "unsupported":
         return False
     assert len(record["reason"].split()) >= 4, f"no reason: {record['reason']!r}"
@@ -471,7 +470,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
     (rank,) = runs.ok(model, mode)
     record = runs(model, mode).record
     known = set(SCHEMA["properties"])
-    # of several nodes or devices, of runs side by side, of a series, and of a user's own model
+    # of several nodes or devices, of concurrent runs, of a search, and of a user's model
     assert known - set(record) == {"nodes", "lease", "attempts", "own_model", "network"}
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
     elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls", "sustained"}
@@ -513,13 +512,13 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs, model: str, mode: str) 
 def test_training_starts_at_a_guess_and_learns_the_batch(runs: Runs, model: str) -> None:
     (rank,) = runs.ok(model)
     if model in GUESS:
-        # two images of ten classes, or a few words, by weights that are drawn
+        # two images of ten classes, or a few words, with random weights
         assert rank["first_value"] == pytest.approx(GUESS[model], abs=1.2)
     assert rank["last_value"] < rank["first_value"]
 
 
 def test_inference_repeats_itself(runs: Runs, model: str) -> None:
-    """No weight changes and nothing is dropped out."""
+    """Fail if repeated inference changes its output: no weight changes, nothing is dropped."""
     (rank,) = runs.ok(model, "inference")
     assert rank["last_value"] == pytest.approx(rank["first_value"], rel=1e-5, abs=1e-6)
     assert rank["first_value"] != 0
@@ -535,7 +534,7 @@ def test_a_seed_settles_a_run(runs: Runs) -> None:
     (one,), (same,) = (runs.ok(BERT, repeat=repeat) for repeat in (1, 2))
     assert same["first_value"] == pytest.approx(one["first_value"], rel=1e-6)
     assert same["last_value"] == pytest.approx(one["last_value"], rel=1e-5)
-    (other,) = runs("diverging", seed=1).record["ranks"]  # the same until its first update
+    (other,) = runs("diverging", seed=1).record["ranks"]  # identical until its first update
     assert abs(other["first_value"] - one["first_value"]) > 1e-4
 
 
@@ -580,8 +579,9 @@ def test_the_native_compiler_compiles_or_is_refused(runs: Runs) -> None:
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])
 def test_what_a_device_computes_is_that_of_the_reference(runs: Runs, precision: str) -> None:
-    """Training, inference and dropout of BERT, ResNet-50 and a made-up network with every block of
-    those that are described."""
+    """Fail if one device's results differ from the reference.
+    Covers training, inference and dropout of BERT, ResNet-50 and a made-up network with every
+    block."""
     if precision == "amp" and is_refused(runs(BERT, precision="amp").record):
         return
     errors = runs.compared(precision)
@@ -619,13 +619,13 @@ def test_the_parts_of_a_step_add_up_to_it(runs: Runs, compiler: str) -> None:
     if compiler == "native" and is_refused(record):
         return
     seen = []
-    # A step takes milliseconds, and other tests run on the same cores: one run of three is enough.
+    # A step takes milliseconds, and other tests share the cores: one run of three is enough.
     for repeat in (1, 2, 3):
         (rank,) = runs.ok(model, compiler=compiler, repeat=repeat)
         split, steps = split_of(rank), rank["step_seconds"]
         parts = dict(split.seconds)
         seen.append((steps, split.reason or parts))
-        if split.reason:  # what a busy machine had no time for
+        if split.reason:  # a busy machine had no time for it
             continue
         assert list(parts) == ["forward", "backward", "optimizer"]
         if min(steps) / 4 < sum(parts.values()) < 4 * max(steps) and parts["forward"] > 0:
@@ -641,7 +641,8 @@ def test_two_devices_have_an_all_reduce_among_the_parts(runs: Runs) -> None:
 
 
 def test_the_messages_of_two_devices_are_all_gradients(runs: Runs) -> None:
-    """Padded at most: OneFlow aligns each array in a bucket."""
+    """Fail if the messages of two devices are not all gradients.
+    Padding is allowed: OneFlow aligns each array in a bucket."""
     for rank in runs.ok(BERT, devices_per_node=2):
         found, gradients = rank["gradient_exchange"], 4 * rank["trainable_parameters"]
         assert found["reason"] == ""
@@ -664,7 +665,8 @@ def host_name_address() -> str:
 
 
 def documented(framework: Path, column: int) -> str:
-    """docs/cluster.md has a row for each framework, by which who runs it decides whom to let in."""
+    """Return a cell of a framework's row in docs/cluster.md, from which operators set
+    access rules."""
     title = json.loads((framework / "framework.json").read_text())["title"]
     rows = [line.split(" | ") for line in (ROOT / "docs/cluster.md").read_text().splitlines()]
     stated = [row[column] for row in rows if row[0] == f"| {title}"]
@@ -686,7 +688,8 @@ def test_ranks_of_one_node_listen_where_the_documentation_says(runs: Runs) -> No
 
 
 def test_ranks_of_several_nodes_listen_where_the_documentation_says(runs: Runs) -> None:
-    """Two interfaces of this machine are those of two nodes."""
+    """Fail if ranks of several nodes listen elsewhere than documented.
+    Two interfaces of this machine stand for two nodes."""
     others = [address for name, address in interfaces.addresses().items() if name != "lo"]
     if not others:
         pytest.skip("this machine has no interface but one, which cannot be told from any other")
@@ -725,7 +728,8 @@ def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
 
 
 def test_single_operations_and_collectives_are_right(runs: Runs) -> None:
-    """In the processes that run the parts of a step. What there is none of has a reason."""
+    """Fail if a single operation or collective is wrong, or lacks both result and reason.
+    They run in the processes of the step breakdown."""
     for rank in runs.pair():
         found = rank["operations"]
         own = {"batched", "matmul", "add", "multiply", "exp", "scale", "triad", "shared sums"}

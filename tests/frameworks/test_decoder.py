@@ -1,5 +1,4 @@
-"""Language models in each framework: one definition for all sizes computes what the reference
-does."""
+"""Language models in each framework: one definition for all sizes agrees with the reference."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob("scripts/frameworks/*/models/decoder.py")
 )
 
-#: What mixed precision lacks on a CPU, in the frameworks' own words.
+#: Messages of frameworks whose mixed precision lacks something on a CPU.
 UNSUPPORTED = {
     ("oneflow", "amp"): "CPU autocast is not supported",
     ("paddle", "amp"): "can only be enabled on CUDAPlace",
@@ -29,7 +28,7 @@ UNSUPPORTED = {
     **({} if onednn_has_bfloat16() else {("mxnet", "amp"): NO_BFLOAT16}),
 }
 
-#: Its parts are all there are but those of BERT, too.
+#: Model of mixed precision: it has all parts except those that BERT has, too.
 IN_AMP = ["llama_8b"]
 
 REFUSED = """
@@ -38,17 +37,17 @@ with open(FOLDER + "/facts.json") as file:
 answer(reason=raised(Unsupported, lambda: built(facts, precision="amp")))
 """
 
-#: As published, those of GPT-2 with one array for the embedding and the head.
+#: Published counts of parameters; GPT-2's with one array for embedding and head.
 PARAMETERS = {
     "gpt2_small": 124_439_808,
     "gpt2_medium": 354_823_168,
     "gpt2_large": 774_030_080,
     "gpt2_xl": 1_557_611_200,
-    # computed: 32 layers of 4096, Megatron's vocabulary, which it pads to a multiple of 128
+    # computed: 32 layers of 4096, Megatron's vocabulary, padded to a multiple of 128
     "gpt_6.7b": 6_658_596_864,
     "llama_1b": 1_235_814_400,
     "llama_8b": 8_030_261_248,
-    # the same, and 100 x hidden + 100 of SuperBench's head
+    # the same, plus 100 x hidden + 100 of SuperBench's head
     "superbench_gpt2_small": 124_439_808 + 76_900,
     "superbench_gpt2_medium": 354_823_168 + 102_500,
     "superbench_gpt2_large": 774_030_080 + 128_100,
@@ -89,7 +88,7 @@ def test_the_facts_have_the_published_parameters_and_the_products_of_their_matri
         if len(one.shape) == 2 and not name.startswith("embeddings.")
     }
     head = hyper["tied"] * hyper["vocabulary"] * hyper["hidden"]
-    pairs = 2 * hyper["layers"] * hyper["hidden"]  # all positions by all, those hidden, too
+    pairs = 2 * hyper["layers"] * hyper["hidden"]  # all pairs of positions, masked ones included
     assert facts["forward_multiply_adds"] == {
         "per_token": sum(matrices.values()) + head,
         "per_token_pair": pairs,
@@ -109,7 +108,7 @@ def test_the_reference_multiplies_as_often_as_its_matrices_say(model: str) -> No
     assert counted == forward_multiply_adds({"forward_multiply_adds": polynomial}, length)
 
 
-#: Of float64, for a comparison in less than 8 GiB: see docs/adding-a-model.md.
+#: Largest number of parameters for float64 in less than 8 GiB: see docs/adding-a-model.md.
 LARGEST = 130_000_000
 
 
@@ -122,6 +121,6 @@ def test_the_reference_of_no_model_is_too_large(model: str) -> None:
     assert facts["trainable_parameters"] <= LARGEST
     hyper = facts["hyperparameters"]
     below = {one["name"]: one.get("below") for one in facts["inputs"]}
-    padding = 6 if hyper["vocabulary"] == 30528 else 0  # ELECTRA's, which 8 divides
+    padding = 6 if hyper["vocabulary"] == 30528 else 0  # ELECTRA's, divisible by 8
     assert below["token_ids"] == hyper["vocabulary"] - padding
     assert below.get("labels") in (None, hyper.get("classes", hyper["vocabulary"]))

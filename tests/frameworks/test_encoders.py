@@ -1,6 +1,6 @@
-"""BERT of all kinds and ELECTRA: their figures, and mistakes in them, in SuperBench's heads and in
-LAMB that the comparison with the reference finds. That every framework computes what the reference
-does is seen in ``test_decoder.py``."""
+"""BERT of all kinds and ELECTRA: sizes, and planted mistakes that the comparison finds.
+Mistakes are in the models, in SuperBench's heads and in LAMB. ``test_decoder.py`` compares every
+framework with the reference."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from .transformers import ENCODERS
 
 
 def encoder(layers: int, hidden: int, inner: int) -> int:
-    """Parameters: four projections, two more products, two normalisations a layer."""
+    """Return the parameters: four projections, two more matrices, two normalisations per layer."""
     return layers * (4 * (hidden + 1) * hidden + 2 * hidden * inner + inner + hidden + 4 * hidden)
 
 
 def embeddings(vocabulary: int, hidden: int, positions: int = 512) -> int:
-    """Parameters: tokens, positions, 2 segments, a normalisation."""
+    """Return the parameters of tokens, positions, 2 segments, and a normalisation."""
     return (vocabulary + positions + 2 + 2) * hidden
 
 
 def electra_parameters(
     layers: int, hidden: int, own: int, vocabulary: int = 30528, positions: int = 512
 ) -> int:
-    """Of NVIDIA's shape; ``own`` is the generator's width."""
+    """Return the parameters of NVIDIA's ELECTRA; ``own``: the generator's width."""
     generator = (hidden + 1) * own + encoder(layers, own, 4 * own)
     head = (own + 1) * hidden + 2 * hidden + vocabulary
     discriminator = encoder(layers, hidden, 4 * hidden) + (hidden + 1) * hidden + hidden + 1
     return embeddings(vocabulary, hidden, positions) + generator + head + discriminator
 
 
-#: As published for BERT, of Hugging Face's BertModel with SuperBench's head, and by hand.
+#: Parameters published for BERT, of Hugging Face's BertModel with SuperBench's head, and by hand.
 PARAMETERS = {
     "bert_base": 110_106_428,
     "bert_large": 336_226_108,
@@ -49,7 +49,7 @@ PARAMETERS = {
     "superbench_bert_large": 335_244_388,
     "electra_base": electra_parameters(12, 768, 256),
     "electra_large": electra_parameters(24, 1024, 384),
-    # those of Hugging Face's BertForQuestionAnswering
+    # equal to Hugging Face's BertForQuestionAnswering
     "bert_base_squad": 108_893_186,
     "electra_base_squad": 108_893_186,
     "span_encoder": (96 + 128 + 2 + 2) * 64 + encoder(2, 64, 256) + 65 * 2,
@@ -58,7 +58,7 @@ PARAMETERS = {
 
 
 def test_the_counts_by_hand_give_what_is_published() -> None:
-    """BERT's, and that of google/electra-base-discriminator."""
+    """Fail if hand counts differ from those of BERT and google/electra-base-discriminator."""
     head = 769 * 768 + 2 * 768 + 30522 + 769 * 768 + 769 * 2
     body = embeddings(30522, 768) + encoder(12, 768, 3072)
     assert body == 108_891_648
@@ -66,7 +66,7 @@ def test_the_counts_by_hand_give_what_is_published() -> None:
 
 
 def products(facts: dict[str, Any]) -> dict[str, int]:
-    """Multiply-adds by the shapes of the matrices and how often each is used."""
+    """Return the multiply-adds by the shapes of the matrices and their number of uses."""
     hyper = facts["hyperparameters"]
     counted = {"per_sample": 0, "per_token": 0, "per_token_pair": 0, "per_prediction": 0}
     for name, one in reference_module(facts["name"]).parameters(facts).items():
@@ -104,7 +104,7 @@ def test_the_reference_multiplies_as_often_as_its_matrices_say(model: str) -> No
 
 @pytest.fixture(scope="module")
 def batches() -> tuple[dict[str, Any], ...]:
-    """Small weights, a batch, the same as it is compared, and what there is to know."""
+    """Return small weights, a batch, the batch as compared, and the config."""
     facts = compute.parity_model_config(compute.reduced(facts_of("electra_base")), dropout=False)
     weights = compute.draw(electra.parameters(facts), 0)
     batch = compute.make_batch(facts["inputs"], 4, SEQUENCE, 0, 0)
@@ -142,8 +142,8 @@ def test_neither_noise_nor_logits_alone_decide_what_is_sampled(batches: Any) -> 
 
 
 def test_noise_is_that_of_gumbel_and_of_no_two_words_alike() -> None:
-    """Of draws that follow each other, which are the nearest to alike: mean and deviation, no word
-    preferred, no correlation with the next word or the next draw, beyond what chance gives."""
+    """Fail if the noise is not Gumbel's, or correlated between words or consecutive draws.
+    Consecutive draws would be the most similar. Bounds allow for chance."""
     words = 50
     found = electra.noise(np.arange(40_000), words)
     count = found.size
@@ -160,7 +160,7 @@ def test_noise_is_that_of_gumbel_and_of_no_two_words_alike() -> None:
 
 SAMPLED = "words.detach().float() + noise(sampling_draws, words.shape[-1])"
 
-#: In PyTorch's definitions: model, file, what stands there, what stands there instead.
+#: Mistakes in PyTorch's definitions: model, file, text, replacement.
 MISTAKES = {
     "the head on the last position": (
         *("superbench_bert_base", "models/bert.py"),
@@ -270,7 +270,8 @@ run = served("pytorch")
 def test_a_half_precision_samples_the_same(
     run: ForkServer, decoder_references: Path, precision: str
 ) -> None:
-    """One token more or less replaced would be a tenth of the outputs and more."""
+    """Fail if half precision samples other tokens.
+    One more or less replaced token would change at least a tenth of the outputs."""
     reference = decoder_references / "electra_base"
     assert not beyond(training_errors(run, reference, PYTORCH, precision))
 

@@ -1,4 +1,4 @@
-"""Linear layers whose products take float8."""
+"""Linear layers with float8 matmuls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .comparing import BEFORE, beyond, compared
 from .fork_server import ForkServer, served
 from .models import BERT
 
-#: The dtypes of the gradients that come back into a layer.
+#: Dtypes of the gradients that reach a layer.
 BACKWARD = {"fp8": "float8_e5m2", "fp8_e4m3": "float8_e4m3fn"}
 
 run = served("pytorch")
@@ -43,7 +43,7 @@ layers = facts["hyperparameters"]["layers"]
 answer(forward=adapter.matmul_dtypes(), both=both, layers=layers,
        outputs=sorted(str(one.dtype) for one in adapter.logits()))
 """)
-    linear = 6 * found["layers"] + 2  # pooler and transform: the heads have other sizes
+    linear = 6 * found["layers"] + 2  # pooler and transform; the heads have other sizes
     assert found["forward"]["float8_e4m3fn"] == linear
     assert found["forward"] == {"float8_e4m3fn": linear, "bfloat16": 2 * found["layers"] + 2}
     backward = found["both"][BACKWARD[precision]] - (precision == "fp8_e4m3") * linear
@@ -55,8 +55,8 @@ answer(forward=adapter.matmul_dtypes(), both=both, layers=layers,
 def test_gpt2_has_such_products_and_a_layer_of_another_size_stops_no_other(
     run: ForkServer, decoder_references: Path
 ) -> None:
-    """SuperBench converts none of its GPT-2, and leaves all layers behind the first that does not
-    fit as they are."""
+    """Fail if GPT-2 has no float8 matmuls, or an unsuitable layer stops others.
+    SuperBench converts none of its GPT-2, and no layer after the first unsuitable one."""
     (found,) = run(f"""
 import torch
 with open({str(decoder_references / "superbench_gpt2_small" / "facts.json")!r}) as file:
@@ -67,7 +67,7 @@ adapter._float8.convert(model, "fp8", torch.bfloat16)
 answer(products=adapter.matmul_dtypes(), layers=facts["hyperparameters"]["layers"],
        kinds=[type(layer).__name__ for layer in model])
 """)
-    # queries, keys and values are one
+    # queries, keys and values are one matmul
     assert found["products"]["float8_e4m3fn"] == 4 * found["layers"]
     assert set(found["products"]) == {"float8_e4m3fn", "bfloat16"}
     assert found["kinds"] == ["Linear", "Float8Linear"]
@@ -109,7 +109,7 @@ answer(
 
 
 def test_inference_steps_multiply_in_float8(run: ForkServer) -> None:
-    """As a run has them: without gradients."""
+    """Fail if inference without gradients does not multiply in float8."""
     (found,) = run("""
 adapter = built(small_bert(), precision="fp8", mode="inference")
 answer(value=adapter.read(adapter.step()), logits=adapter.read(adapter.logits()))

@@ -1,5 +1,5 @@
-"""Which formats of data each framework reads, as the documentation has it, is what its loader says
-of itself; ``test_loaders.py`` has each of them read, and refused."""
+"""Documented data formats of each framework equal those that its loader states.
+``test_loaders.py`` reads, or has refused, each of them."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ IMAGES = {
     "images: OFRecord": loading.OFRECORD,
 }
 TOKENS = {"tokens: TFRecord": loading.TFRECORD, "tokens: OFRecord": loading.OFRECORD}
-#: What every loader reads, and what none does.
+#: Formats that every loader reads, and formats that none reads.
 ALL, NONE = "tokens: token files, texts, Megatron", "tokens: HDF5"
 
 
 def table() -> dict[str, dict[str, str]]:
-    """Cells by format and framework."""
+    """Return cells by format and framework."""
     lines = PAGE[PAGE.index("| format | ") :].partition("\n\n")[0].splitlines()
     head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in rows}
 
 
 def constant(framework: str, name: str, default: tuple[str, ...]) -> tuple[str, ...]:
-    """A tuple of formats in a framework's loader, which only its own environment can import."""
+    """Return a tuple of formats in a framework's loader, which only its own environment
+    can import."""
     path = ROOT / "scripts/frameworks" / framework / "loader.py"
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
@@ -73,7 +74,7 @@ def test_a_framework_reads_what_the_table_says(title: str) -> None:
 
 
 def test_only_tensorflow_has_what_reads_hdf5() -> None:
-    """Else the table would have another reason for what it says of HDF5."""
+    """Fail if another environment than TensorFlow's has h5py, the table's reason about HDF5."""
     environments: list[Path] = sorted((ROOT / "envs").glob("*.yaml"))
     having = {path.stem.partition("-")[0] for path in environments if "h5py" in path.read_text()}
     assert having == {"tensorflow", "tensorflow1"}

@@ -1,4 +1,4 @@
-"""Text that is generated with a cache is what the reference generates without one."""
+"""Text generated with a cache equals the reference's without one."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .comparing import BEFORE
 from .fork_server import ForkServer
 from .transformers import CAUSAL
 
-#: With the compiler that they generate with.
+#: Frameworks, with the compiler that they generate with.
 FRAMEWORKS = {"pytorch": "none", "jax": "jit", "tensorflow": "none", "paddle": "none"}
-#: Those whose mixed precision runs on a CPU, or can be made to.
+#: Frameworks whose mixed precision runs on a CPU, or can be made to.
 AMP = ("pytorch", "jax", "tensorflow")
-#: Behind which tokens have the positions of others: in the definition, what is replaced by what.
+#: Mistakes that shift the positions of later tokens: text of the definition, and replacement.
 MISTAKES = {
     "pytorch": ("self._length += self._last.shape[1]", "self._length += 1"),
     "jax": ("length=cache.length + token_ids.shape[1]", "length=cache.length + 1"),
@@ -68,7 +68,7 @@ answer(**found)
 
 
 def with_mistake(framework: str, folder: Path) -> Path:
-    """Its folder below ``folder``."""
+    """Return a copy of the framework's folder below ``folder``, with its mistake."""
     copy = folder / "frameworks" / framework
     shutil.copytree(ROOT / "scripts/frameworks" / framework, copy)
     path = copy / "models/decoder.py"
@@ -85,7 +85,8 @@ def found(
     tmp_path_factory: pytest.TempPathFactory,
     decoder_references: Path,
 ) -> dict[str, Any]:
-    """What one process of a framework generates: by model, in mixed precision, with a mistake."""
+    """Return the texts of one process of a framework: by model, in mixed precision, with a
+    mistake."""
     framework = request.param
     folder = tmp_path_factory.mktemp("ranks")
     with_mistake(framework, folder)
@@ -104,7 +105,7 @@ def found(
 
 @pytest.fixture(scope="module")
 def expected(decoder_references: Path) -> dict[str, list[list[int]]]:
-    """The tokens of the reference, by model."""
+    """Return the tokens of the reference, by model."""
     tokens = {}
     for model in CAUSAL:
         folder = decoder_references / model
@@ -137,7 +138,7 @@ def test_a_model_that_is_not_causal_generates_nothing(found: dict[str, Any]) -> 
 
 CLASSIFIER = ROOT / "scripts/models/superbench_gpt2_small.json"
 
-#: XLA writes down each program that it compiles.
+#: Counts the programs that XLA compiles.
 COMPILED = """
 import json
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_dump_to=" + DUMPED

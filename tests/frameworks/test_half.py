@@ -1,4 +1,4 @@
-"""Models that are themselves in a half precision."""
+"""Models in half precision."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_they_compute_what_the_reference_does(
     if run.framework == "pytorch":
         folders = [references[BLOCKS], references[BERT], decoder_references / COMPARED[0]]
         errors = compared(run, folders, list(HALVES))
-    else:  # minutes for XLA's emulation of them
+    else:  # emulation in XLA takes minutes
         errors = compared(run, [decoder_references / COMPARED[0]], ["bf16"])
     assert not beyond(errors)
     quantities = {one["quantity"] for _, measured in errors.values() for one in measured}
@@ -67,8 +67,8 @@ answer(products=sorted(adapter.matmul_dtypes()), moments=sorted(moments),
 def test_an_epsilon_below_what_float16_resolves_makes_no_weight_a_nan(
     pytorch_run: ForkServer, decoder_references: Path
 ) -> None:
-    """SuperBench's is 1e-8: zero in float16, and the gradients of words that no batch has are zero,
-    too."""
+    """Fail if an epsilon that float16 rounds to zero makes a weight NaN.
+    SuperBench's is 1e-8; the gradients of words in no batch are zero, too."""
     (found,) = pytorch_run(f"""
 import numpy as np
 with open({str(decoder_references / "superbench_gpt2_small" / "facts.json")!r}) as file:

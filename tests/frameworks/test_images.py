@@ -1,5 +1,5 @@
-"""Images in a folder are learned, through the framework's own loader and the command line: squares
-of three colours, told apart in a few epochs."""
+"""Images in a folder are learned, through the framework's own loader and the command line.
+They are squares of three colours, learned in a few epochs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MODEL: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def colours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in ImageNet's layout, of noise around a colour for each class."""
+    """Return a folder in ImageNet's layout, with noise around a colour for each class."""
     root = tmp_path_factory.mktemp("colours")
     random = np.random.RandomState(0)
     for split, count in EACH.items():
@@ -85,7 +85,7 @@ WAYS = {
 def test_images_in_a_folder_are_learned(
     framework: str, colours: Path, model: Path, tmp_path: Path
 ) -> None:
-    """With all that the recipe for ImageNet has."""
+    """Fail if images are not learned with everything in the recipe for ImageNet."""
     compiler, devices, accumulation = WAYS[framework]
     bench = Bench(tmp_path, build_environment(framework))
     done = bench.run(
@@ -121,13 +121,13 @@ def test_images_in_a_folder_are_learned(
     )  # fmt: skip
     last = rank["curve"][-1]
     assert last["samples"] == 48, "of all devices and micro-steps"
-    for other in others:  # whose part of the held-out images counts, too
+    for other in others:  # their share of the validation images counts, too
         assert other["curve"][-1]["held_out"] == last["held_out"]
     right = last["held_out"]["accuracy"] * 3 * EACH["val"]
     assert right == pytest.approx(round(right)), "every image counts once"
     assert last["held_out"]["accuracy"] > 0.9, rank["curve"]
     assert last["held_out"]["loss"] < rank["untrained"]["loss"]
-    # planted: answers without smoothing would be learned further than 0.1 lets them
+    # planted: answers without smoothing would give a loss below 0.3
     assert last["loss"] > 0.3
     assert "top_5_accuracy" not in record["metrics"], "of three classes five guesses tell nothing"
     (run,) = record_sets.load(bench.output.parent).runs

@@ -1,5 +1,5 @@
-"""Images and texts that frameworks' own loaders read: all of them, as Pillow decodes them, and into
-steps."""
+"""Images and texts read by frameworks' own loaders: completely, as Pillow decodes them,
+into steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..harness.loader import images as made
 from ..harness.loader.by_pillow import levels_of
 from .models import facts_of, trained_parameters
 
-#: How far decoded levels may be from Pillow's.
+#: Largest difference of decoded levels from Pillow's.
 LEVELS = 1
 LOADERS = ("pytorch", "tensorflow", "paddle", "mxnet")
 SMALL = ROOT / "scripts/models/shufflenet_v2_x0_5.json"
@@ -27,7 +27,7 @@ SMALL = ROOT / "scripts/models/shufflenet_v2_x0_5.json"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With a grey image, one of CMYK and one of a single pixel."""
+    """Return data with a grey image, one of CMYK and one of a single pixel."""
     root = made.folder(tmp_path_factory.mktemp("data"), train=9, val=6)
     for name, content in (
         ("a.JPEG", made.jpeg(7, 90, 70)),
@@ -139,7 +139,7 @@ def test_a_bert_is_fed_from_records_and_its_loader_is_timed_alone(tmp_path: Path
     rates = {name: one["value"] for name, one in record["metrics"].items()}
     assert rates["token_throughput"] == pytest.approx(128 * rates["throughput"])
     assert record["metrics"]["throughput"]["unit"] == "sequences/s"
-    # other sequences than the case asks for
+    # other sequence length than in the case
     record = measured(bench, "pytorch", root, **{**more, "sequence_length": 64})
     assert record["status"] == "failed"
     assert "the records have sequences of 128 tokens, the case has 64" in record["reason"]

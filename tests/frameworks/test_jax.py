@@ -1,4 +1,4 @@
-"""What is special to the JAX adapter, driven in JAX's own environment: this one has no JAX."""
+"""JAX adapter in JAX's own environment: features special to JAX."""
 
 import math
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from tests.conftest import build_environment
 
 from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
 
-# What scripts find beside the prelude: a ResNet of one block and a BERT without encoder layers,
-# since compiling takes long.
+# Scripts' models besides the prelude: a ResNet of one block and a BERT without encoder layers,
+# since compiling is slow.
 SMALL_MODELS = """
 def tiny_bert(**changes):
     return small_bert(layers=0, **changes)
@@ -29,14 +29,15 @@ def jax_python() -> str:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, jax_python: str) -> Iterator[ForkServer]:
-    # Importing starts no thread and takes no device, so the forks start afresh.
+    # Importing starts no thread and takes no device, so forks start fresh.
     folder = tmp_path_factory.mktemp("ranks")
     with ForkServer("jax", jax_python, IMPORTS["jax"], folder, SMALL_MODELS) as server:
         yield server
 
 
 def test_amp_is_unsupported_where_xla_multiplies_in_float32(run: ForkServer) -> None:
-    """XLA for CPUs keeps bfloat16 arrays but widens their products; JAX's own graph hides it."""
+    """Fail if amp runs where XLA multiplies in float32.
+    XLA for CPUs keeps bfloat16 arrays but widens their matmuls; JAX's own graph hides it."""
     (found,) = run("""
 reason = raised(Unsupported, lambda: started(small_bert(), precision="amp"))
 import jax.numpy as jnp
@@ -44,7 +45,7 @@ from framework_under_test import devices
 answer(reason=reason, single=devices.probe(jnp.float32), half=devices.probe(jnp.bfloat16))
 """)
     assert found["single"] == {"dot": ["float32"], "convolution": ["float32"]}
-    if "bfloat16" in found["half"]["dot"]:  # the day XLA has them
+    if "bfloat16" in found["half"]["dot"]:  # if XLA gains them
         assert found["reason"] is None
     else:
         assert "convolution" in found["reason"]
@@ -56,14 +57,15 @@ answer(reason=reason, single=devices.probe(jnp.float32), half=devices.probe(jnp.
     [
         ("small_bert(dropout=0.1)", "fp32", {"float32": 3 * BERT_PRODUCTS}),
         ("small_bert(dropout=0.1)", "amp", {"bfloat16": 3 * BERT_PRODUCTS}),
-        # the images have no gradient
+        # images have no gradient
         ("small_images()", "amp", {"bfloat16": 3 * 54 - 1}),
     ],
 )
 def test_products_have_the_precision_asked_for(
     run: ForkServer, facts: str, precision: str, products: dict[str, int]
 ) -> None:
-    """Mixed precision as on a device whose products it reaches."""
+    """Fail if matmuls do not have the requested precision.
+    Mixed precision is traced as on a device that supports it."""
     (found,) = run(f"""
 adapter = started({facts})
 adapter.case = adapter.case._replace(precision="{precision}")
@@ -128,7 +130,8 @@ answer(reason=raised(Mismatch, adapter.compiled))
 
 
 def test_a_step_is_complete_when_synchronize_returns(run: ForkServer) -> None:
-    """JAX computes in the background: the loss of op-by-op steps is there before the weights."""
+    """Fail if synchronize returns before a step is complete.
+    JAX computes in the background: the loss of op-by-op steps is ready before the weights."""
     (found,) = run("""
 adapter = built(tiny_bert())
 adapter.step()
@@ -159,8 +162,8 @@ answer(start=start, first=losses(0), other=losses(1))
 
 
 def test_optimizers_follow_torch(run: ForkServer) -> None:
-    """Three steps against torch.optim's rules in numpy. The gradients of AdamW are as small as
-    epsilon: there, epsilon inside the bias correction would show."""
+    """Fail if three optimizer steps differ from torch.optim's rules in numpy.
+    AdamW's gradients are as small as epsilon, which shows an epsilon inside the bias correction."""
     (found,) = run("""
 import numpy as np
 import optax
@@ -201,7 +204,7 @@ answer(sgd=sgd, adamw=error(run_optax(h, small), weight))
     assert found["adamw"] < 1e-4, "AdamW's epsilon is not outside the bias correction"
 
 
-# Each rank's own batch statistics, the averaged gradients and what the clipped step makes of them.
+# Each rank's batch statistics, the averaged gradients, and the weights after the clipped step.
 RANKS = """
 import numpy as np
 adapter = small_resnet(compiler="jit")
@@ -231,7 +234,8 @@ adapter.stop()
 
 
 def test_ranks_average_gradients_and_keep_their_own_statistics(run: ForkServer) -> None:
-    """In one compiled program, where JAX would rather have the statistics of the global batch."""
+    """Fail if ranks do not average gradients, or share their batch statistics.
+    In one compiled program, JAX would by default use statistics of the global batch."""
     first, second = run(RANKS, ranks=2)
     assert first["settings"]["collectives"] == "gloo"
     assert first["total"] == second["total"] == pytest.approx(0.3, rel=1e-15), "not in float64"
@@ -248,8 +252,8 @@ def test_ranks_average_gradients_and_keep_their_own_statistics(run: ForkServer) 
 
 
 def test_a_nan_in_the_input_reaches_the_loss(run: ForkServer) -> None:
-    """With ``jax.nn.relu``, XLA's kernels for CPUs lose it in the last ReLU and average pooling:
-    those that users have, not those that tests compile quickly."""
+    """Fail if a NaN in the input does not reach the loss.
+    With ``jax.nn.relu``, XLA's default CPU kernels lose it in the last ReLU and average pooling."""
     (found,) = run("""
 os.environ.pop("XLA_FLAGS")
 adapter = small_resnet(compiler="jit")

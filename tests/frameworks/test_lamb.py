@@ -1,6 +1,6 @@
-"""LAMB: an update is what the reference's rule makes of a framework's own gradients, the mean over
-all micro-steps and devices, clipped as a whole. (That it is the reference's with its gradients,
-too, is seen in ``test_decoder.py``, and mistakes are found in ``test_encoders.py``.)"""
+"""LAMB: an update equals the reference's rule on a framework's own clipped mean gradients.
+The mean is over all micro-steps and devices. ``test_decoder.py`` also checks the gradients;
+``test_encoders.py`` finds mistakes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .comparing import beyond
 from .fork_server import ForkServer, served
 from .models import small
 
-#: A limit that clips, an epsilon beside which the size of a gradient shows, a decay that does.
+#: Settings that show: a limit that clips, an epsilon of the gradients' size, a large decay.
 FACTS: dict[str, Any] = small(
     "electra_base",
     layers=1,
@@ -30,7 +30,8 @@ def script(run: ForkServer, text: str) -> str:
 
 
 def test_an_update_is_lamb_of_the_mean_over_micro_steps(run: ForkServer) -> None:
-    """Here all are scaled by a ratio of norms, which is 1 of biases, that begin as zero."""
+    """Fail if an update is not LAMB's on the mean over micro-steps.
+    All weights have a ratio of norms; it is 1 for biases, which start at zero."""
     (found,) = run(
         script(
             run,
@@ -63,7 +64,7 @@ answer(reason=raised(Unsupported, lambda: prepared(few)))
 
 
 def test_the_whole_gradient_is_clipped_over_ranks_and_micro_steps(pytorch: ForkServer) -> None:
-    """Not that of a rank or a micro-step, which would be seen."""
+    """Fail if clipping is per rank or micro-step instead of on the whole gradient."""
     answers = pytorch(
         script(
             pytorch,
@@ -97,8 +98,8 @@ answer(errors={name: apart(change, hyper, weights, one) for name, one in ways.it
 
 
 def test_norms_are_of_whole_parameters_where_ranks_share_them(pytorch: ForkServer) -> None:
-    """With FSDP and with tensor parallelism a rank has a part of each: the update is that of one
-    process with all samples."""
+    """Fail if norms are of sharded parts instead of whole parameters.
+    With FSDP and tensor parallelism, the update is that of one process with all samples."""
     answers = pytorch(
         script(
             pytorch,

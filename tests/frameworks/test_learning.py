@@ -1,5 +1,5 @@
-"""Every framework takes other batches and other learning rates than it was built with, and learns:
-the digits that ship. One process a framework has all of it, because most of the time is imports."""
+"""Every framework learns the shipped digits with other batches and learning rates than at build.
+One process per framework does all of it, because most of the time goes to imports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..conftest import ROOT, build_environment
 from .comparing import in_one_process
 from .fork_server import ForkServer
 
-#: How each trains fastest, and whether a compiled step can take another rate.
+#: Fastest compiler of each framework in training, and whether a compiled step can change its rate.
 COMPILERS = {
     "pytorch": "none",
     "tensorflow": "none",
@@ -22,10 +22,10 @@ COMPILERS = {
     "oneflow": "none",
     "tensorflow1": "none",
 }
-#: The framework whose weights all others are given.
+#: Framework whose weights all others get.
 TEACHER = "pytorch"
 EPOCHS = 4
-#: In which the whole of it is done here.
+#: Frameworks that do the whole training here.
 LEARNERS = (TEACHER,)
 DECLARED = "scripts/frameworks/*/framework.json"
 
@@ -165,7 +165,7 @@ answer(**found)
 
 
 class Answers:
-    """Of each framework, which is asked when the first test wants it; the teacher before all."""
+    """Answers of each framework, computed when the first test needs them, the teacher's first."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -208,8 +208,7 @@ def test_all_frameworks_are_asked() -> None:
 
 @pytest.mark.parametrize("framework", COMPILERS)
 def test_a_step_computes_with_what_was_fed_last(framework: str, learned: Answers) -> None:
-    """As if the model had been built with it, whatever becomes of the arrays that were handed
-    over."""
+    """Fail if a step computes with other data than those fed last, or with changed arrays."""
     found = learned[framework]
     assert found["fed"] == pytest.approx(found["built"], rel=1e-5)
     assert found["first"] != pytest.approx(found["built"], rel=1e-3), "both batches are alike"
@@ -228,14 +227,14 @@ def test_it_learns_the_digits(framework: str, learned: Answers) -> None:
     found = learned[framework]
     assert found["curve"][-1] > 0.95
     assert found["losses"][-1] < found["losses"][0] / 3
-    # planted: the second model with the statistics of the beginning
+    # planted: the second model with the initial statistics
     assert found["without statistics"]["accuracy"] < found["curve"][-1] - 0.1
 
 
 @pytest.mark.parametrize("framework", COMPILERS)
 def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) -> None:
-    """The weights and running statistics of one framework, by the names that all share, in the
-    file that a training leaves."""
+    """Fail if another framework scores differently with the teacher's weights and statistics.
+    They come from the file of a training, by shared names."""
     found, teacher = learned[framework]["taught"], learned[TEACHER]["taught"]
     assert found["accuracy"] == teacher["accuracy"] == learned[TEACHER]["curve"][-1]
     assert found["loss"] == pytest.approx(teacher["loss"], rel=1e-4)
@@ -243,7 +242,7 @@ def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) 
 
 @pytest.mark.parametrize("framework", COMPILERS)
 def test_each_leaves_the_same_file_of_the_same_weights(framework: str, learned: Answers) -> None:
-    """So whatever one has learned, of any two, the other knows: names, layout and bits."""
+    """Fail if two frameworks write different files of the same weights: names, layout, bits."""
     found, teacher = learned[framework], learned[TEACHER]
     assert found["left"] == teacher["left"]
     assert found["left otherwise"] != found["left"]
@@ -251,8 +250,8 @@ def test_each_leaves_the_same_file_of_the_same_weights(framework: str, learned: 
 
 @pytest.mark.parametrize("framework", COMPILERS)
 def test_soft_answers_have_the_same_loss_everywhere(framework: str, learned: Answers) -> None:
-    """Label smoothing and mixup, from the same weights with the same batch: as the framework's own
-    outputs say in float64, and as another framework has it."""
+    """Fail if label smoothing or mixup give another loss than in float64 or in another framework.
+    Weights and batch are the same."""
     found, teacher = learned[framework], learned[TEACHER]
     assert found["soft"] == pytest.approx(found["soft by its outputs"], rel=1e-5)
     assert found["soft"] == pytest.approx(teacher["soft"], rel=1e-5)
@@ -262,7 +261,8 @@ def test_soft_answers_have_the_same_loss_everywhere(framework: str, learned: Ans
 
 @pytest.mark.parametrize("framework", COMPILERS)
 def test_a_training_is_taken_up_bit_by_bit(framework: str, learned: Answers) -> None:
-    """By a model that has not made a step: weights, running statistics, momentum, rate."""
+    """Fail if a resumed training differs in any bit: weights, statistics, momentum, rate.
+    The resuming model has made no step."""
     assert learned[framework]["taken up"] == 0
-    # planted: one step more
+    # planted: one more step
     assert learned[framework]["went on"] > 0

@@ -1,5 +1,5 @@
-"""What each framework's loader makes of files, records and tokens: the same samples as a loader of
-Pillow and numpy makes of them, in the same order."""
+"""Samples of each framework's loader, from files, records and tokens.
+They equal those of a loader of Pillow and numpy, in the same order."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ from .fork_server import ForkServer, served
 run = served(
     "pytorch", "paddle", "oneflow", "mxnet", "jax", "tensorflow", "tensorflow1", imports=""
 )
-#: Beside folders of image files.
+#: Format that a framework reads besides folders of image files.
 READS = {
     "mxnet": "recordio",
     "oneflow": "ofrecord_images",
     "tensorflow": "tfrecord",
     "tensorflow1": "tfrecord",
 }
-#: What the loader says it is, where records are read by another one.
+#: Name of the reader, where a different one reads records.
 BY = {"oneflow": "oneflow.nn.OFRecordReader"}
 CALLED = {"tfrecord": "TFRecord", "recordio": "RecordIO", "ofrecord_images": "OFRecord"}
 READS_TFRECORD_ALONE = ("tensorflow", "tensorflow1")
-#: Which file of theirs is spoiled.
+#: File of each format that is damaged.
 DAMAGED = {
     "tfrecord": "train-00000-of-00002.tfrecord",
     "recordio": "train.rec",
     "ofrecord_images": "train/part-00001",
 }
 ODD = {"grey": (64, 48, "L"), "cmyk": (64, 48, "CMYK"), "dot": (1, 1, "RGB")}
-#: Contents, by names that a file system takes.
+#: Contents by names that a file system accepts.
 STRANGE = {
     **{os.fsencode(name): content for name, content in made.STRANGE.items()},
     b"o\xff d\n": made.jpeg(14, 64, 48),
 }
-#: How far decoded levels of CMYK may be from Pillow's; all others are the same.
+#: Largest difference of decoded CMYK levels from Pillow's; all other images are equal.
 LEVELS = {"tensorflow": 1, "tensorflow1": 1, "mxnet": 2}
-#: How far values may be from Pillow's, in levels of 0 to 255: in the mean, and at most.
+#: Difference of values from Pillow's, in levels of 0 to 255: mean and maximum.
 APART = {
     "mxnet": (3.0, 60.0),
-    "oneflow": (0.01, 1.01),  # a Pillow of another version
+    "oneflow": (0.01, 1.01),  # another version of Pillow
     "tensorflow": (0.3, 2.01),
     "tensorflow1": (0.3, 2.01),
 }
@@ -215,7 +215,7 @@ answer(**found)
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Data sets by name; of records also one whose third image is not what its record says."""
+    """Return data sets by name; one of records has a third image that differs from its record."""
     base = tmp_path_factory.mktemp("data")
     found = {
         "folder": made.folder(base / "folder", train=5, val=5),
@@ -250,9 +250,9 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         file = damaged / DAMAGED[form]
         content = bytearray(file.read_bytes())
         if form == "tfrecord":
-            content[len(content) // 2] ^= 255  # as a disk would
+            content[len(content) // 2] ^= 255  # as a disk error
         else:
-            content = content[:-400]  # the last one is truncated
+            content = content[:-400]  # truncate the last one
         file.write_bytes(content)
     content = made.jpeg(5, 200, 150)
     bad = {"truncated": content[: len(content) // 2], "text": b"no image", "empty": b""}
@@ -268,7 +268,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def order_of(root: str, split: str) -> int:
-    """The checksum that a record has of it."""
+    """Return the checksum of the order, as in a record."""
     names = (os.path.relpath(path, root) for path in asked_of(root, split).paths)
     return zlib.crc32(b"".join(os.fsencode(f"{name}\0") for name in names))
 
@@ -331,7 +331,7 @@ def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str,
 
 
 def check_odd_records(found: dict[str, Any], roots: dict[str, str]) -> None:
-    """OneFlow's own decoder has Pillow's levels, and is not given what spoils its memory."""
+    """Check OneFlow's decoder: Pillow's levels, and no images that would corrupt its memory."""
     reasons = {one["path"]: one["reason"] for one in found["odd"]["skipped_first"]}
     words = "the JPEG file has {} components; OneFlow's decoder reads three"
     assert reasons == {f"train/part-00000/{n}": words.format((1, 4)[n]) for n in range(2)}
@@ -342,12 +342,12 @@ def check_odd_records(found: dict[str, Any], roots: dict[str, str]) -> None:
     assert np.array_equal(whole["levels"], levels_of(roots["ofrecord_images"], copy.name))
     dot = levels_of(roots["folder"], "train/c0/dot.JPEG")
     assert np.array_equal(found["dot"][0]["levels"], dot)
-    # what fills the last batch up would be the image of CMYK
+    # the filler of the last batch would be the image of CMYK
     assert found["tail"] == {"fed": BATCH + 1, "decoded": BATCH + 1, "skipped": 1}
 
 
 def check_bad(found: dict[str, Any]) -> None:
-    """What is said of each bad image, and of data that are gone, by the framework's own loader."""
+    """Check the messages of the framework's loader about each bad image, and about missing data."""
     for name in ("truncated", "text", "empty", "unreadable"):
         words = f"BadData: train/c1/{name}.JPEG: "
         assert found[name].startswith(words), found[name]
@@ -364,7 +364,7 @@ def check_bad(found: dict[str, Any]) -> None:
 
 
 def check_faults(found: dict[str, Any], framework: str) -> None:
-    """What is said of a folder that vanishes and of a worker that is killed, and within seconds."""
+    """Check the messages about a vanished folder and a killed worker, which come within seconds."""
     vanished = (
         r"BadData: train/c./.*\.JPEG is not there any more; the loader broke behind \d+ images: "
     )
@@ -378,7 +378,7 @@ def check_faults(found: dict[str, Any], framework: str) -> None:
 
 
 class PillowRecords:
-    """The images of records, by Pillow."""
+    """Images of records, decoded by Pillow."""
 
     def __init__(self, root: str) -> None:
         images = folder.scan(root, "train", "refuse")

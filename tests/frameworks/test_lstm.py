@@ -1,4 +1,4 @@
-"""The LSTM in each framework's own layer computes what the reference does."""
+"""LSTM in each framework's own layer, compared with the reference."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .fork_server import ForkServer, served
 from .models import facts_of, trained_parameters
 
 MODEL = "superbench_lstm"
-SEQUENCE = 5  # steps: some compilers take each by itself
+SEQUENCE = 5  # steps: some compilers unroll them
 FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob(f"scripts/frameworks/*/models/{MODEL}.py")
 )
-#: The errors of both modes, or in which words they are refused.
+#: Returns the errors of both modes, or the reason of a refusal.
 COMPARE = """
 import json
 from harness.kinds.parity import Comparison, compare
@@ -61,7 +61,7 @@ def script_of(framework: str, folder: Path, precision: str, compiler: str) -> st
     if framework == "jax":
         if precision == "fp32":
             return script
-        # under amp, BEFORE compiles and compares on a CPU what other devices compute
+        # under amp, BEFORE makes a CPU compile and compare what other devices compute
         script = script.replace(f', compiler="{compiler}"', "")
     return BEFORE.get(framework, "") + script
 
@@ -82,7 +82,8 @@ def test_it_computes_what_the_reference_does_or_says_why_not(
 
 
 def test_the_facts_have_the_parameters_of_superbench_and_the_products_of_their_matrices() -> None:
-    """With two bias vectors a layer; with one there would be 64,098,404."""
+    """Fail if the config's parameters differ from SuperBench's two bias vectors per layer.
+    With one bias vector there would be 64,098,404."""
     facts = facts_of(MODEL)
     assert facts["trainable_parameters"] == trained_parameters(facts) == 64_131_172
     drawn = superbench_lstm.parameters(facts)

@@ -1,4 +1,4 @@
-"""The MXNet adapter, driven in MXNet's own environment: what is peculiar to MXNet."""
+"""MXNet adapter in MXNet's own environment: features special to MXNet."""
 
 import math
 from collections.abc import Iterator
@@ -39,9 +39,9 @@ answer(reason=raised(Unsupported, lambda: started(small_images(), precision="amp
 
 
 def test_optimizers_follow_torch(run: ForkServer) -> None:
-    """Three steps against torch.optim's rules in numpy, of a weight and of a bias, which MXNet's
-    optimizers do not decay by themselves. The gradients of AdamW are as small as epsilon: there,
-    epsilon inside the bias correction shows."""
+    """Fail if three optimizer steps differ from torch.optim's rules in numpy.
+    Covers a weight and a bias, which MXNet's optimizers do not decay by default. AdamW's gradients
+    are as small as epsilon, which shows an epsilon inside the bias correction."""
     (found,) = run("""
 adapter = started(small_bert())
 mx, optimizers = adapter._mx, adapter._optimizers
@@ -179,7 +179,7 @@ answer(reason=raised(Unsupported, ask))
 
 
 def test_float16_scales_its_loss_and_skips_what_overflows(run: ForkServer, bfloat16: None) -> None:
-    """The bookkeeping alone: no CPU has products in float16."""
+    """Fail if loss scaling or overflow handling is wrong; no CPU has float16 matmuls."""
     (found,) = run("""
 def gradients(dtype):
     adapter._dtype = dtype
@@ -286,7 +286,7 @@ os.kill(os.getpid(), 9)
 
 
 def _runs(pid: int) -> bool:
-    """Whether the process is there and no zombie."""
+    """Return whether the process exists and is no zombie."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"
@@ -309,7 +309,7 @@ resource.setrlimit(resource.RLIMIT_AS, (1 << 32, 1 << 32))
 answer(memory=judge(lambda: nd.zeros((1 << 29, 3))), shape=shape,
        host=adapter.out_of_memory(MemoryError()))
 """)
-    # the first line is what a record keeps: not that of a trace in C++
+    # a record keeps the first line, which is not one of a C++ trace
     assert found["memory"] == [True, "Failed to allocate CPU Memory"]
     assert found["shape"][0] is False
     assert "Traceback" not in found["shape"][1]
@@ -326,7 +326,8 @@ answer(reason=raised(Unsupported, lambda: started(small_bert(), rank_context=ran
 
 @pytest.mark.parametrize("to_the_end", [True, False])
 def test_workers_of_a_loader_end_by_themselves(run: ForkServer, to_the_end: bool) -> None:
-    """One that is killed while it hands a batch over has who ends the pool wait for ever."""
+    """Fail if a loader's workers do not end by themselves.
+    One killed while handing a batch over would block the end of the pool forever."""
     (found,) = run(
         f"TO_THE_END = {to_the_end}\n"
         + """

@@ -1,5 +1,4 @@
-"""The OneFlow adapter, driven in OneFlow's own environment: this one has no OneFlow. Here stands
-what is special about OneFlow; what all adapters must do is tested for all of them elsewhere."""
+"""OneFlow adapter in OneFlow's own environment: features special to OneFlow."""
 
 import math
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ import pytest
 from ..conftest import build_environment
 from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
 
-# What scripts find beside the prelude.
+# Code of scripts besides the prelude.
 WEIGHTS = """
 import numpy as np
 def flat(arrays):
@@ -26,7 +25,7 @@ def oneflow_python() -> str:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, oneflow_python: str) -> Iterator[ForkServer]:
-    # Not OneFlow itself, which starts threads and joins the ranks when it is imported.
+    # Not OneFlow itself, which starts threads and joins the ranks when imported.
     folder = tmp_path_factory.mktemp("ranks")
     with ForkServer("oneflow", oneflow_python, IMPORTS["oneflow"], folder, WEIGHTS) as server:
         yield server
@@ -34,8 +33,8 @@ def run(tmp_path_factory: pytest.TempPathFactory, oneflow_python: str) -> Iterat
 
 @pytest.mark.parametrize("compiler", ["none", "graph"])
 def test_synchronize_waits_for_what_was_enqueued(run: ForkServer, compiler: str) -> None:
-    """OneFlow runs behind Python on a CPU too, in both modes; once synchronize() has returned,
-    nothing is left to wait for."""
+    """Fail if work is left when synchronize returns.
+    OneFlow runs asynchronously on a CPU, too, in both modes."""
     (found,) = run(f"""
 import time
 adapter = built(small_bert(hidden=256, intermediate=1024), compiler="{compiler}", batch=16)
@@ -53,7 +52,7 @@ answer(waited=complete - enqueued, late=end - complete, values=values)
     assert found["values"] == sorted(found["values"], reverse=True)
 
 
-# Masks of dropout are what differs between outputs of one batch.
+# Masks of dropout, from differing outputs of one batch.
 DROPOUT = """
 adapter = started(small_bert(dropout=0.5), compiler="COMPILER")
 adapter.build(batch_of(adapter.model_config))  # the same batch in every rank
@@ -68,8 +67,9 @@ adapter.stop()
 
 
 def test_eager_dropout_differs_between_layers_steps_and_ranks(run: ForkServer) -> None:
-    """An nn.Dropout of OneFlow 0.9.0 has a generator of its own; all of them start from one
-    seed, whatever manual_seed() was told."""
+    """Fail if eager dropout repeats between layers, steps or ranks.
+    In OneFlow 0.9.0 each nn.Dropout has a generator with the same seed, whatever manual_seed() set.
+    """
     first, second = run(DROPOUT.replace("COMPILER", "none"), ranks=2)
     assert first["masks"][0] != first["masks"][1], "two layers drop the same positions"
     assert not first["again"], "two steps drop the same positions"
@@ -85,7 +85,7 @@ def test_a_graphs_dropout_differs_between_steps_and_the_record_says_how(run: For
 @pytest.mark.parametrize(
     ("facts", "mode", "eager", "graph"),
     [
-        # a product of the forward pass has two in the backward pass
+        # a matmul of the forward pass has two in the backward pass
         ("small_bert(dropout=0.1)", "train", BERT_PRODUCTS, 3 * BERT_PRODUCTS),
         ("small_images()", "inference", 54, 54),
     ],
@@ -137,8 +137,8 @@ answer(compiled=compiled, reason=raised(Mismatch, adapter.compiled))
 
 @pytest.mark.parametrize("compiler", ["none", "graph"])
 def test_optimizers_follow_torch(run: ForkServer, compiler: str) -> None:
-    """Three steps against torch.optim's rules in numpy. The gradients of AdamW are of the size of
-    epsilon: there, an epsilon inside the bias correction shows."""
+    """Fail if three optimizer steps differ from torch.optim's rules in numpy.
+    AdamW's gradients are as small as epsilon, which shows an epsilon inside the bias correction."""
     (found,) = run(f"""
 adapter = started(small_bert())
 flow, optimizers = adapter._oneflow, adapter._optimizers
@@ -201,7 +201,7 @@ answer(sgd=sgd, adamw=adamw)
     assert found["adamw"] < 1e-4, "AdamW does not follow torch.optim"
 
 
-# Gradients of two steps, outputs with the batch's own statistics, weights after a clipped step.
+# Gradients of two steps, outputs with the batch's statistics, weights after a clipped step.
 RANKS = """
 facts = FACTS
 adapter = started(facts, compiler=COMPILER)
@@ -219,14 +219,15 @@ adapter.stop()
 
 
 def alone_in_eager_mode(script: str, half: int) -> str:
-    """``script`` for one rank, with the batch of rank ``half``."""
+    """Return ``script`` for one rank, with the batch of rank ``half``."""
     return script.replace("COMPILER", "'none'").replace("halves[RANK]", f"halves[{half}]")
 
 
 @pytest.mark.parametrize("compiler", ["none", "graph"])
 def test_two_ranks_average_gradients(run: ForkServer, compiler: str) -> None:
-    """Each rank's losses are its own. Gradients do not pile up in the buckets of
-    DistributedDataParallel, which OneFlow would go on to fill if their views were dropped."""
+    """Fail if two ranks share losses or do not average gradients.
+    Also fail if gradients accumulate in the buckets of DistributedDataParallel, as without views.
+    """
     script = RANKS.replace("FACTS", "small_bert(clip_global_norm=0.01)")
     alone = [run(alone_in_eager_mode(script, half))[0] for half in range(2)]
     ranks = run(script.replace("COMPILER", repr(compiler)), ranks=2)
@@ -327,7 +328,7 @@ answer(reason=raised(Unsupported, lambda: started(small_bert(), rank_context=ran
 
 
 def test_clipping_knows_the_norm_of_many_gradients(run: ForkServer) -> None:
-    """OneFlow's own norm loses a fortieth of one as large as BERT's word embeddings."""
+    """Fail if clipping uses OneFlow's norm, off by a fortieth for BERT's word embeddings."""
     (found,) = run("""
 clip_global_norm = built(small_bert())._steps.clip_global_norm
 import oneflow

@@ -1,5 +1,4 @@
-"""Models that users bring: the files of the documentation are what they are said to be, and a
-certificate finds what is wrong with one."""
+"""Users' models: the documented files are valid, and a verification finds mistakes in them."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from .fork_server import ForkServer
 
 DOCUMENT = "docs/own-model.md"
 FRAMEWORKS = ("jax", "pytorch", "tensorflow")
-#: Of one started adapter for each of CASES, what the comparison with float64 finds.
+#: Compares one started adapter with float64 for each of CASES.
 COMPARE = """
 import os
 from types import SimpleNamespace
@@ -38,7 +37,7 @@ for path, mode, precision in CASES:
         refused[key] = str(error)
 answer(errors=errors, refused=refused)
 """
-#: By framework and name of the file, what of that of the documentation is another in it.
+#: Changes of the documented file, by framework and file name.
 MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
     "pytorch": {
         "half.py": ("nn.ReLU(),", "Half(),"),
@@ -67,7 +66,7 @@ MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
         "optimizer.py": ("def make", "def optimizer():\n    pass\n\n\ndef make"),
     },
 }
-#: Those of them that are not compared, and why.
+#: Changed files that are refused, with the reason.
 REFUSED = {
     "random.py": "it draws random numbers",
     "named.py": "the model returns dict; allowed: a tensor, or a tuple of them",
@@ -80,7 +79,7 @@ REFUSED = {
     "optimizer.py": "optimizer returned NoneType; allowed: one of ",
     "frozen.py": "make returned a model without a parameter that is trained",
 }
-#: What the files above name.
+#: Definitions that the changed files use.
 MORE = {
     "pytorch": """
 
@@ -122,7 +121,7 @@ def half(x):
 
 
 def example(framework: str) -> str:
-    """The file of the documentation for a framework."""
+    """Return the documented file of a framework."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / DOCUMENT).read_text(), re.DOTALL)
     (found,) = [block for block in blocks if f'FRAMEWORK = "{framework}"' in block]
     return found.replace("512", "64").replace("784", "32")
@@ -150,7 +149,7 @@ def compared(
 ) -> list[dict[str, Any]]:
     before = in_one_process(run.framework)
     script = before + COMPARE.replace("CASES", repr(cases))
-    compiler = {"jax": "jit"}.get(run.framework, "none")  # as its users have it
+    compiler = {"jax": "jit"}.get(run.framework, "none")  # as its users run it
     return run(script.replace("COMPILER", repr(compiler)), ranks)
 
 
@@ -190,7 +189,7 @@ def test_two_devices_have_the_mean_of_their_gradients_and_batches_of_their_own(
         for found in compared(run, [(path, "train", "fp32")], ranks=2):
             (reason,) = found["refused"].values()
             assert "all 2 ranks made the same batch" in reason
-    else:  # where Keras divides the loss by the ranks, too
+    else:  # there Keras also divides the loss by the ranks
         good = written(tmp_path, run.framework)
         for found in compared(run, [(good, "train", "fp32")], ranks=2):
             assert found["errors"]

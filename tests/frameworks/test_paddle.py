@@ -1,4 +1,4 @@
-"""The PaddlePaddle adapter, driven in Paddle's own environment: this one has no Paddle."""
+"""PaddlePaddle adapter in Paddle's own environment: features special to Paddle."""
 
 import math
 from collections.abc import Iterator
@@ -199,8 +199,9 @@ answer(inference=reason("inference"), train=reason("train"))
     not onednn_has_bfloat16(), reason="oneDNN has no bfloat16 on this processor: refused"
 )
 def test_amp_runs_in_a_program_where_paddle_can(run: ForkServer) -> None:
-    """oneDNN has bfloat16 matmuls for programs; their gradient ends the process, and batch
-    normalisation refuses bfloat16."""
+    """Fail if amp does not run in a program where Paddle can.
+    oneDNN has bfloat16 matmuls for programs; their gradient crashes, and batch normalisation
+    refuses bfloat16."""
     (found,) = run("""
 def reason(facts, mode):
     return raised(Unsupported, lambda: built(facts, mode=mode, precision="amp",
@@ -293,7 +294,8 @@ answer(
 
 @pytest.mark.parametrize("frozen", [False, True], ids=["usual", "in a timed window"])
 def test_no_worker_of_a_loader_ends_inherited_garbage(run: ForkServer, frozen: bool) -> None:
-    """One that ends a reader of an earlier epoch waits for the parent's threads, for ever."""
+    """Fail if a loader's worker finalises an inherited reader: it waits forever for parent
+    threads."""
     (found,) = run(
         f"FROZEN = {frozen}\n"
         + """

@@ -1,5 +1,5 @@
-"""How devices share a training step: whatever the way, gradients are those of one process with all
-samples, and each rank holds a part of the model."""
+"""Sharding of a training step: gradients as of one process, and a part of the model on
+each rank."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .comparing import BEFORE
 from .fork_server import ForkServer, served
 from .models import small
 
-#: Learned positions and a tied head; rotary ones, grouped keys and a gate; normalised behind its
-#: residuals and with segments.
+#: Models with learned positions and a tied head; with rotary positions, grouped keys and a gate;
+#: with post-normalisation and segments.
 MODELS = ("gpt2_small", "llama_8b", "bert_base")
-#: By framework and number of ranks: how they share a step, of which model, in how many micro-steps.
+#: Sharding, model and micro-steps, by framework and number of ranks.
 WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
     "pytorch": {
         2: [
@@ -58,7 +58,7 @@ WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
         8: [("data2xfsdp2xtensor2", "gpt2 of 1 layer", 1)],
     },
 }
-#: Once, not in each of eight processes.
+#: Imports done once, not in each of eight processes.
 IMPORTS = {
     "pytorch": """
 import torch.distributed.fsdp
@@ -68,9 +68,9 @@ import torch.distributed.tensor.parallel
     "jax": "import jax\nimport optax",
 }
 ERROR = 1e-5  # relative, of a gradient's norm
-#: Of the learning rate: of an element's first update, beyond the rounding of the parameter. JAX has
-#: the gradients of a step from another program than those that are asked for: they differ in their
-#: last bits, of which the update of an element whose gradient is about epsilon makes more.
+#: Error of an element's first update, relative to the learning rate, beyond rounding. JAX computes
+#: a step's gradients and returned gradients in different programs; they differ in the last bits,
+#: which an update of an element with a gradient of about epsilon amplifies.
 UPDATE_ERROR = {"pytorch": 1e-4, "jax": 1e-2}
 
 
@@ -85,7 +85,7 @@ def run(
 
 pytorch = served("pytorch", imports=IMPORTS["pytorch"])
 jax = served("jax")
-#: What a process does before it starts several adapters.
+#: Code of a process before it starts several adapters.
 STARTING = {
     "pytorch": BEFORE["pytorch"],
     "jax": """
@@ -134,9 +134,9 @@ def script(run: ForkServer, text: str, **values: Any) -> str:
     return STARTING[run.framework] + COMPARED + facts_text + given + text
 
 
-#: AdamW's first update is a gradient over its own size: g / (|g| + epsilon) may be anything where a
-#: gradient is mostly rounding, so that of one process says little. That of a rank's own gradients,
-#: which are compared with one process's, is known element by element.
+#: AdamW's first update, g / (|g| + epsilon), may be anything if a gradient is mostly rounding. So
+#: it is computed element by element from a rank's own gradients, which are compared with one
+#: process's.
 STEP = """
 def first_update(facts, weights, gradients):
     hyper = facts["hyperparameters"]
@@ -174,13 +174,13 @@ def observed(way, facts, steps=1):
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_gradients_are_those_of_one_process(run: ForkServer, ranks: int) -> None:
-    """And so is an update with them, from the weights that the seed draws. Each rank holds a part
-    of the model, and exchanges something in every step."""
+    """Fail if gradients or an update differ from those of one process.
+    Each rank holds a part of the model, and communicates in every step."""
     assert_as_of_one_process(run, ranks)
 
 
 def test_three_ways_at_once(run: ForkServer) -> None:
-    """The same of groups within groups within groups: eight processes at least."""
+    """Fail if three nested groups give other gradients; they need eight processes."""
     assert_as_of_one_process(run, 8)
 
 
@@ -205,15 +205,15 @@ def assert_as_of_one_process(run: ForkServer, ranks: int) -> None:
 
 
 def assert_in_stages(way: str, model: str, steps: int, of_ranks: list[dict[str, Any]]) -> None:
-    """Each rank holds its own layers, and a tied embedding stands at both ends. Each sends as many
-    messages as its stages have neighbours, for each micro-batch."""
+    """Check that each rank holds its own layers, and a tied embedding is at both ends.
+    Each rank sends as many messages as its stages have neighbours, per micro-batch."""
     ranks, total = len(of_ranks), of_ranks[0]["total"]
     layout = layout_of(way, ranks)
     size, inner = layout.stages, layout.replicas * layout.tensor
     twice = 0 if model == "llama_8b" else 50 * 32
     held = sum(one["held"] for one in of_ranks)
     once = layout.data * (total + twice)
-    if "tensor" in way:  # of which embeddings, heads and normalisations are whole in each rank
+    if "tensor" in way:  # embeddings, heads and normalisations are whole in each rank
         assert once < held < layout.tensor * once, f"{way} {model}"
     else:
         assert held == once, f"{way} {model}"
@@ -222,12 +222,12 @@ def assert_in_stages(way: str, model: str, steps: int, of_ranks: list[dict[str, 
         stages = range(rank // inner, last + 1, size)
         neighbours = sum((stage > 0) + (stage < last) for stage in stages)
         assert one["exchanges"]["send"] == steps * neighbours, f"{way} {model} rank {rank}"
-    if "fsdp" in way and "tensor" not in way:  # gradients go once, whatever the micro-steps
+    if "fsdp" in way and "tensor" not in way:  # gradients are sent once, whatever the micro-steps
         sums = {one["exchanges"]["reduce_scatter"] for one in of_ranks}
         assert max(sums) <= 2 * 2 + 2, f"{way} {model}"
 
 
-#: What goes wrong, by what stands in place of what in the adapter's module.
+#: Mistakes: text in the adapter's module, and replacement.
 MISTAKES = {
     "norms not summed up": ("tensor", "torch.distributed.all_reduce(flat, group=group)", "pass"),
     "heads of a rank mixed up": (
@@ -241,12 +241,12 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_found(pytorch: ForkServer, mistake: str) -> None:
-    """By the gradients, by what ranks hold, or because the shapes no longer fit."""
+    """Fail if a mistake shows neither in gradients nor in what ranks hold nor in shapes."""
     answers = find(pytorch, "gpt2_small", [MISTAKES[mistake]])
     assert not any(answer["good"][0] for answer in answers), mistake
 
 
-#: Those of several stages, of which none stops a rank on its way: one process finds all of them.
+#: Mistakes of stages that stop no rank: one process finds all of them.
 MISTAKES_OF_STAGES = (
     ("pipeline", "all_reduce_together(tied, self._ends)", "pass"),
     (
@@ -259,8 +259,9 @@ MISTAKES_OF_STAGES = (
 
 
 def test_mistakes_of_stages_are_found(pytorch: ForkServer) -> None:
-    """Gradients of a tied embedding that stay apart, a loss that is told to nobody, a micro-batch
-    that is computed twice."""
+    """Fail if mistakes of stages are missed.
+    They are: separate gradients of a tied embedding, a loss sent to nobody, a repeated micro-batch.
+    """
     unchanged = MISTAKES_OF_STAGES[0][1]
     control = ("pipeline", unchanged, unchanged)
     answers = find(pytorch, "gpt2_small", [*MISTAKES_OF_STAGES, control], steps=2)
@@ -272,8 +273,8 @@ def test_mistakes_of_stages_are_found(pytorch: ForkServer) -> None:
 def find(
     run: ForkServer, model: str, mistakes: Sequence[tuple[str, str, str]], steps: int = 1
 ) -> list[dict[str, Any]]:
-    """Whether all looks good, in each rank, by mistake: of each what goes wrong, how ranks share a
-    step, and what stands in the place of what in the adapter's module."""
+    """Return whether all looks good, by rank and mistake.
+    ``mistakes``: name of the module, text, and replacement."""
     text = """
 facts, good = FACTS[MODEL], []
 for way, right, wrong in MISTAKES:
@@ -294,7 +295,7 @@ answer(good=good)
 
 
 def test_accumulated_gradients_go_once(pytorch: ForkServer) -> None:
-    """With FSDP, several micro-steps send their gradients as often as one does."""
+    """Fail if FSDP sends accumulated gradients more often than those of one micro-step."""
     text = """
 found = {}
 facts = FACTS["gpt2_small"]

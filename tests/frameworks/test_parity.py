@@ -1,5 +1,5 @@
-"""The comparison with the reference finds plausible mistakes, each planted in PyTorch's adapter,
-and finds none where there is none."""
+"""The comparison with the reference finds plausible mistakes in PyTorch's adapter, and no
+others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .planting import plant, training_errors
 
 
 class Compare:
-    """Runs a comparison of PyTorch's adapter, as it is or with a mistake in it."""
+    """Comparison of PyTorch's adapter, unchanged or with a mistake."""
 
     def __init__(self, folder: Path, python: str, references: dict[str, Path]) -> None:
         self.folder, self.python, self.references = folder, python, references
@@ -48,7 +48,7 @@ class Compare:
         mode: str = "train",
         **case: object,
     ) -> verifications.VerificationResult:
-        """``mistake``: (file, text, what stands there instead) in the adapter's folder."""
+        """Compare; ``mistake``: (file, text, replacement) in the adapter's folder."""
         adapter = plant(self.folder, mistake)
         reference, length = self.references[model], sequence_of(facts_of(model))
         given = {
@@ -183,7 +183,8 @@ def test_finds_a_mistake(
 
 
 def test_finds_a_missing_activation(forked: ForkServer, tmp_path: Path) -> None:
-    """Behind a residual it changes few values, of which only a deep network has enough."""
+    """Fail if a missing activation is not found.
+    After a residual it changes few values; only a deep network has enough."""
     facts = small(RESNET, blocks=[3, 4, 6, 3])
     compute.write(facts, None, 0, tmp_path / "reference")
     relu = '"relu": lambda layer: nn.ReLU(),'
@@ -193,7 +194,7 @@ def test_finds_a_missing_activation(forked: ForkServer, tmp_path: Path) -> None:
     assert beyond(errors), errors
 
 
-#: Mistakes by which the model has another number of parameters.
+#: Mistakes that change the number of parameters.
 SIZE_MISTAKES = {
     "bias on a convolution": (
         RESNET, ("models/cnn.py", 'bias=given["bias"]', "bias=True")
@@ -312,7 +313,7 @@ def test_images_change_where_float32_could_take_another_gradient() -> None:
     images = np.random.RandomState(1).standard_normal((2, 16, 16, 3))
     images[1, 4, 4, 0] = 5.0
     images[1, 4, 5, 0] = 5.0 + operations.TIE / 10
-    images[0, 8:10, 8:10] = 0.0  # as a ReLU leaves them: no gradient goes there
+    images[0, 8:10, 8:10] = 0.0  # as after a ReLU: no gradient goes there
     images[0, 12, 12, 1] = operations.NEAREST / 2 - 9
     before = images.copy()
     compute._decide(Pool, {}, {"images": images}, {})

@@ -1,5 +1,5 @@
-"""ELECTRA learns generated sentences in every framework that has it, by the kind ``converge`` as a
-run has it, and mistakes that are planted in PyTorch's definition are found by what was learned."""
+"""ELECTRA learns generated sentences in every framework, by the benchmark ``converge``.
+Mistakes planted in PyTorch's definition are found by the learned results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .comparing import in_one_process
 from .fork_server import ForkServer
 
 PYTORCH = ROOT / "scripts/frameworks/pytorch"
-#: Of a case and a recipe with which all of it takes seconds.
+#: Case and recipe that take seconds in all.
 LENGTH, BATCH, MICRO_STEPS = 32, 16, 2
 PARAMETERS = {"epochs": 2, "epoch_steps": 50, "schedule": "polynomial:0.5:0", "warmup": 0.2}
 
@@ -46,7 +46,7 @@ answer(reason=reason, curve=context.fields.get("curve"), task=context.fields.get
 
 
 class Learned:
-    """What each framework learns, asked when the first test wants it."""
+    """Results of each framework, computed when the first test needs them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -85,14 +85,14 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Learned]:
 
 
 def faults(answer: dict[str, Any]) -> list[str]:
-    """What of a training is not within the bounds of what can be learned in so few steps."""
+    """Return the results of a training that are outside the bounds for so few steps."""
     if answer["reason"]:
         return [answer["reason"]]
     scores, least = answer["curve"][-1]["held_out"], answer["task"]["notes"][pretraining.LEAST]
     bounds = {
-        # nobody has less than the least, but by chance
+        # below the minimum only by chance
         "generator_loss": (0.97 * least, 2.0),
-        # the likelier of two words is right in 3 of 4, and what stays is seen: 0.79 is the most
+        # the likelier of two words is right in 3 of 4, unmasked ones are known: at most 0.79
         "masked_accuracy": (0.45, 0.82),
         "sampled_accuracy": (0.15, 0.75),
         "discriminator_accuracy": (0.87, 1.0),
@@ -117,8 +117,8 @@ def test_it_learns_what_can_be_learned(learned: Learned, framework: str, compile
     assert behind["samples"] == PARAMETERS["epoch_steps"] * BATCH * MICRO_STEPS
 
 
-#: In PyTorch's definition: what stands there, what stands there instead, and whether a run itself
-#: finds it; the bounds do in any case.
+#: Mistakes in PyTorch's definition: text, replacement, and whether a run itself finds them; the
+#: bounds always do.
 MISTAKES = {
     "no word is hidden": ("masked_fill(masked, self.mask_token)", "clone()", "none can have less"),
     "labels off by one": (

@@ -1,4 +1,4 @@
-"""The PyTorch adapter, driven in PyTorch's own environment: this one has no PyTorch."""
+"""PyTorch adapter in PyTorch's own environment: features special to PyTorch."""
 
 import math
 from collections.abc import Iterator
@@ -112,7 +112,7 @@ answer(difference=difference.item(), hidden=hidden.item(),
     assert found["seen"] > 0.0, "no token is attended to"
 
 
-# The gradients that the optimizer saw in the first step, the weights behind it, the loss.
+# Gradients in the optimizer's first step, the weights after it, and the loss.
 GRADIENTS = """
 import torch
 facts = small_bert(clip_global_norm=CLIP)
@@ -292,7 +292,8 @@ answer(**frozen)
 
 
 def test_a_residual_is_added_where_its_block_put_out(run: ForkServer) -> None:
-    """As torchvision does: a sum with memory of its own costs 6 % of ResNet-50's inference."""
+    """Fail if a residual is not added in place, as in torchvision.
+    A sum in new memory costs 6 % of ResNet-50's inference."""
     (found,) = run("""
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -347,7 +348,7 @@ answer(
 
 
 def test_what_is_copied_to_another_device_arrives(run: ForkServer) -> None:
-    """On devices that are the host, for there are no others here."""
+    """Fail if copies to another device do not arrive; here both devices are the host."""
     (found,) = run("""
 import importlib
 import numpy as np

@@ -1,5 +1,5 @@
-"""Two devices whose processes are killed together go on bit by bit, in every framework that trains
-on several: through the folder of checkpoints, by two other processes."""
+"""Two killed devices resume bit by bit, in every framework that trains on several.
+Two other processes continue from the folder of checkpoints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..conftest import build_environment
 from .fork_server import ForkServer
 from .test_learning import COMPILERS
 
-#: What each imports once, before the ranks are forked. OneFlow joins the ranks when it is imported.
+#: Imports done once, before the ranks are forked. OneFlow joins the ranks when imported.
 IMPORTS = {
     "pytorch": "import torch, torch._dynamo",
     "tensorflow": "import numpy, tensorflow, keras; keras.layers, keras.optimizers",
@@ -21,9 +21,9 @@ IMPORTS = {
     "paddle": "import paddle",
     "oneflow": "import numpy, google.protobuf",
 }
-#: Which keep no state of the random numbers that dropout draws its masks by.
+#: Frameworks that do not save the random state of dropout masks.
 FORGETFUL = {"mxnet", "oneflow", "paddle"}
-#: Of TensorFlow 1, which has no second model beside one on several devices.
+#: Frameworks without a second model next to one on several devices.
 ALONE = {"tensorflow1"}
 EPOCHS, KEPT = 3, 2
 
@@ -98,6 +98,6 @@ def test_two_devices_that_were_killed_go_on_bit_by_bit(framework: str, tmp_path:
     assert [one["seen"][-1] for one in resumed] == ends
     (weights, statistics), (others, own) = ends
     assert weights == others, "the ranks have trained two models"
-    # what a checkpoint of the first rank alone would have lost, and what without one is not there
+    # lost in a checkpoint of the first rank alone, and absent without one
     assert statistics != own
     assert all(one["seen"][KEPT - 1] != end for one, end in zip(whole, ends, strict=True))

@@ -1,4 +1,4 @@
-"""The TensorFlow adapter, driven in TensorFlow's own environment: this one has no TensorFlow."""
+"""TensorFlow adapter in TensorFlow's own environment: features special to TensorFlow."""
 
 import math
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ import pytest
 
 from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
 
-# What scripts find beside the prelude.
+# Code of scripts besides the prelude.
 WEIGHTS = """
 import numpy as np
 def flat(tensors):
@@ -19,7 +19,7 @@ def weights(adapter):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str) -> Iterator[ForkServer]:
-    # Importing starts no thread and takes no device, so the forks start afresh.
+    # Importing starts no thread and takes no device, so forks start fresh.
     folder = tmp_path_factory.mktemp("ranks")
     with ForkServer(
         "tensorflow", tensorflow_python, IMPORTS["tensorflow"], folder, WEIGHTS
@@ -127,8 +127,8 @@ answer(difference=float(np.abs(actual - expected).max()))
 
 
 def test_optimizers_follow_torch(run: ForkServer) -> None:
-    """Three steps against torch.optim's rules in numpy. The gradients of AdamW are as small as
-    epsilon: there, epsilon inside the bias correction shows."""
+    """Fail if three optimizer steps differ from torch.optim's rules in numpy.
+    AdamW's gradients are as small as epsilon, which shows an epsilon inside the bias correction."""
     (found,) = run("""
 adapter = started(small_bert())
 tf, optimizers = adapter._tf, adapter._optimizers
@@ -167,8 +167,8 @@ answer(sgd=sgd, adamw=adamw)
     assert found["adamw"] < 1e-4, "AdamW's epsilon is not outside the bias correction"
 
 
-# The gradients the optimizer saw (its first moment holds a tenth of them), for two limits of the
-# global norm, and again compiled by XLA.
+# Gradients in the optimizer (its first moment holds a tenth of them), for two limits of the global
+# norm, and again compiled by XLA.
 GRADIENTS = """
 facts = small_bert(clip_global_norm=1e9)
 adapter = started(facts)
@@ -215,7 +215,7 @@ def test_two_ranks_average_and_then_clip_their_gradients(run: ForkServer) -> Non
         assert distance(found["by_xla"], alone["gradients"]) < 1e-4 * length
 
 
-# A product of the forward pass has two in the backward pass.
+# A matmul of the forward pass has two in the backward pass.
 @pytest.mark.parametrize(
     ("facts", "products"),
     [("small_bert(dropout=0.1)", 3 * BERT_PRODUCTS), ("small_images()", 3 * 54)],

@@ -1,4 +1,4 @@
-"""The TensorFlow 1 adapter, driven in TensorFlow's own environment: this one has no TensorFlow."""
+"""TensorFlow 1 adapter in TensorFlow's own environment: features special to TensorFlow 1."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from tests.conftest import build_environment
 
 from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
 
-# What scripts find beside the prelude.
+# Code of scripts besides the prelude.
 ARRAYS = """
 import numpy as np
 def flat(arrays):
@@ -27,7 +27,7 @@ def tensorflow1_python() -> str:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, tensorflow1_python: str) -> Iterator[ForkServer]:
-    # Importing starts no thread and takes no device, so the forks start afresh.
+    # Importing starts no thread and takes no device, so forks start fresh.
     folder = tmp_path_factory.mktemp("ranks")
     with ForkServer(
         "tensorflow1", tensorflow1_python, IMPORTS["tensorflow1"], folder, ARRAYS
@@ -62,7 +62,8 @@ answer(
 
 
 def test_only_a_step_moves_running_statistics(run: ForkServer) -> None:
-    """They are no part of the loss: a session runs their update only if it is told to."""
+    """Fail if anything but a step updates running statistics.
+    They are not part of the loss: a session updates them only when told to."""
     (found,) = run("""
 adapter = built(small_images())
 before, names = state(adapter), [n for n in adapter._model if "running" in n]
@@ -85,8 +86,8 @@ answer(products=products, kept=kept, statistics=len(names), moved=moved,
 
 
 def test_optimizers_follow_torch(run: ForkServer) -> None:
-    """Three steps against torch.optim's rules in numpy. The gradients of AdamW are as small as
-    epsilon: there, epsilon inside the bias correction shows."""
+    """Fail if three optimizer steps differ from torch.optim's rules in numpy.
+    AdamW's gradients are as small as epsilon, which shows an epsilon inside the bias correction."""
     (found,) = run("""
 adapter = started(small_bert())
 tf, optimizers = adapter._tf, adapter._optimizers
@@ -131,7 +132,7 @@ answer(sgd=sgd, adamw=adamw)
     assert found["adamw"] < 1e-4, "AdamW's epsilon is not outside the bias correction"
 
 
-# The gradients that the optimizer saw: its first moment holds a tenth of them.
+# Gradients in the optimizer: its first moment holds a tenth of them.
 GRADIENTS = """
 facts = small_bert(clip_global_norm=0.01, weight_decay=100.0)
 adapter = started(facts)
@@ -149,8 +150,9 @@ adapter.stop()
 
 
 def test_a_step_clips_the_average_and_decays_last(run: ForkServer) -> None:
-    """In a graph, what nothing orders may run in any order: decayed weights in the forward pass
-    gave other gradients."""
+    """Fail if a step does not clip the average, or does not decay last.
+    Unordered operations of a graph run in any order: decay before the forward pass changed
+    gradients."""
     first, second = run(GRADIENTS.replace("/AdamW", "/Adam"), ranks=2)
     assert first["reached"] == second["reached"] == 3.0
     assert first["gradients"] == second["gradients"], "the ranks' gradients differ"

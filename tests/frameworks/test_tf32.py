@@ -1,5 +1,4 @@
-"""TF32 where a framework has a switch for it. Here without a GPU: what is set, and that what is set
-proves nothing."""
+"""TF32 switches of frameworks, without a GPU: they are set, and being set proves nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from .fork_server import ForkServer, served
 run = served("pytorch", "jax", "tensorflow", "paddle", imports="")
 
 FRAMEWORKS = sorted(path.parent for path in ROOT.glob("scripts/frameworks/*/framework.json"))
-#: Sets PRECISION as for a GPU of the compute capability VERSION, and tells the switches.
+#: Sets PRECISION as on a GPU of the compute capability VERSION, and returns the switches.
 SWITCHED = {
     "pytorch": """
 torch = adapter._torch
@@ -93,7 +92,7 @@ def test_a_processor_has_none(run: ForkServer) -> None:
 
 @pytest.mark.parametrize("folder", FRAMEWORKS, ids=lambda folder: folder.name)
 def test_who_has_tf32_shows_what_it_does(folder: Path) -> None:
-    with patch.dict(sys.modules):  # where one framework's adapter would stand for all
+    with patch.dict(sys.modules):  # otherwise one framework's adapter would replace all
         adapter = load_adapter(str(folder))
     declared = json.loads((folder / "framework.json").read_text())
     assert issubclass(adapter, Rounding) or "tf32" not in declared["precisions"]

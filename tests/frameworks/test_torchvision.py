@@ -1,6 +1,6 @@
-"""torchvision is a witness of its own: what our descriptions make of its networks computes what its
-own code does, and its own code can be timed beside ours. Where networks differ in depth or width
-alone, all have their operations compared, and one of them what it computes."""
+"""torchvision as an independent check of our descriptions of its networks.
+Results agree, and its code can be timed next to ours. For networks that differ only in depth or
+width, all have their operations compared, and one its results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from .cnns import TORCHVISION
 from .fork_server import ForkServer, served
 
 SCRIPT = Path(__file__).with_name("torchvision_compared.py")
-#: Both are float64, but sums are made in another order.
+#: Tolerance: both are float64, but sums have another order.
 RELATIVE = 1e-9
 
-#: Families whose networks have other operations than torchvision's, and which: those that only ours
-#: have, and only theirs.
+#: Families with other operations than torchvision's: those only in ours, and only in theirs.
 DIFFERENT = {
     "densenet": ([set(), {"cat"}],),  # of a single tensor
     "googlenet": (
@@ -28,10 +27,10 @@ DIFFERENT = {
     "mnasnet": ([{"add_"}, {"add"}],),
     # a vector, or an image of one pixel
     "inception": ([{"empty_like", "bernoulli_", "div_"}] * 2,),
-    # channels lie last
+    # channels are last
     "shufflenet": tuple([{"clone", *own}, {"clone"}] for own in ((), ("copy_", "new_zeros"))),
 }
-#: ShuffleNet's images and gradients are brought into that layout once.
+#: ShuffleNet's images and gradients are converted to that layout once.
 SHUFFLED = 1.002
 
 run = served("pytorch")

@@ -1,5 +1,5 @@
-"""Weight decay that normalisations and biases are left out of, as fine-tuning has it: an update of
-each framework is what the reference's rule makes of the framework's own gradients."""
+"""Weight decay without normalisations and biases, as in fine-tuning.
+An update of each framework equals the reference's rule on the framework's own gradients."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .fork_server import ForkServer, served
 from .models import facts_of, small
 
 FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/framework.json"))
-#: An epsilon beside which the size of a gradient shows, a decay that does, by a rate as usual.
+#: Settings that show: an epsilon of the gradients' size, a large decay, and a usual rate.
 COMMON = {"dropout": 0.0, "weight_decay": 0.2, "learning_rate": 0.1}
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "adamw": {"epsilon": 0.01, "clip_global_norm": 0.1},
     "sgd": {"momentum": 0.9, "clip_global_norm": None},
 }
-#: Biases begin as zero, which nothing decays: all weights are moved before the step.
+#: Biases start at zero, which decay does not change: all weights are moved before the step.
 TEXT = """
 NO_DECAY = ["bias", "norm"]
 errors = {}

@@ -1,5 +1,5 @@
-"""Texts in a folder are learned by ELECTRA, through each framework's own loader and the command
-line: most of their words are one and the same, which a generator knows after a few steps."""
+"""Texts in a folder are learned by ELECTRA, through each framework's loader and the command line.
+Most of their words are the same one, which a generator learns in a few steps."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..conftest import build_environment
 from ..harness.validity import assert_valid
 
 WORDS = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]", *(f"w{number}" for number in range(34))]
-#: Tokens of each text; one in so many words is any of them, the others are the first.
+#: Tokens of each text; one in so many words is random, the others are the first.
 TEXT, OTHER = 400, 6
 LENGTH, BATCH, UPDATES = 32, 16, 25
-#: With which compiler a framework trains that needs one.
+#: Compiler that a framework trains with.
 COMPILER = {"pytorch": "none", "tensorflow": "none", "jax": "jit", "paddle": "none"}
 
 Learned = Callable[..., dict[str, Any]]
@@ -39,7 +39,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def learned(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Learned:
-    """The record of a training, made once for each framework and number of devices."""
+    """Return the record of a training, made once per framework and number of devices."""
     found: dict[tuple[str, int], dict[str, Any]] = {}
 
     def record(framework: str, devices: int = 1) -> dict[str, Any]:

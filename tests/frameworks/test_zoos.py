@@ -1,4 +1,4 @@
-"""The page about the frameworks' own networks says what is found in their environments."""
+"""The page about the frameworks' own networks agrees with their environments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEADING, *SECTIONS = (ROOT / "docs/zoos.md").read_text().split("\n## ")
 
 
 def on_the_page(framework: str) -> list[str]:
-    """The rows of its table."""
+    """Return the rows of a framework's table on the page."""
     (section,) = (one for one in SECTIONS if one.startswith(zoos.TITLES[framework]))
     return [row for row in section.splitlines() if row.startswith("| `")]
 

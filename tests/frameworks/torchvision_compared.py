@@ -1,6 +1,7 @@
-"""How far our networks are from torchvision's of the same names, with the same weights and images,
-in float64: ``python torchvision_compared.py NAME.. --operations NAME..`` in PyTorch's environment
-prints JSON. Of the latter nothing is computed: their operations and shapes alone are compared."""
+"""Compare our networks with torchvision's, with the same weights and images, in float64.
+
+``python torchvision_compared.py NAME.. --operations NAME..`` in PyTorch's environment prints JSON.
+The networks after --operations are not computed: only their operations and shapes are compared."""
 
 from __future__ import annotations
 
@@ -30,12 +31,12 @@ from framework_under_test.models.torchvision import (  # type: ignore[import-not
 )
 
 BATCH = 2
-#: Images as small as the deepest networks can do with.
+#: Images as small as the deepest networks allow.
 SIZE, SIZES = 64, {"inception_v3": 299}
 
 
 def filled(model: torch.nn.Module) -> torch.nn.Module:
-    """On a CPU, with arrays that keep what goes through within bounds."""
+    """Return the model on a CPU, with weights that keep activations bounded."""
     model = model.to_empty(device="cpu")
     for name, tensor in model.state_dict().items():
         if tensor.dim() > 1:
@@ -61,8 +62,8 @@ def without_dropout(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def distance(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
-    """The largest difference of an array, relative to its norm or a hundredth of all's; 0 of arrays
-    that have shapes alone."""
+    """Return the largest difference of an array, relative to its norm or a hundredth of all's.
+    It is 0 for arrays without values."""
     norms = torch.stack([one.detach().norm() for one in expected])
     differences = torch.stack(
         [(a - b).detach().norm() for a, b in zip(found, expected, strict=True)]
@@ -78,9 +79,9 @@ def computed(model: torch.nn.Module, images: torch.Tensor, training: bool) -> li
 
 
 class Observed(TorchDispatchMode):
-    """``bytes`` that operations put out in memory of their own, beside that of their operands;
-    ``operations``: how often each of those, and each that works in place, had operands of its
-    shapes."""
+    """Observed operations.
+    ``bytes``: outputs in new memory; ``operations``: number of calls of each operation, also in
+    place, by operand shapes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,20 +107,20 @@ def _tensors(values: Any) -> list[torch.Tensor]:
 
 
 def observed(seen: Observed, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What ``function`` gives, whose operations are added to those ``seen``."""
+    """Call ``function`` and add its operations to ``seen``; return its result."""
     with seen:
         return function(*arguments)
 
 
 def differing(ours: Observed, theirs: Observed) -> dict[str, Any]:
-    """Bytes of each, and names of the operations that only one of them has, or has more often."""
+    """Return the bytes of each, and the operations that only one has, or has more often."""
     more = (ours.operations - theirs.operations, theirs.operations - ours.operations)
     names = [sorted({one.split()[0] for one in counted}) for counted in more]
     return {"bytes": [ours.bytes, theirs.bytes], "more": names}
 
 
-#: From what the methods that fill a tensor are given to how it is drawn, as
-#: :data:`networks.initials.Initial` says: between bounds that differ in their sign, or around zero.
+#: Distribution by the arguments of the methods that fill a tensor, see
+#: :data:`networks.initials.Initial`: symmetric bounds, or a deviation around zero.
 FILLING: dict[str, Callable[..., tuple[str, float]]] = {
     "uniform_": lambda low, high: ("uniform", high),
     "normal_": lambda mean, deviation: ("normal", deviation),
@@ -130,7 +131,7 @@ FILLING: dict[str, Callable[..., tuple[str, float]]] = {
 
 @contextlib.contextmanager
 def noted() -> Iterator[dict[int, tuple[str, float]]]:
-    """How each tensor was last filled, by its identity."""
+    """Note how each tensor was last filled, by its identity."""
     found: dict[int, tuple[str, float]] = {}
 
     def noting(name: str) -> Callable[..., torch.Tensor]:
@@ -156,7 +157,7 @@ def noted() -> Iterator[dict[int, tuple[str, float]]]:
 
 
 def other_initials(name: str, facts: dict[str, Any]) -> list[str]:
-    """The weights that torchvision draws in another way than our description, both ways."""
+    """Return the weights that torchvision and our description initialise differently."""
     own = {key: one.initial for key, one in networks.weights(networks.describe(facts)).items()}
     with torch.device("meta"), noted() as drawn:
         model = torchvision_cnn.network(name, 1000)
@@ -171,7 +172,7 @@ def other_initials(name: str, facts: dict[str, Any]) -> list[str]:
 
 
 def compared(name: str, device: str) -> dict[str, Any]:
-    """``device``: "cpu", or "meta", where nothing is computed."""
+    """Compare one network; ``device``: "cpu", or "meta", where nothing is computed."""
     facts = read_model(str(ROOT / f"scripts/models/{name}.json"))
     size = SIZES.get(name, SIZE)
     initials = other_initials(name, facts)
@@ -182,7 +183,7 @@ def compared(name: str, device: str) -> dict[str, Any]:
     own, theirs = own.double(), theirs.double()
     if device == "cpu":
         theirs = filled(theirs)
-    # the same weights; running statistics are among what each has a copy of
+    # the same weights; running statistics are copied for each
     state = {key: one if one.dim() > 1 else one.clone() for key, one in theirs.state_dict().items()}
     own.load_state_dict(state, assign=True)
     found: dict[str, Any] = {"rates": rates(own), "their_rates": rates(theirs)}

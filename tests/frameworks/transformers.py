@@ -1,4 +1,4 @@
-"""The transformers that share a definition, made small: one of each kind."""
+"""Small versions of the transformers that share a definition, one of each kind."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ ENCODERS = {
     if facts.get("definition") in ("bert", "electra")
 }
 
-#: Those that generate text: learned positions, rotary ones with a tied head, and with a head of
-#: its own.
+#: Models that generate text: learned positions; rotary ones with a tied head; with a separate head.
 CAUSAL = ("gpt2_small", "llama_1b", "llama_8b")
-#: These, SuperBench's heads, two encoders that see the same embeddings, and where answers stand.
+#: Compared models: these, SuperBench's heads, two encoders with shared embeddings, and answer
+#: spans.
 COMPARED = (
     *CAUSAL,
     *("superbench_gpt2_small", "superbench_bert_base", "electra_base"),
     *("bert_base_squad", "electra_base_squad"),
 )
-#: Compares all of each: the quickest. The others take these two, one of each structure, in
-#: inference and with dropout, too, and leave out what differs from others in its tied head alone.
+#: Fastest framework, which compares all of each model. The others compare these two, one of each
+#: structure, also in inference and with dropout, and skip models that differ only in the tied head.
 FULL = "pytorch"
 THOROUGH = ("gpt2_small", "electra_base")
 TIED_AGAIN = "llama_1b"
-#: The frameworks whose layers learn at rates of their own, and models that do; they stand for those
-#: that differ in nothing else.
+#: Frameworks with learning rates by layer, and models that use them; they stand for models that
+#: differ in nothing else.
 LAYERWISE = ("pytorch", "tensorflow", "jax", "paddle")
 WITH_DECAY, WITHOUT_DECAY = "electra_base_squad", "bert_base_squad"
 
 
 def write_decoder_references(folder: Path) -> None:
-    """Encoders are compared with padding, of which no loss may know."""
+    """Write the references; encoders are compared with padding, which must not affect the loss."""
     for model in COMPARED:
         facts = compute.reduced(facts_of(model))
         for one in facts["inputs"]:
@@ -49,7 +49,7 @@ def write_decoder_references(folder: Path) -> None:
 
 
 def compared_in(framework: str, every: bool) -> list[str]:
-    """Those that the framework has; ``every``: also the one with a tied head alone."""
+    """Return the models that the framework has; ``every``: also one with only a tied head."""
     folder = ROOT / "scripts/frameworks" / framework
     other = WITHOUT_DECAY if framework in LAYERWISE else WITH_DECAY
     left_out = (other,) if every else (other, TIED_AGAIN)

@@ -1,4 +1,4 @@
-"""An update of a framework beside what the reference makes of the framework's own gradients."""
+"""Updates of a framework, compared with the reference's rule on the framework's own gradients."""
 
 from __future__ import annotations
 
@@ -49,5 +49,6 @@ def moved(adapter):
 
 
 def script(framework: str, facts: dict[str, Any], text: str) -> str:
-    """``text`` with what stands above, for a process of this framework; ``FACTS`` are the facts."""
+    """Return ``text`` after the code above, for a process of this framework with the config
+    ``FACTS``."""
     return f"{in_one_process(framework)}TEXT = {json.dumps(facts)!r}\n{UPDATES}{text}"

@@ -1,9 +1,8 @@
-"""What the networks of a framework's own zoo are made of, and what they compute from given weights:
-``python zoo_observed.py FRAMEWORK NETWORK.. --computed NETWORK..`` in its environment prints JSON,
-with outputs of the latter alone.
+"""Layers and outputs of the networks in a framework's own zoo, from given weights.
 
-Layers stand in the order in which they are executed, their arrays in the layout that all frameworks
-share. Standard library and numpy.
+``python zoo_observed.py FRAMEWORK NETWORK.. --computed NETWORK..`` in its environment prints JSON,
+with outputs of the latter networks only. Layers are in the order of execution, their arrays in the
+layout that all frameworks share. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-#: Rows and columns of an image: as few as the networks can do with, by how their names begin. Pools
-#: of a fixed size, as MXNet has them, take no other.
+#: Image sizes, as small as the networks allow, by the beginning of their names. Networks with pools
+#: of a fixed size, as in MXNet, take no other.
 SIZE, SIZES = 64, {"alexnet": 224, "inception": 299, "vgg": 224}
 FIXED = {
     "mxnet": {"densenet": 224, "squeezenet": 224},
     "paddle": {"googlenet": 224},
 }
-#: Networks whose first linear layer takes rows and columns of so many channels.
+#: Channels of the image that the first linear layer flattens.
 FLATTENED = {"alexnet": 256, "vgg": 512}
 PERIOD = 10007
 
@@ -34,21 +33,23 @@ def size_of(framework: str, network: str) -> int:
 
 
 def images(size: int) -> Any:
-    """One, (1, rows, columns, 3)."""
+    """Return one image, (1, rows, columns, 3)."""
     shape = (1, size, size, 3)
     return np.random.RandomState(1).uniform(-1, 1, shape).astype(np.float32)
 
 
 def values(number: int, shape: tuple[int, ...]) -> Any:
-    """Of an array in the shared layout, the ``number``-th of a network; in a layer of four, that of
-    a normalisation, the last is the variance. They keep what goes through within bounds."""
+    """Return the values of a network's array ``number``, in the shared layout.
+    The last of four arrays of a layer is the variance of a normalisation. Activations stay bounded.
+    """
     base = np.random.RandomState(0).uniform(-1, 1, PERIOD)
     scale = (6 / np.prod(shape[:-1])) ** 0.5 if len(shape) > 1 else 0.3
     return np.resize(np.roll(base * scale, 101 * number).astype(np.float32), shape)
 
 
 def filled(layers: list[dict[str, Any]]) -> list[list[Any]]:
-    """Arrays for each of the layers: a normalisation's scale and variance lie around one."""
+    """Return arrays for each of the layers; scale and variance of a normalisation are
+    around one."""
     found, number = [], 0
     for layer in layers:
         arrays = []
@@ -64,8 +65,8 @@ NORMALISATION = ("scale", "offset", "mean", "variance")
 
 
 def product(kernel: Any, places: int, bias: bool) -> dict[str, Any]:
-    """Of a convolution or linear layer; ``places``: how often its kernel is applied, 0 where
-    that is not known."""
+    """Return the entry of a convolution or linear layer.
+    ``places``: number of uses of its kernel, 0 if unknown."""
     shapes = [list(map(int, kernel))] + [[int(kernel[-1])]] * bias
     roles = ["kernel", "bias"][: len(shapes)]
     kind = "convolution" if len(kernel) == 4 else "linear"
@@ -74,7 +75,7 @@ def product(kernel: Any, places: int, bias: bool) -> dict[str, Any]:
 
 
 def normalisation(channels: int, epsilon: float, momentum: float) -> dict[str, Any]:
-    """``momentum``: the share of the new statistics."""
+    """Return the entry of a normalisation; ``momentum``: weight of the new statistics."""
     return {
         "op": "batch_norm",
         "shapes": [[int(channels)]] * 4,
@@ -89,20 +90,20 @@ def dropout(rate: float, mode: str = "") -> dict[str, Any]:
 
 
 def flattened(network: str) -> int:
-    """Channels of what its first linear layer takes, where that is flattened channels first."""
+    """Return the channels before the first linear layer, if it flattens channels first; else 0."""
     return next((some for name, some in FLATTENED.items() if network.startswith(name)), 0)
 
 
 def channels_first(array: Any, channels: int) -> Any:
-    """A linear layer's (in, out) behind images whose rows, columns and ``channels`` were flattened,
-    for one that flattens channels, rows and columns."""
+    """Return a linear layer's (in, out) for input flattened with channels first.
+    Given: (in, out) for rows, columns and ``channels`` flattened in this order."""
     extent = round((len(array) / channels) ** 0.5)
     cut = array.reshape(extent, extent, channels, -1)
     return cut.transpose(2, 0, 1, 3).reshape(array.shape)
 
 
 class Observed:
-    """``layers`` as executed, with a function for each that sets its arrays."""
+    """Observed ``layers`` in the order of execution, each with a function that sets its arrays."""
 
     def __init__(self) -> None:
         self.layers: list[dict[str, Any]] = []
@@ -113,8 +114,8 @@ class Observed:
         self.setters.append(setter)
 
     def fill(self, flattened: int = 0) -> None:
-        """``flattened``: channels of what the first linear layer takes, if that is flattened with
-        its channels first."""
+        """Set the arrays of all layers.
+        ``flattened``: channels before the first linear layer, if it flattens channels first."""
         for layer, arrays, setter in zip(
             self.layers, filled(self.layers), self.setters, strict=True
         ):

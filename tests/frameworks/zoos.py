@@ -1,4 +1,4 @@
-"""Whether the networks of a framework's own zoo are ours of the same names.
+"""Comparison of the networks in a framework's own zoo with ours of the same names.
 
 COMMAND writes the page about it.
 """
@@ -30,7 +30,7 @@ TITLES = {
     "mxnet": "MXNet (`gluon.model_zoo.vision`)",
     "paddle": "PaddlePaddle (`paddle.vision.models`)",
 }
-#: Of outputs of the same weights: float32 against float64, up to 500 layers in a row.
+#: Tolerance of outputs of the same weights: float32 against float64, up to 500 layers in a row.
 RELATIVE = 1e-3
 SAME = "same"
 COMMAND = "PYTHONPATH=scripts:workflow .venv/bin/python -m tests.frameworks.zoos > docs/zoos.md"
@@ -58,7 +58,7 @@ Layers = Sequence[Mapping[str, Any]]
 
 
 def observed(framework: str, computed: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What the zoo has of our networks, with the outputs of those ``computed``."""
+    """Return the zoo's versions of our networks, with outputs of those ``computed``."""
     python = build_environment(framework)
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     command = [python, str(SCRIPT), framework, *TORCHVISION, "--computed", *computed]
@@ -70,7 +70,7 @@ def observed(framework: str, computed: Sequence[str]) -> dict[str, dict[str, Any
 
 @cache
 def ours(network: str, size: int) -> list[dict[str, Any]]:
-    """Our layers for inference, as those of a zoo are observed."""
+    """Return our layers for inference, in the form of observed ones."""
     hyper = CATALOG.models[network]["hyperparameters"]
     described = describe_images(hyper, Shape(size, size, 3))
     found = []
@@ -97,7 +97,7 @@ def ours(network: str, size: int) -> list[dict[str, Any]]:
 
 @cache
 def outputs(network: str, size: int) -> Any:
-    """The logits of the reference, in float64, of the weights that the zoo's network gets."""
+    """Return the float64 logits of the reference, for the weights that the zoo's network gets."""
     layers = ours(network, size)
     endings = {"kernel": "weight", "scale": "weight", "offset": "bias", "bias": "bias"}
     endings |= {"mean": "running_mean", "variance": "running_var"}
@@ -112,7 +112,7 @@ def outputs(network: str, size: int) -> Any:
 
 
 def differences(framework: str, network: str, zoo: Mapping[str, Any]) -> Iterator[str]:
-    """In words, the weightiest first; none where it is the same as far as it was looked at."""
+    """Yield the observed differences as text, the most important first."""
     size = zoo_observed.size_of(framework, network)
     mine, theirs = ours(network, size), zoo["layers"]
     count = CATALOG.models[network]["trainable_parameters"]
@@ -144,7 +144,7 @@ def _listed(numbers: set[float]) -> str:
 
 
 def _dropout(layers: Layers) -> str:
-    """The rates, each with how many layers with arrays are in front of it, and what is unusual."""
+    """Return dropout rates, each with the number of preceding layers with arrays, and oddities."""
     found, before = [], 0
     for layer in layers:
         before += bool(layer["shapes"])
@@ -155,8 +155,8 @@ def _dropout(layers: Layers) -> str:
 
 
 def rows(framework: str, computed: Sequence[str] = TORCHVISION) -> list[str]:
-    """Of the page: one for each of our networks that the zoo has. Outputs of those not ``computed``
-    are taken to be ours."""
+    """Return a row of the page for each of our networks in the zoo.
+    Outputs that are not ``computed`` are assumed to be equal."""
     found = []
     for network, zoo in observed(framework, computed).items():
         words = "; ".join(differences(framework, network, zoo))
@@ -165,13 +165,13 @@ def rows(framework: str, computed: Sequence[str] = TORCHVISION) -> list[str]:
 
 
 def summary(found: Sequence[str]) -> str:
-    """A sentence about the rows of a zoo."""
+    """Return a sentence about the rows of a zoo."""
     same = sum(row.endswith(f"| {SAME} |") for row in found)
     return f"It has {len(found)} of our {len(TORCHVISION)} networks, {same} of them the same."
 
 
 def section(framework: str) -> str:
-    """Of the page, about one zoo."""
+    """Return the page's section about one zoo."""
     found = rows(framework)
     lines = [
         f"## {TITLES[framework]}",

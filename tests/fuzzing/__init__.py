@@ -1,1 +1,1 @@
-"""Seeded bad inputs of every kind that the driver reads, and what must hold of each."""
+"""Seeded bad inputs of every kind that the driver reads, and their invariants."""

@@ -1,4 +1,4 @@
-"""Ways to spoil a valid file. All that is drawn comes from one random generator."""
+"""Ways to spoil a valid file, drawn from one random generator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-#: Values that stand where others are expected.
+#: Extreme values in place of others.
 EXTREMES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 2**31, 2**63, 2**64, -(2**64), 10**30, 0.5, -0.0),
     *(1e308, -1e-320, float("nan"), float("inf"), float("-inf")),
@@ -21,7 +21,7 @@ EXTREMES: tuple[Any, ...] = (
     *("x" * 10_000, [], {}, [[]], {"": {}}, [None] * 500, {"a": 1, "b": [2]}),
     [{"x": [1, "2", None]}],
 )
-#: Pieces of text that parsers stumble over.
+#: Pieces of text that break parsers.
 PIECES = (
     *(b"\x00", b"\xff\xfe", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\r\n", b"\r", b"\n\n"),
     *(b"\t", b'"', b"'", b"\\", b"\\u0000", b"\\ud800", b"{", b"}", b"[", b"]", b",", b":", b"#"),
@@ -34,8 +34,8 @@ PIECES = (
 
 
 def mutated(rng: random.Random, sample: bytes, structured: str = "") -> bytes:
-    """Return the sample with one to three changes. ``structured``: json or yaml, of what can be
-    changed as a value, too."""
+    """Return the sample with one to three changes.
+    ``structured``: json or yaml if values can be changed, too."""
     for _ in range(rng.choice((1, 1, 2, 3))):
         if structured and rng.random() < 0.6:
             sample = _value_changed(rng, sample, structured)
@@ -58,7 +58,7 @@ def _value_changed(rng: random.Random, sample: bytes, structured: str) -> bytes:
                 "utf-8", "surrogatepass"
             )
         return json.dumps(changed, indent=rng.choice((None, 1))).encode()
-    except (ValueError, yaml.YAMLError, RecursionError):  # spoiled before
+    except (ValueError, yaml.YAMLError, RecursionError):  # already spoiled
         return rng.choice(_CHANGES)(rng, sample)
 
 
@@ -162,7 +162,7 @@ _CHANGES: tuple[Callable[[random.Random, bytes], bytes], ...] = (
 
 
 def make_special(rng: random.Random, path: Path) -> str:
-    """Make something at ``path`` that is no plain file. Returns what it is."""
+    """Make something other than a plain file at ``path``. Returns its kind."""
     name = rng.choice(sorted(_SPECIAL))
     _SPECIAL[name](path)
     return name

@@ -1,4 +1,4 @@
-"""Run inputs in forked workers, each under a watch, and find what does not hold of them."""
+"""Run of inputs in watched, forked workers, which finds violated invariants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from framebench.files.problem import cause
 from . import mutations
 from .targets import TARGETS, Target, make_input
 
-#: Seconds that one input may take, and bytes of memory.
+#: Limits of one input: seconds, and bytes of memory.
 LONGEST = 60.0
 _MEMORY = 6 * 2**30
 _LONGEST_MESSAGE = 3000
@@ -32,14 +32,14 @@ _LONGEST_MESSAGE = 3000
 
 @dataclass
 class Outcome:
-    """Outcome of inputs: how many of each target were taken and refused, and the faults."""
+    """Outcome of inputs: numbers accepted and refused by target, and the faults."""
 
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
 
 
 def target_of(seed: int, number: int, targets: Sequence[Target] = TARGETS) -> Target:
-    """Return the target of an input; each has its turn by its weight."""
+    """Return the target of an input; targets take turns by their weight."""
     turns = [one for one in targets for _ in range(one.weight)]
     if number % 200 == 199:  # a process each
         return next((one for one in targets if not one.weight), turns[0])
@@ -47,7 +47,8 @@ def target_of(seed: int, number: int, targets: Sequence[Target] = TARGETS) -> Ta
 
 
 def examine(seed: int, number: int, folder: Path) -> tuple[str, str]:
-    """Make one input and read it. Returns "taken" or "refused" and "", or "fault" and what."""
+    """Make one input and read it. Returns "taken" or "refused" with "", or "fault" with
+    its text."""
     rng, target = random.Random(f"{seed}-{number}"), target_of(seed, number)
     made = make_input(rng, target, folder, mutations)
     before = _tree(folder, target.written)
@@ -70,7 +71,7 @@ def examine(seed: int, number: int, folder: Path) -> tuple[str, str]:
 
 
 def _unclear(messages: Sequence[str], target: Target, refused: bool) -> str:
-    """Return what is wrong with messages; "" where they name the input in a bounded line."""
+    """Return the fault of messages; "" if they name the input in a bounded line."""
     names = (Path(target.file).name, Path(target.file).stem, *target.words)
     for message in messages:
         if len(message) > _LONGEST_MESSAGE:
@@ -104,8 +105,8 @@ def run(
     tell: Callable[[str], None] = lambda fault: None,
     workers: int = 2,
 ) -> Outcome:
-    """Examine the inputs of these numbers in forked workers; each fault is told at once. An input
-    that takes too long is killed, and is a fault."""
+    """Examine the inputs of these numbers in forked workers; each fault is reported at once.
+    An input that takes too long is killed, and is a fault."""
     outcome = Outcome()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as place:
         crews = [_Worker(seed, numbers[at::workers], Path(place, str(at))) for at in range(workers)]
@@ -122,7 +123,7 @@ def run(
 
 
 class _Worker:
-    """A process that examines its numbers one after the other; forked anew behind a hang."""
+    """Process that examines its numbers one after the other; forked anew after a hang."""
 
     def __init__(self, seed: int, numbers: Sequence[int], folder: Path) -> None:
         self._seed, self._left, self._folder = seed, list(numbers), folder
@@ -149,7 +150,7 @@ class _Worker:
             os.write(writing, json.dumps([number, state, what]).encode() + b"\n")
 
     def results(self, is_ready: bool) -> Iterator[tuple[int, str, str]]:
-        """Yield what has been found meanwhile."""
+        """Yield the results since the last call."""
         content = os.read(self.pipe, 2**16) if is_ready else b""
         *lines, self._text = (self._text + content).split(b"\n")
         for line in lines:

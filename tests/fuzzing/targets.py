@@ -1,4 +1,4 @@
-"""Readers of each kind of input, a valid sample of it, and the errors that it may answer with."""
+"""Readers of each kind of input, with a valid sample and the allowed errors."""
 
 from __future__ import annotations
 
@@ -56,16 +56,17 @@ variants:
   b: {}
 """
 MODEL = b'FRAMEWORK = "pytorch"\n\n\ndef make(batch_size):\n    return 1, (2, 3), lambda a, b: 0\n'
-#: Without a suite: what it measures would have the kinds asked in a process of their own.
+#: No suite: its benchmarks would be queried in a separate process.
 Said = Sequence[str]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A kind of input. ``file``: below the folder of an input; ``sample``: its valid content;
-    ``read``: what reads it, given that folder, and returns what was left out by name; ``errors``:
-    how it may refuse; ``structured``: as :func:`mutations.mutated` has it; ``around``: makes what
-    belongs to it; ``words``: any of these in a message names the input."""
+    """A kind of input.
+    ``file``: path below an input's folder; ``sample``: its valid content; ``read``: reads it, given
+    the folder, and returns the parts left out by name; ``errors``: allowed exceptions;
+    ``structured``: see :func:`mutations.mutated`; ``around``: makes related files; ``words``: any
+    of these in a message names the input."""
 
     name: str
     file: str
@@ -241,7 +242,7 @@ def _archive(suffix: str) -> bytes:
 
 
 def _index(name: str) -> bytes:
-    """An index as it is written for the records of another folder."""
+    """Return an index as it is written for the records of another folder."""
     return b"version 0\n{}" if name == ".index" else b"SQLite format 3\0" + bytes(4000)
 
 
@@ -261,7 +262,7 @@ HEALTH = json.dumps(
         "baseline": None,
     }
 ).encode()
-#: What history keeps, and where a link led that stood in its place.
+#: File that history keeps, and target of a link in its place.
 KEPT = (".history.sqlite", "nothing-there")
 NOTED = b"noticed,run,job,status\n2030-01-01T00:00:00Z,a/b,7,FAILED\n"
 CALLS = b"started,suite,command\n2030-01-01T00:00:00Z,quick,snakemake --cores all\n"
@@ -326,7 +327,7 @@ TARGETS: tuple[Target, ...] = (
 
 
 def make_input(rng: random.Random, target: Target, folder: Path, mutate: Any) -> str:
-    """Make the input and what belongs to it in ``folder``. Returns what was made of the sample."""
+    """Make the input and related files in ``folder``. Returns the change of the sample."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     target.around(folder)

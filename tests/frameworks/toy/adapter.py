@@ -1,4 +1,4 @@
-"""The plain toy, for testing the harness: it behaves as FRAMEBENCH_TOY says.
+"""The plain toy framework for tests of the harness, controlled by FRAMEBENCH_TOY.
 
 The variable holds words and ``word=number`` separated by commas, such as ``sleep=0.01,nan_at=3``.
 """
@@ -37,15 +37,15 @@ from . import plain
 
 
 def behaviour() -> dict[str, float]:
-    """What FRAMEBENCH_TOY asks for."""
+    """Return the settings in FRAMEBENCH_TOY."""
     words = [word for word in os.environ.get("FRAMEBENCH_TOY", "").split(",") if word]
     pairs = [word.partition("=") for word in words]
     return {name: float(value or 1) for name, _, value in pairs}
 
 
 def _start_bare(kind: str) -> None:
-    """Start a process that nothing in its environment tells to be of this run: in the rank's
-    session, in one of its own, or without parent, files and folder, too."""
+    """Start a process without the run's variables in its environment.
+    ``kind``: in the rank's session, in a separate one, or also without parent, files and folder."""
     code = f"import time; time.sleep(600)  # {kind} {os.environ['FRAMEBENCH_TEST']}"
     command = [sys.executable, "-S", "-c", code]
     if kind != "bare_daemon":
@@ -59,7 +59,7 @@ def _start_bare(kind: str) -> None:
 
 
 class ToyAdapter(plain.PlainToy):
-    """A step takes ``sleep`` seconds."""
+    """Toy whose step takes ``sleep`` seconds."""
 
     def start(self) -> None:
         self.does = behaviour()
@@ -75,14 +75,14 @@ class ToyAdapter(plain.PlainToy):
         for kind in ("bare", "bare_session", "bare_daemon"):
             if kind in self.does:
                 _start_bare(kind)
-        if "print" in self.does:  # so many MiB
+        if "print" in self.does:  # in MiB
             for number in range(int(self.does["print"]) * 2**10):
                 print(f"{number:06d}\033[2J" + "x" * 1011)
         if "hungry_grandchild" in self.does:
             size = int(self.does["hungry_grandchild"]) * 2**20
             code = f"import time; food = bytearray(b'x') * {size}; time.sleep(600)"
             subprocess.Popen([sys.executable, "-S", "-c", code])
-        if "fill" in self.does:  # the temporary folder, so many MiB
+        if "fill" in self.does:  # fill the temporary folder, in MiB
             with open(os.path.join(tempfile.gettempdir(), "food"), "wb") as file:
                 file.write(b"x" * (int(self.does["fill"]) * 2**20))
         if "repin" in self.does:
@@ -115,7 +115,7 @@ class ToyAdapter(plain.PlainToy):
         super().build(batch)
         if self.does.get("late_device") == self.rank_context.local_rank:
             time.sleep(0.5)
-        # Not zeros: pages that nobody wrote to take no memory.
+        # Not zeros: untouched pages take no memory.
         mebibytes = self.case.batch_per_device * int(self.does.get("fill", 0))
         self.food = []
         for _ in range(mebibytes):
@@ -149,7 +149,8 @@ class ToyAdapter(plain.PlainToy):
         return value, done_at
 
     def _use_shared_hardware(self) -> None:
-        """For ``shared`` seconds no other rank of the run can have it."""
+        """Hold hardware for ``shared`` seconds, which no other rank of the run can use
+        meanwhile."""
         if "shared" in self.does:
             with open(os.path.join(tempfile.gettempdir(), "hardware"), "w") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -289,7 +290,7 @@ class ToyAdapter(plain.PlainToy):
         return ForwardBackward(forward._replace(result=result), backward._replace(result=gradients))
 
     def _spoilt(self, result: Any) -> Any:
-        """One more at the end, nothing computed, or too large: in all ranks, or in one."""
+        """Return a wrong result: one element more, zeros, or too large; in all ranks or in one."""
         import numpy as np
 
         if self.does.get("spoil_rank", self.rank_context.rank) != self.rank_context.rank:

@@ -9,7 +9,7 @@ from harness.operations import Attention, Convolution
 
 
 def convolution(shape: Convolution, images: Any, kernel: Any, gradient: Any) -> list[Any]:
-    """Result, and gradients of images and kernel."""
+    """Return the result, and the gradients of images and kernel."""
     rows, columns = shape.padding
     padded = np.pad(images, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
     result = np.zeros(shape.result_shape, np.float32)
@@ -33,7 +33,7 @@ def convolution(shape: Convolution, images: Any, kernel: Any, gradient: Any) -> 
 
 
 def attention(shape: Attention, query: Any, key: Any, value: Any, gradient: Any) -> list[Any]:
-    """Result, and gradients of query, key and value."""
+    """Return the result, and the gradients of query, key and value."""
     sharing, scale = shape.heads // shape.key_value_heads, shape.size**-0.5
     keys, values = (np.repeat(one, sharing, axis=1) for one in (key, value))
     scores = scale * np.einsum("bhqd,bhkd->bhqk", query, keys)

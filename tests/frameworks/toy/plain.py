@@ -1,4 +1,4 @@
-"""A framework in plain Python, with all that one can bring. Its device is a clock."""
+"""Plain-Python framework with every optional capability; its device is a clock."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from harness.transfers import PairTransfers, Transfers
 from .models import toy
 from .ring import Ring
 
-PEAK = 1e11  # floating-point operations per second of its products
+PEAK = 1e11  # floating-point operations per second of its matmuls
 NAMES = ("slope", "offset")
 
 
@@ -70,8 +70,8 @@ class PlainToy(
     Transfers,
     LearningRateSchedule,
 ):
-    """A step is complete :meth:`seconds` after the one before it. The points of a batch are its `x`
-    and `y`; without these the toy draws its own."""
+    """Toy framework: a step is complete :meth:`seconds` after the one before it.
+    The points of a batch are its `x` and `y`; without these the toy draws its own."""
 
     def start(self) -> None:
         self.done_at = 0.0
@@ -79,7 +79,7 @@ class PlainToy(
         self.ring = Ring(self.rank_context.rank, self.rank_context.addresses) if several else None
 
     def build(self, batch: dict[str, Any]) -> None:
-        # Other data on each device, also of ranks that do not know of each other.
+        # Different data on each device, also for ranks that do not know each other.
         node = zlib.crc32(os.environ.get("SLURMD_NODENAME", "").encode())
         seed = (
             self.rank_context.seed * 1000
@@ -101,11 +101,11 @@ class PlainToy(
         self.rate = rate
 
     def seconds(self) -> float:
-        """Of a step."""
+        """Return the seconds of a step."""
         return 0.0
 
     def occupy(self, seconds: float) -> None:
-        """The device, behind what it has to do."""
+        """Occupy the device for ``seconds``, after its pending work."""
         self.done_at = max(self.done_at, time.perf_counter()) + seconds
 
     def step(self) -> tuple[float, float]:
@@ -119,7 +119,7 @@ class PlainToy(
         return loss
 
     def loss_and_gradients(self) -> tuple[float, list[float]]:
-        """Means over the micro-steps."""
+        """Return the means over the micro-steps."""
         size, count = self.case.batch_per_device, self.case.accumulation
         steps = [self.micro_step(number * size) for number in range(count)]
         loss = sum(value for value, _ in steps) / count
@@ -224,7 +224,8 @@ class PlainToy(
         return [self.line.forward()]
 
     def step_parts(self) -> list[StepPart]:
-        """A quarter of a step forward, half of it backward, a quarter for the update."""
+        """Return the parts of a step: a quarter forward, half backward, a quarter for the
+        update."""
 
         def averaged() -> None:
             self.occupy(0.75 * self.seconds())
@@ -268,18 +269,18 @@ class PlainToy(
         return Operation(lambda: self.occupy(self.operation_seconds()), result, dtype)
 
     def operation_seconds(self) -> float:
-        """Of a single one."""
+        """Return the seconds of a single operation."""
         return 1e-4
 
     def collective(self, operation: str, array: Any, dtype: str) -> Collective:
-        """Each is a sum of what ranks put at their places."""
+        """Return a collective, computed as a sum of the arrays that ranks put at their places."""
         import numpy as np
 
         rank, ranks, held = self.rank_context.rank, self.rank_context.world_size, [array]
         part = slice(rank * len(array) // ranks, (rank + 1) * len(array) // ranks)
 
         def each() -> Any:
-            """The arrays of all ranks."""
+            """Return the arrays of all ranks."""
             placed = np.zeros((ranks, len(held[0])), np.float32)
             placed[rank] = held[0]
             return self.ring.sum(placed).reshape(placed.shape)

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Ring:
-    """Connections between the ranks at ``addresses``. Raises OSError where a rank went away."""
+    """Connections between the ranks at ``addresses``. Raises OSError if a rank vanishes."""
 
     def __init__(self, rank: int, addresses: Sequence[str]) -> None:
         self.rank = rank
@@ -49,7 +49,7 @@ class Ring:
         return content
 
     def all_reduce(self, values: Sequence[float]) -> list[float]:
-        """The sums over all ranks."""
+        """Return the sums over all ranks."""
 
         def added(content: bytes, other: bytes) -> bytes:
             return array("d", map(operator.add, array("d", content), array("d", other))).tobytes()
@@ -57,7 +57,7 @@ class Ring:
         return list(array("d", self._reduce(array("d", values).tobytes(), added)))
 
     def sum(self, values: Any) -> Any:
-        """The same of a numpy array."""
+        """Return a numpy array summed over all ranks."""
         import numpy as np
 
         def array_of(content: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""Micro-steps through the real command line: what is computed, counted, sent and recorded."""
+"""Micro-steps through the real command line: results, counts, messages and records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the base classes of adapters do for all of them, with a framework that is numpy alone."""
+"""Base classes of adapters, with a framework of numpy alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..numpy_adapter import SHAPES, Numpy
 
 
 def shared() -> dict[str, Any]:
-    """Distinct values, in the layout that all frameworks share."""
+    """Return distinct values, in the layout that all frameworks share."""
     shapes = {"conv": (2, 1, 3, 4), "dense": (4, 5), "bias": (5,), "mean": (5,)}
     return {
         name: np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
@@ -51,7 +51,7 @@ CHANNELS, HEIGHT, WIDTH, FEATURES = 2, 3, 4, 5
 
 
 class Flattening(Numpy):
-    """Its model are two dense layers behind images that were flattened channels first."""
+    """Adapter of two dense layers after images that were flattened channels first."""
 
     def state(self) -> dict[str, Variable]:
         image = (CHANNELS, HEIGHT, WIDTH)
@@ -75,7 +75,7 @@ def test_a_dense_layer_behind_images_has_their_channels_last_in_the_shared_layou
 
 
 class Recurrent(Numpy):
-    """Its model is a matrix whose gates stand as output, input, forget and cell."""
+    """Adapter of a matrix with gates in the order output, input, forget, cell."""
 
     def state(self) -> dict[str, Variable]:
         return {"matrix": Variable(np.zeros((3, 8)), gates=(1, 2, 3, 0))}

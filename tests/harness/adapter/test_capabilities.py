@@ -1,4 +1,4 @@
-"""The page about a new framework names what there is to derive from, and what each asks for."""
+"""The page about a new framework names every base class, and what it requires."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.adapter import Adapter, Capability
 from ...conftest import ROOT
 
 PAGE = ROOT / "docs" / "adding-a-framework.md"
-#: Named behind the table: what nearly every framework has of it, in one.
+#: Class named after the table: the capabilities that nearly every framework has, in one.
 TOGETHER = "CommonCapabilities"
 
 
@@ -25,10 +25,10 @@ def below(one: type) -> Iterator[type]:
 
 
 def capabilities() -> dict[str, type]:
-    """Those of the harness, by name; not what a kind of measurement calls several of them."""
+    """Return the capabilities of the harness, by name, without groups named by benchmarks."""
     for module in pkgutil.walk_packages(harness.__path__, "harness."):
         if "start_" not in module.name and "__main__" not in module.name:
-            with suppress(ModuleNotFoundError):  # a loader with a framework's own
+            with suppress(ModuleNotFoundError):  # a loader needs its framework
                 importlib.import_module(module.name)
     return {
         one.__name__: one
@@ -39,7 +39,7 @@ def capabilities() -> dict[str, type]:
 
 
 def asked(one: type) -> set[str]:
-    """What a class asks for that none of its bases does."""
+    """Return the methods that a class requires and none of its bases does."""
     inherited: set[str] = set()
     for base in one.__bases__:
         inherited |= getattr(base, "__abstractmethods__", frozenset())
@@ -47,7 +47,7 @@ def asked(one: type) -> set[str]:
 
 
 def rows() -> dict[str, set[str]]:
-    """The capabilities of the table, and what stands behind each."""
+    """Return the capabilities in the table, with the methods listed for each."""
     cells = re.findall(r"^\| (?:the core, )?`([A-Z]\w+)`(.*?) \|", PAGE.read_text(), re.MULTILINE)
     return {name: {*re.findall(r"`([a-z_]\w*)`", rest)} for name, rest in cells}
 

@@ -1,4 +1,4 @@
-"""The exchange of the gradients alone: in which messages, for how long, and at what price."""
+"""Gradient all-reduce alone: messages, duration, and cost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_framework_that_does_not_tell_its_messages_says_so_at_no_cost(toy: Ben
 
 
 class Wire(Numpy):
-    """Notes what is sent; every other rank sends the same."""
+    """Adapter that notes its messages; every other rank sends the same."""
 
     def __init__(self) -> None:
         super().__init__(ranks=2)

@@ -1,4 +1,4 @@
-"""Convolutions and attention of models: which shapes, how counted, and that what is wrong shows."""
+"""Convolutions and attention of models: shapes, counts, and detection of mistakes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def attended(toy: Bench, behaviour: str = "") -> Finished:
 
 
 def test_each_distinct_convolution_of_a_model_is_timed_once(toy: Bench) -> None:
-    """On a device that takes a hundredth of a second for each pass forward, and three backward."""
+    """Fail if a distinct convolution of a model is not timed exactly once.
+    The device takes a hundredth of a second per forward pass, three times that backward."""
     record = convolved(toy, "operation=0.01", parameters={**QUICK, "block_seconds": 0.05}).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
@@ -152,7 +153,7 @@ def test_resnet_50_has_the_convolutions_that_its_multiply_adds_count() -> None:
 
 
 def test_every_network_s_convolutions_are_counted_as_its_facts_count_them() -> None:
-    """All that a training step has, auxiliary heads too, which facts do not count."""
+    """Fail if a network's convolutions differ from its config's count, auxiliary heads aside."""
     for path in sorted(MODELS.glob("*.json")):
         if path.stem == "superbench_lstm":
             continue

@@ -1,4 +1,4 @@
-"""How far dropout moves outputs is found of as many masks as that takes, each drawn anew."""
+"""Dropout's effect on outputs: as many masks as needed, each drawn anew."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from harness.adapter import Mismatch
 from harness.measuring.verification import masks
 
-#: Of a unit, it is left out.
+#: Probability that a unit is dropped.
 RATE = 0.25
-#: What a unit left out and one that is kept add up to, against 1.
+#: Relative deviation expected from one dropped and one kept unit.
 EXPECTED = (RATE / (1 - RATE)) ** 0.5
 
 
 class Dropping:
-    """Outputs with dropout, which counts how often it was asked."""
+    """Outputs with dropout, which count their calls."""
 
     def __init__(self, plain: Any, seed: int = 0) -> None:
         self.plain, self.asked = np.asarray(plain), 0

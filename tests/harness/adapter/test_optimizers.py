@@ -1,4 +1,4 @@
-"""What a model's facts say of its optimizer, and what follows before anything runs."""
+"""Optimizers in model configs, and the consequences before anything runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = ["layers.0.output.weight", "layers.0.output.bias", "layers.0.output_norm
 
 
 def written(folder: Path, model: Path = ELECTRA, **changes: Any) -> str:
-    """A model's facts with other hyper-parameters; None takes one away."""
+    """Write a model config with changed hyper-parameters; None removes one."""
     facts = read_model(str(model))
     hyper = {**facts["hyperparameters"], **changes}
     facts["hyperparameters"] = {key: value for key, value in hyper.items() if value is not None}
@@ -64,7 +64,7 @@ def test_parts_of_names_say_what_is_left_out() -> None:
 
 
 def test_the_phases_of_electra_have_their_rates() -> None:
-    """And all that is no fact of a length stays."""
+    """Fail if ELECTRA's phases have other rates, or differ in more than that."""
     facts = read_model(str(ELECTRA))
     rates = {
         length: of_length(facts, length)["hyperparameters"]["learning_rate"]
@@ -86,8 +86,9 @@ def test_the_ratio_of_norms_is_one_where_either_is_zero() -> None:
 
 
 def test_the_reference_is_lamb_by_hand() -> None:
-    """A first step: both moments corrected are the gradient and its square. With an epsilon of 1 a
-    gradient of 1 changes by 1/2, and a decay of 1/2 adds 1 to a weight of 2."""
+    """Fail if a first LAMB step of the reference differs from hand computation.
+    Both corrected moments equal the gradient and its square. With an epsilon of 1, a gradient of 1
+    changes by 1/2, and a decay of 1/2 adds 1 to a weight of 2."""
     hyper = {
         **{"learning_rate": 0.1, "beta1": 0.9, "beta2": 0.99, "epsilon": 1.0, "weight_decay": 0.5},
         **{NO_DECAY: ["bias"], NO_TRUST_RATIO: ["bias"]},
@@ -110,7 +111,7 @@ def test_a_run_has_the_rate_of_its_phase() -> None:
 
 
 def test_a_framework_without_the_optimizer_is_unsupported(tmp_path: Path) -> None:
-    """Before anything starts; inference has none."""
+    """Fail if a framework without the optimizer starts a run; inference needs none."""
     bert = ROOT / "scripts/models/bert_base.json"
     named = {NO_DECAY: ["bias"], NO_TRUST_RATIO: ["bias"]}
     model = written(tmp_path, bert, optimizer="lamb", **named)

@@ -1,5 +1,4 @@
-"""How devices share a step: what can be asked, what is refused before anything starts, and what of
-a run shows that it was not so."""
+"""Sharding of a step: validation, refusals before the start, and checks of a run."""
 
 from __future__ import annotations
 
@@ -54,7 +53,7 @@ def test_what_is_none_is_refused(text: str) -> None:
         ValueError, match="must be data, fsdp, tensor, pipeline, interleaved, or a product"
     ):
         form_of(text)
-    # that a name stands there twice no pattern tells: a suite has a check of its own for it
+    # a pattern cannot detect a repeated name: suites have a separate check
     assert bool(re.match(PATTERN, text)) == (text == "fsdp2xfsdp2")
 
 
@@ -63,7 +62,7 @@ def test_a_product_is_proved_by_the_smallest() -> None:
     assert smallest("tensor") == "tensor"
 
 
-#: What JAX has, and why not this.
+#: JAX's refusal of pipeline parallelism.
 JAX_HAS_NO_STAGES = (
     "jax has no parallelism pipeline here "
     "(it has: data, fsdp, tensor, fsdpxtensor, dataxfsdp, dataxtensor, dataxfsdpxtensor): "

@@ -23,7 +23,7 @@ class Line:
     def loss_and_gradients(
         self, first: int = 0, last: int | None = None
     ) -> tuple[float, list[float]]:
-        """Of the points from number ``first`` to before ``last``."""
+        """Return loss and gradients of the points from ``first`` to before ``last``."""
         slope, offset = self.weights
         errors = [(slope * x + offset - y, x) for x, y in self.points[first:last]]
         loss = sum(error * error for error, _ in errors)
