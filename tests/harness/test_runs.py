@@ -399,7 +399,7 @@ from harness.machine.processor import processor
 from harness.messages import report
 from tests.harness.recorder import Recorder
 class Hanging(StepBreakdown, Recorder):
-    def parts(self):
+    def step_parts(self):
         time.sleep(600)
 extras._LEAST_SECONDS = 1
 step_timing.time_step_parts(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "host"))
