@@ -1,4 +1,4 @@
-"""A process of somebody else's that keeps a core busy."""
+"""Foreign process that keeps a core busy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def hog(core: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Keeps ``core`` busy until the end of the context."""
+    """Keep ``core`` busy until the end of the context."""
     spin = "print(flush=True)\nwhile True: pass"
     process = subprocess.Popen(
         [sys.executable, "-S", "-c", spin],

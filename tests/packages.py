@@ -1,4 +1,4 @@
-"""Packages that hold nothing, for indexes made by tests."""
+"""Packages without content, for indexes made by tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def metadata(name: str, version: str, needs: Sequence[str] = ()) -> str:
 def write_wheel(
     folder: Path, name: str, version: str, needs: Sequence[str] = (), module: str = ""
 ) -> Path:
-    """A wheel for any Python, of a ``module`` where that is given. Returns the file."""
+    """Write a wheel for any Python, with a ``module`` if given. Returns the file."""
     path = folder / f"{name}-{version}-py3-none-any.whl"
     about = f"{name}-{version}.dist-info"
     files = {"METADATA": metadata(name, version, needs), "WHEEL": WHEEL}
@@ -34,7 +34,7 @@ def write_wheel(
 
 
 def write_source(folder: Path, name: str, version: str) -> Path:
-    """A package that has to be built, and cannot be. Returns the file."""
+    """Write a package that must be built, and cannot be. Returns the file."""
     path = folder / f"{name}-{version}.tar.gz"
     text = metadata(name, version).encode()
     folder.mkdir(exist_ok=True)

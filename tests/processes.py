@@ -1,4 +1,4 @@
-"""What tests that start programs share."""
+"""Helpers of tests that start programs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 600.0  # seconds; tests wait for events, never for a time
+PATIENCE = 600.0  # seconds; tests wait for events, not for times
 
 
 def heed_signals() -> None:
-    """In a child, before it starts: end by the signals that a terminal sends, which a test run in
-    the background or under nohup was told to ignore."""
+    """Restore the terminal's signals in a child.
+    A test run in the background or under nohup ignores them."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 def wait_for(condition: Callable[[], Any], what: str) -> Any:
-    """What ``condition`` gives as soon as that is true; fails if it is not in time."""
+    """Return the value of ``condition`` as soon as it is true; fail after PATIENCE."""
     end = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < end, f"waited {PATIENCE:g} s in vain for: {what}"
@@ -28,8 +28,8 @@ def wait_for(condition: Callable[[], Any], what: str) -> Any:
 
 
 def take_own_core() -> None:
-    """Keep to one core, another one than the test process beside this one: a run with one device
-    takes the first core that it may use, and all test processes would wait for the same one."""
+    """Restrict this test process to one core, different from those of others.
+    A run with one device takes the first usable core, which would be the same for all."""
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[number % len(cores)]})

@@ -1,4 +1,4 @@
-"""The benchmarks are run by hand: what they take from the project must still be there."""
+"""Benchmarks are run by hand: everything that they import must still exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .conftest import ROOT
 
 
 def taken(path: Path) -> list[tuple[str, str]]:
-    """Module and name of each import from the workflow or the tests."""
+    """Return module and name of each import from the workflow or the tests."""
     nodes = [
         node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
     ]

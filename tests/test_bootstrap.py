@@ -1,5 +1,5 @@
-"""./bootstrap makes the driver's environment: here one of a few files, from wheels made here, with
-the real venv and pip and without a network."""
+"""./bootstrap makes the driver's environment, here of a few files from local wheels.
+venv and pip are real, and no network is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from framebench.environments import uv
 
 ROOT = Path(__file__).parents[1]
-#: In the place of uv: installs a script as uv does, and fails where another is at work.
+#: Double of uv: installs a script, and fails while another one works.
 UV = f"""#!/bin/sh
 exec '{sys.executable}' - "$@" <<'END'
 import os, pathlib, sys
@@ -32,7 +32,7 @@ END
 
 
 def write_wheel(folder: Path) -> str:
-    """A wheel of a uv 1.0 that holds the script alone; its SHA-256."""
+    """Write a wheel of a uv 1.0 with only the script; return its SHA-256."""
     folder.mkdir()
     info = "uv-1.0.dist-info"
     files = {
@@ -84,7 +84,7 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def calls(project: Path) -> list[str]:
-    """How uv was called."""
+    """Return the calls of uv."""
     return (project / "calls").read_text().splitlines()
 
 
@@ -101,7 +101,7 @@ def test_two_at_once_then_nothing_then_after_a_move(project: Path) -> None:
     assert finish(start(project)) == (0, "")
     assert len(calls(project)) == 1, "what is done was done again"
 
-    # What a site's modules put into the environment is not for our Python.
+    # A site's modules in the environment are not for our Python.
     (packages,) = (project / ".venv").glob("lib/python3*/site-packages")
     (packages / "snakemake").mkdir()
     (packages / "snakemake" / "cli.py").write_text(
@@ -233,7 +233,7 @@ def test_an_old_python_is_told_so(project: Path) -> None:
     told = 0
     for python in map(str, OLD):
         status, output = finish(start(project, python))
-        if status == 127:  # a name on the PATH that pyenv has no version for
+        if status == 127:  # a name on the PATH for which pyenv has no version
             continue
         told += 1
         assert status == 1, output

@@ -1,4 +1,4 @@
-"""Where a package cannot be installed, the tests say what to do."""
+"""If a package cannot be installed, the tests say what to do."""
 
 from __future__ import annotations
 

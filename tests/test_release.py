@@ -1,5 +1,4 @@
-"""A tag becomes a release with what the changelog says of it, and is of the version that records
-have."""
+"""A tag becomes a release with its section of the changelog, and matches the records' version."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ import yaml
 from .conftest import ROOT
 
 WORKFLOWS = ROOT / ".github" / "workflows"
-#: In the place of GitHub's command: it notes how it was called.
+#: Double of GitHub's command that notes its arguments.
 GH = '#!/bin/sh\nprintf "%s\\n" "$@" > called\n'
 
 
@@ -28,7 +27,7 @@ def job(file: str, name: str) -> dict[str, Any]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """What the job of a release sees of the project."""
+    """Return the files of the project that a release job sees."""
     for name in ("CHANGELOG.md", "CITATION.cff", "scripts/harness/__init__.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -39,7 +38,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def released(checkout: Path, tag: str) -> int:
-    """The status of the job's last step."""
+    """Return the status of the job's last step."""
     step = job("release.yml", "release")["steps"][-1]
     path = f"{checkout / 'bin'}:{os.environ['PATH']}"
     environment = {"PATH": path, "GITHUB_REF_NAME": tag}

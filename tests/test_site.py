@@ -1,5 +1,4 @@
-"""The documentation is built as a site, of which every link leads somewhere and which fetches
-nothing from elsewhere."""
+"""The documentation site is built, all links work, and nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -13,13 +12,13 @@ import pytest
 from .framebench.browser import Browser
 
 ROOT = Path(__file__).parents[1]
-#: What a browser loads by itself.
+#: Resources that a browser loads by itself.
 _LOADED = re.compile(
     r"<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=\"(https?:)?//", re.IGNORECASE
 )
-#: Width of a narrow screen in CSS pixels, and that of what a page shows.
+#: Width of a narrow screen in CSS pixels, and script for that of a page's content.
 PHONE, WIDTH = 390, "document.documentElement.scrollWidth"
-#: What it loads of the site: its style and script.
+#: Style and script that a page loads from the site.
 _OWN = re.compile(r'<(?:script src|link href)="([^":?]+\.(?:css|js))"')
 
 

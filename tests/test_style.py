@@ -1,4 +1,4 @@
-"""The tree is clean by every tool that the project holds itself to."""
+"""The tree passes every tool of the project."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
-#: Whose ``open`` opens no text file.
+#: Modules whose ``open`` opens no text file.
 NOT_TEXT = ("os", "Image", "gzip", "lzma", "tarfile", "zipfile")
 
 
@@ -35,7 +35,7 @@ def test_clean(command: list[str]) -> None:
 
 
 def test_no_package_registry_or_home_in_tracked_files() -> None:
-    """Nothing that ships names the machine that it was written on or where packages came from."""
+    """Fail if a tracked file names the machine it was written on, or a package registry."""
     patterns = [str(ROOT) + "/", str(Path.home()) + "/", "files.python" + "hosted"]
     words = [word for pattern in patterns for word in ("-e", pattern)]
     listed = subprocess.run(
@@ -50,7 +50,7 @@ def test_no_package_registry_or_home_in_tracked_files() -> None:
 
 
 def test_text_has_an_encoding() -> None:
-    """A file, or what a program prints, is UTF-8 whatever the locale of whoever calls is."""
+    """Fail if text is read or written in the caller's locale instead of UTF-8."""
     sources = [ROOT / "bootstrap", *(ROOT / "scripts").rglob("*.py")]
     sources += (ROOT / "workflow").rglob("*.py")
     found = [
@@ -84,7 +84,8 @@ def lacks_encoding(call: ast.Call) -> bool:
 
 
 def test_what_belongs_together_runs_in_one_process(request: pytest.FixtureRequest) -> None:
-    """pytest-xdist knows a group by the end of a test's name, and says nothing where pytest no
-    longer lets it write that: all that is built once for a group is then built in each process."""
+    """Fail if tests of a group run in several processes.
+    pytest-xdist takes the group from the end of a test's name, and silently ignores it if pytest
+    does not allow that."""
     several = "PYTEST_XDIST_WORKER" in os.environ
     assert request.node.nodeid.endswith("@test_style.py") or not several

@@ -1,8 +1,8 @@
-"""What the catalog of Snakemake workflows looks for, and shows of this project, is there.
+"""The catalog of Snakemake workflows finds in this project everything that it looks for.
 
 Its programs are scripts/generate-catalog.py and source/build_wf_pages.py of
-https://github.com/snakemake/snakemake-workflow-catalog. What it checks itself, ``snakemake --lint``
-and ``snakefmt --check``, is in test_style.py; what it takes of a release in test_release.py.
+https://github.com/snakemake/snakemake-workflow-catalog. Its own checks, ``snakemake --lint`` and
+``snakefmt --check``, are in test_style.py; its use of releases is in test_release.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from framebench.config.validation import ConfigError
 from .conftest import ROOT
 from .framebench.settings import CATALOG
 
-#: Ways of deployment that a page has instructions for, and what ``--sdm`` is given there.
+#: Deployment methods with instructions on a page, and their arguments of ``--sdm``.
 WAYS = {
     "conda": ["conda"],
     "apptainer": ["apptainer"],
@@ -54,7 +54,7 @@ def test_it_says_how_the_workflow_is_called() -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_way_of_deployment_works_as_it_says(way: str) -> None:
-    """That ``--sdm`` is taken; tests/workflow measures with conda and with containers."""
+    """Fail if ``--sdm`` refuses a documented method; tests/workflow measures with them."""
     offered = usage()["software-stack-deployment"]
     assert {*offered} == {*WAYS}
     refusal = nullcontext() if offered[way] else pytest.raises(ConfigError, match="--sdm: found")

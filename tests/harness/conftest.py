@@ -19,5 +19,5 @@ def toy(tmp_path: Path) -> Iterator[Bench]:
         yield bench
         bench.assert_nothing_left()
     finally:
-        for process in bench.processes():  # of a test that failed
+        for process in bench.processes():  # left by a failed test
             os.kill(process, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A GPU that tells what it draws, and the variables by which it is found."""
+"""A GPU double that reports its power, and the variables that make it found."""
 
 from __future__ import annotations
 

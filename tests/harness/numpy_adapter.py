@@ -1,4 +1,4 @@
-"""An adapter of NumPy, with weights in a layout of its own."""
+"""Adapter of numpy, with its own weight layout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AXES = {"conv": CONVOLUTION_OIHW, "dense": DENSE_OI}
 
 
 class Numpy(MatmulTrace, Numerics, Collectives):
-    """Its model is an array of each kind; its loss scale is 4, its ranks sum to ten times."""
+    """Adapter with an array of each kind, a loss scale of 4, and sums of ten ranks."""
 
     OUT_OF_MEMORY = ("no room", "FullError")
 

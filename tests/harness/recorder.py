@@ -1,4 +1,4 @@
-"""An adapter that records what it is asked."""
+"""Adapter that records its calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.adapter import Adapter, Case, RankContext, Variable
 
 
 class Recorder(Adapter):
-    """Notes the order of calls and whether garbage is collected during steps."""
+    """Adapter that notes the order of calls and whether garbage is collected during steps."""
 
     def __init__(self, world_size: int = 1) -> None:
         case = Case("f", "m", "train", 1, world_size, 1, "fp32", "none", None)

@@ -1,4 +1,4 @@
-"""The digest of the code that computes a figure covers what takes part in it, and nothing else."""
+"""Digest of the code that computes a figure: it covers all code that takes part, and no other."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_another_description_is_another_computation_of_what_is_described(
 
 
 def test_the_comparison_and_what_is_timed_are_of_the_same_facts() -> None:
-    """Though the hyper-parameters are others on purpose."""
+    """Fail if verification and timing use different configs, except for intended
+    hyper-parameters."""
     from reference.compute import parity_model_config, reduced
 
     facts = facts_of(BERT)

@@ -1,4 +1,4 @@
-"""Imports in the harness go one way, and an adapter takes from it what is meant for adapters."""
+"""One-way imports in the harness; adapters import only their interface."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..conftest import ROOT
 
 SCRIPTS = ROOT / "scripts"
 
-#: Packages and modules of the harness, in the order of their imports: each from those before it.
+#: Packages and modules of the harness in order: each imports only earlier ones.
 ORDER = [
     "VERSION",
-    # what a framework's adapter sees
+    # interface of framework adapters
     "bounded",
     "step_breakdown",
     "adapter",
@@ -32,7 +32,7 @@ ORDER = [
     "layerwise",
     "variables",
     "hooks",
-    # the machine, and what the processes of a run need
+    # machine, and needs of a run's processes
     "machine",
     "disk",
     "messages",
@@ -64,7 +64,7 @@ ORDER = [
     "__main__",
 ]
 
-#: What an adapter may import of the harness.
+#: Modules of the harness that an adapter may import.
 OF_ADAPTERS = {
     *(
         "adapter",
@@ -88,7 +88,7 @@ OF_ADAPTERS = {
 
 
 def imported(source: str) -> Iterator[str]:
-    """What of the harness ``source`` imports, without ``harness.``, at its top or within."""
+    """Yield the imports of ``source`` from the harness, without ``harness.``, at any level."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -100,13 +100,13 @@ def imported(source: str) -> Iterator[str]:
 
 
 def against_the_order(module: str, source: str) -> list[str]:
-    """What ``module`` (its package, or its own name at the top) must not import."""
+    """Return the forbidden imports of ``module`` (its package, or its own name at the top)."""
     allowed = ORDER[: ORDER.index(module) + 1]
     return [name for name in imported(source) if name.split(".")[0] not in allowed]
 
 
 def beyond_the_interface(source: str) -> list[str]:
-    """What an adapter must not import."""
+    """Return the forbidden imports of an adapter."""
     return [
         name
         for name in imported(source)

@@ -166,7 +166,8 @@ def test_what_goes_wrong_is_said(
 
 
 def test_a_crash_under_a_limit_of_the_address_space_names_it(toy: Bench) -> None:
-    """Some frameworks ask for memory, and use it without a look at whether they were given any."""
+    """Fail if a crash under an address space limit does not name the limit.
+    Some frameworks use memory without checking the allocation."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (7 << 30, 7 << 30))
@@ -219,10 +220,10 @@ def test_an_emulated_precision_is_skipped_before_it_starts_where_asked(toy: Benc
         ("fp8", [], True),
         ("bf16", ["avx2"], True),
         ("bf16", ["svebf16"], False),
-        ("bf16", [], False),  # not known
+        ("bf16", [], False),  # unknown
         ("fp16", ["asimdhp"], False),
         ("fp32", ["avx2"], False),
-        ("tf32", ["avx2"], False),  # no CPU has it: the frameworks say so
+        ("tf32", ["avx2"], False),  # no CPU has it: the frameworks refuse it
     ],
 )
 def test_instructions_tell_what_is_emulated(name: str, sets: list[str], is_emulated: bool) -> None:
@@ -263,7 +264,7 @@ def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) ->
     assert rank["sustained"]["size"] == max(rates, key=rates.__getitem__)
     assert 0.2 <= rank["sustained"]["seconds"][0] < 2, "for as long as is asked, and not much more"
     assert (reached["unit"], reached["better"]) == ("TFLOP/s", "higher")
-    # the toy's device does 1e11 operations per second, and what waits for it only adds
+    # the toy's device does 1e11 operations per second; waiting only adds time
     assert 0.05 < reached["value"] <= 0.1, "a product was not waited for"
     assert "ok: peak 0." in done.stdout
 
@@ -279,7 +280,7 @@ def test_of_several_devices_the_slowest_tells_the_peak(toy: Bench) -> None:
 
 
 def test_no_device_begins_before_all_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What they reach one after the other is more than they reach at once."""
+    """Fail if a device starts before all are ready: separate peaks exceed simultaneous ones."""
     happened: list[str] = []
 
     def noting(name: str, value: object) -> Callable[..., object]:
@@ -330,7 +331,7 @@ def seconds_of(rank: dict[str, Any]) -> dict[str, float]:
 def test_parts_of_a_step_are_timed_behind_everything_that_counts(
     toy: Bench, devices: int, tmp_path: Path
 ) -> None:
-    # So long that a busy machine, which wakes who sleeps later, changes none by half.
+    # So long that late wake-ups on a busy machine change none by half.
     steps = {"warmup_steps": 1, "timed_steps": 2, "devices_per_node": devices}
     plain = toy.run("sleep=0.4", **steps).record
     second = Bench(tmp_path / "second", toy.python, toy.marker)
@@ -348,7 +349,7 @@ def test_parts_of_a_step_are_timed_behind_everything_that_counts(
         assert set(found) == set(expected) | ({"all_reduce"} if devices == 2 else set())
         for part, seconds in expected.items():
             assert found[part] == pytest.approx(seconds, abs=0.05), part
-        # averaged() sleeps for 1.25 steps, 0.3 s of which forward and backward take alone
+        # averaged() sleeps for 1.25 steps, of which forward and backward alone take 0.3 s
         if devices == 2:
             assert found["all_reduce"] == pytest.approx(0.2, abs=0.1)
 

@@ -12,7 +12,7 @@ from harness.provenance import environment
 
 from ..bench import Bench
 
-#: Variables of each kind, with a value that would do harm, in an environment made for us.
+#: Variables of each kind, with a harmful value, in a made-up environment.
 LEFT_OUT = {
     "affinity": ("GOMP_CPU_AFFINITY=0", "KMP_AFFINITY=compact", "OMP_PLACES=cores"),
     "threads": ("OMP_NUM_THREADS=64", "MKL_DYNAMIC=TRUE", "TF_NUM_INTRAOP_THREADS=9"),
@@ -76,7 +76,8 @@ def test_every_rule_says_why_and_names_something_that_no_earlier_one_takes() -> 
 
 
 def test_what_is_given_on_purpose_reaches_the_ranks_and_the_record(toy: Bench) -> None:
-    """And what is dropped of the caller's environment is told."""
+    """Fail if variables set on purpose do not reach ranks and record, or dropped ones are not
+    noted."""
     own = {"KMP_AFFINITY": "compact", "GOMP_CPU_AFFINITY": "1", "LC_ALL": "C"}
     record = toy.run("", "--variable", "KMP_BLOCKTIME=3", way="venv", variables=own).record
     assert record["status"] == "ok", record["reason"]
@@ -87,7 +88,7 @@ def test_what_is_given_on_purpose_reaches_the_ranks_and_the_record(toy: Bench) -
 
 
 def test_no_credential_is_recorded(toy: Bench) -> None:
-    """By its name or by its shape, and in none of the environment's fields."""
+    """Fail if a credential, by name or by shape, is in any field of the environment."""
     own = {"NCCL_AUTH": "hush1", "XLA_FLAGS": "hf_" + "hush2" * 6, "TF_GH_PAT": "hush3"}
     toy.run("", variables=own)
     assert "hush" not in json.dumps(toy.read_record())

@@ -1,4 +1,4 @@
-"""What a record must be."""
+"""Validity of a record."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How fast one core copies memory: a kind without any framework, from outside the project's folder,
-which needs nothing but this file."""
+"""Memory copy speed of one core: a benchmark without framework, outside the project's folder.
+It needs only this file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
 
 
 class MemoryCopy(Kind):
-    """Bytes per second of copies from one place in memory to another."""
+    """Benchmark of bytes per second of copies within memory."""
 
     needs = None
     parameters = (

@@ -1,4 +1,4 @@
-"""The described networks have the sizes that were counted in torchvision."""
+"""The described networks have the sizes counted in torchvision."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DESCRIBED = [name for name, facts in MODELS.items() if facts.get("definition") =
 
 
 def sizes_of(network: networks.Network) -> dict[str, int]:
-    """Of the trained parameters, by name."""
+    """Return the sizes of the trained parameters, by name."""
     weights = networks.weights(network)
     return {name: math.prod(one.shape) for name, one in weights.items() if one.trained}
 
@@ -75,11 +75,11 @@ def layers(*layers: dict[str, Any], size: int = 8) -> networks.Network:
 def test_a_ceiling_pool_begins_no_window_behind_its_input() -> None:
     pool = {"op": "max_pool", "name": "pool", "ceil": True}
     cases = {
-        (8, 3, 2, 0): (4, 1),  # a last window reaches one over the end
+        (8, 3, 2, 0): (4, 1),  # the last window exceeds the end by one
         (7, 3, 2, 0): (3, 0),
         (8, 2, 2, 1): (5, 0),
         (7, 2, 3, 1): (3, 0),
-        (5, 1, 3, 0): (2, 0),  # one more would begin behind the end
+        (5, 1, 3, 0): (2, 0),  # another window would start after the end
     }
     for (size, kernel, stride, padding), (places, extra) in cases.items():
         given = {"kernel": kernel, "stride": stride, "padding": padding}
@@ -107,7 +107,7 @@ def test_what_cannot_be_is_refused_by_the_name_of_its_layer() -> None:
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_each_can_be_made_small(name: str) -> None:
-    """With all that its family is made of: as many kinds of layers as it has itself."""
+    """Fail if a small network lacks a kind of layer of its family."""
     small = reduced(MODELS[name])
     network = networks.describe(small)
     assert {layer.op for layer in network.layers} >= {

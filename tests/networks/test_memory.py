@@ -1,5 +1,6 @@
-"""Memory of the float64 reference: a layer of a transformer leaves nothing for the backward pass
-but what goes into it, and no head the weights of its attention."""
+"""Memory of the float64 reference.
+A transformer layer keeps only its input for the backward pass, and no head its attention weights.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ from ..conftest import ROOT
 from ..frameworks.models import definition_of, small, trained_parameters
 from ..frameworks.sizes import compared_at, facts_at
 
-#: Peaks that `benchmarks/reference_memory.py` has left there, and what each is to be below.
+#: Peaks kept by `benchmarks/reference_memory.py`, and their bound.
 KEPT, GOAL = ROOT / "tests/data/reference_memory.csv", 8.0
 LENGTH = 64
 
 
 def peak_of_gradients(layers: int) -> int:
-    """Bytes that differentiating a model of so many layers allocates at its peak."""
+    """Return the peak bytes of differentiating a model of ``layers`` layers."""
     facts = small("gpt2_small", layers=layers, dropout=0.0)
     model, hyper = compute.module_of(facts), facts["hyperparameters"]
     weights = compute.draw(model.parameters(facts), 0)
@@ -41,7 +42,7 @@ def peak_of_gradients(layers: int) -> int:
 
 
 def growth() -> float:
-    """Arrays of (batch, tokens, hidden) that one more layer holds at the peak."""
+    """Return the number of (batch, tokens, hidden) arrays that another layer adds to the peak."""
     return (peak_of_gradients(6) - peak_of_gradients(2)) / 4 / (2 * LENGTH * 32 * 8)
 
 
@@ -55,8 +56,9 @@ def test_a_layer_leaves_little_for_the_backward_pass(monkeypatch: pytest.MonkeyP
 
 @cache
 def extent(model: str, tokens: int | None) -> tuple[int, ...]:
-    """What the peak of a reference grows with: its parameters and, of a convolutional network, the
-    values that its layers put out; of others tokens, width and vocabulary."""
+    """Return the quantities that determine a reference's peak memory.
+    They are the parameters and, of a convolutional network, the layers' outputs; else tokens, width
+    and vocabulary."""
     facts = facts_at(model)
     hyper, parameters = facts["hyperparameters"], trained_parameters(facts)
     if definition_of(model) == "cnn":
@@ -67,7 +69,8 @@ def extent(model: str, tokens: int | None) -> tuple[int, ...]:
 
 
 def test_every_reference_of_a_certificate_fits_into_memory() -> None:
-    """Each was measured, or is smaller in all than one of its definition that was."""
+    """Fail if a reference was not measured, and is not smaller than a measured one of its
+    definition."""
     with KEPT.open() as file:
         kept = {
             (row["model"], int(row["tokens"]) if row["tokens"] else None): row

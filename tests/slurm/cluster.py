@@ -1,9 +1,9 @@
-"""A real SLURM cluster of four nodes on this host, which a test session starts and stops.
+"""A real SLURM cluster of four nodes on this host, started and stopped by a test session.
 
-Debian's SLURM and munge, with nothing of the host's own configuration: all files are in a folder of
-the cluster's own, and no service manager is asked. Where the host allows it, each node has a
-network, a host name and processes of its own, so that killing a node is what a power cut is;
-elsewhere the nodes differ by port, and :attr:`Cluster.shared` says why.
+It uses Debian's SLURM and munge without the host's configuration: all files are in the cluster's
+folder, and no service manager is used. If the host allows it, each node has its own network, host
+name and processes, so that killing a node acts like a power cut; else the nodes differ by port, and
+:attr:`Cluster.shared` says why.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..processes import wait_for
 from . import configuration, isolation
 from .place import NODES, Place, claim, give_up
 
-#: Each program that is needed, and Debian's package that has it.
+#: Required programs, with their Debian packages.
 PROGRAMS = {
     "slurmctld": "slurmctld",
     "slurmd": "slurmd",
@@ -35,22 +35,22 @@ PROGRAMS = {
     "ip": "iproute2",
 }
 
-HOST = "host"  # where daemons of nodes are marked with these, the others
+HOST = "host"  # mark of daemons that belong to no node
 
-_PATIENCE = 60.0  # seconds, for what was killed to be gone
+_PATIENCE = 60.0  # seconds until killed processes are gone
 
 
-#: Parts of a node's state, as scontrol shows it: IDLE+DRAIN, DOWN*.
+#: Parts of a node's state in scontrol's notation: IDLE+DRAIN, DOWN*.
 _OUT_OF_SERVICE = {"DOWN", "DRAIN", "UNKNOWN", "NOT_RESPONDING", "*"}
 
 
 class ClusterError(Exception):
-    """A daemon ended, or a command of SLURM failed; the message has its last words."""
+    """Ended daemon or failed SLURM command, with its last output."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """``state``, ``reason``, ``nodes``: as squeue shows them: ``RUNNING``, ``None``, ``n[1-2]``."""
+    """A job; ``state``, ``reason``, ``nodes`` as in squeue: ``RUNNING``, ``None``, ``n[1-2]``."""
 
     number: int
     name: str
@@ -60,17 +60,17 @@ class Job:
 
 
 def missing() -> str:
-    """Install what is missing; why that was not possible, and what to do, else nothing."""
+    """Install missing programs; return why that failed and what to do, else ""."""
     lacking = [p for p in PROGRAMS if shutil.which(p, path=isolation.SEARCHED) is None]
     return install_debian_packages(*(PROGRAMS[p] for p in lacking)) if lacking else ""
 
 
 class Cluster:
-    """Nodes n1 to n4, each with the host's cores, a fifth of its memory and two GPUs that are none.
-    Jobs run as whoever started it."""
+    """Nodes n1 to n4, each with the host's cores, a fifth of its memory and two fake GPUs.
+    Jobs run as the user who started it."""
 
     def __init__(self, isolated: bool = True) -> None:
-        """``isolated``: False to have the nodes differ by port even where more is possible."""
+        """Prepare a cluster; ``isolated``: False makes nodes differ by port in any case."""
         self._wanted = isolated
         self.shared = ""
         self.place = Place(0)
@@ -86,7 +86,7 @@ class Cluster:
         self.stop()
 
     def start(self) -> None:
-        """From nothing to four idle nodes; first, what killed sessions left is removed."""
+        """Start four idle nodes, after removing the remains of killed sessions."""
         self.place, self._lock = claim()
         try:
             began = time.time()
@@ -103,7 +103,7 @@ class Cluster:
             raise
 
     def stop(self) -> None:
-        """Nothing stays: no process, file, network link or mount."""
+        """Stop everything: no process, file, network link or mount stays."""
         if self._lock is None:
             return
         self.place.clear()
@@ -115,10 +115,10 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a client needs, besides the usual variables."""
+        """Return the variables of a client, besides the usual ones."""
         needed = {"SLURM_CONF": str(self.place.configuration)}
         if self.shared:
-            # Not all that runs in a job keeps SLURM_CONF: these commands need none.
+            # Not everything in a job keeps SLURM_CONF: these commands do not need it.
             needed["PATH"] = f"{self.place.folder / 'bin'}{os.pathsep}{isolation.SEARCHED}"
         return needed
 
@@ -134,12 +134,13 @@ class Cluster:
         )
 
     def submit(self, script: str, *options: str) -> int:
-        """The number of a new job that runs ``script`` with sh; sbatch's ``options``."""
+        """Submit a job that runs ``script`` with sh, with sbatch's ``options``; return its
+        number."""
         told = self._told("sbatch", "--parsable", *options, f"--wrap={script}")
         return int(told.split(";")[0])
 
     def queue(self) -> list[Job]:
-        """All jobs of this cluster, also those that have ended (for five minutes)."""
+        """Return all jobs of this cluster, including those that ended within five minutes."""
         told = self._told("squeue", "--noheader", "--states=all", "--format=%A|%j|%T|%N|%r")
         rows = [line.split("|") for line in told.splitlines()]
         return [Job(int(row[0]), *row[1:]) for row in rows]
@@ -148,7 +149,7 @@ class Cluster:
         return next(job for job in self.queue() if job.number == number)
 
     def nodes(self) -> dict[str, str]:
-        """State of each node, as sinfo shows it: ``idle``; with a ``*`` where it is silent."""
+        """Return each node's state as in sinfo: ``idle``; with a ``*`` if it does not respond."""
         told = self._told("sinfo", "--noheader", "--Node", "--format=%N %T")
         return dict(line.split() for line in told.splitlines())  # type: ignore[misc]
 
@@ -160,28 +161,28 @@ class Cluster:
         self._told("scontrol", "update", f"NodeName={name}", "State=RESUME")
 
     def reserve(self, name: str) -> None:
-        """All nodes for whoever started the cluster, until :meth:`reset`."""
+        """Reserve all nodes for the user who started the cluster, until :meth:`reset`."""
         who = f"Users={getpass.getuser()}"
         when = ("StartTime=now", "Duration=60", "Nodes=ALL", "Flags=IGNORE_JOBS")
         self._told("scontrol", "create", "reservation", f"ReservationName={name}", who, *when)
         self._reserved.append(name)
 
     def kill_node(self, name: str) -> None:
-        """End all of a node at once, jobs too, as if its power was cut. The controller has to
-        notice by itself."""
+        """Kill everything on a node at once, including jobs, as a power cut does.
+        The controller must notice by itself."""
         self.place.kill(name)
         self._daemons.pop(name).wait(_PATIENCE)
         isolation.delete_links(self.place.link(name))
 
     def start_node(self, name: str) -> None:
-        """Start a node that was killed; back when the controller has it in service."""
+        """Start a killed node, and wait until the controller has it in service."""
         began = time.time()
         self._start_daemon_of(name)
         self._wait(lambda: self._registered([name], began), f"{name} to register")
 
     def restart_controller(self) -> None:
-        """Kill slurmctld as soon as it has saved what jobs and nodes are at, which it does only
-        every few seconds, and start it again; back when it has heard from the nodes."""
+        """Kill slurmctld after it has saved its state, and restart it.
+        It saves only every few seconds. Returns when it has heard from the nodes."""
         mark = uuid.uuid4().hex
         self._saved("node_state", mark, f"NodeName={NODES[0]}", f"Comment={mark}")
         active = self._told("squeue", "--noheader", "--format=%A").split()
@@ -214,7 +215,7 @@ class Cluster:
         self._wait(none_left, "all jobs to be gone")
 
     def reset(self) -> None:
-        """As after the start: four idle nodes, also those killed or taken down, and no job."""
+        """Restore the initial state: four idle nodes, including killed ones, and no job."""
         for name in NODES:
             if name not in self._daemons:
                 self.start_node(name)
@@ -227,7 +228,7 @@ class Cluster:
         self._wait(lambda: set(self.nodes().values()) == {"idle"}, "all nodes to be idle")
 
     def _isolate(self) -> None:
-        """Make the network, or find out why there can be none."""
+        """Make the network, or find out why that is impossible."""
         place = self.place
         self.shared = "as asked for"
         if self._wanted:
@@ -273,7 +274,7 @@ class Cluster:
         with (self.place.folder / "log" / f"{name}.stderr").open("ab") as log:
             daemon = subprocess.Popen(
                 [str(program), *command[1:]],
-                # What marks the cluster's processes; of the environment of the tests, nothing.
+                # Marks of the cluster's processes; nothing of the tests' environment.
                 env={"PATH": isolation.SEARCHED, **self.environment, "SLURMD_NODENAME": node},
                 cwd="/",
                 stdin=streams,
@@ -285,11 +286,12 @@ class Cluster:
         return daemon
 
     def _registered(self, names: Iterable[str], since: float) -> bool:
-        """Whether these nodes serve, by daemons started after ``since`` (seconds of the epoch)."""
+        """Return whether these nodes serve, with daemons started after ``since`` (epoch
+        seconds)."""
         for name in names:
             told = self._told("scontrol", "--oneliner", "show", "node", name)
             fields = dict(word.split("=", 1) for word in told.split() if "=" in word)
-            with contextlib.suppress(ValueError):  # "None", before it has registered
+            with contextlib.suppress(ValueError):  # "None" before it has registered
                 started = datetime.fromisoformat(fields["SlurmdStartTime"]).timestamp()
                 serves = _OUT_OF_SERVICE.isdisjoint(re.split(r"(\W)", fields["State"]))
                 if started >= int(since) and serves:
@@ -298,8 +300,8 @@ class Cluster:
         return True
 
     def _saved(self, file: str, mark: str, *change: str) -> None:
-        """Wait until a file of slurmctld's has ``change``, told by its ``mark``, and thus all that
-        was before it."""
+        """Wait until a file of slurmctld has ``change``, identified by ``mark``.
+        Earlier changes are then saved, too."""
         self._told("scontrol", "update", *change)
         path = self.place.folder / "state" / file
         self._wait(lambda: path.exists() and mark.encode() in path.read_bytes(), f"{file} saved")
@@ -311,7 +313,7 @@ class Cluster:
         return ran.stdout
 
     def _wait(self, condition: Callable[[], object], what: str) -> None:
-        """As long as all daemons live. Raises ClusterError."""
+        """Wait while all daemons live. Raises ClusterError."""
 
         def met() -> object:
             for name, daemon in self._daemons.items():
@@ -322,7 +324,7 @@ class Cluster:
         wait_for(met, what)
 
     def _log(self) -> str:
-        """The last lines that the daemons wrote."""
+        """Return the daemons' last lines of output."""
         files = sorted((self.place.folder / "log").iterdir(), key=lambda file: file.stat().st_mtime)
         return "\n".join(f"{file.name}: {_end(file)}" for file in files if file.stat().st_size)
 

@@ -1,4 +1,4 @@
-"""The files of a test cluster's folder: what its daemons are told."""
+"""Configuration files of a test cluster's daemons."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ NODE = (
 )
 
 
-#: The commands of SLURM that may be used in a job.
+#: Commands of SLURM that may be used in a job.
 CLIENTS = ("sacct", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
 
 
 def make_folders(place: Place) -> None:
-    """And what must be there before it is known whether nodes can be isolated."""
+    """Make the folders and files that are needed before nodes are isolated."""
     for name in ("munge", "state", "log", "etc", "empty", "bin"):
         (place.folder / name).mkdir()
     for name in NODES:
@@ -82,14 +82,14 @@ def make_folders(place: Place) -> None:
 
 
 def write(place: Place) -> None:
-    """All files that the daemons need."""
+    """Write all files that the daemons need."""
     folder = place.folder
     (folder / "munge" / "key").write_bytes(secrets.token_bytes(128))
     (folder / "munge" / "key").chmod(0o600)
     gpus = []
     for name in NODES:
         for number in range(GPUS):
-            # SLURM takes a character device for a GPU, and nothing else.
+            # SLURM accepts only a character device as a GPU.
             (folder / "gpu" / name / f"gpu{number}").symlink_to("/dev/null")
         gpus.append(
             f"NodeName={name} Name=gpu Type=h100 File={folder}/gpu/{name}/gpu[0-{GPUS - 1}]\n"
@@ -106,7 +106,7 @@ def write(place: Place) -> None:
 def slurm_conf(place: Place) -> str:
     host = socket.gethostname().split(".")[0]
     cores = os.cpu_count() or 1
-    # The host keeps as much as a node has.
+    # The host keeps as much memory as a node has.
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20 // (len(NODES) + 1)
     nodes = [
         NODE.format(
@@ -134,6 +134,6 @@ def slurm_conf(place: Place) -> str:
 
 
 def hosts(place: Place) -> str:
-    """``/etc/hosts`` of the nodes: on a cluster, nodes know each other by name."""
+    """Return ``/etc/hosts`` of the nodes: on a cluster, nodes know each other by name."""
     lines = ["127.0.0.1 localhost", f"{place.address()} {socket.gethostname()}"]
     return "".join(f"{line}\n" for line in lines + [f"{place.address(n)} {n}" for n in NODES])

@@ -1,4 +1,4 @@
-"""One cluster for all tests here: they are one group, and so run in one process."""
+"""One cluster for all tests here: they are one group, run in one process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .project import OnCluster
 
 @pytest.fixture(scope="session")
 def slurm() -> None:
-    """SLURM's programs are there."""
+    """Require SLURM's programs."""
     problem = missing()
     if problem:
         pytest.skip(f"needs a SLURM cluster of its own. {problem}")
@@ -31,7 +31,7 @@ def shared_cluster(slurm: None) -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster(shared_cluster: Cluster) -> Iterator[Cluster]:
-    """Four idle nodes and no job, whatever the test before did."""
+    """Yield four idle nodes without jobs, whatever the previous test did."""
     yield shared_cluster
     shared_cluster.reset()
 

@@ -1,7 +1,7 @@
-"""Snakemake, as ``python -m snakemake``, that looks at the queue twice a second.
+"""Snakemake, like ``python -m snakemake``, that queries the queue twice a second.
 
-Its plugin looks ten seconds later each time nothing has ended, for which there is no setting: most
-of a test's time would be that. How jobs are submitted, watched and judged is as it is.
+Its plugin waits ten seconds longer after each query without an ended job, with no setting for it,
+which would dominate tests. Submission, watching and judging of jobs are unchanged.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""What makes processes a machine of their own: a network, a host name, and no others to be seen.
+"""Isolation of processes like a separate machine: network, host name, and process list.
 
-Namespaces of Linux. They are gone with their last process, and so leave nothing to be cleaned up;
-only the bridge that joins them stays in the host's network until it is deleted.
+Linux namespaces vanish with their last process, so nothing needs to be cleaned up; only the bridge
+that joins them stays in the host's network until it is deleted.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
-#: The programs of SLURM are not on the path of everybody.
+#: Search path including SLURM's programs, which are not on every user's PATH.
 SEARCHED = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 UNSHARE = ("unshare", "--net", "--uts", "--ipc", "--pid", "--fork", "--mount", "--mount-proc")
 
-# $1: host name, $2: the cluster's folder. SLURM's configuration is where a cluster has it, because
-# not all that runs in a job keeps SLURM_CONF. The network shows in a file system that must be
-# mounted anew; what the host has mounted in it is kept.
+# $1: host name, $2: the cluster's folder. SLURM's configuration is at its usual path, because not
+# everything in a job keeps SLURM_CONF. The file system that shows the network must be mounted anew;
+# the host's mounts in it are kept.
 BECOME = """\
 set -e
 echo "$1" > /proc/sys/kernel/hostname
@@ -31,9 +31,9 @@ mount --move "$2/empty" /sys/fs/cgroup
 ip link set lo up
 """
 
-# Says that the namespaces are there, and waits until the host has plugged in the network.
-# $3: own address; then the program. The shell stays, as the process that all others end with and
-# that takes in orphans.
+# Reports that the namespaces exist, and waits until the host has connected the network. $3: own
+# address; then the program. The shell stays as the process with which all others end and which
+# adopts orphans.
 RUN = """\
 echo ready
 read -r plugged_in
@@ -46,13 +46,13 @@ wait
 
 
 def ip(*arguments: str) -> None:
-    """Raises subprocess.CalledProcessError."""
+    """Run ``ip``. Raises subprocess.CalledProcessError."""
     program = str(shutil.which("ip", path=SEARCHED))
     subprocess.run([program, *arguments], check=True, capture_output=True, text=True)
 
 
 def why_not(bridge: str, folder: Path) -> str:
-    """Why this process cannot isolate others; empty where it can."""
+    """Return why this process cannot isolate others; "" if it can."""
     if os.geteuid() != 0:
         return "only root can make network namespaces and a bridge"
     try:

@@ -1,8 +1,7 @@
-"""Where a test cluster lives: one of ten numbered places, each with a folder, ports, addresses and
-network links of its own, so that several test sessions have one each.
+"""Places of test clusters: ten, each with its own folder, ports, addresses and network links.
 
-A folder is locked by the process that holds the place, and so free as soon as that has ended,
-however it did. What is found in a free place was left by one that was killed.
+Several test sessions thus have one each. A folder is locked by the process that holds the place,
+and free as soon as that has ended. Remains in a free place are of a killed process.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ NODES = ("n1", "n2", "n3", "n4")
 
 @dataclass(frozen=True)
 class Place:
-    """``isolated``: each node has a network of its own; else they differ by port."""
+    """A place. ``isolated``: each node has its own network; else they differ by port."""
 
     number: int
     isolated: bool = True
@@ -41,27 +40,26 @@ class Place:
 
     @property
     def bridge(self) -> str:
-        """The bridge of the nodes' network; names of its links begin with it."""
+        """Name of the bridge of the nodes' network; names of its links begin with it."""
         return f"fbslurm{self.number}"
 
     def link(self, node: str) -> str:
         return self.bridge + node
 
     def port(self, node: str | None = None) -> int:
-        """Of a node's daemon; of the controller where none is given. Below those that Linux hands
-        out by itself."""
+        """Return the port of a node's daemon, or of the controller.
+        It is below those that Linux assigns by itself."""
         return 21000 + 10 * self.number + (0 if node is None else 1 + NODES.index(node))
 
     def address(self, node: str | None = None) -> str:
-        """Of a node; of the host, as the nodes see it, where none is given."""
+        """Return the address of a node, or of the host as seen by the nodes."""
         if not self.isolated:
             return "127.0.0.1"
         return f"10.213.{self.number}.{254 if node is None else 1 + NODES.index(node)}"
 
     def processes(self, node: str | None = None) -> list[int]:
-        """Daemons and jobs of this cluster, or of one of its nodes: SLURM and we set both of these
-        variables for them, and what has lost them has a parent that has not. Clients lack the
-        second."""
+        """Return the daemons and jobs of this cluster, or of one of its nodes.
+        They have both variables, or a parent that has them. Clients lack the second."""
         mine = f"SLURM_CONF={self.configuration}"
         named = f"SLURMD_NODENAME={node or ''}"
         found, parents = set(), {}
@@ -86,7 +84,7 @@ class Place:
         return sorted(found)
 
     def kill(self, node: str | None = None) -> None:
-        """Kill all of a node, or of the cluster, and wait until it is gone."""
+        """Kill everything of a node, or of the cluster, and wait until it is gone."""
 
         def gone() -> bool:
             found = self.processes(node)
@@ -119,8 +117,8 @@ class Place:
 
 
 def claim() -> tuple[Place, int]:
-    """A free place, and the lock that holds it, until :func:`give_up`. All that others left in any
-    place is removed."""
+    """Return a free place, and the lock that holds it until :func:`give_up`.
+    Remains in all free places are removed."""
     taken = None
     for place in map(Place, range(PLACES)):
         if taken and not place.folder.exists():
@@ -143,7 +141,7 @@ def give_up(place: Place, lock: int) -> None:
 
 
 def _lock(folder: Path) -> int | None:
-    """The locked folder, made where there is none; None where somebody else holds it."""
+    """Lock the folder, creating it if missing; None if somebody else holds it."""
     folder.mkdir(exist_ok=True)
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -153,7 +151,7 @@ def _lock(folder: Path) -> int | None:
     if held.st_uid == os.geteuid():
         with contextlib.suppress(BlockingIOError, FileNotFoundError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held it may have removed it since it was opened.
+            # The former holder may have removed it since it was opened.
             if folder.stat().st_ino == held.st_ino:
                 return lock
     os.close(lock)

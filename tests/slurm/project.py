@@ -20,11 +20,11 @@ OPTIONS = (
 
 
 class OnCluster:
-    """A project whose suites run on the cluster."""
+    """Project whose suites run on the cluster."""
 
     def __init__(self, project: Project, cluster: Cluster) -> None:
         self.project, self.cluster = project, cluster
-        # Jobs are looked at often, because tests wait for them.
+        # Frequent queries of jobs, because tests wait for them.
         project.snakemake = str(Path(__file__).with_name("impatient.py"))
 
     @property
@@ -32,7 +32,7 @@ class OnCluster:
         return self.project.folder
 
     def describe(self, **other: Any) -> None:
-        """The cluster, as its user would."""
+        """Describe the cluster, as its user would."""
         given = {"nodes": 4, "gpus_per_node": 0, "cores_per_node": 2, "memory_gib": 3, **other}
         path = self.folder / "profiles" / "slurm" / "cluster.yaml"
         path.write_text(yaml.safe_dump({"cluster": given}))
@@ -50,7 +50,7 @@ class OnCluster:
         return self.project.run(*OPTIONS, *arguments, toy=toy, **variables)
 
     def records(self) -> list[dict[str, Any]]:
-        """In the order in which they were started."""
+        """Return the records in the order in which they started."""
         found = [json.loads(text) for text in self.project.records().values()]
         return sorted(found, key=lambda record: record["started"])
 
@@ -60,7 +60,7 @@ class OnCluster:
 
 
 def span(record: dict[str, Any]) -> tuple[float, float]:
-    """From when to when it ran, in seconds of the epoch."""
+    """Return start and end of a run, in seconds since the epoch."""
     start = datetime.fromisoformat(record["started"]).timestamp()
     return start, start + record["wall_seconds"]
 

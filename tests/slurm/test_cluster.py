@@ -1,4 +1,4 @@
-"""The cluster that other tests rely on is one: nodes, allocations, GPUs, network, failures."""
+"""The test cluster is a real one: nodes, allocations, GPUs, network, failures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=60) as co
 
 
 class Jobs:
-    """Jobs whose output is kept, and which may wait to be let go."""
+    """Jobs whose output is kept, and which may wait for a release."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self.cluster = cluster
@@ -51,16 +51,16 @@ class Jobs:
 
     @property
     def waiting(self) -> str:
-        """What holds a job until :meth:`let_go`."""
+        """Shell code that holds a job until :meth:`let_go`."""
         return f"while [ ! -e {self.go} ]; do sleep 0.2; done"
 
     @property
     def mark(self) -> str:
-        """A variable for what a killed node must take along."""
+        """Variable that marks what a killed node must take along."""
         return f"FRAMEBENCH_TEST={self.folder}"
 
     def marked(self) -> list[str]:
-        """Processes of `sleep` that have it."""
+        """Return the marked processes of `sleep`."""
         found = []
         for path in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -76,7 +76,7 @@ class Jobs:
         return self.cluster.submit(script, f"--output={self.folder}/%j.out", *options)
 
     def python(self, program: str, *arguments: str) -> str:
-        """The command that runs ``program``."""
+        """Return the command that runs ``program``."""
         file = self.folder / f"{len(list(self.folder.iterdir()))}.py"
         file.write_text(program)
         return " ".join([sys.executable, "-I", str(file), *arguments])
@@ -92,7 +92,7 @@ class Jobs:
         wait_for(lambda: self.state(number) in states, f"{self.cluster.job(number)} to be {states}")
 
     def completed(self, number: int) -> str:
-        """What a job that ends well has written."""
+        """Return the output of a job that ends well."""
         ended = ("COMPLETED", "FAILED", "CANCELLED", "NODE_FAIL", "TIMEOUT")
         self.wait(number, *ended)
         assert self.state(number) == "COMPLETED", self.output(number)
@@ -112,7 +112,7 @@ def needs_own_network(cluster: Cluster) -> None:
 
 
 def traces(place: Place) -> list[str]:
-    """All that there is of a cluster, looked for otherwise than it does itself."""
+    """Return all traces of a cluster, found independently of its own search."""
     found = [str(path) for path in (place.folder,) if path.exists()]
     found += isolation.links(place.bridge)
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
@@ -266,7 +266,7 @@ def test_a_node_taken_down_loses_its_job_and_comes_back(jobs: Jobs) -> None:
     cluster.down("n1")
     assert cluster.nodes()["n1"].startswith("down")
     jobs.wait(job, "NODE_FAIL")
-    cluster.restart_controller()  # which hears from the node anew
+    cluster.restart_controller()  # it hears from the node anew
     assert cluster.nodes()["n1"].startswith("down")
     cluster.up("n1")
     wait_for(lambda: cluster.nodes()["n1"] == "idle", "n1 to be idle")
@@ -292,7 +292,7 @@ def test_a_second_cluster_runs_beside_it_and_leaves_nothing(
         assert second.place.isolated == (isolated and not cluster.shared)
         assert second.nodes() == dict.fromkeys(NODES, "idle")
         jobs = Jobs(second, tmp_path)
-        # As Snakemake's jobs: without most of SLURM's variables.
+        # Like Snakemake's jobs: without most of SLURM's variables.
         without = f"env --unset=SLURM_CONF --unset=SLURMD_NODENAME {jobs.mark}"
         script = f"{without} srun printenv SLURMD_NODENAME; {without} sleep 9999"
         job = jobs.submit(script, "--nodes=4", "--ntasks=4", "--nodelist=n1,n2,n3,n4")

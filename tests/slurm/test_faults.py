@@ -1,5 +1,5 @@
-"""What goes wrong on a cluster: it ends, nothing hangs, nothing runs twice at a time, records of
-finished runs stay, the next call runs the rest, and the report says what happened."""
+"""Failures on a cluster: calls end, nothing hangs or runs twice, and records stay.
+The next call runs the rest, and the report says what happened."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..processes import PATIENCE, wait_for
 from ..workflow.snakemake_server import SnakemakeCall
 from .project import OnCluster, hosts, overlap
 
-SLOW = "sleep=1.5"  # four steps a run
+SLOW = "sleep=1.5"  # four steps per run
 RUNS = 3
-WORDS = ("--until", "benchmark")  # of what follows the runs, only a cancelled job's test asks
+WORDS = ("--until", "benchmark")  # only the test of a cancelled job needs what follows the runs
 
 
 def begin(project: OnCluster) -> tuple[SnakemakeCall, int]:
-    """A workflow of two-node runs, two at a time, of which one has finished, and the number of a
-    job that has not run for long: one that had to wait for another."""
+    """Start a workflow of two-node runs, two at a time; return it with a recent job.
+    One run has finished; the job had to wait for another."""
     project.suite(1, nodes=[2], devices_per_node=[1], batch_per_device=[1, 2, 3])
     others = {job.number for job in project.cluster.queue()}
     workflow = project.start(*WORDS, toy=SLOW)
@@ -39,7 +39,7 @@ def begin(project: OnCluster) -> tuple[SnakemakeCall, int]:
 
 
 def ended(workflow: SnakemakeCall) -> str:
-    """What a workflow printed that must fail, and must not hang."""
+    """Return the output of a workflow that must fail, and must not hang."""
     output, _ = workflow.communicate(timeout=PATIENCE)
     assert workflow.returncode != 0, output
     return output
@@ -53,7 +53,7 @@ def interruptions(project: OnCluster) -> list[dict[str, str]]:
 def assert_continues(
     project: OnCluster, before: dict[str, str], runs: int = RUNS, words: tuple[str, ...] = WORDS
 ) -> None:
-    """The next call runs what is missing, and leaves what was there as it was."""
+    """Check that the next call runs the missing runs, and changes no earlier record."""
     again = project.run(*words, toy=SLOW)
     assert again.returncode == 0, again.stdout
     after = project.project.records()
@@ -122,7 +122,7 @@ def test_results_that_no_node_sees_are_named_with_the_node(
     if slurm_project.cluster.shared:
         pytest.skip(f"the nodes share {slurm_project.cluster.shared}")
     slurm_project.suite(1)
-    # By way of a process of this machine, which the nodes do not have.
+    # Through a process of this machine, which the nodes lack.
     folder = os.open(tmp_path, os.O_RDONLY)
     results = f"/proc/{os.getpid()}/fd/{folder}/results"
     ran = slurm_project.run(*WORDS, "--config", f"results={results}")
@@ -135,7 +135,7 @@ def test_results_that_no_node_sees_are_named_with_the_node(
 
 
 def test_a_run_that_takes_too_much_memory(slurm_project: OnCluster) -> None:
-    """And where it ran, and who SLURM was told that it is for."""
+    """Fail if a run with too much memory is not recorded with its node and account."""
     asked = {"partition": "main", "account": "me-too", "qos": "high", "nodelist": "n[2-3]"}
     slurm_project.describe(memory_gib=1, **asked)
     slurm_project.suite(1, nodes=[2], devices_per_node=[1])

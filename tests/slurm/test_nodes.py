@@ -1,4 +1,4 @@
-"""Each node of a real SLURM cluster is measured by runs of its own."""
+"""Each node of a real SLURM cluster is measured by its own runs."""
 
 from __future__ import annotations
 

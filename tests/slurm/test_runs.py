@@ -22,7 +22,7 @@ def throughput_of(record: dict[str, Any]) -> float:
 
 
 def expanded(names: str) -> set[str]:
-    """``n[1,3-4]`` -> n1, n3, n4."""
+    """Return the nodes of a list: ``n[1,3-4]`` -> n1, n3, n4."""
     parts = [[*map(int, part.split("-"))] for part in names.strip("n[]").split(",")]
     return {f"n{number}" for part in parts for number in range(part[0], part[-1] + 1)}
 
@@ -103,7 +103,7 @@ def test_runs_of_a_shape_share_an_allocation(slurm_project: OnCluster) -> None:
 
 def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     slurm_project.cluster.reserve("gpu-June")
-    # On the command line, because the jobs of a call are told it again.
+    # On the command line, because a call's jobs get it again.
     gpus = {
         "gpus_per_node": 2,
         "exclusive": False,
@@ -135,7 +135,7 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     for words in (
         *("Nice=7", "MailUser=a b MailType=FAIL", "Features=rack1", "Network=c d"),
         *("Reservation=gpu-June", "ExcNodeList=n4", "Licenses=toy-L:2", "Switches=1"),
-        *("TresPerNode=gres:gpu:h100:", "ReqB:S:C:T=0:0:*:1"),  # one thread a core
+        *("TresPerNode=gres:gpu:h100:", "ReqB:S:C:T=0:0:*:1"),  # one thread per core
     ):
         assert words in shown, shown
     for record in records:
@@ -167,9 +167,9 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
 def run_real(
     project: OnCluster, frameworks: tuple[str, ...], *words: str, **given: Any
 ) -> dict[Any, Any]:
-    """Records of real frameworks that train a BERT without layers, by framework and topology: one
-    run of each case, all of them ok, and each with the ranks and on the nodes that it should have.
-    ``words`` of the command line say what is asked for; ``given``: parts of the suite."""
+    """Run real frameworks that train a BERT without layers; return records by framework and
+    topology. One run of each case, all ok, each with the expected ranks and nodes. ``words``:
+    command line; ``given``: parts of the suite."""
     for framework in frameworks:
         build_environment(framework)
     (project.folder / ".venvs").symlink_to(ROOT / ".venvs")
@@ -180,7 +180,7 @@ def run_real(
     axes = {"framework": list(frameworks), "model": [BERT], "batch_per_device": [2]}
     given["axes"] = {**axes, **given["axes"]}
     project.project.write_suite({"steps": {"warmup": 1, "timed": 2}, "repeats": 1, **given})
-    ran = project.run(*words, "--config", "open_ports=true")  # MXNet's and TensorFlow's are
+    ran = project.run(*words, "--config", "open_ports=true")  # MXNet's and TensorFlow's are open
     assert ran.returncode == 0, ran.stdout
     found = {}
     for record in project.records():
@@ -200,7 +200,7 @@ def run_real(
 
 
 def check_between_two_nodes(network: dict[str, Any], exchange: dict[str, Any]) -> None:
-    """What iperf3 and an all-reduce carried from one node to the other."""
+    """Check the traffic of iperf3 and of an all-reduce between two nodes."""
     measured, told = (rank["network"] for rank in network["ranks"])
     assert measured == told, "both nodes know the same"
     for direction in ("forward", "reverse"):
@@ -214,8 +214,9 @@ def check_between_two_nodes(network: dict[str, Any], exchange: dict[str, Any]) -
 
 
 def test_a_weak_scaling_table_of_real_frameworks(slurm_project: OnCluster) -> None:
-    """Of two nodes, with two devices and with one: one framework each, for each rank starts it.
-    And what lies between two nodes, with and without a framework."""
+    """Fail if real frameworks give no weak-scaling table over two nodes, with one and two devices.
+    One framework per topology, since each rank starts it. Includes the network between two nodes,
+    with and without a framework."""
     if shutil.which("iperf3") is None:
         assert not install_debian_packages("iperf3")
     between = {"nodes": [2], "devices_per_node": [1]}
@@ -258,13 +259,13 @@ def test_a_weak_scaling_table_of_real_frameworks(slurm_project: OnCluster) -> No
 
 
 def test_the_other_frameworks_on_two_nodes(slurm_project: OnCluster) -> None:
-    """A device each: who takes the number on the node for that of all starts two ranks 0."""
+    """Fail if a framework mistakes the local rank for the global one, with one device per node."""
     frameworks = ("tensorflow", "tensorflow1", "paddle", "oneflow", "jax")
     two = {"nodes": [2], "devices_per_node": [1]}
     records = run_real(
         slurm_project,
         frameworks,
-        *("--until", "benchmark"),  # the peak is one device's, which the other table asks for
+        *("--until", "benchmark"),  # the peak is of one device, which the other table has
         axes=two,
     )
     assert set(records) == set(product(frameworks, ["2n1g"]))

@@ -1,4 +1,4 @@
-"""A copy of the project with a toy framework in it, so that whole workflows run in seconds."""
+"""A copy of the project with a toy framework, so that whole workflows run in seconds."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ SUITE = {
 
 @dataclass
 class Project:
-    """A project folder and the ways to use it."""
+    """Project folder and ways to use it."""
 
     folder: Path
     first: subprocess.CompletedProcess[str] | None = None
     started: list[SnakemakeCall] = field(default_factory=list)
-    snakemake: str = "snakemake"  # the module or script of its main program
+    snakemake: str = "snakemake"  # module or script of its main program
 
     def write_suite(self, suite: dict[str, object]) -> None:
         (self.folder / "config" / "suites" / "toy.yaml").write_text(yaml.safe_dump(suite))
 
     def start(self, *arguments: str, toy: str = "", **more: str) -> SnakemakeCall:
-        """Snakemake in a process group of its own, as a terminal would start it."""
+        """Start Snakemake in a separate process group, as a terminal would."""
         variables = {**os.environ, "FRAMEBENCH_TOY": toy, **more}
         server = snakemake_server()
         process = server.start(self.snakemake, list(arguments), self.folder, variables)
@@ -63,30 +63,31 @@ class Project:
         return self.run("--cores", "all", *(["--config", *config] if config else []), toy=toy)
 
     def measure(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
-        """The runs alone: no peak, no table and no report, for tests that look at records."""
+        """Run only the benchmarks, without peak, tables and report, for tests of records."""
         words = ("--cores", "all", "--until", "benchmark")
         return self.run(*words, *(["--config", *config] if config else []), toy=toy)
 
     def configure(self, **values: object) -> None:
-        """Other values in the config file."""
+        """Change values in the config file."""
         path = self.folder / "config" / "config.yaml"
         path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **values}))
 
     def records(self) -> dict[str, str]:
-        """Text of every record, by path below results/runs."""
+        """Return the text of every record, by path below results/runs."""
         runs = self.folder / "results" / "runs"
         return {str(p.relative_to(runs)): p.read_text() for p in sorted(runs.rglob("*.json"))}
 
     def parsed(self) -> list[dict[str, Any]]:
-        """Every record."""
+        """Return every record, parsed."""
         return [json.loads(text) for text in self.records().values()]
 
     def statuses(self) -> list[str]:
         return sorted(record["status"] for record in self.parsed())
 
     def processes(self, *words: str) -> dict[int, str]:
-        """Return the command lines of this project's processes by number: all, or those that have
-        all these words. A command, a folder or an environment that names it tells them."""
+        """Return the command lines of this project's processes by id, optionally only with all
+        ``words``. They are identified by a command, a folder or an environment that names the
+        project."""
         found = {}
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -123,10 +124,9 @@ class Project:
 
 
 def make_project(folder: Path) -> Project:
-    """A project in a new folder whose only suite is the toy's."""
+    """Make a project in a new folder whose only suite is the toy's."""
     folder.mkdir()
-    # Compiled modules too, so that they need not be compiled in each project; but not those that
-    # another process is writing, which have another name when they are read.
+    # Includes compiled modules, to save compiling, except temporary ones being written.
     ignored = shutil.ignore_patterns("*.pyc.*")
     for part in PARTS:
         source = ROOT / part
@@ -143,8 +143,8 @@ def make_project(folder: Path) -> Project:
     return made
 
 
-#: A Snakefile with the workflow as its module, whose handlers are not called. When it knows what is
-#: to be done it waits before it does so: for so many seconds, and while there is a file.
+#: Snakefile with the workflow as a module, whose handlers are not called. After planning it waits
+#: for some seconds, and while a file exists.
 HELD = """
 import os, time
 from pathlib import Path
@@ -164,8 +164,8 @@ onstart:
 def held_call(
     project: Project, name: str, results: str, seconds: float, **variables: str
 ) -> SnakemakeCall:
-    """A call that waits so long before its first job; the file NAME says that it does."""
-    # One of its own: another call may be reading its.
+    """Start a call that waits before its first job; the file NAME shows that it does."""
+    # A separate one: another call may be reading its own.
     snakefile = project.folder / f"{name}.smk"
     snakefile.write_text(HELD)
     variables |= {"HELD": str(project.folder / name), "HELD_SECONDS": str(seconds)}
@@ -175,14 +175,14 @@ def held_call(
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    made = make_project(tmp_path / "a project")  # the blank is wanted: paths must be quoted
+    made = make_project(tmp_path / "a project")  # the blank is intended: paths must be quoted
     yield made
     made.kill_all()
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which everything was measured once: to be looked at, not to be changed."""
+    """Return a completely measured project, not to be changed."""
     made = make_project(tmp_path_factory.mktemp("finished") / "a project")
     made.first = made.all()
     assert made.first.returncode == 0, made.first.stdout
@@ -191,7 +191,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture
 def measured(finished: Project, tmp_path: Path) -> Iterator[Project]:
-    """A copy of it."""
+    """Yield a copy of the measured project."""
     folder = tmp_path / "a project"
     shutil.copytree(finished.folder, folder)
     made = Project(folder, finished.first)

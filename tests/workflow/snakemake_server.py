@@ -1,9 +1,9 @@
-"""Calls of Snakemake that need not import it: most of a short call's processor time would be that.
+"""Calls of Snakemake without importing it, which dominates a short call.
 
 As a program, this imports Snakemake once, and forks for each request on the socket whose number it
-is given. What it forks is a call as a user makes it: a process in a group of its own, with its own
-folder, arguments and variables, in which the main program starts from nothing; nothing of the
-project was imported before.
+is given. Each fork is a call as a user makes it: in its own process group, with its own folder,
+arguments and variables, in which the main program starts from nothing. Nothing of the project was
+imported before.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-#: What each call would import, but nothing of the project.
+#: Imports of each call, without any of the project.
 IMPORTED = (
     *("snakemake.cli", "snakemake.profiles", "snakemake.report.html_reporter"),
     *("requests", "smart_open", "fastjsonschema", "statistics"),
 )
-LENGTH = 1 << 20  # bytes of a request, at most
+LENGTH = 1 << 20  # most bytes of a request
 _INTEGER = 4  # bytes
 
 
 class SnakemakeCall:
-    """A call that was started, to be used as a :class:`subprocess.Popen`."""
+    """A started call, used like a :class:`subprocess.Popen`."""
 
     def __init__(self, args: list[str], output: int, status: int) -> None:
-        """The ends of two pipes: of what is printed, and of the process's number and exit status,
-        one after the other."""
+        """Attach to a call by the read ends of two pipes.
+        ``output``: printed text; ``status``: process id, then exit status."""
         self.args = args
         self.returncode: int | None = None
         self._output, self._status = output, status
@@ -57,7 +57,7 @@ class SnakemakeCall:
         return status
 
     def communicate(self, timeout: float) -> tuple[str, None]:
-        """All that is printed, also by what the call has started."""
+        """Return everything printed, also by processes that the call started."""
         end = time.monotonic() + timeout
         printed = []
         while True:
@@ -72,7 +72,7 @@ class SnakemakeCall:
         return b"".join(printed).decode(), None
 
     def read_until(self, text: str) -> None:
-        """From here on nobody reads what is printed."""
+        """Read until ``text`` is printed; later output is not read."""
         printed = b""
         while text.encode() not in printed:
             part = os.read(self._output, LENGTH)
@@ -93,7 +93,7 @@ class SnakemakeCall:
 
 
 class SnakemakeServer:
-    """The process that forks. It ends with the one that has started it."""
+    """Forking process, which ends together with its starter."""
 
     def __init__(self) -> None:
         self._requests, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -105,7 +105,7 @@ class SnakemakeServer:
     def start(
         self, program: str, arguments: list[str], folder: Path, variables: Mapping[str, str]
     ) -> SnakemakeCall:
-        """``program``: the name of a module, or the path of a script."""
+        """Start a call; ``program``: name of a module, or path of a script."""
         request = {"program": program, "arguments": arguments, "folder": str(folder)}
         text = json.dumps({**request, "variables": dict(variables)}).encode()
         (output, its_output), (status, its_status) = os.pipe(), os.pipe()
@@ -119,16 +119,16 @@ class SnakemakeServer:
 
 @functools.cache
 def snakemake_server() -> SnakemakeServer:
-    """That of this process."""
+    """Return the server of this process."""
     return SnakemakeServer()
 
 
 def _next_call(requests: socket.socket) -> dict[str, Any]:
-    """The request of a call, in each process that is to be one; in the first one it never ends."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait for a call
+    """Return the request of a call, in each forked process; the first process never returns."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for processes that wait for a call
     while True:
         text, descriptors, *_ = socket.recv_fds(requests, LENGTH, 2)
-        if not text:  # who asked has ended
+        if not text:  # the requesting process has ended
             os._exit(0)
         output, status = descriptors
         if os.fork():
@@ -143,7 +143,7 @@ def _next_call(requests: socket.socket) -> dict[str, Any]:
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.close(output)
-            # Streams remember whether their file can be positioned, which a pipe cannot.
+            # Streams remember whether their file can seek, which a pipe cannot.
             sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
             sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
             return dict(json.loads(text))
@@ -158,14 +158,14 @@ def _write_integer(pipe: int, value: int) -> None:
 
 
 def _run(program: str, arguments: list[str], folder: str, variables: Mapping[str, str]) -> None:
-    """What the interpreter does for ``python -m MODULE`` or ``python SCRIPT``."""
+    """Act like the interpreter with ``python -m MODULE`` or ``python SCRIPT``."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
-    tempfile.tempdir = None  # it follows the variables
+    tempfile.tempdir = None  # depends on the variables
     random.seed()
     sys.argv = [program, *arguments]
     if os.sep in program:

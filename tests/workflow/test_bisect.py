@@ -1,4 +1,4 @@
-"""A bisection of real environments: versions of a package that are solved, built and measured."""
+"""Bisection of real environments: versions of a package are solved, built and measured."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from framebench.environments.hashes import digest_of
 from ..packages import write_wheel
 from .conftest import SUITE, Project
 
-#: 1.1 needs what nobody has, so that it cannot be installed; 1.3 is slower.
+#: Needs of each version: 1.1 needs a missing package, so it cannot be installed; 1.3 is slower.
 NEEDS = {"1.0": "helper==1.0", "1.1": "helper==9.0", "1.2": "helper==2.0", "1.3": "helper==2.0"}
 
 
 def prepare(project: Project) -> dict[str, str]:
-    """The toy as a package of four versions, which says its own and is as fast as that one."""
+    """Make the toy a package of four versions, each with its own speed."""
     wheels = project.folder.parent / "wheels"
     for version, needed in NEEDS.items():
         write_wheel(wheels, "toy", version, [needed])
@@ -46,7 +46,7 @@ def prepare(project: Project) -> dict[str, str]:
         (folder / name).write_text(text.replace(before, after))
     project.configure(interpreters={})
     axes = {**SUITE["axes"], "mode": "train"}
-    # So many steps that a moment in which others had the cores is small against them.
+    # Enough steps that a moment of other load is small in comparison.
     project.write_suite({"steps": {"warmup": 1, "timed": 40}, "repeats": 2, "axes": axes})
     return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
 

@@ -35,7 +35,7 @@ SUITE = {
     },
 }
 BASE = "main"
-#: The files ask for 12 pairs, which take minutes; one shows that every step works.
+#: Replacement of 12 pairs, which take minutes, by one, which shows that every step works.
 PAIRS = ("--pairs 12", "--pairs 1")
 
 
@@ -49,7 +49,7 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Path:
-    """A repository whose branch ``change`` is to be merged into BASE."""
+    """Make a repository whose branch ``change`` is to be merged into BASE."""
     folder = tmp_path / "origin"
     folder.mkdir()
     git(folder, "init", "-q", "-b", BASE)

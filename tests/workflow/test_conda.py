@@ -1,7 +1,7 @@
-"""``--sdm conda``: what Snakemake is told to build and which Python then measures.
+"""``--sdm conda``: Snakemake's build request, and the Python that measures.
 
-No conda can be fetched where these tests must run, so a stand-in with conda's command line builds
-the environment (a venv); Snakemake's own conda code and the harness's checks are the real ones.
+No conda can be fetched where these tests run, so a stand-in with conda's command line builds the
+environment (a venv); Snakemake's own conda code and the harness's checks are the real ones.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ACTIVATE = 'export CONDA_PREFIX="$1" PATH="$1/bin:$PATH"\n'
 
 @pytest.fixture
 def conda(project: Project) -> Path:
-    """The base folder of the stand-in; the toy comes from ``envs/toy.yaml`` and nowhere else."""
+    """Return the base folder of the stand-in; only ``envs/toy.yaml`` provides the toy."""
     base = project.folder.parent / "conda"
     (base / "bin").mkdir(parents=True)
     (base / "bin" / "conda").write_text(

@@ -1,8 +1,8 @@
-"""``--sdm apptainer``: what Snakemake is told to start, and what measures inside.
+"""``--sdm apptainer``: Snakemake's start request, and measurement inside.
 
-Apptainer cannot be had from Debian 12, so a stand-in with its command line starts the command: it
-changes where programs are looked for, the home folder and the variables as Apptainer does, and
-shuts nothing off. Snakemake's own code for containers and the harness's checks are the real ones.
+Apptainer is not in Debian 12, so a stand-in with its command line starts the command: it changes
+the search path, the home folder and the variables as Apptainer does, without isolation. Snakemake's
+own container code and the harness's checks are the real ones.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ RUNS_ALONE = ("--cores", "all", "--until", "benchmark", *SDM)
 
 @pytest.fixture
 def host(project: Project) -> Path:
-    """The folder of the stand-in and of an image with the oldest Python that may measure."""
+    """Return the folder of the stand-in and of an image with the oldest supported Python."""
     folder = project.folder.parent / "host"
     (folder / "root" / "bin").mkdir(parents=True)
     python = interpreter("3.7") or sys.executable
@@ -67,7 +67,7 @@ def path_with(host: Path) -> str:
 
 
 def test_the_image_measures(project: Project, host: Path) -> None:
-    """Runs, a search and probes, all of them by the image's Python."""
+    """Fail if runs, a search or peak benchmarks do not use the image's Python."""
     axes = {**SUITE["axes"], "batch_per_device": [1, "max"]}
     bounds = {"multiple_of": 2, "at_most": 4}
     project.write_suite({**SUITE, "axes": axes, "largest_batch": bounds})
@@ -120,7 +120,8 @@ def test_a_container_without_effect_is_no_measurement(project: Project, host: Pa
 def test_containers_see_the_project_from_another_folder(
     project: Project, host: Path, tmp_path: Path
 ) -> None:
-    """The folder that a call is made in is the home folder, and is there by itself."""
+    """Fail if a container cannot see the project from another folder.
+    The call's folder is the home folder, which is always mounted."""
     there = tmp_path / "elsewhere"
     there.mkdir()
     snakefile = str(project.folder / "workflow" / "Snakefile")

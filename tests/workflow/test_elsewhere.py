@@ -1,4 +1,4 @@
-"""The workflow from another folder, as a module, and by ways that cannot work."""
+"""The workflow from another folder, as a module, and with methods that cannot work."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ rule all:
     input: rules.bench_all.input
 """
 
-#: What installs snakedeploy, in an environment of its own.
+#: Environment file with snakedeploy.
 SNAKEDEPLOY = Path(__file__).parent / "deploying" / "snakedeploy.yaml"
-#: Seconds that it may take for a few files: of a clone with environments in it, it copies
-#: these, too, and would take longer than anybody waits.
+#: Time limit in seconds for deploying a few files: from a clone with environments, copying would
+#: take much longer.
 DEPLOYING = 60
 
 
 @pytest.fixture
 def elsewhere(project: Project, tmp_path: Path) -> Project:
-    """A folder with nothing but a configuration."""
+    """Return a folder with only a configuration."""
     folder = tmp_path / "another folder"
     folder.mkdir()
     values = {"suite": "toy", "interpreters": {"toy": sys.executable}}
@@ -75,7 +75,8 @@ def test_the_snakefile_of_another_folder(project: Project, elsewhere: Project) -
 
 
 def test_a_module_of_another_workflow(project: Project, elsewhere: Project) -> None:
-    """Its rules may have other names, its results a prefix, and both workflows their handlers."""
+    """Fail if a module cannot have renamed rules, prefixed results, and handlers of both
+    workflows."""
     text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix='    prefix: "below"')
     (elsewhere.folder / "Snakefile").write_text(f"onsuccess:\n    print('ours')\n{text}")
     results = elsewhere.folder / "below" / "results"
@@ -91,7 +92,7 @@ def test_a_module_of_another_workflow(project: Project, elsewhere: Project) -> N
 def test_a_module_measures_into_no_folder_that_another_call_has(
     project: Project, elsewhere: Project
 ) -> None:
-    """Snakemake calls no handler of a module, so that the lock must not hang on one."""
+    """Fail if a module measures into a folder in use: Snakemake calls no handlers of a module."""
     text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix="")
     (elsewhere.folder / "Snakefile").write_text(text)
     with locks.take(elsewhere.folder / "results" / ".lock", "", "busy"):
@@ -111,8 +112,8 @@ def snakedeploy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_folder_that_snakedeploy_makes(
     project: Project, elsewhere: Project, snakedeploy: Path
 ) -> None:
-    """Its configuration and profiles are its own. As it is made it names a file of its own folder,
-    for which the documentation has the line."""
+    """Fail if a folder made by snakedeploy does not work with its own configuration and profiles.
+    It initially names a file of its own folder; the documentation has the line for that."""
     words = [
         "deploy-workflow",
         str(project.folder),

@@ -21,7 +21,7 @@ from .conftest import RUNS, Project, held_call
 
 @pytest.fixture
 def offline(project: Project) -> dict[str, str]:
-    """Variables by which the toy is found as a package, in ``envs/toy.yaml`` and nowhere else."""
+    """Return variables that make the toy available as a package, only in ``envs/toy.yaml``."""
     wheels = project.folder.parent / "wheels"
     wheel = write_wheel(wheels, "toy", "1.0")
     version = f"python={sys.version_info.major}.{sys.version_info.minor}"
@@ -37,7 +37,7 @@ def offline(project: Project) -> dict[str, str]:
 
 
 def ensuring(project: Project, marker: Path) -> list[str]:
-    """The command line that builds the toy's environment where it is missing."""
+    """Return the command line that builds the toy's environment if missing."""
     framebench = [sys.executable, str(project.folder / "workflow" / "framebench"), "environment"]
     file = str(project.folder / "envs" / "toy.yaml")
     return [*framebench, "--file", file, "--marker", str(marker)]
@@ -75,7 +75,7 @@ def test_on_the_disk_of_each_node(project: Project, offline: dict[str, str]) -> 
     runs_of(project, offline)
     assert project.records() == before
 
-    built = os.stat(folder).st_ino  # another, were it built again
+    built = os.stat(folder).st_ino  # changes if it is built again
     project.configure(seed=1)
     runs_of(project, offline)
     assert len([name for name in project.records() if "-retry" not in name]) == 2 * RUNS
@@ -131,7 +131,8 @@ def test_a_command_takes_the_place_of_what_built(project: Project, offline: dict
 def test_all_nodes_of_a_run_build_before_it_starts(
     project: Project, offline: dict[str, str]
 ) -> None:
-    """Two nodes, each with a disk of its own: here a folder that is a link to it."""
+    """Fail if a run starts before all nodes have built; each has its own disk, here a linked
+    folder."""
     local = project.folder.parent / "local"
     starter = project.folder.parent / "start"
     starter.write_text(
@@ -152,7 +153,8 @@ def test_all_nodes_of_a_run_build_before_it_starts(
 
 
 def test_one_that_is_in_use_is_not_built_again(project: Project, offline: dict[str, str]) -> None:
-    """Two results, one folder of environments; the one call planned before the other built."""
+    """Fail if an environment in use is built again.
+    Two results share a folder of environments; one call planned before the other built."""
     hold = project.folder / "first.hold"
     hold.touch()
     first = held_call(project, "first", "results1", 0, **offline)
@@ -204,7 +206,7 @@ def test_what_counts_as_damage(project: Project, offline: dict[str, str]) -> Non
     marker.write_text(json.dumps(facts)[:40])
     assert "cannot be read" in ensure()
     assert json.loads(marker.read_text()) == facts
-    # As one that was built before its content was noted: nothing is known to be missing.
+    # As built before its content was noted: nothing is known to be missing.
     del facts["installed"]
     marker.write_text(json.dumps(facts))
     assert ensure() == ""
@@ -216,7 +218,7 @@ def test_a_build_ends_with_what_is_killed(
 ) -> None:
     (wheel,) = Path(offline["PIP_FIND_LINKS"]).iterdir()
     wheel.unlink()
-    os.mkfifo(wheel)  # to read it takes for ever
+    os.mkfifo(wheel)  # reading it takes forever
     workflow = project.start("--cores", "all", **offline)
     wait_for(lambda: project.pids("uv", "pip", "install"), "the build to be under way")
     if whom == "snakemake":

@@ -1,4 +1,4 @@
-"""Nothing measured is lost, nothing partial is taken as done, no process stays behind."""
+"""Nothing measured is lost, nothing partial counts as done, and no process stays behind."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..processes import wait_for
 from .conftest import RUNS, SUITE, Project
 from .snakemake_server import SnakemakeCall
 
-SLOW = "sleep=0.4"  # four steps a run: long enough to be interrupted in the middle
+SLOW = "sleep=0.4"  # four steps per run: long enough for an interruption
 
 
 def started_after_first_record(project: Project, *words: str) -> SnakemakeCall:
-    """A workflow in the middle of its second run."""
+    """Start a workflow, and return it during its second run."""
     workflow = project.start("--cores", "all", *words, toy=SLOW)
     wait_for(project.records, "a run to finish")
     wait_for(lambda: project.pids("start_rank"), "a second run to start")
@@ -32,7 +32,7 @@ def started_after_first_record(project: Project, *words: str) -> SnakemakeCall:
 
 
 def assert_continues(project: Project, before: dict[str, str]) -> None:
-    """The next call runs only what is missing and leaves what was there as it was."""
+    """Check that the next call runs only missing runs, and changes no earlier record."""
     again = project.measure()
     assert again.returncode == 0, again.stdout
     after = project.records()
@@ -65,7 +65,8 @@ def test_kill_of_the_workflow(project: Project) -> None:
 def test_a_signal_ends_the_call_with_a_report(
     project: Project, number: signal.Signals, times: int, to_all: bool
 ) -> None:
-    """``to_all``: the whole process group gets it, as by Ctrl-C in a terminal."""
+    """Fail if a signal does not end the call with a report; ``to_all``: to the whole
+    process group."""
     workflow = started_after_first_record(project)
     for _ in range(times):
         (os.killpg if to_all else os.kill)(workflow.pid, number)
@@ -244,7 +245,7 @@ def test_two_workflows_in_one_folder(project: Project) -> None:
 
 
 def in_mount(project: Project, options: str, before: str) -> subprocess.CompletedProcess[str]:
-    """The workflow in a mount namespace where results is a file system of its own."""
+    """Run the workflow in a mount namespace in which results is a separate file system."""
     script = (
         f"mount -t tmpfs -o {options} tmpfs results && {before} && "
         f"exec {sys.executable} -m snakemake --cores all"

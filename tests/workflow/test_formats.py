@@ -16,8 +16,8 @@ def ran(project: Project, target: str, *config: str) -> str:
 
 
 def test_figures_go_to_another_tool_and_come_back(project: Project) -> None:
-    """As a user would: a set is imported, exported for another tool, imported from its file,
-    reported and compared. Nothing is measured."""
+    """Fail if a set cannot be imported, exported for another tool, re-imported, reported and
+    compared. Nothing is measured."""
     folder = project.folder
     (folder / "given.json").write_text(samples.nvidia_report())
     facts = "facts={model: resnet50_v1.5, nodes: 1}"

@@ -1,4 +1,4 @@
-"""The gate as CI calls it: one command that measures both sides in pairs and ends with a status."""
+"""Gate as called in CI: one command that measures both sides in pairs and ends with a status."""
 
 from __future__ import annotations
 

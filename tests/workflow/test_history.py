@@ -1,4 +1,4 @@
-"""The history as a target of Snakemake."""
+"""History as a target of Snakemake."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""kill -9 of a workflow at moments drawn by chance, and another call each time: in the end all is
-measured once."""
+"""Random kill -9 of a workflow, and another call each time: in the end all is measured once."""
 
 from __future__ import annotations
 
@@ -21,12 +20,12 @@ from .conftest import CASES, SUITE, Project, make_project
 from .snakemake_server import SnakemakeCall
 
 MOMENTS, PROJECTS = 50, 3
-MOST = 4  # moments of one call
-SECONDS = 1.5  # of the start of a call, and of its runs, in which something is killed
-LOOK = 0.1  # seconds between two looks at all processes, which cost more than what they wait for
-REPEATS = 3  # more of each case when all are measured, so that there is a run to kill
+MOST = 4  # most moments per call
+SECONDS = 1.5  # seconds of a call's start, and of its runs, in which something is killed
+LOOK = 0.1  # seconds between two scans of all processes, which are expensive
+REPEATS = 3  # additional repeats when all is measured, so that there is a run to kill
 BEHAVIOUR = "sleep=0.05"
-WORDS = ("--until", "benchmark")  # the tables take their time, and are made anew each time
+WORDS = ("--until", "benchmark")  # without tables, which take time
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def begin(project: Project) -> SnakemakeCall:
 
 
 def kill_in_a_run(project: Project, chance: random.Random) -> bool:
-    """A launcher or a rank, after which the call goes on. Whether there was one."""
+    """Kill a launcher or a rank, after which the call continues; return whether there was one."""
     words = chance.choice([("scripts/harness", "--output"), ("start_rank",)])
     running = project.pids(*words)
     with contextlib.suppress(ProcessLookupError):
@@ -54,8 +53,8 @@ def kill_in_a_run(project: Project, chance: random.Random) -> bool:
 
 
 def kill_call(project: Project, workflow: SnakemakeCall, chance: random.Random) -> None:
-    """Snakemake alone, or with its process group, or, at the end of what a call is watched, any
-    process of a run: also the guard, behind which nothing else is killed."""
+    """Kill Snakemake, its process group, or any process of a run.
+    At the end of the watched time this may be the guard, after which nothing else is killed."""
     kind = chance.choice(["snakemake", "snakemake", "group", "group", "scripts/harness"])
     running = project.pids(kind) if kind == "scripts/harness" else []
     with contextlib.suppress(ProcessLookupError):
@@ -66,7 +65,8 @@ def kill_call(project: Project, workflow: SnakemakeCall, chance: random.Random) 
 
 
 def wait_for_moment(project: Project, workflow: SnakemakeCall, chance: random.Random) -> bool:
-    """One of the call: mostly when it measures. Whether the call still goes on."""
+    """Wait for a random moment of the call, mostly while it measures; return whether it
+    still runs."""
     if chance.random() < 0.75:
         while workflow.poll() is None and not project.pids("scripts/harness", "--output"):
             time.sleep(LOOK)
@@ -76,15 +76,15 @@ def wait_for_moment(project: Project, workflow: SnakemakeCall, chance: random.Ra
 
 
 def write_suite(project: Project, measured: int) -> int:
-    """The suite, in which some runs are not among those measured; how many runs it has."""
+    """Write the suite, with some runs left to measure; return its number of runs."""
     repeats = REPEATS * (measured // (REPEATS * CASES) + 1)
     project.write_suite({**SUITE, "repeats": repeats})
     return repeats * CASES
 
 
 def killed_call(project: Project, chance: random.Random, most: int) -> tuple[int, str]:
-    """A call in which something is killed at up to ``most`` moments: at how many it was, and what
-    is wrong where it failed without that."""
+    """Run a call with kills at up to ``most`` moments; return their number and any unexplained
+    failure."""
     workflow = begin(project)
     moments = 0
     for _ in range(chance.randrange(most)):
@@ -99,8 +99,7 @@ def killed_call(project: Project, chance: random.Random, most: int) -> tuple[int
 
 
 def chain(project: Project, seed: int, moments: int) -> list[str]:
-    """What is wrong when a project was killed at so many moments, and called again each time that
-    it ended."""
+    """Return what is wrong after kills at ``moments`` moments, with a new call after each end."""
     chance = random.Random(seed)
     wrong, seen, runs = [], dict[str, str](), 0
     while moments > 0 and not wrong:

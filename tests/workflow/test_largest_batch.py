@@ -1,4 +1,4 @@
-"""``batch_per_device: max``: found, kept, reported, and never more memory than is allowed."""
+"""``batch_per_device: max``: found, kept, reported, and within the memory limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .conftest import SUITE, Project
 from .test_workflow import rows
 
 LIMIT = 160  # MiB
-FILL = "fill=4,sleep=0.1"  # MiB per sample; so long that looks each 20 ms see it
+FILL = "fill=4,sleep=0.1"  # MiB per sample; long enough for checks every 20 ms
 MAX: dict[str, Any] = {
     **SUITE,
     "largest_batch": {"multiple_of": 2, "at_most": 200},
@@ -23,7 +23,7 @@ MAX: dict[str, Any] = {
 
 
 def limited(project: Project, limit: str = f"{LIMIT}MiB") -> None:
-    """The memory limit as the config file has it."""
+    """Set the memory limit in the config file."""
     path = project.folder / "config" / "config.yaml"
     text = path.read_text()
     assert "memory_limit: auto" in text
@@ -31,14 +31,14 @@ def limited(project: Project, limit: str = f"{LIMIT}MiB") -> None:
 
 
 def found(project: Project) -> list[dict[str, Any]]:
-    """The results of all searches."""
+    """Return the results of all searches."""
     folder = project.folder / "results" / "largest_batch"
     paths = sorted(folder.glob("*/*/*.json"), key=lambda path: path.stem)
     return [json.loads(path.read_text()) for path in paths]
 
 
 def largest(result: dict[str, Any]) -> int:
-    """The batch that a search found."""
+    """Return the batch that a search found."""
     value = result["metrics"]["largest_batch"]["value"]
     assert value == int(value)
     return int(value)
@@ -49,7 +49,7 @@ def table(project: Project, name: str) -> list[dict[str, str]]:
 
 
 def assert_largest(result: dict[str, Any]) -> None:
-    """By what the tries say themselves: it fits, and one step more would not."""
+    """Check from the attempts that the batch fits, and one step more does not."""
     attempts = {one["batch_per_device"]: one for one in result["attempts"]}
     batch, step = largest(result), result["parameters"]["multiple_of"]
     assert batch % step == 0
@@ -60,7 +60,7 @@ def assert_largest(result: dict[str, Any]) -> None:
             assert one["peak_host_memory_bytes"] >= 4 * 2**20 * one["batch_per_device"]
         else:
             assert "out of memory" in one["reason"]
-            # A look each 20 ms: what is filled in between is held beyond the limit.
+            # Checks come every 20 ms: memory filled in between may exceed the limit.
             assert one["peak_host_memory_bytes"] < 2 * one["memory_limit_bytes"]
     assert max(attempts) <= 2 * batch, "a try beyond twice what fits"
 
@@ -185,7 +185,7 @@ def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
     before = tried()
     assert not found(project)
 
-    # Now of the run that tries: without its record there is no result, but the others go on.
+    # Now kill the run that tries: without its record there is no result, but the others continue.
     workflow = project.start("--cores", "all", toy=FILL)
     wait_for(lambda: len(tried()) > len(before), "another batch to be tried")
     launchers = wait_for(lambda: project.pids("scripts/harness", "--spare-memory"), "a launcher")

@@ -31,7 +31,7 @@ def records(project: Project, results: str) -> dict[str, str]:
 
 
 def judge(project: Project, results: str, outputs: list[tuple[int, str]]) -> str:
-    """What is wrong with how a pair of calls ended, "" for nothing."""
+    """Return what is wrong with the ends of a pair of calls; "" for nothing."""
     found = records(project, results)
     text = "\n".join(output for _, output in outputs)
     started = text.count(" repeat ")
@@ -50,7 +50,7 @@ def judge(project: Project, results: str, outputs: list[tuple[int, str]]) -> str
 def test_a_call_on_this_machine_waits_for_a_job_that_still_measures(
     held: Project, tmp_path: Path
 ) -> None:
-    """A call that submitted it to SLURM was killed. ``squeue`` is a double."""
+    """Fail if a call does not wait for a SLURM job of a killed call; ``squeue`` is a double."""
     (held.folder / "results").mkdir()
     jobs = held.folder / "results" / ".slurm-jobs"
     jobs.write_text("57-cd\n")
@@ -105,8 +105,9 @@ def test_a_call_that_planned_first_loses_nothing_of_another(held: Project) -> No
 
 
 def test_pairs_of_calls(held: Project) -> None:
-    """Started together and up to five seconds apart; each waits up to five between its plan and its
-    first job."""
+    """Fail if two calls both measure.
+    They start together or up to five seconds apart; each waits up to five between plan and first
+    job."""
     chance = random.Random(11)
 
     def pair(number: int) -> str:
@@ -128,7 +129,7 @@ def test_pairs_of_calls(held: Project) -> None:
 
 
 def test_a_plan_beside_what_measures_is_refused(project: Project) -> None:
-    """It would measure with records that were read before the lock."""
+    """Fail if a plan made next to a measurement is accepted: its records predate the lock."""
     ran = project.run("plan", "tables")
     assert ran.returncode != 0
     assert "found among the targets: plan" in ran.stdout

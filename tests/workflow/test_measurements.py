@@ -1,5 +1,4 @@
-"""Another kind of measurement than steps, from a folder outside the project, of which no file is
-changed: from a suite through runs into a table and the report."""
+"""A benchmark in a folder outside the unchanged project, from suite to table and report."""
 
 from __future__ import annotations
 

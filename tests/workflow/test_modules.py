@@ -27,8 +27,8 @@ def environment_modules() -> None:
 
 @pytest.fixture
 def modules(project: Project) -> Path:
-    """A folder of modules: two versions of one that brings Python and a package, and another that
-    it needs. Loaded before, as a user may have it: one that must not count."""
+    """Make a folder of modules: two versions with Python and a package, and a module that they
+    need. Another one is loaded before, as by a user, and must not count."""
     folder = project.folder.parent / "modules"
     software = project.folder.parent / "software"
     for version in ("1.0", "2.0"):
@@ -36,7 +36,7 @@ def modules(project: Project) -> Path:
         packages.mkdir(parents=True)
         (packages / "METADATA").write_text(f"Name: brought\nVersion: {version}\n")
         (software / version / "bin").mkdir()
-        # A link would be taken for a part of the environment that it leads to.
+        # A link would count as a part of its target's environment.
         python = software / version / "bin" / "python3"
         python.write_text(f'#!/bin/sh\nexec "{Path(sys.executable).resolve()}" "$@"\n')
         python.chmod(0o755)

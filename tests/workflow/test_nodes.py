@@ -29,7 +29,7 @@ def test_the_same_records_end_with_the_same_status(project: Project, tmp_path: P
     )  # fmt: skip
     assert row["reason"] == "needs 3 nodes of one kind of hardware, or a baseline"
     text = table.read_text()
-    # The rules are kept with the results; nothing is left to be measured.
+    # The rules are kept with the results; nothing is left to measure.
     again = project.all(f"kinds={kinds}", "fail_on=5%")
     assert again.returncode == 5, again.stdout
     assert again.stdout.splitlines()[-1] == "nodes: cannot tell (5)"

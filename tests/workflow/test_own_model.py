@@ -1,4 +1,4 @@
-"""A model of the user's own, from the command line to the commands of what would be run."""
+"""A user's model, from the command line to the commands that would run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole way with real frameworks in the environments that the workflow builds."""
+"""Whole workflows with real frameworks in the environments that the workflow builds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PINNED = {"pytorch": "2.13.0", "tensorflow": "2.21.0"}
 
 
 def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str) -> None:
-    """The whole model, on small images."""
+    """Fail if the whole ResNet-50 does not run, on small images."""
     (project.folder / ".venvs").symlink_to(ROOT / ".venvs")
     facts = facts_of(RESNET)
     facts["inputs"] = small(RESNET)["inputs"]
@@ -51,8 +51,9 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
 
 
 def test_parity(project: Project, pytorch_python: str) -> None:
-    """What ``all`` certifies by a small model, and ``parity`` by the model itself: the figure of an
-    adapter with a mistake, which shows beside it, then that of the right one."""
+    """Fail if a mistake in an adapter shows neither in the small verification nor in the full one.
+    ``all`` verifies by a small model, ``parity`` by the model itself. The flag must vanish with the
+    mistake."""
     folder = project.folder
     (folder / ".venvs").symlink_to(ROOT / ".venvs")
     (folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(small(RESNET)))

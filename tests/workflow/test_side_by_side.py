@@ -1,4 +1,4 @@
-"""Whole workflows whose runs go side by side: on devices of their own, and round by round."""
+"""Whole workflows with concurrent runs: on separate devices, and round by round."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RUNS = 16
 
 
 def measure(project: Project, *arguments: str, toy: str = "") -> Any:
-    """With a folder of locks that is the tests' own."""
+    """Start a call with a separate folder of locks."""
     return project.start(*arguments, toy=toy, TMPDIR=str(project.folder.parent))
 
 
@@ -41,7 +41,7 @@ def finished(project: Project, *words: str, cores: str = "all", toy: str = "") -
 
 
 def measured(*projects: Project) -> list[dict[str, Any]]:
-    """All records, in the order in which they got their devices."""
+    """Return all records, in the order in which they got their devices."""
     found = [json.loads(text) for project in projects for text in project.records().values()]
     return sorted(found, key=lambda record: record["started"])
 
@@ -82,7 +82,8 @@ def test_runs_go_side_by_side_on_devices_of_their_own(project: Project) -> None:
     waited = sum(record["lease"]["waited_seconds"] for record in found)
     spent = sum(record["wall_seconds"] for record in found)
     assert waited < 0.1 * spent, f"more was started than fits: {waited} s of {spent} s waited"
-    # Repeats stay interleaved: none of a later round is over before all of the round before began.
+    # Repeats stay interleaved: no run of a later round ends before all of the previous round
+    # started.
     first = max(span(record)[0] for record in found if record["repeat"] == 1)
     second = min(span(record)[1] for record in found if record["repeat"] == 2)
     assert first < second, "a run that needs more devices was overtaken by a later round"
@@ -115,7 +116,7 @@ def test_two_workflows_of_one_machine_share_no_device(project: Project, tmp_path
 
 
 def test_with_one_core_for_snakemake_runs_follow_each_other(project: Project) -> None:
-    """A run that needs more than that is run all the same, and alone."""
+    """Fail if a run that needs more than Snakemake's one core does not run, or not alone."""
     project.write_suite({**MIXED, "repeats": 1})
     finished(project, *RUNS_ALONE, cores="1")
     found = measured(project)

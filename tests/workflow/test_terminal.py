@@ -1,4 +1,4 @@
-"""What a whole call says: on a terminal, in a log, when runs fail, and without our plugin."""
+"""Output of a whole call: on a terminal, in a log, with failed runs, and without our plugin."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LogHandler(LogHandlerBase):
     writes_to_stream = True
     writes_to_file = has_filter = has_formatter = needs_rulegraph = False
 """
-#: Snakemake as another Python has it, on whose path our plugin is not.
+#: Snakemake of another Python, without our plugin on its path.
 ELSEWHERE = """
 import sys
 sys.path[:] = [one for one in sys.path if not one.endswith("logger")]
@@ -34,7 +34,7 @@ LINE = re.compile(r"^\d/4 toy toy \w+ fp32 1n1g r\d .*$", re.MULTILINE)
 
 
 def test_a_terminal_has_a_line_for_each_result_and_nothing_else_is_left(project: Project) -> None:
-    """Snakemake's own process on a terminal of 80 columns, which is what a user has."""
+    """Fail if a terminal does not show one line per result and nothing else, at 80 columns."""
     above, below = pty.openpty()
     os.set_blocking(above, True)
     call = subprocess.Popen(
@@ -159,6 +159,6 @@ def test_more_than_a_day_is_measured_after_a_yes_alone(project: Project) -> None
 
 
 def test_the_bootstrap_leads_snakemake_to_the_plugin() -> None:
-    """Not by a package that is copied: a project that has moved brings its own."""
+    """Fail if bootstrap copies the plugin instead of linking it: a moved project has its own."""
     (path,) = Path(ROOT / ".venv").glob("lib/python3*/site-packages/framebench_logger.pth")
     assert Path(path.read_text().strip()) == ROOT / "workflow" / "logger"

@@ -1,4 +1,4 @@
-"""What a user types, and what comes of it."""
+"""User commands, and their effects."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_driver_rests_while_a_run_is_measured(project: Project) -> None:
     time.sleep(1)
 
     def wakeups() -> int:
-        # Not CPU time: on a machine that others use too, it counts time that was not given.
+        # Not CPU time, which on a shared machine includes stolen time.
         threads = Path(f"/proc/{workflow.pid}/task").glob("*/status")
         counts = re.findall(r"^voluntary_.*:\s+(\d+)", "".join(map(Path.read_text, threads)), re.M)
         return sum(map(int, counts))
@@ -254,8 +254,8 @@ def test_variables_of_a_variant_stand_on_no_command_line(project: Project) -> No
 
 
 def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: Path) -> None:
-    """An A/B test: one variable differs, by which the toy takes so much longer that no other load
-    of the machine hides it."""
+    """Fail if variants are not interleaved and compared.
+    One variable differs, which slows the toy more than any other load of the machine."""
     sides = {"usual": None, "slow": {"variables": {"FRAMEBENCH_TOY": "sleep=0.08"}}}
     project.write_suite({**SUITE, "repeats": 8, "variants": sides})
     ran = project.all(toy="sleep=0.02")
@@ -281,7 +281,7 @@ def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: P
     for row in table:
         assert float(row["ratio_ci_low"]) <= float(row["ratio"]) <= float(row["ratio_ci_high"]) < 1
         assert "given.FRAMEBENCH_TOY none -> sleep=0.08" in row["differences"]
-        # Where something held up the machine between the two runs of one, it is no pair.
+        # Two runs of a pair with a stall in between are no pair.
         assert 5 <= int(row["pairs"]) <= 8
         assert row["order"] == "interleaved"
     assert 'href="report.html"' in (results / "compare.html").read_text()
@@ -346,13 +346,13 @@ def test_lint_of_nothing_says_so(project: Project) -> None:
 
 
 def test_bad_input_ends_before_any_job(project: Project) -> None:
-    """With one message, the last line of all. What another target or --sdm would use is not
-    ignored."""
+    """Fail if bad input does not end with one message before any job.
+    It is the last line. Input for another target or --sdm is not ignored."""
     unused = {"records=config": "plan", "base=config": "all", "images={toy: scripts}": "plan"}
     for config in (
         "suite=nosuch",
         *unused,
-    ):  # the other messages: tests/framebench/config/test_config
+    ):  # other messages: tests/framebench/config/test_config
         target = unused.get(config, "all")
         refused = project.run("--cores", "1", target, "--config", config)
         assert refused.returncode == 1, f"{config} was accepted"

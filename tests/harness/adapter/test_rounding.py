@@ -1,4 +1,4 @@
-"""TF32 and its like change no dtype: that they are off, or on, is seen in results."""
+"""TF32 and similar modes change no dtype: whether they are on shows in results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Round = Callable[[Any], Any]
 
 
 def keeping(bits: int) -> Round:
-    """Rounds float32 to so many significant bits, as tensor cores do with what they are given."""
+    """Return a function that rounds float32 to ``bits`` significant bits, as tensor cores do."""
 
     def rounded(array: Any) -> Any:
         mantissa, exponent = np.frexp(array)
@@ -39,7 +39,7 @@ def half(array: Any) -> Any:
 
 
 class Multiplying(Recorder, Rounding):
-    """A framework whose matrix products and convolutions of float32 round their operands first."""
+    """Framework whose float32 matmuls and convolutions first round their operands."""
 
     def matmuls(self, forward_only: bool) -> list[ExecutedMatmul]:
         return [ExecutedMatmul("float32")]

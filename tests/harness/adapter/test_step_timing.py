@@ -1,4 +1,4 @@
-"""The harness's parts on their own, where the command line cannot reach a case."""
+"""Parts of the harness alone, for cases that the command line cannot reach."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def test_so_many_steps_run_ahead_and_nothing_else_happens(ahead: int, expected: 
 @pytest.mark.parametrize(
     ("steps", "step_seconds", "elapsed", "expected"),
     [
-        (20, 0.1, 100.0, 20),  # no more than the first window
+        (20, 0.1, 100.0, 20),  # no more than the first timed region
         (1000, 0.1, 85.0, 150),  # 15 of 100 s
         (5, 10.0, 60.0, 1),
-        (5, 100.0, 60.0, 1),  # one at least
+        (5, 100.0, 60.0, 1),  # at least one
         (5, 0.0, 0.0, 5),  # below the resolution of the clock
     ],
 )
@@ -66,7 +66,8 @@ def test_steps_that_are_waited_for_take_a_part_of_the_run(
 
 
 def test_all_ranks_wait_for_as_many_steps() -> None:
-    """By the mean of what each could afford: it is the same in all."""
+    """Fail if ranks wait for different numbers of steps; all use the mean of what each can
+    afford."""
     adapter = Recorder(world_size=2)
     adapter.all_reduce = lambda value: value + 7.0  # type: ignore[method-assign]
     measured = window.Window(0.0, 10.0, [1.0] * 10, 0.0)
@@ -74,7 +75,7 @@ def test_all_ranks_wait_for_as_many_steps() -> None:
 
 
 class Asynchronous(Recorder):
-    """Steps of 0.04 s are done by a thread, one after the other, as by a device."""
+    """Adapter whose steps of 0.04 s are done by a thread, one after the other, as by a device."""
 
     def __init__(self, honest: bool, reading: float = 0.0, waits: bool = True) -> None:
         super().__init__()
@@ -119,16 +120,16 @@ def test_step_times_are_those_between_completions() -> None:
 
 def test_a_value_that_takes_long_to_read_is_no_work_under_way() -> None:
     assert window.measure(Asynchronous(honest=True), 5, 1).seconds >= 0.2
-    # all outputs are copied and added up: longer than the whole window
+    # all outputs are copied and summed, which takes longer than the timed region
     assert window.measure(Asynchronous(honest=True, reading=2.0), 2, 1).seconds < 2.0
 
 
 @pytest.mark.parametrize(
     ("late", "seconds", "read_seconds", "fails"),
     [
-        (0.043, 0.2, 0.0, False),  # the latest that was seen of frameworks that wait
+        (0.043, 0.2, 0.0, False),  # the longest time seen of waiting frameworks
         (0.19, 0.01, 0.0, True),
-        (0.19, 0.01, 0.15, False),  # the first value took as long: a copy that is kept
+        (0.19, 0.01, 0.15, False),  # the first value took as long: the copy is cached
         (0.6, 10.0, 0.1, False),
         (0.7, 10.0, 0.1, True),
     ],

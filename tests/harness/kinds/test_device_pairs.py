@@ -1,5 +1,5 @@
-"""Copies between two devices: each pair alone, what lies between them, and that what is wrong is
-found. Devices and NVML are doubles: there is no GPU where tests run."""
+"""Copies between two devices: each pair alone, the links between them, and detection of mistakes.
+Devices and NVML are doubles: tests run without a GPU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .test_transfer import SECONDS, Copying
 
 SIZE, SLOWER = 4000, 4
 SLOW = (0, 2)
-#: Two GPUs with two links to each other, one of them with a third that is down.
+#: Two GPUs with two links to each other; one has a third link that is down.
 FIRST = {**GPU, "address": b"00000000:1B:00.0", "level": 40, "refuses": 0,
          "links": ["00000000:3b:00.0", "", "00000000:3B:00.0"]}  # fmt: skip
 SECOND = {**GPU, "uuid": "GPU-b", "address": "00000000:3B:00.0", "level": 20, "refuses": 3,
@@ -32,7 +32,7 @@ SECOND = {**GPU, "uuid": "GPU-b", "address": "00000000:3B:00.0", "level": 20, "r
 
 
 class Three(Copying):
-    """Of its pairs one takes four times as long, in both directions."""
+    """Three devices; one pair takes four times as long, in both directions."""
 
     def transfer_between(self, sender: int, receiver: int, array: Any) -> Operation:
         slow = {sender, receiver} == {*SLOW}
@@ -45,7 +45,7 @@ def workload_of(devices: int, nodes: int = 1) -> Workload:
 
 
 def left_by(folder: Path, rank: int, workload: Workload, adapter: Any) -> dict[str, Any]:
-    """What one of the ranks leaves."""
+    """Return the entry that one of the ranks writes."""
     devices = workload.case.devices_per_node
     rank_context = RankContext(rank, rank, ["127.0.0.1:1"] * devices, "cuda", 1, 0)
     report = Report(str(folder), rank, "here")

@@ -1,5 +1,5 @@
-"""Independent processes as the control of a scaling series: what of a loss is hardware that devices
-share, and what is their exchange."""
+"""Independent processes as the control of a scaling series.
+They separate the loss by shared hardware from that by communication."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_nobody_passes_a_barrier_before_all_have_come(
     first()
     assert len(waited) == 3
     monkeypatch.setattr("time.sleep", lambda seconds: first())
-    second()  # the second time: nobody counts who passed before
+    second()  # the second time: earlier passes do not count
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,9 @@ def test_nobody_passes_a_barrier_before_all_have_come(
 def test_a_loss_is_attributed_to_what_causes_it(
     toy: Bench, behaviour: str, shared: float, communication: float
 ) -> None:
-    """Hardware that one of two ranks can have at a time halves what they do; an exchange
-    of nine times what else a step takes leaves a tenth."""
+    """Fail if a loss is attributed to a wrong cause.
+    Hardware that one of two ranks can use at a time halves their throughput; communication of nine
+    times the rest of a step leaves a tenth."""
     folder = toy.folder / "runs"
     for name, asked in (
         ("one", {"parameters": {"split_steps": 3}}),

@@ -1,4 +1,4 @@
-"""Kinds of measurement: found by folder, with parameters, metrics and proofs of their own."""
+"""Benchmarks: found by folder, with their own parameters, metrics and verifications."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.kind import Metric, combined
 from ...bench import ROOT, Bench
 from ..validity import assert_valid
 
-#: A kind that needs no framework, and none of the axes that frameworks have.
+#: Options of a benchmark without a framework and its axes.
 COPY: dict[str, Any] = {
     "kind": "memory_copy",
     "kinds": ROOT / "tests/kinds",
@@ -113,7 +113,7 @@ def test_what_goes_wrong_in_a_kind_is_said(
 
 
 def test_a_capability_that_a_framework_lacks_is_unsupported(toy: Bench, tmp_path: Path) -> None:
-    """The toy is an Adapter, and not of the class that this kind asks for."""
+    """Fail if a missing capability is not unsupported; the toy lacks this benchmark's class."""
     (tmp_path / "demanding.py").write_text(
         "from harness.adapter import Adapter\n"
         "from harness.kind import Kind\n\n"

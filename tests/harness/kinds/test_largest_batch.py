@@ -1,4 +1,4 @@
-"""The kind that looks for the largest batch: its search with made-up memories, and by hand."""
+"""Search for the largest batch, with made-up memory sizes, and single runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEARCH = largest_batch.LargestBatch()
 
 
 def searched(fits: Callable[[int], bool], parameters: dict[str, int]) -> list[tuple[int, str]]:
-    """The batches that are tried, with their statuses."""
+    """Return the batches that are tried, with their statuses."""
     tried: list[tuple[int, str]] = []
     batch = largest_batch.next_batch(tried, parameters)
     while batch is not None:
@@ -73,7 +73,7 @@ def test_what_a_plan_expects_is_within_the_bounds() -> None:
     assert all(8 <= batch <= 96 and batch % 8 == 0 for batch in expected)
 
 
-#: The toy holds so many MiB a sample.
+#: Request in which the toy holds some MiB per sample.
 ASKED: dict[str, Any] = {
     "kind": "largest_batch",
     "parameters": {"mode": "train", "multiple_of": 2, "at_most": 64},

@@ -1,4 +1,4 @@
-"""STREAM on real memory: counted as STREAM counts, and checked."""
+"""STREAM on real memory: counted as STREAM counts, and verified."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from harness.measuring.micro import stream
 from ...bench import Bench
 from ..validity import assert_valid
 
-#: It needs neither framework nor model.
+#: Options that it lacks: framework, model and their settings.
 BARE = dict.fromkeys(("framework", "model", "batch_per_device", "precision", "compiler"))
-#: Bytes that a kernel moves for each element: STREAM's own table.
+#: Bytes that a kernel moves per element, from STREAM's own table.
 MOVED = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
 
 
@@ -64,7 +64,7 @@ def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def streamed(elements: int = 5000, threads: int = 2) -> tuple[Any, Any]:
-    """One after three rounds, and what a was before."""
+    """Return a STREAM after three rounds, and its initial array a."""
     held = stream.Stream(stream.compiled(), elements, threads, seed=1)
     before = held.a.copy()
     for _ in range(3):

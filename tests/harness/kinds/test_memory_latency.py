@@ -1,4 +1,4 @@
-"""A chain of pointers through real memory: every load is made, and sizes are what they say."""
+"""A chain of pointers through real memory: every load is made, and sizes are correct."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_it_ends_where_so_many_steps_lead(steps: int) -> None:
 
 def test_a_step_that_was_left_out_is_found() -> None:
     held, room = chain()
-    room.view(np.int64)[:] = np.roll(room.view(np.int64), 8)  # every line leads where another does
+    room.view(np.int64)[:] = np.roll(room.view(np.int64), 8)  # every line leads to a wrong one
     held.run(10)
     with pytest.raises(Mismatch, match="10 steps through 64 lines ended"):
         held.check()

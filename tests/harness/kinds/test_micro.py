@@ -1,4 +1,4 @@
-"""Micro-benchmarks on the toy framework: what is counted, and that what is wrong is found."""
+"""Micro-benchmarks on the toy framework: counts, and detection of mistakes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def collective(toy: Bench, behaviour: str = "", **parameters: object) -> Finishe
 
 
 def is_rate(found: float, exact: float) -> bool:
-    """Never above what the device gives, and not far below."""
+    """Return whether a rate is not above the device's, and not far below."""
     return LATER * exact < found <= 1.001 * exact
 
 
 def test_the_rate_of_a_product_is_two_operations_for_each_term(toy: Bench) -> None:
-    """Of a device that takes a hundredth of a second for each."""
+    """Fail if a matmul's rate does not count two operations per term; each takes 10 ms here."""
     record = matmul(toy, "operation=0.01", block_seconds=0.1).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
@@ -139,14 +139,15 @@ def test_one_wrong_element_is_found(toy: Bench) -> None:
 
 @pytest.mark.parametrize("operation", ["scale", "triad"])
 def test_another_operation_than_stream_s_is_found(toy: Bench, operation: str) -> None:
-    """An exponential for the product with a scalar, a sum for the triad."""
+    """Fail if an operation other than STREAM's is missed: an exponential, or a sum for the
+    triad."""
     options: dict[str, Any] = {**BARE, "kind": "elementwise", "parameters": QUICK_ARRAYS}
     record = toy.run(f"wrong_{operation}", **options).record
     assert record["status"] == "failed", "it was taken for a good one"
     assert f"of 1000 results of {operation} in float32 are wrong" in record["reason"]
 
 
-#: Of nccl-tests' doc/PERFORMANCE.md, for two ranks.
+#: Bus bandwidth factors for two ranks, from nccl-tests' doc/PERFORMANCE.md.
 FACTORS = {
     "all_reduce": 1.0,
     "all_gather": 0.5,
@@ -251,7 +252,7 @@ def test_sizes_are_whole_elements_of_every_part() -> None:
 @pytest.mark.parametrize("ranks", [2, 3, 8, 512])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_sums_of_sums_stay_below_what_the_dtype_holds(ranks: int, dtype: str) -> None:
-    """By adding up, in that dtype, as often as a block may."""
+    """Fail if a block's repeated sums overflow the dtype; they are computed in it."""
     runs = collectives.most_in_a_row("all_reduce", dtype, ranks)
     assert runs is not None
     value = float(collectives.highest_value(dtype, ranks))
@@ -260,7 +261,8 @@ def test_sums_of_sums_stay_below_what_the_dtype_holds(ranks: int, dtype: str) ->
 
 
 def test_a_collective_without_room_says_how_much_it_takes() -> None:
-    """Two ranks hold both arrays and six copies of 1 GiB each."""
+    """Fail if a collective that does not fit is not refused with its size.
+    Two ranks hold both arrays and six copies of 1 GiB each."""
     case = Case("toy", "", "inference", 1, 2, 1, "", "none", None)
     check_room(case, "all_reduce", "float32", 2**30, 16 * 2**30)
     check_room(case, "all_reduce", "float32", 2**30, None)
@@ -269,4 +271,4 @@ def test_a_collective_without_room_says_how_much_it_takes() -> None:
         check_room(case, "all_reduce", "float32", 2**30, 15 * 2**30)
     check_room(case, "all_gather", "float32", 2**30, 14 * 2**30)  # its arrays are parts of it
     with pytest.raises(Unsupported, match="takes 32 GiB"):
-        check_room(case, "all_reduce", "bfloat16", 2**30, 16 * 2**30)  # which numpy has not
+        check_room(case, "all_reduce", "bfloat16", 2**30, 16 * 2**30)  # numpy lacks it

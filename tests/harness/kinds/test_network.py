@@ -1,4 +1,4 @@
-"""The network by a real iperf3 over the loopback, and by programs that answer as a broken one."""
+"""Network by a real iperf3 over the loopback, and by programs that answer like a broken one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORT = {"seconds": 1, "connections": 3, "round_trips": 20}
 
 
 def tried(toy: Bench, path: str = "", **parameters: object) -> Any:
-    """The record of a run on two devices; ``path``: where programs are looked for."""
+    """Return the record of a run on two devices; ``path``: PATH of programs."""
     options: dict[str, Any] = {**BARE, "kind": "network", "devices_per_node": 2}
     given = {**SHORT, "loopback": "yes", **parameters}
     variables = {"PATH": path} if path else {}
@@ -59,7 +59,7 @@ def test_the_figures_are_iperf3_s_own_and_medians(toy: Bench, iperf3: str) -> No
 
 
 def program(folder: Path, client: str) -> str:
-    """A folder with an iperf3 that listens as the real one does; ``client``: what it does there."""
+    """Return a folder with a double of iperf3; ``client``: code of its client."""
     place = folder / "bin"
     place.mkdir()
     script = f"""#!/bin/sh

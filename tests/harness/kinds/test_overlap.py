@@ -1,4 +1,4 @@
-"""Computation beside an all-reduce: the hidden share, and work that was not waited for."""
+"""Overlap of computation and all-reduce: the hidden share, and unfinished work."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ...bench import Bench, Finished
 from ..bare import BARE, LATE
 from ..validity import assert_valid
 
-#: The toy takes so many seconds for each product, and for an all-reduce.
+#: Toy behaviour: seconds of each matmul, and of an all-reduce.
 SLOW = "operation=0.03"
-#: In percent, what a busy machine may make of a share.
+#: Tolerance of a share in percent, on a busy machine.
 SLACK = 35.0
-ANY_SUBJECT: Any = None  # the metrics do not depend on it
+ANY_SUBJECT: Any = None  # metrics do not depend on it
 
 
 def overlapped(toy: Bench, behaviour: str = SLOW, **parameters: object) -> Finished:
@@ -71,7 +71,7 @@ def test_as_many_products_as_take_as_long_as_the_all_reduce(toy: Bench) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
-        # as SuperBench's computation-communication-overlap, which reads the clock before it waits
+        # SuperBench's computation-communication-overlap reads the clock before it waits
         ("unsynchronised,operation=0.002", LATE),
         (f"forgetful,{SLOW}", "compute alone"),
         (f"one_more,spoil_rank=1,{SLOW}", "before it was timed: all_reduce beside matmul 8x8x8 is"),
@@ -93,7 +93,7 @@ def test_one_device_has_nothing_beside_its_products(toy: Bench) -> None:
 
 
 def rank_of(compute: float, communication: float, both: float) -> dict[str, Any]:
-    """Seconds of two runs in a block, in three of them."""
+    """Return a rank's entry of three blocks; seconds are of two runs in each."""
     parts = zip(overlap.PARTS, (compute, communication, both), strict=True)
     return {
         "blocks": [
@@ -118,7 +118,8 @@ def test_the_share_is_of_the_shorter(seconds: tuple[float, float, float], share:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_share_follows_from_the_times_beside_it(order: int) -> None:
-    """Here the share of either rank alone is -100 % or 50 %."""
+    """Fail if the share does not follow from the times shown; either rank alone gives -100 % or 50
+    %."""
     ranks = [rank_of(1, 2, 4), rank_of(4, 1, 4.5)][::order]
     found = metrics_of(*ranks)
     times = [found[f"{part}_time"] for part in overlap.PARTS]
@@ -127,7 +128,8 @@ def test_the_share_follows_from_the_times_beside_it(order: int) -> None:
 
 
 def test_an_element_wise_product_runs_beside_the_all_reduce(toy: Bench) -> None:
-    """The first of the two operations of SuperBench's computation-communication-overlap."""
+    """Fail if an element-wise product does not run next to the all-reduce.
+    It is the first operation of SuperBench's computation-communication-overlap."""
     figures(overlapped(toy, operation="multiply", shape="8x4x16").record)
 
 
@@ -144,7 +146,7 @@ def test_both_together_take_no_less_than_each_alone() -> None:
         overlap.check_longer({**blocks, "both": [0.8, 0.85]}, 1)
     with pytest.raises(Mismatch, match="and communication alone 2 s at least"):
         overlap.check_longer({**blocks, "communication": [2.0, 3.0]}, 1)
-    # 4,000 messages, each of which finds the other rank awake beside products
+    # 4,000 messages, each of which finds the other rank awake next to matmuls
     overlap.check_longer({**blocks, "both": [0.8, 0.85]}, 4000)
 
 
@@ -156,7 +158,8 @@ def test_a_wrong_shape_is_said_before_anything_starts(toy: Bench, wrong: str) ->
 
 
 def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:
-    """SuperBench's is added to itself 204,800 times."""
+    """Fail if a message is not reset before its sums overflow.
+    SuperBench's is added to itself 204,800 times."""
     record = overlapped(toy, "operation=0.00001", block_seconds=1, products=1).record
     figures(record)
     most = collectives.most_in_a_row("all_reduce", "float32", 2)
@@ -165,13 +168,14 @@ def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:
 
 
 def test_operands_are_random_and_no_two_rows_alike() -> None:
-    """Those of SuperBench's sharding-matmul are ones, which take less power."""
+    """Fail if operands are not random or have equal rows.
+    SuperBench's sharding-matmul multiplies ones, which takes less power."""
     for array in matmuls.operands(shape("16x32x8"), np.random.RandomState(0)):
         assert len(np.unique(array)) == array.size
 
 
 class Enqueued(Overlapping):
-    """Notes what it is asked for."""
+    """Framework that notes its calls."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -185,7 +189,8 @@ class Enqueued(Overlapping):
 
 
 def test_an_all_reduce_is_on_its_way_before_the_products_and_nothing_waits() -> None:
-    """SuperBench's sharding-matmul waits between the two."""
+    """Fail if the all-reduce is not started before the matmuls, or anything waits between them.
+    SuperBench's sharding-matmul waits between the two."""
     Enqueued.__abstractmethods__ = frozenset()
     adapter = Enqueued()
     adapter.overlapped(MATMUL, [None, None], 2, None).both()

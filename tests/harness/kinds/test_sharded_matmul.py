@@ -1,4 +1,4 @@
-"""Products that ranks share: what counts, and that a rank's wrong part is found on all of them."""
+"""Sharded matmuls: counts, and detection of one rank's wrong part on all ranks."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def test_what_is_wrong_or_late_is_found(
 
 
 def test_one_wrong_part_of_many_is_found() -> None:
-    """Of 64 ranks: a sample of the whole alone would have none of its columns in one of three."""
+    """Fail if one wrong part of 64 ranks is missed: a sample of the whole would miss one
+    in three."""
     random = np.random.RandomState(0)
     shape, ranks = Shape(1, 4, 16, 128), 64
     left, right = operands(shape, random)

@@ -1,4 +1,4 @@
-"""Storage by a real fio, where there is one, and by programs that answer as a broken one."""
+"""Storage by a real fio, if there is one, and by programs that answer like a broken one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHORT = {"seconds": 0.2, "file_bytes": 1 << 20, "random_bytes": 8192, "small_fil
 
 
 def stored(toy: Bench, place: Path | str = "", path: str | None = None, **more: Any) -> Any:
-    """The record of a run; ``path``: where programs are looked for."""
+    """Return the record of a run; ``path``: PATH of programs."""
     variables = {} if path is None else {"PATH": path}
     parameters = {**SHORT, "folder": place}
     done = toy.run("", **BARE, kind="storage", parameters=parameters, variables=variables, **more)
@@ -41,7 +41,7 @@ def fio() -> str:
 
 
 def spying(fio: str, folder: Path) -> str:
-    """A folder with a fio that keeps what the real one answers."""
+    """Return a folder with a fio that keeps the real one's answers."""
     place = folder / "bin"
     place.mkdir()
     script = f'#!/bin/sh\n{fio} "$@" | tee -a {folder}/answers\n'
@@ -91,7 +91,7 @@ def test_the_figures_are_fio_s_own(toy: Bench, tmp_path: Path, fio: str) -> None
 
 
 def test_small_files_are_read_one_by_one_and_whole(tmp_path: Path, fio: str) -> None:
-    """By what fio tells of its own requests: from the start of each file, all of it."""
+    """Fail if small files are not read one by one and completely, by fio's log of its requests."""
     log = tmp_path / "log"
     (tmp_path / "bin").mkdir()
     script = tmp_path / "bin" / "fio"

@@ -1,4 +1,4 @@
-"""What a device tells of itself under a product that goes on: recorded values, and this machine."""
+"""Device sensors during a sustained matmul: recorded values, and this machine."""
 
 from __future__ import annotations
 

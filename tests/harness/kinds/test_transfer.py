@@ -1,4 +1,4 @@
-"""Copies to a device and back: on a CPU there are none; elsewhere what arrives is checked."""
+"""Copies to a device and back: none on a CPU; elsewhere arrivals are verified."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ SECONDS = 5e-4
 
 
 class Copying:
-    """A device whose copies take half a millisecond. ``late``: nothing waits for them; ``lost``:
-    the last number does not arrive. ``ran_on``: the cores that were this process's at a copy."""
+    """Device whose copies take half a millisecond.
+    ``late``: nothing waits for them; ``lost``: the last number does not arrive; ``ran_on``: cores
+    of this process during a copy."""
 
     def __init__(self, late: bool = False, lost: bool = False) -> None:
         self.rank_context = RankContext(0, 0, ["127.0.0.1:1"], "cuda", 1, 0)
@@ -59,7 +60,7 @@ class Copying:
             self._wait()
 
     def reset_peak_device_memory(self) -> None:
-        """It has none."""
+        """Do nothing: it has none."""
 
 
 def copied(

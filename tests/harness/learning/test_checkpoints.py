@@ -18,7 +18,7 @@ IDENTITY = {"case": "digits"}
 
 
 class Trained:
-    """What a checkpoint sees of an adapter; ``others``: epochs that the other ranks have."""
+    """Double of an adapter for checkpoints; ``others``: epochs that the other ranks have."""
 
     def __init__(self, others: float = 0.0) -> None:
         self.others, self.taken = others, ""
@@ -42,7 +42,8 @@ def names(folder: Path) -> list[str]:
 
 
 def test_ranks_go_on_from_the_epoch_that_all_have(tmp_path: Path) -> None:
-    """Two were killed between their files: the first has two epochs, the second one."""
+    """Fail if ranks do not resume from the last epoch that all have.
+    Two were killed between their files: the first has two epochs, the second one."""
     first = Checkpoint(str(tmp_path), IDENTITY, 0, 2)
     for epochs in (1, 2):
         kept = first._state(epochs)
@@ -91,7 +92,8 @@ sys.stdin.read()
 
 
 def test_a_second_user_of_the_same_training_is_refused(tmp_path: Path) -> None:
-    """And one of another training in the same folder is not; nor is anybody behind a kill -9."""
+    """Fail if a second user of the same training is accepted.
+    Another training in the folder is accepted, and so is anyone after a kill -9."""
     words = [sys.executable, "-c", HOLDER, str(ROOT / "scripts"), str(tmp_path)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None

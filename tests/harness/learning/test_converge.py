@@ -1,4 +1,4 @@
-"""Training until something is learned: rates, order, when it ends, what its record says."""
+"""Training to a target: learning rates, order, end, and record."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def test_a_rate_rises_to_its_peak_and_falls_from_it(schedule: str, warmup: float
 
 
 def test_the_schedules_are_those_that_they_are_named_after() -> None:
-    """One cycle: PyTorch's values of 10 steps, of which 3 rise."""
+    """Fail if a schedule differs from its namesake; one cycle: PyTorch's 10 steps, of
+    which 3 rise."""
     assert rate_at("one_cycle", 1.0, 0.3, 0, 10) == pytest.approx(
         1 + (FIRST - 1) * (1 + math.cos(math.pi / 3)) / 2
     )
@@ -171,7 +172,7 @@ def test_a_missed_target_is_no_mismatch() -> None:
 
 
 def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:
-    """Planted: the second model keeps the weights that it began with."""
+    """Fail if an evaluation with the initial weights is not detected."""
     converge.check_evaluation({"loss": 2.3}, {"loss": 0.4})
     with pytest.raises(Mismatch, match="not what was trained"):
         converge.check_evaluation({"loss": 2.3}, {"loss": 2.3})
@@ -196,7 +197,7 @@ def test_a_wrong_parameter_is_refused(name: str, text: str, allowed: str) -> Non
     assert (fault["key"], fault["allowed"]) == (name, allowed)
 
 
-#: A target that a small network does not reach in so few epochs.
+#: A run with a target that a small network does not reach in so few epochs.
 RUN: dict[str, Any] = {
     "framework": ROOT / "scripts/frameworks/pytorch",
     "model": ROOT / "scripts/models/digits_resnet.json",
@@ -210,7 +211,7 @@ PARAMETERS = {"target": 1, "epochs": 4, "learning_rate": 0.01}
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    """A run in a real framework, through the command line, that nobody disturbed."""
+    """Return an undisturbed run in a real framework, through the command line."""
     bench = Bench(tmp_path_factory.mktemp("whole"), build_environment("pytorch"))
     done = bench.run(**RUN, parameters=PARAMETERS)
     assert done.status == 0, done.stderr
@@ -218,7 +219,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 
 def test_a_run_that_misses_its_target_leaves_its_curve(whole: Bench) -> None:
-    """A repeat has a seed of its own."""
+    """Fail if a missed target leaves no curve; each repeat has its own seed."""
     record = whole.read_record()
     assert_valid(record)
     assert record["status"] == "not_converged", record["reason"]
@@ -237,7 +238,7 @@ def test_a_run_that_misses_its_target_leaves_its_curve(whole: Bench) -> None:
 
 
 def killed_and_taken_up(bench: Bench, run: dict[str, Any], parameters: dict[str, Any]) -> Any:
-    """The record of a run that was killed when its first checkpoint was there, and begun again."""
+    """Return the record of a run that was killed after its first checkpoint and resumed."""
     folder = bench.folder / "checkpoints"
     given = {**parameters, "checkpoints": folder}
     launcher = bench.start(**run, parameters=given)
@@ -252,7 +253,7 @@ def killed_and_taken_up(bench: Bench, run: dict[str, Any], parameters: dict[str,
 
 
 def assert_same_training(record: Any, whole: Any) -> None:
-    """Bit by bit, though its first epochs were computed by another process."""
+    """Check bitwise equality, though the first epochs were computed by another process."""
     (rank,), (other,) = record["ranks"], whole["ranks"]
     assert 1 <= rank["resumed_after"] < len(rank["curve"])
     assert rank["weights_checksum"] == other["weights_checksum"]
@@ -266,7 +267,8 @@ def test_a_training_that_was_killed_goes_on_bit_by_bit(whole: Bench, tmp_path: P
 
 
 def test_so_does_a_pre_training_whose_second_phase_begins_with_its_weights(tmp_path: Path) -> None:
-    """What is hidden in each batch, and what replaces it, is drawn as it would have been."""
+    """Fail if a resumed second phase differs: masked words and replacements continue the
+    drawing."""
     python, weights = build_environment("pytorch"), tmp_path / "weights"
     run = {
         **RUN,

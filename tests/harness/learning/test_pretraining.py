@@ -1,5 +1,5 @@
-"""Pre-training of ELECTRA: what is hidden, how it is scored, epochs that are counted in updates,
-what a phase begins with; with mistakes planted in made-up records and outputs."""
+"""Pre-training of ELECTRA: masking, scores, epochs counted in updates, and start of a phase.
+Mistakes are planted in made-up records and outputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def drawn(data: tasks.Data, *seed: int) -> dict[str, Any]:
     return pretraining.masked_batch(data.held_out, LENGTH, *(seed or (0,)))
 
 
-# ---- what is hidden -----------------------------------------------------------------------------
+# ---- masking ------------------------------------------------------------------------------------
 
 
 def test_words_are_hidden_anew_by_the_seed_and_the_same_by_the_same(sentences: tasks.Data) -> None:
@@ -77,7 +77,8 @@ def test_sentences_are_what_their_topics_say(sentences: tasks.Data) -> None:
 
 
 def test_the_least_loss_is_that_of_the_chances(sentences: tasks.Data) -> None:
-    """What stays is seen, and of what is hidden the topic is nearly sure: one of two words."""
+    """Fail if the minimum loss is not the entropy of the chances.
+    Unmasked words are known; for masked ones the topic is nearly certain: one of two words."""
     batch = drawn(sentences)
     entropy = -sum(chance * math.log(chance) for chance in topics.CHANCES)
     assert topics.least_loss(batch, 0) == 0
@@ -85,9 +86,9 @@ def test_the_least_loss_is_that_of_the_chances(sentences: tasks.Data) -> None:
     assert topics.least_loss(batch, PERCENT) == pytest.approx(0.85 * entropy, rel=0.1)
 
 
-# ---- how it is scored ---------------------------------------------------------------------------
+# ---- scores -------------------------------------------------------------------------------------
 
-#: Two sentences of four tokens, the last one of the second padding, with one hidden word each.
+#: Two sentences of four tokens, the last one of the second padding, with one masked word each.
 BATCH = {
     "token_ids": np.array([[1, 5, 6, 2], [1, 7, 2, 0]]),
     "attention_mask": np.array([[1, 1, 1, 1], [1, 1, 1, 0]]),
@@ -96,13 +97,13 @@ BATCH = {
 
 
 def outputs(logits: Any, generated: Any, labels: Any) -> list[Any]:
-    """``generated``: the likeliest word of each sentence, by an e to the 2."""
+    """Return outputs; ``generated``: the likeliest word of each sentence, by a factor of e^2."""
     words = np.zeros((2, 1, 8), np.float32)
     words[[0, 1], 0, generated] = 2.0
     return [np.array(logits, np.float32), words, np.array(labels, np.float32)]
 
 
-#: The first word is known and kept, the second is not and is replaced.
+#: The first word is predicted and kept, the second is not and is replaced.
 RIGHT = outputs([[-9, 9, -9, -9], [-9, 9, -9, 9]], [5, 3], [[0, 0, 0, 0], [0, 1, 0, 0]])
 
 
@@ -115,7 +116,7 @@ def test_scores_are_those_of_a_count_by_hand() -> None:
     expected = {
         "masked_accuracy": 0.5,
         "sampled_accuracy": 0.5,
-        "discriminator_accuracy": 6 / 7,  # the padding is not asked for
+        "discriminator_accuracy": 6 / 7,  # padding does not count
         "discriminator_precision": 0.5,
         "discriminator_recall": 1.0,
         "generator_loss": (known + other) / 2,
@@ -160,11 +161,11 @@ def test_a_loss_that_nobody_can_have_is_a_mismatch_and_a_discriminator_without_u
     assert pretraining.missed(unknown) == "", "of a text of one's own nobody knows the least"
 
 
-# ---- epochs of so many updates ------------------------------------------------------------------
+# ---- epochs counted in updates ------------------------------------------------------------------
 
 
 def numbered(epoch: int) -> Iterator[Any]:
-    """Three batches a pass."""
+    """Return three batches per pass."""
     return iter([(epoch, number) for number in range(3)])
 
 
@@ -226,6 +227,6 @@ def test_what_is_fine_tuned_begins_with_the_discriminator(tmp_path: Path) -> Non
     assert start.notes["drawn"] == ["span.weight"]
     assert start.notes["left"] == [generator]
     assert (start.weights["layers.0.attention.query.weight"] == 2.0).all()
-    # of a smaller model of its own kind it is refused, as ever
+    # weights of a smaller model of the same kind are refused as usual
     with pytest.raises(tasks.BadData, match=r"lacks generator\.project\.weight"):
         starting.read(str(path), {own: (2, 2), "generator.project.weight": (2, 2)})

@@ -1,4 +1,4 @@
-"""Questions about a text: the best span, SQuAD's scores, its files, and weights to start from."""
+"""Questions about a text: best span, SQuAD's scores and files, and initial weights."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from ..validity import assert_valid
 
 # ---- scores -------------------------------------------------------------------------------------
 
-#: Prediction, answers, exact match and F1, each worked out by hand from evaluate-v1.1.py.
+#: Prediction, answers, exact match and F1, worked out by hand from evaluate-v1.1.py.
 SCORED: list[tuple[str, list[str], float, float]] = [
     ("the Cat!", ["cat"], 1, 1),
     ("a  cat,  an owl", ["cat owl"], 1, 1),
-    ("theatre", ["the atre"], 0, 0),  # an article is a whole word
+    ("theatre", ["the atre"], 0, 0),  # only whole words are articles
     ("black cat", ["cat"], 0, 2 / 3),  # precision 1/2, recall 1
-    ("cat cat", ["cat"], 0, 2 / 3),  # one of the two is right
+    ("cat cat", ["cat"], 0, 2 / 3),  # one of the two is correct
     ("cat", ["dog", "a cat sat"], 0, 2 / 3),  # precision 1, recall 1/2, of the better answer
     ("dog", ["cat"], 0, 0),
-    ("24-hour", ["24hour"], 1, 1),  # punctuation goes and leaves no blank
-    ("\u201ccat\u201d", ["cat"], 0, 0),  # that of ASCII alone
+    ("24-hour", ["24hour"], 1, 1),  # punctuation is removed and leaves no blank
+    ("\u201ccat\u201d", ["cat"], 0, 0),  # only ASCII punctuation
     ("", ["cat"], 0, 0),
 ]
 
@@ -47,7 +47,9 @@ def test_scores_are_those_of_the_official_definition(
 
 
 def test_a_question_without_an_answer_wants_none() -> None:
-    """As evaluate-v2.0.py: answers without words do not count, and nothing is right for nothing."""
+    """Fail if a question without an answer accepts one.
+    As in evaluate-v2.0.py, answers without words do not count, and no answer is correct for none.
+    """
     assert squad_scores.of_question("", [], impossible=True) == (1, 1)
     assert squad_scores.of_question("cat", [], impossible=True) == (0, 0)
     assert squad_scores.of_question("", ["cat"], impossible=True) == (0, 0)
@@ -72,7 +74,7 @@ def test_the_best_span_is_the_best_of_all() -> None:
 
 def test_the_loss_is_the_mean_of_both_cross_entropies() -> None:
     scores = np.zeros((1, 4, 2))
-    scores[0, 2, 0] = math.log(5)  # 5 of 8 for the right beginning, 1 of 4 for the right end
+    scores[0, 2, 0] = math.log(5)  # 5 of 8 for the right start, 1 of 4 for the right end
     assert spans.loss(scores, np.array([[2, 3]]))[0] == pytest.approx(
         (math.log(8 / 5) + math.log(4)) / 2
     )
@@ -82,7 +84,7 @@ def test_the_loss_is_the_mean_of_both_cross_entropies() -> None:
 
 
 def right(data: dict[str, Any], size: float = 9.0) -> Any:
-    """Outputs that know the answer."""
+    """Return outputs that know the answer."""
     found = np.zeros((*data["token_ids"].shape, 2))
     for side in range(2):
         np.put_along_axis(found[:, :, side], data["spans"][:, side : side + 1], size, axis=1)
@@ -149,21 +151,22 @@ VOCABULARY = [
 
 
 def pieces(text: str, *more: str) -> list[tuple[str, str]]:
-    """Each piece with what it is of."""
+    """Return each piece with its source text."""
     known = [*VOCABULARY, *more]
     found = wordpiece.WordPiece({token: n for n, token in enumerate(known)}).pieces(text)
     return [(known[one.number], text[one.begin : one.end]) for one in found]
 
 
 def test_words_are_cut_into_the_longest_pieces() -> None:
-    """The second is the authors' own example."""
+    """Fail if words are not cut into the longest pieces; the second is the authors' own example."""
     assert pieces("The rivers") == [("the", "The"), ("river", "river"), ("##s", "s")]
     assert [name for name, _ in pieces("unaffordable")] == ["un", "##afford", "##able"]
     assert pieces("riverx, 12") == [("[UNK]", "riverx"), (",", ","), ("1", "1"), ("##2", "2")]
 
 
 def test_pieces_lead_back_to_the_characters_of_the_text() -> None:
-    """Accents, capitals, Chinese, marks, blanks of all kinds, characters that are dropped."""
+    """Fail if pieces lose their positions in the text.
+    Covers accents, capitals, Chinese, marks, all kinds of blanks, and dropped characters."""
     assert pieces("  Caf\u00e9\u00a0is\t\u4e2d\u4e2d") == [
         *(("cafe", "Caf\u00e9"), ("is", "is"), ("\u4e2d", "\u4e2d"), ("\u4e2d", "\u4e2d")),
     ]
@@ -194,7 +197,7 @@ def entry(question: str, context: str, *answers: str, **more: Any) -> dict[str, 
 
 
 def content(version: str) -> dict[str, Any]:
-    """A title, two paragraphs and, in 2.0, an impossible question."""
+    """Return a file with a title, two paragraphs and, in 2.0, an impossible question."""
     first, second = CONTEXTS
     qas = [
         [entry("Which river is in London?", first, "Thames", "The Thames")],
@@ -215,8 +218,8 @@ def folder(place: Path, version: str = "1.1") -> Path:
 
 
 def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:
-    """Whatever the windows, the span of one that has the answer is the answer's text, and one that
-    does not points to the first token."""
+    """Fail if an answer's span in any window is not its text.
+    In windows without the answer it must point to the first token."""
     found = questions.read(str(folder(tmp_path) / "train-v1.1.json"), skips=False).found
     tokens = wordpiece.read(str(tmp_path / "vocab.txt"))
     long = [one._replace(context=one.context + " the" * 300) for one in found]
@@ -256,7 +259,7 @@ def test_squad_is_scored_by_questions(tmp_path: Path, version: str) -> None:
     }
     total = data.total(squad.score([right(held_out)], held_out))
     assert (total["f1"], total["exact_match"]) == (1, 1)
-    # planted: of the first question a word too many, of the impossible one an answer
+    # planted: a superfluous word for the first question, an answer to the impossible one
     outputs = right(held_out)
     outputs[0] = 0
     first = held_out["spans"][0, 0]
@@ -271,7 +274,8 @@ def test_squad_is_scored_by_questions(tmp_path: Path, version: str) -> None:
 
 
 def test_the_best_window_of_a_question_decides(tmp_path: Path) -> None:
-    """And of none, in 2.0, the least of all windows, as in the official run_squad.py."""
+    """Fail if the best window of a question does not decide.
+    In 2.0, the smallest no-answer score of all windows decides, as in the official run_squad.py."""
     path = folder(tmp_path, "2.0") / "dev-v2.0.json"
     found = questions.read(str(path), skips=False).found[:1]
     parts = [windows.Window(0, 3, [(4, 10)]), windows.Window(0, 3, [(0, 3)])]
@@ -293,7 +297,7 @@ def _of(made: dict[str, Any]) -> Any:
     return made["data"][0]["paragraphs"][1]["qas"][0]
 
 
-#: What stands in the file of 1.1 to train with, and what is said of it.
+#: Content of the 1.1 training file, and the message about it.
 BAD_FILES: dict[str, tuple[bytes | None, str]] = {
     "missing": (None, "train-v1.1.json: No such file"),
     "truncated": (broken(lambda made: None)[:150], r"is no JSON: .*line 1 column"),
@@ -362,7 +366,7 @@ def test_one_version_lies_in_a_folder(tmp_path: Path) -> None:
 
 
 def safetensors(arrays: dict[str, Any], dtype: str = "F32") -> bytes:
-    """A file as its format says it: 8 bytes of length, a header in JSON, the arrays."""
+    """Return a safetensors file: 8 bytes of length, a JSON header, the arrays."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     body = b""
     for name, array in arrays.items():
@@ -420,7 +424,7 @@ def test_weights_of_hugging_face_get_our_names_and_layout(
 
 
 def test_all_names_of_a_bert_are_known() -> None:
-    """Those of Hugging Face's BertForQuestionAnswering and BertForPreTraining, of one layer."""
+    """Fail if a weight name of Hugging Face's BERT for questions or pre-training is unknown."""
     layer = "bert.encoder.layer.0."
     theirs = [
         *(
@@ -476,11 +480,11 @@ def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
         starting.read(str(tmp_path / "nowhere"), SHAPES)
 
 
-# ---- the whole of it ----------------------------------------------------------------------------
+# ---- whole runs ---------------------------------------------------------------------------------
 
 
 def small_model(place: Path) -> tuple[Path, dict[str, Any]]:
-    """The facts of ELECTRA for SQuAD made small, with a rate at which it learns, and its shapes."""
+    """Write a small config of ELECTRA for SQuAD with a learning rate; return path and shapes."""
     facts = compute.reduced(read_model(str(ROOT / "scripts/models/electra_base_squad.json")))
     del facts["reduced_from"]
     facts["hyperparameters"]["learning_rate"] = 0.01
@@ -491,7 +495,7 @@ def small_model(place: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def their_name(ours: str) -> str:
-    """Hugging Face's of a part of the encoder."""
+    """Return Hugging Face's name of a part of the encoder."""
     for theirs in (
         *(f"bert.embeddings.{n}_embeddings" for n in ("word", "position", "token_type")),
         "bert.embeddings.LayerNorm",
@@ -578,7 +582,8 @@ def test_a_run_without_its_files_says_so(
 
 
 def test_generated_questions_are_learned(tmp_path: Path, pytorch: str) -> None:
-    """As the suite has it, to a lower target, which is sooner."""
+    """Fail if generated questions are not learned; the target is lower than the suite's, to save
+    time."""
     done = Bench(tmp_path, pytorch).run(
         framework=ROOT / "scripts/frameworks/pytorch",
         model=ROOT / "scripts/models/span_encoder.json",

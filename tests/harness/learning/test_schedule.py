@@ -1,4 +1,4 @@
-"""Where the outputs of a network's layers stay while it runs."""
+"""Storage places of layer outputs during a network's run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def layer(name: str, op: str, *inputs: str, shape: Shape = IMAGE, **attributes: 
     return Layer(name, op, inputs, shape, in_shape, attributes)
 
 
-#: A residual, two heads, the second in training only, and behind them a sum of what is left.
+#: A residual, two heads, the second only in training, and a sum of the rest after them.
 NETWORK = Network(
     layers=(
         layer("conv", "convolution", IMAGES),
@@ -39,8 +39,8 @@ NETWORK = Network(
 
 
 def traced(training: bool) -> tuple[list[str], list[str | None]]:
-    """What a run with names for values puts out, and what is left of the list behind it. Each layer
-    must see its own inputs."""
+    """Return the outputs of a symbolic run, and the list of places after it.
+    Each layer must see its own inputs."""
     plan = schedule(NETWORK, training)
     values: list[str | None] = [IMAGES] + [None] * (plan.places - 1)
     for call in plan.calls:

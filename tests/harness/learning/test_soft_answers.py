@@ -1,4 +1,4 @@
-"""Label smoothing and mixup, top-5: what they are, by numbers computed by hand."""
+"""Label smoothing, mixup and top-5, by numbers computed by hand."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_mixup_mixes_images_and_answers_by_one_share() -> None:
     given = batch(6)
     found = softened(given, Softening(0.0, 0.4, 3), (7, 1, 2, 0))
     assert found["labels"].sum(axis=1) == pytest.approx(np.ones(6))
-    # the share of an image that its first value tells explains the others and the answer, too
+    # an image's first value gives its share, which must explain the other values and the answer
     images, hot = given["images"], np.eye(3)[given["labels"]]
     own, other = images[:, 0, 0, 0], images[::-1, 0, 0, 0]
     share = (found["images"][:, 0, 0, 0] - other) / (own - other)
@@ -72,7 +72,7 @@ def test_the_right_class_among_five() -> None:
     logits[3, 11], logits[4] = np.nan, 1.0
     found = classes.score([logits], {"labels": np.array([11, 7, 6, 10, 0])})
     assert found["accuracy"].tolist() == [1, 0, 0, 0, 1]
-    # planted: no number, and a dozen of the same, of which argmax takes the first
+    # planted: NaN, and a dozen equal values, of which argmax takes the first
     assert found["top_5_accuracy"].tolist() == [1, 1, 0, 0, 0]
     few = classes.score([logits[:, :9]], {"labels": np.array([8, 0, 0, 0, 0])})
     assert "top_5_accuracy" not in few

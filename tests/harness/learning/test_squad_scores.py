@@ -1,4 +1,4 @@
-"""Exact match and F1 of SQuAD are those of a maintained implementation of the official metric."""
+"""SQuAD's exact match and F1 equal those of a maintained implementation of the official metric."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tasks.reading import squad_scores
 
-#: Of which answers are made: articles alone and within words, punctuation of ASCII and of others,
-#: letters whose lower case is another number of letters, blanks that are none of ASCII.
+#: Words of answers: articles alone and within words, ASCII and other punctuation, letters whose
+#: lower case has another length, non-ASCII blanks.
 WORDS = (
     *("the", "a", "An", "THE", "theatre", "another", "Denver", "Broncos", "24", "24,000", "1990s"),
     *("U.S.", "co-op", "O'Neil", "-", "...", "«the»", "a\u2019s", "İstanbul", "ß", "naïve", "東京"),
@@ -30,12 +30,12 @@ CHOSEN = (
 
 @pytest.fixture(scope="module")
 def squad_metrics() -> Any:
-    """Import the maintained implementation, which takes seconds, for these tests alone."""
+    """Import the maintained implementation, which takes seconds, for these tests only."""
     return importlib.import_module("transformers.data.metrics.squad_metrics")
 
 
 class Example:
-    """A question as that implementation takes it."""
+    """Question in the form of that implementation."""
 
     qas_id = "one"
 
@@ -61,7 +61,7 @@ def test_a_pair_scores_as_there(squad_metrics: Any) -> None:
 
 @pytest.mark.parametrize("answers", range(4))
 def test_a_question_scores_as_there(squad_metrics: Any, answers: int) -> None:
-    """With as many right answers; without one, what is right is to give none."""
+    """Fail if scores differ for questions with ``answers`` correct answers; 0: none is correct."""
     chance = random.Random(answers)
     for _ in range(2000):
         prediction, *right = (text(chance) for _ in range(answers + 1))

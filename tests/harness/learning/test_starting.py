@@ -1,5 +1,4 @@
-"""Weights to start from: checkpoints that TensorFlow itself has written, read without it, and what
-a training here has left."""
+"""Initial weights: checkpoints written by TensorFlow, read without it, and those of a training."""
 
 from __future__ import annotations
 
@@ -25,14 +24,15 @@ LAYER = {
     "output_norm": "output/LayerNorm",
 }
 EMBEDDINGS = {"token": "word", "position": "position", "segment": "token_type"}
-#: Beside the encoder: Adam's, of the other heads, and so many more that the index has many blocks.
+#: Weights besides the encoder: Adam's, other heads', and so many more that the index has many
+#: blocks.
 OTHERS = ("bert/encoder/layer_0/output/dense/kernel/adam_m", "bert/pooler/dense/kernel")
 MANY = 12_000
 
 
 def google_name(ours: str, body: str) -> str:
-    """That of Google's code (modeling.py, run_squad.py), worked out by hand. ``body``: bert or
-    electra."""
+    """Return the name in Google's code (modeling.py, run_squad.py), worked out by hand.
+    ``body``: bert or electra."""
     name, kind = ours.rsplit(".", 1)
     if name == "span":
         return f"cls/squad/output_{kind}s" if kind == "weight" else "cls/squad/output_bias"
@@ -48,7 +48,7 @@ def google_name(ours: str, body: str) -> str:
     return f"{theirs}/{(norm if theirs.endswith('LayerNorm') else dense)[kind]}"
 
 
-#: Two checkpoints of TensorFlow, put together to one with two data files.
+#: Merges two checkpoints of TensorFlow into one with two data files.
 WRITE = """
 import sys
 import numpy as np
@@ -76,7 +76,7 @@ for name, dtype in (("half", tf.float16), ("brain", tf.bfloat16), ("double", tf.
 
 
 class Written:
-    """``weights``: by our names; ``folder``: of the checkpoints."""
+    """Written checkpoints. ``weights``: by our names; ``folder``: of the checkpoints."""
 
     def __init__(self, folder: Path, body: str) -> None:
         _, self.shapes = small_model(folder)
@@ -116,7 +116,7 @@ def test_a_checkpoint_of_tensorflow_gives_its_arrays(written: Written, name: str
 
 
 def test_a_checkpoint_has_more_than_a_block_and_a_data_file(written: Written) -> None:
-    """Or the test before would show less."""
+    """Fail if the checkpoint is too small for the preceding test to be meaningful."""
     stored = bundle.open_checkpoint(str(written.folder / "model.ckpt"))
     assert len(stored.files) == 3
     assert sum(name.startswith("many/") for name in stored.names) == MANY
@@ -171,7 +171,8 @@ def test_a_checkpoint_of_another_model_is_refused(written: Written) -> None:
 
 
 def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
-    """In the layout that it has: a dense layer is not turned, as Hugging Face's is."""
+    """Fail if a training's weights are not read back; dense layers are not transposed.
+    Hugging Face's are."""
     _, shapes = small_model(tmp_path)
     random = np.random.RandomState(3)
     arrays = {name: random.standard_normal(shape).astype("f4") for name, shape in shapes.items()}

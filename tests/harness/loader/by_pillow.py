@@ -1,4 +1,4 @@
-"""What a loader's samples are by Pillow and numpy, and how far others are from that."""
+"""Expected samples of a loader, by Pillow and numpy, and the distance of others from them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def asked_of(root: str, split: str) -> Loads:
 
 
 def expected(root: str, split: str) -> Any:
-    """The images of :func:`asked_of`."""
+    """Return the images of :func:`asked_of`."""
     plain = PillowImages(asked_of(root, split))
     return np.stack([plain[number][0] for number in range(len(plain))])
 
 
 def levels_of(root: str | Path, path: str) -> Any:
-    """Of a decoded image, as a record has them."""
+    """Return the levels of a decoded image, as a record has them."""
     with Image.open(Path(root, path)) as image:
         pixels = np.asarray(image.convert("RGB"), np.int64)
     rows, columns = ([(2 * n + 1) * length // 16 for n in range(8)] for length in pixels.shape[:2])
@@ -35,6 +35,6 @@ def levels_of(root: str | Path, path: str) -> Any:
 
 
 def apart(one: Any, other: Any) -> tuple[float, float]:
-    """In levels: in the mean, and at most."""
+    """Return the mean and maximum difference in levels."""
     levels = np.abs(one - other) * np.array(DEVIATION, np.float32) * 255
     return float(levels.mean()), float(levels.max())

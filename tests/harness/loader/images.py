@@ -11,14 +11,14 @@ from PIL.ExifTags import Base
 
 
 def picture(seed: int, width: int, height: int, mode: str = "RGB") -> Image.Image:
-    """Of coarse random patches."""
+    """Return an image of coarse random patches."""
     channels = {"L": (), "RGB": (3,), "CMYK": (4,)}[mode]
     grid = np.random.RandomState(seed).randint(0, 256, (4, 5, *channels)).astype(np.uint8)
     return Image.fromarray(grid, mode).resize((width, height))
 
 
 def encoded(image: Image.Image, form: str, orientation: int = 0) -> bytes:
-    """``orientation``: as EXIF has it, 1 to 8; 0: without EXIF."""
+    """Return an image file. ``orientation``: EXIF's, 1 to 8; 0: without EXIF."""
     file, more = io.BytesIO(), {}
     if orientation:
         more["exif"] = Image.Exif()
@@ -28,11 +28,11 @@ def encoded(image: Image.Image, form: str, orientation: int = 0) -> bytes:
 
 
 def jpeg(seed: int, width: int = 40, height: int = 30, mode: str = "RGB") -> bytes:
-    """A :func:`picture` as a file."""
+    """Return a :func:`picture` as a JPEG file."""
     return encoded(picture(seed, width, height, mode), "JPEG")
 
 
-#: Good files as ImageNet and cameras have them, by name.
+#: Unusual valid files, as in ImageNet and of cameras, by name.
 STRANGE = {
     "png": encoded(picture(11, 64, 48), "PNG"),
     "turned": encoded(picture(12, 64, 48), "JPEG", orientation=6),
@@ -41,7 +41,7 @@ STRANGE = {
 
 
 def folder(root: Path, train: int = 6, val: int = 4, classes: int = 2) -> Path:
-    """So many good images in each split."""
+    """Write good images into each split."""
     for split, count in (("train", train), ("val", val)):
         for number in range(count):
             path = root / split / f"c{number % classes}" / f"i{number:02d}.JPEG"

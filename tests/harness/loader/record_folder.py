@@ -12,7 +12,7 @@ from .images import jpeg
 
 
 def records(root: Path, form: str, train: int = 7, val: int = 4, classes: int = 2) -> Path:
-    """So many images of each split; but for RecordIO, in two files."""
+    """Write images of each split as records, in two files except for RecordIO."""
     root.mkdir(parents=True, exist_ok=True)
     for split, count in (("train", train), ("val", val)):
         contents = [jpeg(100 * len(split) + n, 40 + 7 * (n % 3), 30 + n) for n in range(count)]
@@ -32,7 +32,7 @@ def records(root: Path, form: str, train: int = 7, val: int = 4, classes: int = 
 
 
 def tokens(root: Path, train: int = 1000, val: int = 300, dtype: str = "uint16") -> Path:
-    """So many tokens below 257."""
+    """Write tokens below 257."""
     root.mkdir(parents=True, exist_ok=True)
     for split, count in (("train", train), ("val", val)):
         drawn = np.random.RandomState(count).randint(0, 257, count)

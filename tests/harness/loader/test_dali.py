@@ -1,5 +1,5 @@
-"""Images that DALI reads, in an environment that has it beside numpy: the samples that were asked
-for, as Pillow and numpy make them."""
+"""Images read by DALI, in an environment that has it besides numpy.
+They are the requested samples, as Pillow and numpy make them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BAD = {
     "truncated": PHOTO[:2000],
     "text": b"no image",
     "empty": b"",
-    "odd": PHOTO.replace(b"\xff\xc0\x00\x11\x08", b"\xff\xc0\x00\x11\x07"),  # of 7 bits a value
+    "odd": PHOTO.replace(b"\xff\xc0\x00\x11\x08", b"\xff\xc0\x00\x11\x07"),  # of 7 bits per value
 }
 SCRIPT = """
 import json, sys
@@ -132,7 +132,7 @@ def test_samples_are_those_that_were_asked_for(
     given = np.load(found["place"] / f"{split}.npy")
     assert given.shape == wanted.shape
     mean, most = apart(given, wanted)
-    # where a crop ends, chroma has no neighbours
+    # at the edge of a crop, chroma has no neighbours
     assert mean < 0.3
     assert most < 12
     assert apart(given, wanted[:, :, ::-1])[0] > 5, "planted: the other way round"

@@ -1,4 +1,4 @@
-"""Whether the bytes of an image file are whole, told without a decoder."""
+"""Check that an image file is complete, without a decoder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PNG = made.encoded(made.picture(2, 64, 48), "PNG")
 
 
 def with_thumbnail(photo: bytes, thumbnail: bytes) -> bytes:
-    """In a segment APP1 behind the start, where EXIF has it."""
+    """Insert a thumbnail in a segment APP1 after the start, where EXIF has it."""
     return photo[:2] + b"\xff\xe1" + (len(thumbnail) + 2).to_bytes(2, "big") + thumbnail + photo[2:]
 
 

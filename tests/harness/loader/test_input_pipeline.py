@@ -1,4 +1,4 @@
-"""Steps that are given a batch from the host before each: what is timed, and what is refused."""
+"""Steps with a batch from the host before each: timing, and refusals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..validity import assert_valid
 
 
 class Slow:
-    """An adapter that takes its time to copy."""
+    """Adapter with slow copies."""
 
     def __init__(self) -> None:
         self.fed: list[Any] = []
@@ -27,7 +27,7 @@ class Slow:
         return len(self.fed)
 
     def synchronize(self) -> None:
-        """Nothing is under way."""
+        """Do nothing: nothing is in flight."""
 
 
 def test_each_step_has_the_next_batch_and_says_how_long_that_took() -> None:

@@ -1,4 +1,4 @@
-"""Images in record files: which there are, in which order they are fed, and what is bad."""
+"""Images in record files: listing, order, and bad ones."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _label(root: Path) -> None:
 
 
 def _with(*images: bytes, label: int = 0) -> Callable[[Path], None]:
-    """OneFlow's first file has these images alone."""
+    """Return a function that writes only these images into OneFlow's first file."""
 
     def spoil(root: Path) -> None:
         with record_files.writing(OFRECORD, root / OF_ONEFLOW) as add:
@@ -85,7 +85,7 @@ def _nothing_by_name(root: Path) -> None:
 
 
 GOOD = jpeg(1)
-#: Whole, but without what says how large it is.
+#: Complete image, but without its size.
 FRAMELESS = GOOD[: GOOD.index(b"\xff\xc0")] + GOOD[GOOD.index(b"\xff\xc4") :]
 
 
@@ -129,7 +129,8 @@ def test_a_bad_record_ends_the_run_by_name_or_is_counted(
 
 
 def test_what_stands_behind_a_wrong_checksum_is_counted_too(tmp_path: Path) -> None:
-    """TensorFlow reads a file up to there, and looks at checksums itself: only a skip does here."""
+    """Fail if records after a wrong checksum are not counted.
+    TensorFlow stops there, and verifies checksums itself: only skipping does so here."""
     root = record_folder.records(tmp_path, TFRECORD)
     content = (root / PART).read_bytes()
     second = content.index(b"\xff\xd8\xff", content.index(b"\xff\xd9"))

@@ -1,5 +1,4 @@
-"""Images from a folder: which there are, in which order they are fed, and whether all came; with
-mistakes that a loader could make."""
+"""Images from a folder: listing, order, and completeness; with possible mistakes of a loader."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ SIZE = 8
 
 
 class Plain:
-    """A loader of Pillow and numpy. ``mistake``: changes the batches that it gives."""
+    """Loader of Pillow and numpy. ``mistake``: changes its batches."""
 
     def __init__(
         self, mistake: Callable[[Iterator[Loaded]], Iterator[Loaded]] | None = None
@@ -60,7 +59,7 @@ def asked_of(root: Path, split: str = TRAIN, batch: int = 2, bad: str = REFUSE) 
     return order.loads(found, places, split, 0, 3, batch, SIZE, 0)
 
 
-# ---- which there are ----------------------------------------------------------------------------
+# ---- listing ------------------------------------------------------------------------------------
 
 
 def test_classes_are_numbered_by_those_to_train_on(tmp_path: Path) -> None:
@@ -121,7 +120,7 @@ def test_another_data_set_has_another_identity(tmp_path: Path) -> None:
     assert folder.identity(str(same)) != known[1], "the bytes may be others"
 
 
-# ---- in which order -----------------------------------------------------------------------------
+# ---- order --------------------------------------------------------------------------------------
 
 
 def test_every_image_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
@@ -203,7 +202,7 @@ def test_validation_cuts_the_centre_out_as_torchvision_does() -> None:
     assert loading.centre(1, 1, 224) == (256, 256, 16, 16)
 
 
-# ---- whether all came ---------------------------------------------------------------------------
+# ---- completeness -------------------------------------------------------------------------------
 
 
 def test_what_came_is_counted_and_summed_up(tmp_path: Path) -> None:

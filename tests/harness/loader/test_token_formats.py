@@ -1,5 +1,5 @@
-"""Tokens as Megatron, NVIDIA and DLPerf write them, and pieces of words: what is read of them, what
-is refused or left out, and what BERT and ELECTRA are given of them; with mistakes planted."""
+"""Tokens in formats of Megatron, NVIDIA and DLPerf, and word pieces; with planted mistakes.
+Covers reading, refusals, skipped records, and the inputs of BERT and ELECTRA."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PART = "train-00000-of-00001.tfrecord"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two documents to train on and one to validate with, in each format."""
+    """Return two documents for training and one for validation, in each format."""
     base = tmp_path_factory.mktemp("made")
     for form in sequences.FORMATS:
         sequences.make(base / form, 10_000, SEED, form)
@@ -37,13 +37,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(autouse=True)
 def another_process() -> None:
-    """What a process knows of the records of a file, it does not read again."""
+    """Clear the cache of records' positions, as in a new process."""
     records.frames_of.cache_clear()
 
 
 @pytest.fixture
 def copied(made: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
-    """A data set that may be spoiled."""
+    """Return a function that copies a data set, to be spoiled."""
 
     def copy(form: str) -> Path:
         return Path(shutil.copytree(made[form], tmp_path / form))
@@ -58,7 +58,7 @@ def scanned(root: Path, bad: str = REFUSE, most: int = tokens.NO_LIMIT) -> token
 
 
 def loaded(found: tokens.Tokens, form: str, batch: int = 4, number: int = 0) -> Any:
-    """All that a loader gives in an epoch, in rows."""
+    """Return all rows that a loader gives in an epoch."""
     marks, beyond = (0, 1) if form == RUNNING else (masking.MARKS, 0)
     asked = tokens.loads(
         found, VALIDATION, number, SEED, 0, 1, LENGTH - marks, batch, 0, beyond=beyond
@@ -74,7 +74,7 @@ def batch_of(root: Path, form: str, seed: int = 1) -> dict[str, Any]:
     return masking.batch_of(loaded(found, form), found, wanted, np.random.RandomState(seed))
 
 
-# ---- what is read -------------------------------------------------------------------------------
+# ---- reading ------------------------------------------------------------------------------------
 
 
 def test_a_tokenizer_makes_of_texts_what_megatron_has(made: dict[str, Path]) -> None:
@@ -135,7 +135,7 @@ def test_numbers_of_any_size_are_unpacked() -> None:
     assert examples.of_tensorflow(content)["a"].tolist() == [3, 300]
 
 
-# ---- what BERT and ELECTRA are given ------------------------------------------------------------
+# ---- inputs of BERT and ELECTRA -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["wordpiece", "megatron", "bert", "ofrecord"])
@@ -152,7 +152,7 @@ def test_hidden_words_are_asked_for(made: dict[str, Path], form: str) -> None:
     assert 0.2 < batch["next_sentence_labels"].mean() < 0.8
     assert (batch["segment_ids"][:, 0] == 0).all()
     assert (batch["segment_ids"].max(axis=1) == 1).all()
-    # seen again with the same seed alone
+    # only the same seed repeats
     again, other = batch_of(made[form], BERT), batch_of(made[form], BERT, seed=2)
     assert all(np.array_equal(batch[name], again[name]) for name in batch)
     drawn = not np.array_equal(batch["masked_positions"], other["masked_positions"])
@@ -238,7 +238,7 @@ def test_what_does_not_fit_the_model_is_refused(made: dict[str, Path], tmp_path:
     assert folder.identity(str(root)) != folder.identity(str(made["electra"]))
 
 
-# ---- what is bad --------------------------------------------------------------------------------
+# ---- bad files ----------------------------------------------------------------------------------
 
 
 def _index(root: Path, place: int, content: bytes) -> None:
@@ -291,7 +291,7 @@ def test_a_token_below_zero_is_refused(tmp_path: Path) -> None:
 
 
 def _written(root: Path, change: Callable[[dict[str, list[int]]], object], which: int = 1) -> None:
-    """The records again, one of them changed."""
+    """Write the records again, one of them changed."""
     path = root / PART
     contents = [
         records.tfrecord_content(str(path), number)
@@ -316,7 +316,7 @@ def _no_file(root: Path) -> None:
     (root / PART).unlink()
 
 
-#: What is wrong with the records, in which words, and how many are left out.
+#: Spoiling of records, the message about it, and the number of skipped records.
 SPOILED: list[tuple[Callable[[Path], object], str, int]] = [
     (lambda root: _cut(root, PART, 5), "/65: the file is truncated within the record", 1),
     (lambda root: _flip(root, 0), "/0: its length has a wrong checksum", 66),
@@ -341,7 +341,7 @@ def test_a_bad_record_ends_the_run_or_is_counted(
     root = copied("bert")
     spoil(root)
     records.frames_of.cache_clear()
-    with pytest.raises(BadData, match=words):  # when it is listed, or when it is read
+    with pytest.raises(BadData, match=words):  # on listing or on reading
         loaded(scanned(root), BERT)
     if count == 66:
         with pytest.raises(BadData, match=f"hold no good record; {PART}{words}"):

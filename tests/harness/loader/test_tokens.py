@@ -1,5 +1,5 @@
-"""Tokens from texts and token files: which there are, what is refused, and whether all came; with
-mistakes that a loader could make."""
+"""Tokens from texts and token files: listing, refusals, and completeness.
+They include possible mistakes of a loader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from . import record_folder
 
 
 class Plain:
-    """A loader of numpy. ``mistake``: changes the batches that it gives."""
+    """Loader of numpy. ``mistake``: changes its batches."""
 
     def __init__(
         self, mistake: Callable[[Iterator[LoadedTokens]], Iterator[LoadedTokens]] | None = None

@@ -1,4 +1,4 @@
-"""Whoever waits for a batch is told what has become of the worker processes."""
+"""Failures of worker processes are reported to whoever waits for a batch."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _sleep(seconds: float, code: int) -> None:
 
 
 def waits(then: Callable[[int], object], code: int = 0, seconds: float = 60) -> Iterator[int]:
-    """A loader with one worker, which waits for it in the second batch as MXNet's does: for ever,
-    whatever becomes of it. ``then`` is done to the worker's number first."""
+    """Yield the batches of a loader with one worker, waiting forever for the second, as MXNet's.
+    ``then``: called with the worker's process id first."""
     process = FORK.Process(target=_sleep, args=(seconds, code), daemon=True)
     process.start()
     yield 1
@@ -68,7 +68,7 @@ def test_a_loader_that_ends_its_workers_by_itself_is_no_matter() -> None:
         process.start()
         yield 1
         process.terminate()
-        time.sleep(4 * workers.EACH)  # until it has been looked at
+        time.sleep(4 * workers.EACH)  # until it has been checked
         yield 2
 
     assert list(workers.watched(ends())) == [1, 2]
@@ -100,7 +100,7 @@ class Batch:
 
 
 def test_a_batch_is_let_go_while_the_next_one_is_waited_for() -> None:
-    """It was held until the next one came, and the last one by whatever kept the traceback."""
+    """Fail if a batch is held while the next one is waited for, or the last one by a traceback."""
     held = []
 
     def gives() -> Iterator[Batch]:

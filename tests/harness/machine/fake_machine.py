@@ -1,4 +1,4 @@
-"""A machine made of files and a management library without a GPU."""
+"""A machine made of files, and a management library without a GPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write(root: Path, files: Mapping[str, str]) -> None:
 
 
 def stat(cores: Mapping[int, tuple[float, float]], interrupts: float = 0.0) -> str:
-    """/proc/stat with the busy and stolen seconds of each core."""
+    """Return /proc/stat with the busy and stolen seconds of each core."""
     both = [sum(column) for column in zip(*cores.values(), strict=True)]
     rows = {"cpu": both, **{f"cpu{core}": seconds for core, seconds in cores.items()}}
     lines = []
@@ -31,7 +31,7 @@ def stat(cores: Mapping[int, tuple[float, float]], interrupts: float = 0.0) -> s
 
 
 def machine(root: Path) -> tuple[str, str]:
-    """All sources of a machine with two cores; the folders proc and sys."""
+    """Write all sources of a machine with two cores; return the folders proc and sys."""
     write(
         root,
         {
@@ -64,7 +64,7 @@ def machine(root: Path) -> tuple[str, str]:
 def process(
     proc: str, number: int, parent: int, own: float, children: float = 0.0, run: str = ""
 ) -> None:
-    """A process with its CPU seconds; of the run ``run`` or of none."""
+    """Write a process with its CPU seconds; ``run``: its run, "" for none."""
     words = ["S", str(parent), *["0"] * 9, str(round(own * TICKS)), "0"]
     words += [str(round(children * TICKS)), "0", *["0"] * 30]
     environ = f"A=1\0FRAMEBENCH_RUN={run}\0" if run else "A=1\0"
@@ -75,7 +75,7 @@ def process(
 
 
 class FakeNvml(SimpleNamespace):
-    """``pynvml`` with devices that are dictionaries; a missing key is not supported."""
+    """Double of ``pynvml`` whose devices are dictionaries; a missing key is unsupported."""
 
     NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = "sm", "memory", 0
     NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 0, 1
@@ -156,7 +156,7 @@ class FakeNvml(SimpleNamespace):
         return self._get(one, "refuses")
 
     def _link(self, device: dict[str, Any], link: int) -> str:
-        """The address of its other end, "switch", or "" while it is down."""
+        """Return the address of the link's other end, "switch", or "" if it is down."""
         links = self._get(device, "links")
         if link >= len(links):
             raise self.NVMLError("Invalid Argument")

@@ -1,4 +1,4 @@
-"""What the ranks allocate memory with: asked for, proved by each of them, or no measurement."""
+"""Allocators of ranks: requested and verified in each rank, else there is no measurement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS += ["--batch-per-device", "1", "--output", "o", "--log", "l"]
 
 @pytest.fixture
 def library() -> Path:
-    """One that comes with glibc and that nobody loads."""
+    """Return a library of glibc that nobody loads."""
     found = re.search(r"(/\S+)/libc\.so\.6$", Path("/proc/self/maps").read_text(), re.MULTILINE)
     assert found
     return Path(found[1], "libBrokenLocale.so.1")
@@ -40,7 +40,7 @@ def test_the_ranks_have_it_and_say_which(toy: Bench, library: Path, tmp_path: Pa
 
 
 def test_a_library_that_was_not_loaded_is_no_measurement(toy: Bench, tmp_path: Path) -> None:
-    """The linker says so in the log, and goes on without."""
+    """Fail if a run counts whose library was not loaded; the linker only warns in the log."""
     text = tmp_path / "allocator.so"
     text.write_text("no library")
     record = toy.run("", preload=text).record

@@ -1,4 +1,4 @@
-"""Which cores a rank is given, from what the kernel tells."""
+"""Cores of a rank, from the kernel's topology."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.machine import cores
 
 @pytest.fixture
 def gpus(tmp_path: Path) -> Path:
-    """Four GPUs, two on each of two sockets with eight cores."""
+    """Write four GPUs, two on each of two sockets with eight cores."""
     for number, near in enumerate(["0-7", "0-7", "8-15", "8-15"]):
         folder = tmp_path / f"0000:0{number}:00.0"
         folder.mkdir()
@@ -22,7 +22,7 @@ def gpus(tmp_path: Path) -> Path:
 ADDRESSES = [f"00000000:0{number}:00.0" for number in range(4)]
 
 
-#: Threads of the same core, as Linux numbers them: next to each other, or all first ones first.
+#: Siblings of a core in Linux's numberings: adjacent, or all first threads first.
 TOPOLOGIES: dict[str, tuple[int, Callable[[int], list[int]]]] = {
     "4 cores, 2 threads": (8, lambda core: [core % 4, core % 4 + 4]),
     "4 cores, 2 threads in turn": (8, lambda core: [core // 2 * 2, core // 2 * 2 + 1]),
@@ -36,7 +36,7 @@ TOPOLOGIES: dict[str, tuple[int, Callable[[int], list[int]]]] = {
 
 
 def alone(core: int) -> list[int]:
-    """A core without a second thread."""
+    """Return the siblings of a core with one thread."""
     return [core]
 
 
@@ -83,7 +83,7 @@ def test_numa_nodes_of_cores(tmp_path: Path) -> None:
     assert cores.numa_nodes([3], str(tmp_path / "absent")) == []
 
 
-# ---- of ranks on a CPU ---------------------------------------------------------------------------
+# ---- ranks on a CPU ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)

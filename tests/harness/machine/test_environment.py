@@ -1,4 +1,4 @@
-"""What was asked is what runs: interpreters, prefixes, pins; and what is recorded of them."""
+"""Requested interpreters, prefixes and pins are used, and recorded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PYTEST = importlib.metadata.version("pytest")
 
 
 def interpreter(version: str) -> str | None:
-    """A working interpreter of that version: uv's, pyenv's or the one on the path."""
+    """Return a working interpreter of that version: uv's, pyenv's or the one on the path."""
     uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.prefix) / "bin"))
     candidates = []
     if uv:
@@ -141,7 +141,8 @@ def test_a_secret_is_no_argument_of_a_run(toy: Bench, word: str) -> None:
 
 
 def test_variables_come_from_a_file_that_nobody_else_can_read(toy: Bench) -> None:
-    """They reach the ranks and the record, whose command needs no file, and no command line."""
+    """Fail if variables in a private file do not reach the ranks and the record.
+    They must be on no command line, and the recorded command must not need the file."""
     file = toy.folder / "variables.json"
     file.write_text(json.dumps({"OMP_STACKSIZE": "16M"}))
     file.chmod(0o600)
@@ -268,7 +269,7 @@ def test_the_code_is_identified_by_its_content() -> None:
 
 
 def git(folder: Path, *words: str) -> str:
-    """With an identity of its own, and no repository but the one in ``folder``."""
+    """Run git with its own identity, and only the repository in ``folder``."""
     given = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     ran = subprocess.run(
@@ -282,7 +283,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def copied(folder: Path) -> Path:
-    """What of the project says which commit it is of."""
+    """Copy the parts of the project that tell its commit."""
     ours = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "scripts/harness", folder / "scripts/harness", ignore=ours)
     for name in (".gitattributes", ".git_archival.txt"):
@@ -291,7 +292,7 @@ def copied(folder: Path) -> Path:
 
 
 def commit_of(project: Path, **variables: str) -> tuple[str | None, bool | None]:
-    """The commit, and whether it was modified, as a record has them."""
+    """Return the commit, and whether the project was modified, as in a record."""
     ask = "import json; from harness.provenance import code; print(json.dumps(code.code()))"
     ran = subprocess.run(
         [sys.executable, "-B", "-c", ask],
@@ -323,7 +324,7 @@ def test_a_commit_is_recorded_of_our_repository_and_of_no_other(tmp_path: Path) 
     assert commit_of(inner, GIT_DIR=str(outer / ".git")) == (ours, False), "another is set"
     (inner / "scripts/harness/new.py").write_text("")
     assert commit_of(inner) == (ours, True)
-    # As git takes a clone that belongs to somebody else, such as an administrator.
+    # Makes git treat a clone as another user's, such as an administrator's.
     others = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
     assert commit_of(inner, **others) == (ours, True), "the commit of another user's clone is lost"
     home = tmp_path / 'a "home"'

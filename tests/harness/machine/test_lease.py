@@ -1,4 +1,4 @@
-"""Runs that share a machine: no device is ever two runs' at once, and none is lost."""
+"""Runs that share a machine: no device is used by two runs at once, and none is lost."""
 
 from __future__ import annotations
 
@@ -34,18 +34,19 @@ def names(of: lease.Lease) -> list[str]:
     return [device.name for device in of.devices]
 
 
-# ---- which devices there are ---------------------------------------------------------------------
+# ---- devices -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def no_numa_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of made-up cores this machine's kernel knows nothing."""
+    """Remove NUMA nodes: the kernel does not know made-up cores."""
     monkeypatch.setattr(cores, "by_numa_node", dict)
 
 
 @pytest.mark.usefixtures("no_numa_nodes")
 def test_a_core_is_taken_with_the_other_threads_of_its_physical_core() -> None:
-    """Four physical cores with two threads each, numbered as Linux does."""
+    """Fail if threads of a physical core are split: four cores of two threads, in Linux's
+    numbering."""
 
     def siblings(core: int) -> list[int]:
         return [core % 4, core % 4 + 4]
@@ -114,7 +115,7 @@ def test_numbers_in_an_order_of_cudas_own_are_refused() -> None:
 @pytest.mark.usefixtures("gpus")
 @pytest.mark.usefixtures("no_numa_nodes")
 def test_a_gpu_has_the_same_cores_whoever_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those near to it, dealt out among all GPUs of the machine."""
+    """Fail if a GPU's cores depend on the viewer: nearby cores are dealt out among all GPUs."""
 
     def near(addresses: list[str], usable: list[int]) -> list[list[int]]:
         assert len(addresses) == 3, "the neighbours' GPUs were forgotten"
@@ -211,7 +212,7 @@ def test_who_needs_many_is_not_overtaken_by_who_needs_few(tmp_path: Path) -> Non
 
 
 def test_only_a_folder_of_the_users_own_has_locks(tmp_path: Path) -> None:
-    """Another user's folder, one that others can write, a link and a file are refused at once."""
+    """Fail if locks are kept in another user's folder, a writable one, a link, or a file."""
     made = {name: tmp_path / name for name in ("loose", "linked", "file", "theirs")}
     made["loose"].mkdir(mode=0o700)
     made["loose"].chmod(0o777)
@@ -285,8 +286,9 @@ print(count)
 
 
 def test_no_device_is_ever_held_twice(tmp_path: Path) -> None:
-    """Eight processes that take devices and give them back, as many and as long as chance has it:
-    who finds the mark of another on its device fails."""
+    """Fail if a device is held twice.
+    Eight processes take and release random numbers of devices, for random times; one that finds a
+    mark of another on its device fails."""
     (tmp_path / "held").mkdir()
     command = [sys.executable, "-c", STRESS, str(ROOT / "scripts"), str(tmp_path / "locks")]
     running = [
@@ -318,7 +320,7 @@ def test_a_device_is_free_when_the_last_process_that_inherited_it_is_gone(tmp_pa
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Bench]:
-    """A second run's place."""
+    """Return the bench of a second run."""
     bench = Bench(tmp_path / "other")
     bench.folder.mkdir()
     try:
@@ -391,7 +393,7 @@ def test_more_devices_than_there_are(toy: Bench, tmp_path: Path) -> None:
 
 
 def holders(locks: Path, lock: str, of: Bench) -> set[int]:
-    """Processes of a run that have the lock's file open."""
+    """Return the processes of a run that have the lock's file open."""
     path = lease.path_of(str(locks), lock)
     return {
         process
@@ -453,7 +455,7 @@ echo 'Example A, 81920, 550.1, GPU-cc, 00000000:0C:00.0'
 
 @pytest.fixture
 def three_gpus(tmp_path: Path) -> dict[str, str]:
-    """Variables with which ``nvidia-smi`` tells of three."""
+    """Return variables with which ``nvidia-smi`` reports three GPUs."""
     script = tmp_path / "bin" / "nvidia-smi"
     script.parent.mkdir()
     script.write_text(NVIDIA_SMI)

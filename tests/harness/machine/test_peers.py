@@ -1,6 +1,5 @@
-"""What other benchmarks get wrong while they measure: each test has data that show the defect, the
-peer's figure from them in one line, and ours. Those of records and tables are in
-tests/framebench/records/test_peers.py."""
+"""Measuring defects of other benchmarks: the peer's figure from data that show the defect, and
+ours. Defects of records and tables are in tests/framebench/records/test_peers.py."""
 
 from __future__ import annotations
 
@@ -46,8 +45,8 @@ from .test_watcher import sample, summary
 
 
 class Clocked(MatmulTrace, Recorder):
-    """Its steps take the seconds they are told, on a clock that nothing else moves. The wall clock
-    is put back by an hour after 60 steps."""
+    """Adapter whose steps take the given seconds, on a fake clock.
+    The wall clock is set back by an hour after 60 steps."""
 
     def __init__(self, seconds: Sequence[float], batch: int) -> None:
         super().__init__()
@@ -73,7 +72,7 @@ class Clocked(MatmulTrace, Recorder):
 
 @dataclass
 class Lab:
-    """Where runs of a :class:`Clocked` are measured, recorded, read and tabled."""
+    """Runs of a :class:`Clocked`, measured, recorded, read and tabled."""
 
     folder: Path
 
@@ -85,7 +84,7 @@ class Lab:
         batch: int = 1,
         limit: int | None = None,
     ) -> Run:
-        """The run as the tables get it. Of ``seconds``, what is not needed is not run."""
+        """Return the run as the tables get it. Unneeded ``seconds`` are not used."""
         adapter = Clocked(seconds, batch)
         words = ["--framework", "f", "--model", "m", "--kind", "train", "--accelerator", "cpu"]
         words += ["--batch-per-device", str(batch), "--output", "o", "--log", "l"]
@@ -126,13 +125,13 @@ def lab(tmp_path: Path) -> Lab:
 
 
 def tabled(*benches: Bench) -> list[dict[str, Any]]:
-    """The rows of the summary with the records of these benches, in their order."""
+    """Return the rows of the summary with the records of these benches, in order."""
     found = [record_sets.load(bench.output.parent).runs for bench in benches]
     return [only(build(runs)["summary"]) for runs in found]
 
 
 def benches(toy: Bench, count: int) -> list[Bench]:
-    """Several, whose processes are those of ``toy``."""
+    """Return benches whose processes count as those of ``toy``."""
     made = [Bench(toy.folder / str(number), toy.python, toy.marker) for number in range(count)]
     for bench in made:
         bench.folder.mkdir()
@@ -143,8 +142,8 @@ def benches(toy: Bench, count: int) -> list[Bench]:
 
 
 def test_a_window_of_a_hundred_steps_has_a_hundred_intervals(lab: Lab) -> None:
-    """DLPerf reads timestamps after the first and the last of 100 steps and counts 100 steps for 99
-    intervals: +1.01 %."""
+    """DLPerf: timestamps after the first and last of 100 steps, 100 steps for 99 intervals: +1.01
+    %."""
     stamps = np.cumsum(np.full(120, 0.25))[20:]
     peers = 32 * 100 / (stamps[-1] - stamps[0])
     ours = lab.run([0.25] * 120, warmup=20, timed=100, batch=32).throughput
@@ -153,8 +152,8 @@ def test_a_window_of_a_hundred_steps_has_a_hundred_intervals(lab: Lab) -> None:
 
 
 def test_all_frameworks_have_the_same_window(lab: Lab) -> None:
-    """DLPerf takes the mean of per-step rates for some frameworks, timestamps for others: steps
-    of 0.9 s and 1.1 s in turn read +1 % in the first."""
+    """DLPerf: the mean of per-step rates for some frameworks, timestamps for others.
+    For steps of 0.9 s and 1.1 s in turn, the former reads +1 %."""
     steps = [0.9, 1.1] * 50
     peers = sum(1 / step for step in steps) / len(steps)
     assert peers == pytest.approx(1.0101, abs=5e-5)
@@ -185,15 +184,16 @@ def test_running_out_of_memory_is_recorded_by_the_program(toy: Bench) -> None:
 def test_a_stalled_step_is_not_averaged_away(
     lab: Lab, steps: list[float], batch: int, peers: float, truth: float
 ) -> None:
-    """SuperBench's throughput is the mean of per-step rates: one stalled step gave 18.34 for a true
-    7.93 samples/s, a small model on a busy machine 1003 for a true 20.6."""
+    """SuperBench: throughput is the mean of per-step rates.
+    One stalled step gave 18.34 for a true 7.93 samples/s; a small model on a busy machine 1003 for
+    a true 20.6."""
     assert sum(batch / step for step in steps) / len(steps) == pytest.approx(peers, rel=1e-3)
     found = lab.run([0.4] * 2 + steps, 2, len(steps), batch).throughput
     assert found == pytest.approx(truth, rel=2e-3)
 
 
 def test_a_wall_clock_that_is_put_back_changes_nothing(lab: Lab) -> None:
-    """SuperBench times steps with the wall clock, which is set while it runs."""
+    """SuperBench: steps are timed with the wall clock, which may be set meanwhile."""
     adapter = Clocked([0.5] * 120, 1)
     for _ in range(120):
         adapter.step()
@@ -205,7 +205,7 @@ def test_a_wall_clock_that_is_put_back_changes_nothing(lab: Lab) -> None:
 
 
 def test_running_out_of_memory_is_told_from_an_exception(toy: Bench) -> None:
-    """SuperBench: return code 4 for either."""
+    """SuperBench: return code 4 for both running out of memory and an exception."""
     some = benches(toy, 2)
     for bench, behaviour in zip(some, ("oom", "raise_rank=0"), strict=True):
         bench.run(behaviour)
@@ -216,7 +216,7 @@ def test_running_out_of_memory_is_told_from_an_exception(toy: Bench) -> None:
 
 
 def test_a_failure_does_not_make_later_runs_fail(toy: Bench) -> None:
-    """SuperBench: all models in one process, which the first failure breaks for the rest."""
+    """SuperBench: all models run in one process, which the first failure breaks for the rest."""
     some, ends = benches(toy, 3), ("", "crash_rank=0", "")
     peers = ["failed" if any(ends[: place + 1]) else "ok" for place in range(3)]
     assert peers == ["ok", "failed", "failed"]
@@ -235,7 +235,7 @@ def test_a_failure_does_not_make_later_runs_fail(toy: Bench) -> None:
 def test_an_unsupported_precision_stays_in_the_table(
     toy: Bench, precision: str, reason: str
 ) -> None:
-    """SuperBench drops it and exits 0, as after a success."""
+    """SuperBench: an unsupported precision is dropped with exit 0, as after a success."""
     done = toy.run("", precision=precision)
     peers = [name for name in [precision] if name in ("fp32", "amp")]
     assert (done.status, peers) == (0, [])
@@ -246,7 +246,7 @@ def test_an_unsupported_precision_stays_in_the_table(
 
 
 def test_tokens_are_drawn_from_the_whole_vocabulary() -> None:
-    """SuperBench draws them from 0..127, so that of an embedding 128 rows stay in the caches."""
+    """SuperBench: tokens are drawn from 0..127, so that 128 embedding rows stay in the caches."""
     peers = np.random.RandomState(0).randint(0, 128, (32, 128))
     assert len(np.unique(peers)) == 128
     facts = facts_of(BERT)
@@ -257,7 +257,7 @@ def test_tokens_are_drawn_from_the_whole_vocabulary() -> None:
 
 
 def test_the_number_of_classes_reaches_the_model() -> None:
-    """SuperBench's ``num_classes`` does not: whatever is asked for, the model has 1000."""
+    """SuperBench: ``num_classes`` has no effect, the model always has 1000."""
     facts = facts_of(RESNET)
     peers = facts["trainable_parameters"]
     facts["hyperparameters"]["classes"] = 10
@@ -268,7 +268,7 @@ def test_the_number_of_classes_reaches_the_model() -> None:
 
 
 def test_fp32_on_pytorch_runs_without_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SuperBench leaves TF32 on for its fp32 results. Here without a GPU: what is set."""
+    """SuperBench: TF32 stays on for fp32 results. Without a GPU, this checks the settings."""
     chosen = []
     flags = SimpleNamespace(
         cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=True)),
@@ -298,11 +298,11 @@ def test_fp32_on_pytorch_runs_without_tf32(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("framework", ["paddle", "mxnet", "oneflow"])
 def test_a_variable_of_the_user_does_not_turn_tf32_on(framework: str) -> None:
-    """As SuperBench's fp32 results, where a framework has no flag but a variable."""
+    """SuperBench: a user's variable may turn TF32 on, where a framework has no flag."""
     variables = ("NVIDIA_TF32_OVERRIDE", "ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION")
     case = Recorder().case._replace(framework=framework)
     rank_context = RankContext(0, 0, ["h:1"], "cuda", 1, 0)
-    # Nothing but what comes before the import, after which it is too late.
+    # Only code before the import, after which it is too late.
     with patch.dict(sys.modules, {framework: None}), patch.dict(os.environ):
         os.environ.update(dict.fromkeys(variables, "1"))
         adapter = load_adapter(str(ROOT / "scripts/frameworks" / framework))(case, {}, rank_context)
@@ -312,7 +312,7 @@ def test_a_variable_of_the_user_does_not_turn_tf32_on(framework: str) -> None:
 
 
 def test_results_carry_versions_device_and_parameters(toy: Bench) -> None:
-    """SuperBench's results carry none: a node's name, metrics and return codes."""
+    """SuperBench: results have only a node's name, metrics and return codes."""
     made = toy.run("").record
     peers = {
         "node": "a",
@@ -333,8 +333,8 @@ def test_results_carry_versions_device_and_parameters(toy: Bench) -> None:
 
 
 def test_to_start_a_run_does_not_take_many_times_the_run(toy: Bench) -> None:
-    """SuperBench's launcher spent 27 s on 0.6 s of timed steps. The toy has nothing to import: what
-    is left is ours, on however busy a machine."""
+    """SuperBench: its launcher spent 27 s on 0.6 s of timed steps.
+    The toy imports nothing: the rest is our overhead, on a machine however busy."""
     made = toy.run("sleep=0.1", timed_steps=6).record
     peers = 27 / 0.6
     assert made["window_seconds"] == pytest.approx(0.6, rel=0.5)
@@ -342,7 +342,8 @@ def test_to_start_a_run_does_not_take_many_times_the_run(toy: Bench) -> None:
 
 
 def test_the_first_iteration_is_not_timed(lab: Lab) -> None:
-    """SuperBench's Megatron-GPT keeps it: 76.0 s a step against a median of 75.25 s."""
+    """SuperBench: its Megatron-GPT keeps the first iteration, 76.0 s per step for a median of 75.25
+    s."""
     steps = [82.75] + [75.25] * 9
     assert sum(steps) / len(steps) == 76.0
     found = lab.run(steps, 1, 9, batch=2048)
@@ -353,8 +354,8 @@ def test_the_first_iteration_is_not_timed(lab: Lab) -> None:
 
 
 def test_samples_are_divided_by_the_time_of_all_steps(lab: Lab) -> None:
-    """optimum-benchmark: the samples of all steps over the mean time of one, 50 times too much for
-    50 steps."""
+    """optimum-benchmark: samples of all steps over the mean time of one, 50 times too much for 50
+    steps."""
     steps = [0.1] * 50
     peers = 8 * len(steps) / (sum(steps) / len(steps))
     ours = lab.run([0.1] * 20 + steps, 20, 50, batch=8).throughput
@@ -366,7 +367,7 @@ def test_samples_are_divided_by_the_time_of_all_steps(lab: Lab) -> None:
 
 
 def test_a_run_with_a_nan_loss_is_no_success(toy: Bench) -> None:
-    """milabench: what exits with 0 has succeeded."""
+    """milabench: every exit with 0 is a success."""
     done = toy.run("nan_at=4")
     peers = "success" if done.status == 0 else "failure"
     assert peers == "success"
@@ -382,8 +383,8 @@ def test_a_run_with_a_nan_loss_is_no_success(toy: Bench) -> None:
 
 
 def test_no_iteration_of_the_warm_up_is_in_the_window(lab: Lab) -> None:
-    """NVIDIA: the warm-up epoch is not fully removed. Here an epoch has 20 iterations, and the last
-    slow one of the first stays."""
+    """NVIDIA: the warm-up epoch is not removed completely.
+    Here an epoch has 20 iterations, and the first epoch's last slow one stays."""
     steps = [0.3] * 20 + [0.1] * 40
     peers = 192 * 41 / sum(steps[19:])
     assert peers == pytest.approx(1831, abs=1)
@@ -395,7 +396,7 @@ def test_no_iteration_of_the_warm_up_is_in_the_window(lab: Lab) -> None:
 
 
 def test_a_warm_up_longer_than_the_measurement_leaves_a_throughput(lab: Lab) -> None:
-    """NVIDIA: throughput 0 when there are as many warm-up iterations as iterations."""
+    """NVIDIA: throughput is 0 if there are as many warm-up iterations as iterations."""
     steps = [0.1] * 20
     timed = steps[20:]
     peers = 192 * len(timed) / sum(timed) if timed else 0.0
@@ -407,8 +408,8 @@ def test_a_warm_up_longer_than_the_measurement_leaves_a_throughput(lab: Lab) -> 
 
 
 def test_a_rate_is_that_of_the_window_and_not_a_mean_of_rates(lab: Lab) -> None:
-    """NVIDIA: the mean over micro-steps of the rate of each, the first ones, in which graphs are
-    built, among them."""
+    """NVIDIA: mean of the rates of all micro-steps, including the first, in which graphs
+    are built."""
     steps = [20.0, *[0.05, 0.15] * 5]
     peers = 88 * sum(1 / step for step in steps) / len(steps)
     assert peers == pytest.approx(1067, abs=1)
@@ -416,8 +417,8 @@ def test_a_rate_is_that_of_the_window_and_not_a_mean_of_rates(lab: Lab) -> None:
 
 
 def test_every_update_has_all_its_micro_steps(toy: Bench) -> None:
-    """NVIDIA: weights are updated behind micro-step 1, too, so that the optimizer has its moments.
-    That frameworks average over all of them is tested in tests/frameworks/test_accumulation.py."""
+    """NVIDIA: weights are also updated after micro-step 1, to create the optimizer's moments.
+    tests/frameworks/test_accumulation.py checks that frameworks average over all micro-steps."""
     micro_steps = range(4 * 10)
     updates = [number for number in micro_steps if number % 4 == 0 or number == 1]
     peers = np.diff([-1, *updates])
@@ -434,8 +435,8 @@ def test_every_update_has_all_its_micro_steps(toy: Bench) -> None:
 
 
 def test_all_throttle_reasons_are_told() -> None:
-    """TorchBench parses the first one only: of a GPU at its power cap, which is normal, that it is
-    too hot as well stays hidden."""
+    """TorchBench: only the first throttle reason is parsed.
+    For a GPU at its power cap, which is normal, overheating stays hidden."""
     bits = 0x4 | 0x40 | 0x80
     peers = nvml.THROTTLE_REASONS[bits & -bits]
     assert peers == "sw_power_cap"
@@ -451,8 +452,8 @@ def test_all_throttle_reasons_are_told() -> None:
 
 
 def test_a_warm_up_that_was_too_short_is_marked_and_can_be_longer(lab: Lab) -> None:
-    """Every peer warms up for a fixed number of steps, and none looks whether the step time has
-    settled: here it falls from 0.2 s to 0.1 s over 60 steps, of which 20 are dropped."""
+    """All peers: a fixed number of warm-up steps, without a check that the step time has settled.
+    Here it falls from 0.2 s to 0.1 s over 60 steps, of which 20 are dropped."""
     steps = [0.1 * (1 + max(0.0, 1 - step / 60)) for step in range(400)]
     peers = 100 / sum(steps[20:120])
     assert peers == pytest.approx(8.80, abs=0.01)

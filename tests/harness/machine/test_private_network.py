@@ -1,4 +1,4 @@
-"""Ranks of one node have a network of their own: what they listen at is reached within it alone."""
+"""Private network of one node's ranks: their ports are reachable only within it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.request.declaration import read_framework
 
 from ...bench import ROOT, Bench
 
-# Listens at the address, and answers one caller, which is itself where it is told to call.
+# Listens at the address, and answers one caller: itself, if told to call.
 SERVER = """
 import socket, sys
 server = socket.create_server((sys.argv[1], 0))
@@ -57,7 +57,7 @@ def served(address: str, call: str, enter: Callable[[], None] | None) -> subproc
 
 
 def reached(address: str, enter: Callable[[], None] | None) -> bool:
-    """Whether this process gets through to one that listens at ``address``."""
+    """Return whether this process reaches a listener at ``address``."""
     with served(address, "wait", enter) as server:
         assert server.stdout is not None
         try:
@@ -130,7 +130,7 @@ def test_the_record_says_whether_they_had_it(toy: Bench, network: Network, devic
 
 
 def framework_with_open_ports(toy: Bench) -> Path:
-    """A copy of the toy that declares what its ports give to whoever connects."""
+    """Copy the toy with a declaration of what its ports give to any client."""
     folder = toy.folder / "toy"
     shutil.copytree(ROOT / "tests/frameworks/toy", folder)
     declared = json.loads((folder / "framework.json").read_text())
@@ -143,7 +143,8 @@ def framework_with_open_ports(toy: Bench) -> Path:
 def test_open_ports_that_give_files_are_refused_unless_allowed(
     toy: Bench, given: dict[str, str]
 ) -> None:
-    """Ranks on several nodes have no network of their own: without a node, this is all."""
+    """Fail if open ports that give files are accepted without being allowed.
+    Ranks on several nodes have no private network; no node is needed here."""
     folder = framework_with_open_ports(toy)
     options = {"framework": folder, "nodes": 2, "start_nodes": "false {nodes}", **given}
     record = toy.run("", **options).record
@@ -165,7 +166,9 @@ def test_a_rank_says_where_it_listens() -> None:
 
 @pytest.mark.parametrize("framework", ["tensorflow", "tensorflow1", "mxnet"])
 def test_without_namespaces_no_stranger_gets_at_files(framework: str) -> None:
-    """Refused before a rank starts; the others only say that they had no network of their own."""
+    """Fail if strangers reach files without namespaces.
+    Such frameworks are refused before a rank starts; the others only note the missing private
+    network."""
     declared = read_framework(str(ROOT / "scripts/frameworks" / framework))
     others = read_framework(str(ROOT / "scripts/frameworks/pytorch"))
     for found, is_refused in ((declared, True), (others, False)):

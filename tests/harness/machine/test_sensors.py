@@ -1,4 +1,4 @@
-"""What the watcher reads: files of the kernel, CPU time of the run, NVIDIA's library."""
+"""Sources of the watcher: kernel files, CPU time of the run, NVIDIA's library."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_runs_own_time_counts_every_process_once(tmp_path: Path) -> None:
     process(proc, 22, 1, own=9.0, run="another")
     assert own.read()["ranks"] == 5
     assert own.processes == {20, 21}
-    shutil.rmtree(tmp_path / "21")  # ended, and waited for by its parent
+    shutil.rmtree(tmp_path / "21")  # it ended, and its parent waited for it
     process(proc, 20, 10, own=2.5, children=3.25, run="R")
     assert own.read()["ranks"] == 5.75
     shutil.rmtree(tmp_path / "20")  # so did the rank, which the launcher waited for
@@ -147,7 +147,7 @@ def test_what_a_gpu_does_not_give_is_absent_and_not_asked_again() -> None:
 
 
 def test_every_throttle_reason_is_named() -> None:
-    """Not the first one only, and none that is new is lost."""
+    """Fail if only the first throttle reason is named, or a new one is lost."""
     assert nvml.reasons(0) == []
     assert nvml.reasons(0x4 | 0x40 | 0x80) == [
         "sw_power_cap", "hw_thermal_slowdown", "hw_power_brake_slowdown"
@@ -162,7 +162,7 @@ def test_others_on_the_device_are_seen() -> None:
     assert gpus.read(set())[name] == [7], "who was there before the ranks is somebody else"
     device["processes"] = [7, 20, 9]
     assert gpus.read({20, 21})[name] == [7, 9]
-    device["processes"] = [7, 4711]  # ours by the host's number: nobody can tell
+    device["processes"] = [7, 4711]  # ours by the host's number, which is ambiguous
     assert gpus.read({20, 21})[name] == [7]
 
 

@@ -1,4 +1,4 @@
-"""The watcher beside a run: its samples, their summary, and what a real run records of others."""
+"""Watcher of a run: its samples, their summary, and other processes in a real record."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def summary(samples: list[dict[str, Any]], start: float, end: float, gpus: int =
 
 
 def test_the_clock_of_the_window_is_the_same_in_all_processes() -> None:
-    """Ranks time their windows with perf_counter; the samples must be on that clock."""
+    """Fail if samples are not on the clock of the ranks' timed regions, perf_counter."""
     for name in ("perf_counter", "monotonic"):
         assert "CLOCK_MONOTONIC" in time.get_clock_info(name).implementation
 
@@ -64,13 +64,13 @@ def load(seconds: float, busy: float, own: float, **more: Any) -> dict[str, Any]
 
 
 def test_foreign_load_is_what_the_run_did_not_do_itself() -> None:
-    # Others: nothing in the first second, 0.5 cores in the second, 0.25 in the third.
+    # Others use nothing in the first second, 0.5 cores in the second, 0.25 in the third.
     samples = [
         load(10, 100.0, 50.0),
         load(11, 101.0, 51.0),
         load(12, 102.5, 52.0),
         load(13, 103.75, 53.0),
-        load(14, 120.0, 53.0),  # after the window
+        load(14, 120.0, 53.0),  # after the timed region
     ]
     found = summary(samples, 11.0, 13.0)
     assert found["foreign_load"] == pytest.approx({"mean": 0.375, "max": 0.5})
@@ -212,7 +212,7 @@ def test_the_watcher_leaves_the_runs_cores(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_run_without_others_records_itself_as_its_own(toy: Bench) -> None:
-    """Not that there are no others: on the machine of a test there may be."""
+    """Fail if a run counts its own load as others'; the test's machine may have others."""
     record = toy.run("burn=0.05", timed_steps=20).record
     watch, (rank,) = record["watch"], record["ranks"]
     raw = watch["raw"]

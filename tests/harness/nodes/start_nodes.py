@@ -1,8 +1,8 @@
-"""Starts a command once for each of N nodes, as ``srun`` does: ``start_nodes.py N COMMAND ..``.
+"""Start a command once per node, like ``srun``: ``start_nodes.py N COMMAND ..``.
 
-All are this machine. FRAMEBENCH_START leaves out the node of that number (``without=1``), gives it
-another interpreter (``python1=PATH``), fails (``fail=1``) or has others call the launcher before
-the nodes do (``strangers=some`` that say things, ``strangers=many`` that say nothing).
+All nodes are this machine. FRAMEBENCH_START leaves out a node (``without=1``), gives it another
+interpreter (``python1=PATH``), fails (``fail=1``) or has others call the launcher before the nodes
+(``strangers=some`` talk, ``strangers=many`` are silent).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ SAYINGS = (
     b"",
     b'{"token": "guess", "node": "n9", "index": 0}\n',
     b"GET / HTTP/1.1\r\n\r\n",
-    b"[" * 200_000 + b"\n",  # deeper than a parser of JSON goes
-    b'{"token": "\\ud800"}\n',  # no text that could be encoded
+    b"[" * 200_000 + b"\n",  # deeper than JSON parsers go
+    b'{"token": "\\ud800"}\n',  # text that cannot be encoded
 )
-MANY = 1200  # more than there may be open files in select
+MANY = 1200  # more than select's limit of open files
 
 
 def call_as_strangers(which: str) -> list[socket.socket]:
-    """Connections to the launcher, which stay open."""
+    """Open connections to the launcher, and return them."""
     host, _, port = os.environ["FRAMEBENCH_LAUNCHER"].split(",")[-1].rpartition(":")
     if which == "many":
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -33,7 +33,7 @@ def call_as_strangers(which: str) -> list[socket.socket]:
     calls = []
     for saying in SAYINGS if which == "some" else [b""] * MANY:
         calls.append(socket.create_connection((host, int(port))))
-        with contextlib.suppress(OSError):  # it has hung up meanwhile
+        with contextlib.suppress(OSError):  # it may have hung up
             calls[-1].sendall(saying)
     return calls
 

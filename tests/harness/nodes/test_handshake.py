@@ -1,4 +1,4 @@
-"""Launcher and node prove to each other who they are, and learn nothing else by it."""
+"""Launcher and node prove their identities to each other, and reveal nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Pair = tuple[socket.socket, socket.socket]
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    """The launcher's end of a connection and the node's."""
+    """Yield the launcher's end of a connection and the node's."""
     launcher, node = socket.socketpair()
     with launcher, node:
         yield launcher, node
@@ -28,7 +28,7 @@ def any_socket(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def launched(connected: socket.socket, token: str) -> None:
-    """The launcher's side, until it has judged."""
+    """Run the launcher's side until it has judged."""
     caller = handshake.Caller(connected, token)
     try:
         while not caller.proved():
@@ -77,7 +77,7 @@ def test_no_more_is_read_of_a_stranger_than_a_proof_has(pair: Pair) -> None:
 
 @pytest.mark.parametrize("reflects", [True, False])
 def test_a_node_tells_an_impostor_nothing(reflects: bool) -> None:
-    """One who listens where the launcher should, and sends the node's own proof back."""
+    """Fail if a node reveals anything to an impostor, who may send the node's own proof back."""
     heard = []
 
     def pretend(listener: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""A run that is asked for on one node is a run of that node, or none."""
+"""A run requested on one node runs on that node, or not at all."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A run over several nodes: one launcher, an agent on each node, and one record. The nodes are
-this machine; tests/slurm has real ones."""
+"""Runs over several nodes: one launcher, an agent on each node, and one record.
+The nodes are this machine; tests/slurm has real ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def begin(
 
 
 def agents(toy: Bench, node: str) -> list[int]:
-    """The harness's process on a node, beside its ranks and its guard."""
+    """Return the harness's process on a node, without its ranks and its guard."""
     found = []
     for process in toy.processes(f"SLURMD_NODENAME={node}"):
         command = Path(f"/proc/{process}/cmdline").read_bytes()
@@ -148,7 +148,7 @@ def test_strangers_who_call_are_no_nodes_and_hold_nobody_up(toy: Bench, which: s
 
 
 def listening_ports(process: int) -> list[int]:
-    """Those at which a process listens for TCP over IPv4."""
+    """Return the TCP ports at which a process listens over IPv4."""
     folder = Path(f"/proc/{process}/fd")
     own = set()
     for file in folder.iterdir():

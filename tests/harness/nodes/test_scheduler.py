@@ -1,4 +1,4 @@
-"""What a record says of the job that a run is: SLURM's variables and what ``scontrol`` prints."""
+"""Job in a record: SLURM's variables and the output of ``scontrol``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.record import schema
 
 from ...bench import Bench
 
-#: As SLURM 22.05 prints it, with texts of a user that look like facts.
+#: Output of SLURM 22.05, with user texts that look like its fields.
 SHOWN = """\
 JobId=7 JobName=wrap
    UserId=me(1000) GroupId=me(1000) MCS_label=N/A
@@ -48,13 +48,13 @@ JobId=7 JobName=wrap
    TresPerNode=gres:gpu:h100:2
    MailUser=a QOS=evil MailType=FAIL
 """
-#: Lines that newer versions print otherwise.
+#: Lines that newer versions print differently.
 NEWER = {
     "   TresPerNode=gres:gpu:h100:2\n": "   TresPerNode=gres/gpu:h100:2\n",
     "   Command=": "   SubmitLine=sbatch --comment QOS=evil --wrap true\n   Command=",
 }
 JOB = {"SLURM_JOB_ID": "7", "SLURM_CLUSTER_NAME": "big"}
-#: What the step of a job with one node has.
+#: Variables of the step of a job with one node.
 STEP = {
     **JOB,
     "SLURM_JOB_PARTITION": "main",
@@ -101,8 +101,8 @@ def test_a_job_whose_nodes_others_may_share_is_not_exclusive(printed: str, exclu
     assert recorded(JOB, shown)["exclusive"] is exclusive
 
 
-#: As SLURM 22.05 with slurmdbd prints it: of a job with --qos=high, and of one whose QoS the
-#: accounting does not have.
+#: Outputs of SLURM 22.05 with slurmdbd: for a job with --qos=high, and for one whose QoS is not in
+#: the accounting.
 @pytest.mark.parametrize(("printed", "expected"), [("high", "high"), ("", None)])
 def test_where_there_is_accounting_a_job_has_its_qos(printed: str, expected: str | None) -> None:
     shown = SHOWN.replace("Account=me QOS=(null)", f"Account=(null) QOS={printed}")
@@ -112,7 +112,8 @@ def test_where_there_is_accounting_a_job_has_its_qos(printed: str, expected: str
 
 
 def test_a_run_that_slurm_ends_at_its_limit_leaves_a_record(toy: Bench, tmp_path: Path) -> None:
-    """Return the text by which SLURM 22.05 shows a job whose processes have got SIGTERM."""
+    """Fail if a run that SLURM ends at its limit leaves no record.
+    The shown text is SLURM 22.05's after SIGTERM."""
     shown = SHOWN.replace("JobState=RUNNING Reason=None", "JobState=COMPLETING Reason=TimeLimit")
     command = tmp_path / "bin" / "scontrol"
     command.parent.mkdir()

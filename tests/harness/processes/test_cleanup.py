@@ -67,7 +67,7 @@ def test_killing_the_launchers_parent_takes_everything_along(toy: Bench) -> None
 
 
 def test_a_launcher_whose_parent_is_gone_measures_nothing(toy: Bench) -> None:
-    """Killed before the launcher could ask the kernel for a signal."""
+    """Fail if a launcher measures whose parent was killed before it could ask for a signal."""
     done = toy.run("", variables={"FRAMEBENCH_DIE_WITH_PARENT": "1"})
     assert done.status == 128 + signal.SIGTERM
     assert done.record is None
@@ -98,7 +98,7 @@ def test_the_guard_starts_before_there_is_anything_to_remove(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(Exception):
-        """Here, in place of a signal."""
+        """Replacement of a signal."""
 
     def start(run: str, folder: str, reserved: str, files: Sequence[int]) -> None:
         assert not os.path.exists(folder), "a launcher that is killed now leaves it behind"
@@ -126,7 +126,7 @@ def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
 
 
 def bare_processes(toy: Bench) -> list[int]:
-    """Return the processes whose command line alone tells that they are of a test."""
+    """Return the processes that only their command line links to a test."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -140,7 +140,8 @@ ORPHANS = "bare,bare_session,bare_daemon"
 
 @pytest.mark.parametrize("end", ["good", "terminated", "time limit"])
 def test_no_child_outlives_the_run_whatever_its_environment(toy: Bench, end: str) -> None:
-    """In the rank's session, in one of its own, and a daemon: none is known by its environment."""
+    """Fail if a child outlives the run: in the rank's session, in a separate one, or a daemon.
+    None is identified by its environment."""
     if end == "good":
         done = toy.run(ORPHANS)
         assert done.record["status"] == "ok", done.record["reason"]
@@ -157,7 +158,7 @@ def test_no_child_outlives_the_run_whatever_its_environment(toy: Bench, end: str
 
 
 def test_no_child_outlives_a_launcher_that_was_killed(toy: Bench) -> None:
-    """But for one that has no tie to the run left at all."""
+    """Fail if a child outlives a killed launcher, except one without any link to the run."""
     launcher = toy.start("hang,bare,bare_session")
     toy.wait_for_phase("warm-up", 1)
     assert len(bare_processes(toy)) == 2
@@ -168,7 +169,7 @@ def test_no_child_outlives_a_launcher_that_was_killed(toy: Bench) -> None:
 
 @pytest.fixture
 def small_memory(toy: Bench) -> Iterator[Path]:
-    """A control group of 128 MiB."""
+    """Make a control group of 128 MiB."""
     root = Path("/sys/fs/cgroup")
     version_1 = (root / "memory").is_dir()
     group = (root / "memory" if version_1 else root) / f"framebench-{toy.marker}"
@@ -196,7 +197,7 @@ def test_the_kernels_kill_for_want_of_memory_is_oom(toy: Bench, small_memory: Pa
 
 
 def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
-    """What compilers keep there is loaded as code: nobody else's, and nothing of another run."""
+    """Fail if ranks share a temporary folder with others: compilers load code from it."""
     launcher = start_hanging(toy)
     folders = set()
     for rank in toy.processes("WORLD_SIZE=2"):

@@ -1,5 +1,4 @@
-"""kill -9 at moments drawn by chance, of whatever belongs to a run: what was there stays, what is
-there is whole, nothing else is left."""
+"""Random kill -9 of a run's processes: earlier records stay whole, and nothing else is left."""
 
 from __future__ import annotations
 
@@ -22,19 +21,19 @@ OPTIONS = {"devices_per_node": 2}
 
 
 def victims(bench: Bench, launcher: subprocess.Popen[str], chance: random.Random) -> list[int]:
-    """The launcher, one of its ranks, or the launcher with some of the others."""
+    """Return the launcher, one of its ranks, or the launcher with some of the others."""
     others = [pid for pid in bench.processes() if pid != launcher.pid]
     ranks = [pid for pid in bench.processes("WORLD_SIZE=2") if pid != launcher.pid]
     kind = chance.choice(["launcher", "rank", "several"])
     if kind == "rank" and ranks:
         return [chance.choice(ranks)]
-    # Not the guard together with the launcher: nobody is left then who could clean up.
+    # Not guard and launcher together: nobody would be left to clean up.
     some = [pid for pid in others if pid in ranks and chance.random() < 0.5]
     return [launcher.pid, *(some if kind == "several" else [])]
 
 
 def chain(folder: Path, seed: int, kills: int) -> list[str]:
-    """Run after run, each killed once until it has left a record; what is wrong in the end."""
+    """Start runs, each killed once, until one leaves a record; return what is wrong."""
     chance = random.Random(seed)
     folder.mkdir()
     bench = Bench(folder)
@@ -72,7 +71,7 @@ def chain(folder: Path, seed: int, kills: int) -> list[str]:
 
 
 def told(run: record_sets.Run) -> bool:
-    """Whether the record of a run is good, or says that a rank was killed."""
+    """Return whether the record of a run is ok, or says that a rank was killed."""
     return run.status == "ok" or (run.status == "failed" and "SIGKILL" in run.reason)
 
 

@@ -1,4 +1,4 @@
-"""Logs have a bound, and what is kept of them is their beginning and their end."""
+"""Bounded logs, which keep their beginning and their end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory limit: what is counted, how often, and that no run takes more."""
+"""Memory limit: what is counted, how often, and that no run exceeds it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_share_is_of_what_the_scheduler_has_given() -> None:
 
 
 class Processes:
-    """A made-up /proc with one process of the run, R, that was not there before it."""
+    """Made-up /proc with one process of the run, R, that is new."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -131,7 +131,7 @@ def test_what_processes_share_counts_once(processes: Processes) -> None:
     held = processes.memory()
     assert held.look() is None
     assert held.peak == 9 * GIB
-    (processes.folder / "20" / "smaps_rollup").unlink()  # not every kernel tells
+    (processes.folder / "20" / "smaps_rollup").unlink()  # some kernels lack it
     assert "17.0 GiB" in str(held.look())
 
 
@@ -155,7 +155,7 @@ def test_slow_looks_are_rare_unless_they_are_to_see_the_peak(
 ) -> None:
     processes.hold(3 * GIB, 3 * GIB)
     held = processes.memory(often=often)
-    clock = iter([100.0, 101.0])  # this look takes a second
+    clock = iter([100.0, 101.0])  # this check takes a second
     monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     held.look()
     assert held.next_look == pytest.approx(101 + wait)

@@ -1,4 +1,4 @@
-"""The output: never overwritten, never half, and refused before measuring where it cannot be."""
+"""Output: never overwritten, never partial, and refused before measuring if impossible."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_folder_that_is_a_file_is_told_before_measuring(toy: Bench) -> None:
 def test_a_read_only_folder_is_told_before_measuring(toy: Bench) -> None:
     toy.output.parent.mkdir()
     toy.output.parent.chmod(0o500)
-    # Root may write anywhere: not without its capabilities.
+    # Root may write anywhere, except without its capabilities.
     prefix = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
     done = toy.finish(toy.start("", prefix=prefix))
     assert done.status == 3
@@ -119,7 +119,7 @@ def test_the_temporary_name_is_never_taken_for_a_record(toy: Bench) -> None:
 
 
 def assert_the_first_stays(first: Reservation, second: Reservation) -> None:
-    """Of two for the same output, and nothing of the other."""
+    """Check that of two writers to one output only the first one's content stays."""
     first.write(b"first")
     with pytest.raises(ReservationError, match="already measured"):
         second.write(b"second")
@@ -133,7 +133,8 @@ def assert_the_first_stays(first: Reservation, second: Reservation) -> None:
 def test_two_that_write_at_the_same_instant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each has looked, and seen no output, before the other wrote."""
+    """Fail if one of two simultaneous writers replaces the other; each has seen no output
+    before."""
     first, second = (Reservation(str(tmp_path / "r1.json"), run, 4096) for run in ("a", "b"))
     monkeypatch.setattr(os.path, "lexists", lambda path: False)
     assert_the_first_stays(first, second)
@@ -149,7 +150,7 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def on_small_disk(size: str) -> tuple[str, ...]:
-    """What starts a command whose temporary folder is a file system of that size."""
+    """Return a command prefix whose temporary folder is a file system of that size."""
     script = f'mount -t tmpfs -o size={size} tmpfs "$TMPDIR" && exec "$@"'
     return ("unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh")
 

@@ -1,4 +1,4 @@
-"""How long a run warms up: until its step time has settled, in all ranks, within a limit."""
+"""Warm-up: until the step time has settled, in all ranks, within a limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DRAWS = 300
 
 
 def settled(shape: Callable[[np.ndarray], np.ndarray], noise: float) -> list[float]:
-    """After how many of 400 steps each of DRAWS warm-ups had settled; infinite if never."""
+    """Return the step of 400 at which each of DRAWS warm-ups settled; infinite if never."""
     random = np.random.default_rng(0)
     draws = (shape(np.arange(400.0)) * random.normal(1, noise, 400) for _ in range(DRAWS))
     return [settled_after(seconds.tolist()) or np.inf for seconds in draws]
@@ -32,7 +32,8 @@ def test_steps_that_do_not_change_settle_at_once(noise: float) -> None:
     ("late", "noise"), [(5, 0.001), (5, 0.02), (20, 0.001), (20, 0.02), (50, 0.001)]
 )
 def test_slow_steps_at_the_start_are_waited_for(late: int, noise: float) -> None:
-    """A frequency, a cache, an autotuner: the first ``late`` steps wander down to half."""
+    """Fail if slow first steps are not waited for.
+    For example of a frequency, a cache, or an autotuner: the first ``late`` steps fall to half."""
     found = settled(lambda step: 1 + np.maximum(0, 1 - step / late), noise)
     assert np.quantile(found, 0.05) >= late, "stopped before it had settled"
     assert np.quantile(found, 0.95) <= 3 * late + FEWEST, "went on long after it had settled"
@@ -45,7 +46,7 @@ def test_a_single_compilation_is_over_with_its_step() -> None:
 
 @pytest.mark.parametrize("growth", [1.01, 0.99])
 def test_what_keeps_changing_never_settles(growth: float) -> None:
-    """One per cent from step to step."""
+    """Fail if a step time that changes by 1 % per step counts as settled."""
     found = settled(lambda step: growth**step, 0.001)
     assert min(found) == np.inf
 
@@ -66,7 +67,7 @@ def test_a_run_warms_up_until_its_steps_have_settled(toy: Bench) -> None:
 
 
 def test_ranks_warm_up_together(toy: Bench) -> None:
-    """The second settles later than the first: both go on until then."""
+    """Fail if ranks stop warming up before the slowest one, here the second, has settled."""
     done = toy.run(
         "sleep=0.01,slow_until=7",  # rank 1: four steps more
         kind="inference",
@@ -79,7 +80,7 @@ def test_ranks_warm_up_together(toy: Bench) -> None:
 
 
 def test_a_run_that_never_settles_stops_at_the_limit(toy: Bench) -> None:
-    # A fifth more at each step: no noise of a busy machine hides that.
+    # A fifth more per step, which no noise of a busy machine hides.
     done = toy.run("sleep=0.004,growth=1.2", warmup_steps=3, warmup_limit=30)
     (rank,) = done.record["ranks"]
     assert done.record["status"] == "ok"
