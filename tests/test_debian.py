@@ -1,4 +1,4 @@
-"""If a package cannot be installed, the tests say what to do."""
+"""Advice of the tests when a package cannot be installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of two calls for one results folder only one measures, however close together they start."""
+"""Lock of a results folder: one of two calls measures, however close together they start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same records give the same figures, in every cell of every table.
+"""Equal figures from equal records, in every cell of every table.
 The sets: a real run of the suite ``quick``, a made-up set with rows for every table, and the
 published sets (see tests/data/figures/README.md)."""
 

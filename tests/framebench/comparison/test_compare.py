@@ -1,4 +1,4 @@
-"""Comparison of two sets of records: matching, verdicts, and cases that cannot be told."""
+"""Comparison of two sets of records: matching, verdicts, and undecided cases."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ class NotPassed(Exception):
 
 def check(frame: pd.DataFrame, fail_on: float | None) -> None:
     """Raise :class:`NotPassed` if a :func:`compare.compare` frame does not pass.
-    It fails if no case is on both sides. With ``fail_on``, a fraction, it also fails if a case is
-    shown to be slower by more than that, else if a case is lost, else if no case can be told."""
+    It fails if no case is on both sides. With ``fail_on``, a fraction, these fail as well, in this
+    order: a case that is shown to be slower by more than that, a lost case, or no decided one."""
     from . import compare  # here: pandas is slow to import
 
     cases = len(frame)

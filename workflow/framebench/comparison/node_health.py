@@ -65,8 +65,8 @@ def _figure(node: JudgedNode) -> str:
 
 def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
     """Raise :class:`gate.NotPassed` if there is no node or, with ``fail_on``, if a node is bad.
-    ``fail_on``, a fraction: fails if a node is shown to be slower by more than that or breaks a
-    SuperBench rule, else if one has failed, else if no node can be told."""
+    ``fail_on``, a fraction: these fail, in this order: a node that is shown to be slower by more
+    than that or breaks a SuperBench rule, a failed node, only undecided nodes."""
     if not nodes:
         raise gate.NotPassed(
             gate.NOTHING, "no run was asked for a node by its name", gate.NODE_NAMES

@@ -31,11 +31,11 @@ def spread(values: Sequence[float]) -> float | None:
 
 def outliers(values: Sequence[float]) -> list[int]:
     """Return the positions of outliers.
-    An outlier is farther from the median than RELEVANT of it, and by more median absolute
-    deviations than the farthest value in all but SIGNIFICANCE of normal samples of that size
-    (modified z-score of Iglewicz & Hoaglin, whose limit of 3.5 would report one in every fifteenth
-    set). None are reported among fewer than FEWEST values, or where there are two modes
-    (:func:`modes`)."""
+    An outlier is farther from the median than RELEVANT of it. Its distance in median absolute
+    deviations also exceeds that of the farthest value in all but SIGNIFICANCE of normal samples of
+    that size. This is the modified z-score of Iglewicz & Hoaglin; their limit of 3.5 would report
+    one in every fifteenth set. None are reported among fewer than FEWEST values, or where there are
+    two modes (:func:`modes`)."""
     if len(values) < FEWEST or modes(values):
         return []
     numbers = np.asarray(values, dtype=float)

@@ -91,8 +91,8 @@ def change(seconds: Sequence[float]) -> StepTimeChange | None:
        that a drift is not attributed to correlated steps.
     4. The p-value is that of the largest likelihood ratio of 3 and 2 (Andrews).
 
-    By simulation a change that :attr:`Change.matters` is reported in about 1 % at most of steady
-    regions with independent steps, and in 3 % where neighbours have a correlation of 0.5.
+    By simulation a change that :attr:`StepTimeChange.matters` is reported in about 1 % at most of
+    steady regions with independent steps, and in 3 % if neighbours have a correlation of 0.5.
     """
     if len(seconds) < FEWEST_STEPS or min(seconds) <= 0:  # no clock measures a step of 0 s
         return None
