@@ -227,7 +227,7 @@ def assert_in_stages(way: str, model: str, steps: int, of_ranks: list[dict[str, 
         assert max(sums) <= 2 * 2 + 2, f"{way} {model}"
 
 
-#: Mistakes: text in the adapter's module, and replacement.
+#: Mistakes: sharding, text in the adapter's module, and replacement.
 MISTAKES = {
     "norms not summed up": ("tensor", "torch.distributed.all_reduce(flat, group=group)", "pass"),
     "heads of a rank mixed up": (
@@ -274,7 +274,7 @@ def find(
     run: ForkServer, model: str, mistakes: Sequence[tuple[str, str, str]], steps: int = 1
 ) -> list[dict[str, Any]]:
     """Return whether all looks good, by rank and mistake.
-    ``mistakes``: name of the module, text, and replacement."""
+    ``mistakes``: sharding, text in the adapter's module, and replacement."""
     text = """
 facts, good = FACTS[MODEL], []
 for way, right, wrong in MISTAKES:

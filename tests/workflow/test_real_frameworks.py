@@ -51,7 +51,7 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
 
 
 def test_parity(project: Project, pytorch_python: str) -> None:
-    """Fail if a mistake in an adapter shows neither in the small verification nor in the full one.
+    """Fail if a mistake in an adapter is not flagged by the small and by the full verification.
     ``all`` verifies by a small model, ``parity`` by the model itself. The flag must vanish with the
     mistake."""
     folder = project.folder

@@ -127,8 +127,8 @@ def with_splits(throughputs: list[float], parts: list[float]) -> list[Run]:
 
 def test_the_intervals_cover_the_losses_as_often_as_they_say() -> None:
     """Fail if the intervals cover the losses less often than they say, in 200 sets.
-    All-reduce of 0.2 after a loss of 0.2, 0.12 of it communication; noise of 3 % per run and of 10
-    % per all-reduce."""
+    All-reduce of 0.2 after a loss of 0.2, 0.12 of it communication; noise of 3 % per run and
+    of 10 % per all-reduce."""
     random_ = random.Random(3)
 
     def noisy(middle: float, part: float = 0.03) -> list[float]:

@@ -354,7 +354,7 @@ def test_an_imported_baseline_is_what_its_source_says() -> None:
 
 
 def test_our_baseline_is_the_same_without_its_records() -> None:
-    """Fail if an exported and imported baseline gives another ratio."""
+    """Fail if a baseline without records, as after an import, loses its reason for no ratio."""
     runs = [run(10.0, framework="jax"), run(12.0, framework="jax", compiler="jit")]
     found = only(build(runs)["compiler_speedup"])
     assert math.isnan(found["speedup"])

@@ -118,8 +118,8 @@ def test_the_share_is_of_the_shorter(seconds: tuple[float, float, float], share:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_share_follows_from_the_times_beside_it(order: int) -> None:
-    """Fail if the share does not follow from the times shown; either rank alone gives -100 % or 50
-    %."""
+    """Fail if the share does not follow from the times shown.
+    Either rank alone gives -100 % or 50 %."""
     ranks = [rank_of(1, 2, 4), rank_of(4, 1, 4.5)][::order]
     found = metrics_of(*ranks)
     times = [found[f"{part}_time"] for part in overlap.PARTS]

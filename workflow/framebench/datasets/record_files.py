@@ -153,7 +153,7 @@ def write_plain(file: BinaryIO, content: bytes) -> None:
 
 
 def _checksum(content: bytes) -> bytes:
-    """Return the masked checksum; masking distinguishes it from a checksum of a checksum."""
+    """Return the masked CRC-32C, as the format requires for a CRC stored with its data."""
     plain = crc32c(content)
     return struct.pack("<I", ((plain >> 15 | plain << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
