@@ -96,7 +96,7 @@ def test_results_with_and_without_xla_do_not_overwrite_each_other(tmp_path: Path
 
 @pytest.mark.parametrize("definition", ["mean of rates", "100 steps for 99 intervals"])
 def test_a_throughput_by_another_definition_is_refused(tmp_path: Path, definition: str) -> None:
-    """DLPerf: throughput is defined by framework.
+    """DLPerf: throughput has a different definition in each framework.
     The mean of per-step rates reads +1 % for steps of 0.9 s and 1.1 s in turn; an off-by-one error
     reads +1.01 % for any steps."""
     steps = (0.9, 1.1) * 50

@@ -252,7 +252,7 @@ def test_sizes_are_whole_elements_of_every_part() -> None:
 @pytest.mark.parametrize("ranks", [2, 3, 8, 512])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_sums_of_sums_stay_below_what_the_dtype_holds(ranks: int, dtype: str) -> None:
-    """Fail if a block's repeated sums overflow the dtype; they are computed in it."""
+    """Fail if the sums of as many all-reduces as a block may have overflow the dtype."""
     runs = collectives.most_in_a_row("all_reduce", dtype, ranks)
     assert runs is not None
     value = float(collectives.highest_value(dtype, ranks))

@@ -142,8 +142,7 @@ def benches(toy: Bench, count: int) -> list[Bench]:
 
 
 def test_a_window_of_a_hundred_steps_has_a_hundred_intervals(lab: Lab) -> None:
-    """DLPerf: timestamps after the first and last of 100 steps, 100 steps for 99 intervals: +1.01
-    %."""
+    """DLPerf: 100 steps are counted for the 99 intervals between their timestamps: +1.01 %."""
     stamps = np.cumsum(np.full(120, 0.25))[20:]
     peers = 32 * 100 / (stamps[-1] - stamps[0])
     ours = lab.run([0.25] * 120, warmup=20, timed=100, batch=32).throughput
