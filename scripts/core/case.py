@@ -105,8 +105,8 @@ class Case(_Values):
 
     @property
     def topology(self) -> str:
-        """Nodes x devices per node, such as ``2n8g``."""
-        return f"{self.nodes}n{self.devices_per_node}g"
+        """Return nodes x devices per node, such as 2n8g; "" where a file does not name them."""
+        return f"{self.nodes}n{self.devices_per_node}g" if self.devices else ""
 
     @property
     def devices(self) -> int:

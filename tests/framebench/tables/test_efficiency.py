@@ -93,8 +93,8 @@ def test_operations_of_a_sequence_depend_on_its_length() -> None:
     [
         ({"model": "another"}, "operations of this model"),
         ({"model": "bert_base"}, "or of this sequence length"),
-        ({"precision": "amp"}, "no probe of such a device in amp"),
-        ({"hardware": "Another CPU"}, "no probe of such a device in fp32"),
+        ({"precision": "amp"}, "no peak-FLOPS benchmark of such a device in amp"),
+        ({"hardware": "Another CPU"}, "no peak-FLOPS benchmark of such a device in fp32"),
         ({"throughput": None, "reason": "too big", "status": "oom"}, "oom: too big"),
     ],
 )
@@ -213,7 +213,7 @@ def test_markdown_shows_what_there_is_and_why_not() -> None:
     text = in_markdown("efficiency", table(*runs, peaks=(peak(0.064),)))
     assert "| 0.048 | 0.064 | jax 1 float32 1024 | 75.0 | 2.00 |" in text
     assert "- [1] | - |" in text
-    assert "[1]: no probe of such a device in amp" in text
+    assert "[1]: no peak-FLOPS benchmark of such a device in amp" in text
     assert "datasheet" not in text.lower(), "a column without a figure"
 
 

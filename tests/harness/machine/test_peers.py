@@ -462,4 +462,4 @@ def test_a_warm_up_that_was_too_short_is_marked_and_can_be_longer(lab: Lab) -> N
     settled = lab.run(steps, 20, 100, limit=200)
     assert settled.throughput == pytest.approx(10.0, rel=0.01)
     assert not settled.flags
-    assert not grouping.doubts_of(settled)
+    assert not grouping.flags_of_run(settled)
