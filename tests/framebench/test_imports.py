@@ -95,7 +95,8 @@ def test_what_runs_beside_a_benchmark_needs_no_library(module: str) -> None:
     In a container it is run by any Python that the harness supports."""
     code = (
         f"import sys; sys.path.insert(0, {str(WORKFLOW)!r}); import framebench.{module}\n"
-        "print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('framebench.')))"
+        "ours = [one for name, one in sys.modules.items() if name.split('.')[0] == 'framebench']\n"
+        "print(*(one.__file__ for one in ours))"
     )
     ran = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], check=True, capture_output=True, text=True

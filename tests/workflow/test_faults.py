@@ -79,7 +79,7 @@ def test_a_signal_ends_the_call_with_a_report(
     assert repeats_in_the_summary(project) == ["1"], output
     assert output.rstrip().splitlines()[-3:] == [
         "Measured: 1 of 4 runs; tables and report hold them: results/report.html",
-        "Missing: 3 runs, 1 probe; interrupted: toy toy inference fp32 1n1g r1",
+        "Missing: 3 runs, 1 peak benchmark; interrupted: toy toy inference fp32 1n1g r1",
         "To go on: snakemake --cores all",
     ]
     for noise in ("Traceback", "Error in rule", "CalledProcessError", "At least one job"):

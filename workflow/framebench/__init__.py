@@ -7,5 +7,6 @@ from pathlib import Path
 PROJECT = Path(__file__).absolute().parents[2]
 
 # Harness and driver share the package `core`.
-if (_SCRIPTS := str(PROJECT / "scripts")) not in sys.path:
+_SCRIPTS = str(PROJECT / "scripts")
+if _SCRIPTS not in sys.path:
     sys.path.insert(0, _SCRIPTS)
