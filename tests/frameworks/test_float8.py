@@ -48,7 +48,7 @@ answer(forward=adapter.matmul_dtypes(), both=both, layers=layers,
     assert found["forward"] == {"float8_e4m3fn": linear, "bfloat16": 2 * found["layers"] + 2}
     backward = found["both"][BACKWARD[precision]] - (precision == "fp8_e4m3") * linear
     assert backward >= linear, "a gradient of each, in its own format"
-    assert set(found["both"]) <= precisions.known()[precision].dtypes | {"bfloat16"}
+    assert set(found["both"]) <= {*precisions.known()[precision].dtypes, "bfloat16"}
     assert found["outputs"] == ["torch.bfloat16"] * 2
 
 
