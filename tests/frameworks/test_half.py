@@ -61,7 +61,7 @@ answer(products=sorted(adapter.matmul_dtypes()), moments=sorted(moments),
     assert found["norm"] == ["torch.float32"], "running statistics lose what they add up"
     assert f"torch.{half}" in found["moments"]
     assert not found["scaler"], "gradients in float16 cannot be scaled back"
-    assert precisions.known()[precision].dtypes == {half}
+    assert precisions.known()[precision].dtypes == (half,)
 
 
 def test_an_epsilon_below_what_float16_resolves_makes_no_weight_a_nan(
