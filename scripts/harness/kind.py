@@ -1,4 +1,4 @@
-"""What a kind of measurement brings: one subclass of :class:`Kind`, or of :class:`SearchKind`, in a
+"""Declaration of a kind of benchmark: a subclass of :class:`Kind` or :class:`SearchKind` in a
 module of its name.
 
 A kind says what is measured: its parameters, what it needs of a framework, what it times, its
@@ -132,8 +132,10 @@ def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[flo
 
 @dataclass(frozen=True)
 class Workload:
-    """What is to be measured. ``model_config``: of the model, {} without one; ``parameters``: the
-    value of each that the kind declares; ``warmup_limit``: None where the warm-up does not wait
+    """Case to measure, and its settings.
+
+    ``model_config``: of the model, {} without one; ``parameters``: the value of each that the kind
+    declares; ``warmup_limit``: None where the warm-up does not wait
     until the step time has settled; ``data``: the folder of images of a case whose input it is, and
     ``bad_images`` what becomes of those that cannot be read, REFUSE or SKIP."""
 
@@ -216,12 +218,12 @@ class Kind(ABC):
 
     @property
     def axes(self) -> Sequence[str]:
-        """What of a case it has."""
+        """Names of the axes that a case of this kind has."""
         return TOPOLOGY if self.needs is None else USUAL_AXES
 
     @property
     def all_axes(self) -> Sequence[str]:
-        """Its axes and those of a user that apply to it; a search has those of its runs."""
+        """Names of its axes and of a user's that apply to it; a search has those of its runs."""
         is_search = isinstance(self, SearchKind)
         further = [one for one in axes.further() if is_search or self.name in one.applies_to]
         return (*self.axes, *(axis.name for axis in further))

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from core import axes, precisions
 from core.inputs import READING, SYNTHETIC
+from core.merging import merge_patch
 from core.parallelism import DATA, form_of, mismatch
 
 from harness import bounded, kinds, optimizers
@@ -139,17 +140,7 @@ def _with_base(path: str, bases: str) -> Dict[str, Any]:
     base = model_config.pop("base", None)
     if not base:
         return model_config
-    return _merged(_with_base(os.path.join(bases, f"{base}.json"), bases), model_config)
-
-
-def _merged(base: Dict[str, Any], model_config: Dict[str, Any]) -> Dict[str, Any]:
-    """Merge ``model_config`` into ``base`` as in a JSON merge patch (RFC 7396): null removes a
-    key."""
-    both = {
-        key: _merged(base[key], value) if isinstance(value, dict) and key in base else value
-        for key, value in model_config.items()
-    }
-    return {key: value for key, value in {**base, **both}.items() if value is not None}
+    return merge_patch(_with_base(os.path.join(bases, f"{base}.json"), bases), model_config)
 
 
 def of_length(model_config: Dict[str, Any], sequence_length: Optional[int]) -> Dict[str, Any]:

@@ -10,6 +10,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from core.merging import merge_patch
+
 from .. import PROJECT
 from ..files import json_files
 from ..files.problem import cause
@@ -106,16 +108,7 @@ def _with_base(path: Path, bases: Path) -> dict[str, Any]:
     if not isinstance(facts, dict):
         raise ConfigError(f"{path}: found {show(facts)}; allowed: a JSON object")
     base = facts.pop("base", None)
-    return _merged(_with_base(bases / f"{base}.json", bases), facts) if base else facts
-
-
-def _merged(base: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
-    """Merge ``facts`` into ``base`` as in a JSON merge patch (RFC 7396): null removes a key."""
-    both = {
-        key: _merged(base[key], value) if isinstance(value, dict) and key in base else value
-        for key, value in facts.items()
-    }
-    return {key: value for key, value in {**base, **both}.items() if value is not None}
+    return merge_patch(_with_base(bases / f"{base}.json", bases), facts) if base else facts
 
 
 def _missing(folder: Path) -> str:
