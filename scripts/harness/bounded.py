@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import stat
-from typing import IO, Any, Optional, Union
+from typing import IO, Any, Dict, List, Optional, Tuple, Union
 
 #: Bytes. A record of 1,000 steps on 512 ranks has 20 MiB.
 LARGEST_FILE = 128 * 2**20
@@ -57,8 +57,18 @@ def read_bytes(path: Union[str, "os.PathLike[str]"], largest: Optional[int] = No
 
 def read_json(path: Union[str, "os.PathLike[str]"]) -> Any:
     """Return the value of a JSON file. Raises as :func:`opened`, and ValueError for invalid or too
-    deeply nested JSON."""
+    deeply nested JSON or a repeated key."""
+
+    def unique_keys(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+        members = dict(pairs)
+        if len(members) < len(pairs):
+            keys = [key for key, _ in pairs]
+            repeated = next(key for key in members if keys.count(key) > 1)
+            raise ValueError(f"gives the key {repeated!r} twice; allowed: each once")
+        return members
+
     try:
-        return json.loads(read_bytes(path).decode("utf-8-sig"))
+        content = read_bytes(path).decode("utf-8-sig")
+        return json.loads(content, object_pairs_hook=unique_keys)
     except RecursionError:
         raise ValueError("is nested too deeply") from None

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from framebench.files import bounded, locks
+from framebench.files import bounded, json_files, locks
+from harness import bounded as harness_files
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
 #: Modules that may open files, and how: the bounded reader, files written under a new name, and
@@ -165,3 +166,13 @@ def test_the_end_of_a_file_of_any_size_is_read(tmp_path: Path) -> None:
     assert bounded.read_end(path, 10) == "last line\n"
     path.write_bytes(b"short\xff")
     assert bounded.read_end(path, 10) == "short\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize(
+    "read", [json_files.read, harness_files.read_json], ids=["driver", "harness"]
+)
+def test_a_repeated_key_of_a_json_file_is_refused(read: Callable, tmp_path: Path) -> None:
+    file = tmp_path / "model.json"
+    file.write_text('{"layers": [{"width": 64, "depth": 2, "width": 65}]}')
+    with pytest.raises(ValueError, match="gives the key 'width' twice; allowed: each once"):
+        read(file)

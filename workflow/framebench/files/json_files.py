@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -130,17 +131,29 @@ def _is_usual(content: bytes) -> bool:
     return _LARGE_INTEGER not in outline and not _LARGE_EXPONENT.search(outline)
 
 
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        repeated = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"gives the key {_printable(repeated)!r} twice; allowed: each once")
+    return members
+
+
 # Created once: json.loads with arguments creates a decoder per file, which takes longer than
 # reading the file.
-_DECODER = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_float=_bounded_float, parse_int=_bounded_integer
-)
+_LIMITS: dict[str, Any] = {
+    "parse_constant": _refuse_constant,
+    "parse_float": _bounded_float,
+    "parse_int": _bounded_integer,
+}
+_DECODER = json.JSONDecoder(**_LIMITS)
+_STRICT_DECODER = json.JSONDecoder(**_LIMITS, object_pairs_hook=_unique_keys)
 
 
 def read(path: Path) -> Any:
-    """Return the value of a JSON file.
-    Raises OSError if it cannot be read, and ValueError as :func:`decode`."""
-    return decode(bounded.read_bytes(path))
+    """Return the value of a JSON file, which may be written by hand.
+    Raises OSError if it cannot be read, and ValueError as :func:`decode` and for a repeated key."""
+    return _decode_slowly(bounded.read_bytes(path), _STRICT_DECODER)
 
 
 def decode(content: bytes) -> Any:
@@ -159,11 +172,11 @@ def decode(content: bytes) -> Any:
     return _decode_slowly(content)
 
 
-def _decode_slowly(content: bytes) -> Any:
-    """Decode any JSON text; see :func:`decode`."""
+def _decode_slowly(content: bytes, decoder: json.JSONDecoder = _DECODER) -> Any:
+    """Decode any JSON text with ``decoder``; see :func:`decode`."""
     try:
         text = content.decode("utf-8")
-        value = _DECODER.decode(text)
+        value = decoder.decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(
             f"is no complete JSON (line {error.lineno}, column {error.colno}: {error.msg})"
