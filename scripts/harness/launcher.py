@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from core import precisions
+from core.text import shorten
 
 from harness import search, variables
 from harness.adapter import Mismatch, Unsupported
@@ -23,7 +24,7 @@ from harness.kind import Kind, SearchKind, TargetMissed, Workload, combined
 from harness.machine import allocator, interfaces
 from harness.machine import cores as cores_of
 from harness.machine.processor import processor
-from harness.messages.report import first_line, shorten
+from harness.messages.report import first_line
 from harness.nodes import node, nodes
 from harness.processes import launch, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder

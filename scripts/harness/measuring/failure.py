@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 from typing import Dict, Optional
 
+from core.text import shorten
+
 from harness.adapter import Adapter, Mismatch, Unsupported
-from harness.messages.report import first_line, shorten
+from harness.messages.report import first_line
 
 
 def describe(error: BaseException, adapter: Optional[Adapter]) -> Dict[str, str]:

@@ -10,9 +10,10 @@ import re
 import traceback
 from typing import Any, Dict, Optional, Tuple
 
+from core.text import printable, shorten
+
 from harness import bounded
 
-_LONGEST_REASON = 300
 #: Most characters of a text in a record; of longer texts beginning and end are kept.
 LONGEST_TEXT = 32768
 # Python represents undecodable bytes as lone surrogates.
@@ -49,26 +50,11 @@ def _valid(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def printable(text: str) -> str:
-    """Return ``text`` with escapes for characters that a terminal might obey; lines stay lines."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text)
-
-
 def first_line(error: BaseException) -> str:
     """Format an error as ``ExceptionType: first line``, at most 300 characters."""
     lines = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     return shorten(text)
-
-
-def shorten(text: str) -> str:
-    """Return ``text`` with escapes for control characters, cut to 300."""
-    text = printable(text[: 2 * _LONGEST_REASON])
-    if len(text) <= _LONGEST_REASON:
-        return text
-    return text[: _LONGEST_REASON - 2] + ".."
 
 
 class Report:

@@ -21,10 +21,11 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
+from core.text import shorten
+
 from harness.adapter import Mismatch
 from harness.machine import interfaces
 from harness.messages import handshake, wire
-from harness.messages.report import shorten
 from harness.nodes.agent import LAUNCHER_VARIABLE, TOKEN_VARIABLE
 from harness.nodes.node import NodeResult, Share
 from harness.processes import outcome

@@ -8,10 +8,11 @@ import resource
 import signal
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
+from core.text import shorten
+
 from harness.adapter import Mismatch
 from harness.disk import room
 from harness.messages import report
-from harness.messages.report import shorten
 from harness.processes.launch import RankProcess
 from harness.processes.memory import gib
 

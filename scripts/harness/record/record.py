@@ -9,10 +9,11 @@ from datetime import datetime, timezone
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from core import RECORD_FORMAT
+from core.text import printable, shorten
 
 from harness.kind import SearchKind
 from harness.measuring import steps
-from harness.messages.report import encodable, printable, shorten
+from harness.messages.report import encodable
 from harness.record.schema import errors
 from harness.request.declaration import Task
 from harness.samples import folder

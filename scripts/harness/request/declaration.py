@@ -6,14 +6,14 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from core import axes, precisions
+from core import axes, framework_keys, precisions
 from core.inputs import READING, SYNTHETIC
 from core.merging import merge_patch
 from core.parallelism import DATA, form_of, mismatch
 
 from harness import bounded, kinds, optimizers
 from harness.adapter import Case
-from harness.kind import REQUIRED, Kind, Workload
+from harness.kind import Kind, Workload
 from harness.request import own_model
 from harness.request.command_line import Request
 from harness.samples import masking
@@ -42,17 +42,6 @@ class Framework:
     """Harm that access to a rank's port allows; "" if it can only disturb the run."""
 
 
-#: Keys of ``framework.json`` that hold a list of names, and those that hold a text.
-_NAMES = ("compilers", "precisions", "parallelism", "optimizers")
-_TEXTS = ("package", "no_stages", "open_ports")
-#: All keys that the harness reads, with the value of an absent one.
-_KEYS: Dict[str, Any] = {
-    **dict.fromkeys(("package", "compilers", "native_compiler", "precisions"), REQUIRED),
-    **dict.fromkeys(("parallelism", "optimizers"), ()),
-    **dict.fromkeys(("no_stages", "open_ports"), ""),
-}
-
-
 def _read(path: str) -> Dict[str, Any]:
     try:
         content = bounded.read_json(path)
@@ -70,37 +59,23 @@ def read_framework(folder: str) -> Framework:
     type.
     """
     path = os.path.join(folder, "framework.json")
-    declared = _read(path)
-    for key, absent in _KEYS.items():
-        if declared.setdefault(key, absent) is REQUIRED:
-            raise DeclarationError(f"{path} lacks the key {key!r}")
-        if key in _NAMES and not _is_names(declared[key]):
-            raise DeclarationError(
-                f"{path}: {key}: found {declared[key]!r}; allowed: a list of names"
-            )
-        if key in _TEXTS and not isinstance(declared[key], str):
-            raise DeclarationError(f"{path}: {key}: found {declared[key]!r}; allowed: a text")
-    compiler = declared["native_compiler"]
-    if not (compiler is None or isinstance(compiler, str)):
-        raise DeclarationError(
-            f"{path}: native_compiler: found {compiler!r}; allowed: a name, or null"
-        )
+    name = os.path.basename(folder)
+    try:
+        declared = framework_keys.checked(_read(path), name)
+    except ValueError as error:
+        raise DeclarationError(f"{path}: {error}") from None
     return Framework(
         folder=folder,
-        name=os.path.basename(folder),
+        name=name,
         package=declared["package"],
         compilers=declared["compilers"],
-        native_compiler=compiler,
+        native_compiler=declared["native_compiler"],
         precisions=declared["precisions"],
         parallelism=[DATA, *declared["parallelism"]],
         no_stages=declared["no_stages"],
         optimizers=[*optimizers.COMMON, *declared["optimizers"]],
         open_ports=declared["open_ports"],
     )
-
-
-def _is_names(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
 
 
 def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:

@@ -66,7 +66,7 @@ def test_the_file_that_a_framework_lacks_is_named(
     ("facts", "expected"),
     [
         ("{", "framework.json: cannot be read as JSON"),
-        ([1], "key name is missing"),
+        ([1], "found [1]; allowed: a JSON object"),
         ({key: FACTS[key] for key in FACTS if key != "compilers"}, "key compilers is missing"),
         ({**FACTS, "name": "old"}, "name: found 'old'; allowed: new"),
         ({**FACTS, "compilers": 5}, "compilers: found 5; allowed: a list of names"),

@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from framebench.files.text import from_cell, no_formula, printable
+from core.text import printable
+from framebench.files.text import from_cell, no_formula
 from framebench.formats import registry, transfer
 from framebench.formats.format import Results
 from framebench.formats.names import names_of

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from core.text import printable
 
 from ..cases.conditions import NATIVE
 from ..cases.names import topology
 from ..files import bounded
-from ..files.text import printable
 from ..records.run import RecordsError
 from ..records.tidy_csv import LARGEST_COUNT
 from ..tables import frames

@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from core import framework_keys
 from core.merging import merge_patch
 
 from .. import PROJECT
@@ -17,18 +18,6 @@ from ..files import json_files
 from ..files.problem import cause
 from .validation import ConfigError, show
 
-#: Required keys of a framework.json.
-KEYS = (
-    *("name", "title", "package", "compilers", "native_compiler", "precisions"),
-    *("none_is", "none_means"),
-)
-#: Execution without a compiler: each operation by itself, by a dispatcher made for that, or as a
-#: graph that the framework always optimizes.
-NONE_IS = ("op by op", "eager", "graph")
-#: Default seconds of a run besides its steps. "start": process start, imports and building a model;
-#: "import": the part of it that is the same for any model; "train": in addition for training;
-#: "compile": in addition for a compiler other than ``trained_with``.
-START_SECONDS = {"start": 3.0, "import": 1.5, "train": 2.0, "compile": 3.0}
 #: Words that a suite may use for a compiler, with the key of framework.json that names it.
 WORDS = {"native": "native_compiler", "usual": "trained_with"}
 
@@ -123,29 +112,10 @@ def _framework(root: Path, name: str) -> dict[str, Any]:
         facts = json_files.read(root / shown)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{shown}: cannot be read as JSON: {cause(error)}") from None
-    lacking = [key for key in KEYS if not isinstance(facts, dict) or key not in facts]
-    if lacking:
-        raise ConfigError(f"{shown}: key {lacking[0]} is missing; it needs {', '.join(KEYS)}")
-    for key in ("compilers", "precisions"):
-        if not (
-            isinstance(facts[key], list) and all(isinstance(value, str) for value in facts[key])
-        ):
-            raise ConfigError(f"{shown}: {key}: found {show(facts[key])}; allowed: a list of names")
-    for key in ("title", "package", "none_means", "native_compiler", "trained_with"):
-        value = facts.get(key)
-        if not (isinstance(value, str) or (value is None and key in WORDS.values())):
-            raise ConfigError(f"{shown}: {key}: found {show(value)}; allowed: a text")
-    if facts["name"] != name:
-        raise ConfigError(f"{shown}: name: found {facts['name']!r}; allowed: {name}, its folder's")
-    if facts["none_is"] not in NONE_IS:
-        allowed = ", ".join(NONE_IS)
-        raise ConfigError(f"{shown}: none_is: found {facts['none_is']!r}; allowed: {allowed}")
-    start = facts.get("start_seconds", {})
-    known = isinstance(start, dict) and set(start) <= set(START_SECONDS)
-    if not (known and all(isinstance(one, (int, float)) and one >= 0 for one in start.values())):
-        allowed = f"seconds by {', '.join(START_SECONDS)}"
-        raise ConfigError(f"{shown}: start_seconds: found {start!r}; allowed: {allowed}")
-    return dict(facts)
+    try:
+        return framework_keys.checked(facts, name)
+    except ValueError as error:
+        raise ConfigError(f"{shown}: {error}") from None
 
 
 @cache

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..files.problem import shorten
+from core.text import shorten
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from core.text import shorten
 
 from ..files import bounded
-from ..files.problem import cause, shorten
+from ..files.problem import cause
 from .validation import ConfigError
 
 #: Bytes; the longest suite has 8,000.

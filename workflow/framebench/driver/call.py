@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, ParamSpec
 
+from core.text import printable
+
 from .. import PROJECT
 from ..config.validation import ConfigError
 from ..config.yaml_files import read_mapping
-from ..files.text import printable
 from .internals import KNOWN_BELOW, KNOWN_FROM, VERSION, Snakemake, await_log
 
 _Given = ParamSpec("_Given")

@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from core.text import printable
+
 from ..comparison import gate
 from ..config.validation import ConfigError
 from ..files import bounded
-from ..files.text import printable
 from ..plan import labels, limits, noting, plan_text, side_by_side
 from ..plan.planning import Plan
 from ..records.record_sets import RecordsError

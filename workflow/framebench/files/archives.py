@@ -16,9 +16,10 @@ from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
+from core.text import printable
+
 from . import bounded
 from .problem import cause
-from .text import printable
 
 #: Limits in bytes of an archive and of its content; a set of 10,000 runs has 150 MB of content.
 LARGEST_ARCHIVE = 512 * 2**20

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from core.text import printable
 from pydantic_core import from_json
 
 from . import bounded
 from .problem import Problem, cause
-from .text import printable
 
 #: Deepest nesting, as in pydantic's parser; a record has 7 levels.
 DEEPEST = 201

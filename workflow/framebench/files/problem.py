@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.text import shorten
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -18,10 +20,3 @@ def cause(error: Exception) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error) or type(error).__name__
     return shorten(str(error), 1000)
-
-
-def shorten(message: str, most: int = 300) -> str:
-    """Shorten a message to ``most`` characters by cutting its middle.
-    Its end often names the place in the file."""
-    kept = most // 3 - 4
-    return message if len(message) <= most else f"{message[: 2 * kept]} .. {message[-kept:]}"

@@ -11,12 +11,8 @@ import sys
 from io import TextIOBase
 from typing import TextIO
 
-#: Unprintable characters: control characters except tab and line feed, line and paragraph
-#: separators, direction marks, surrogates, which no encoding has, and two that XML forbids.
-_UNFIT = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
-    "\ud800-\udfff\ufeff\ufffe\uffff]"
-)
+from core.text import printable
+
 #: Start of a formula in a spreadsheet: these signs, also in full width, and also after characters
 #: that a spreadsheet trims or hides.
 _FORMULA = re.compile(
@@ -33,12 +29,6 @@ def accept_any_text() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def printable(text: str) -> str:
-    r"""Return ``text`` with unprintable characters escaped, such as ``\x1b``."""
-    # Most text is printable, and isprintable takes a tenth of a search.
-    return text if text.isprintable() else _UNFIT.sub(_escape, text)
 
 
 class PrintableStream(TextIOBase):
@@ -59,11 +49,6 @@ class PrintableStream(TextIOBase):
 
     def isatty(self) -> bool:
         return self._stream.isatty()
-
-
-def _escape(found: re.Match[str]) -> str:
-    number = ord(found[0])
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
 
 def no_formula(text: str) -> str:

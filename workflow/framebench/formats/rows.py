@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from core.text import printable
+
 from ..cases.conditions import MODES, THROUGHPUT, Case, Conditions
 from ..config.fields import COUNTS, FACTS
-from ..files.text import printable
 from ..records.run import NO_REASON, MetricValue, Run
 from .source import FormatError
 

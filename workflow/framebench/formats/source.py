@@ -12,9 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
+from core.text import printable
+
 from ..files import bounded, json_files
 from ..files.problem import cause
-from ..files.text import printable
 from ..records.run import RecordsError
 from .json_places import Keys, place_of, place_of_refused
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+from core.text import printable
+
 from ..cases.conditions import MODES
 from ..cases.names import topology_of
 from ..comparison import pairs
-from ..files.text import printable
 from ..statistics.verdicts import CANNOT_TELL
 from ..tables import condition_text, measured
 from ..tables.markdown_cells import escape

@@ -7,9 +7,10 @@ import statistics
 from collections import defaultdict
 
 from core.case import NONE, Case
+from core.framework_keys import START_SECONDS
 
 from ..cases.fitting import Capacity, skips
-from ..config.catalog import START_SECONDS, Catalog, facts_of, forward_multiply_adds
+from ..config.catalog import Catalog, facts_of, forward_multiply_adds
 from ..config.kinds import INDEPENDENT
 from ..config.settings import Settings
 from ..config.suite import Suite

@@ -18,6 +18,7 @@ from typing import Any
 
 from core import axes
 from core.case import further_of
+from core.text import printable
 
 from ..cases.conditions import (
     CONDITIONS,
@@ -31,7 +32,7 @@ from ..cases.conditions import (
 )
 from ..config.validation import show
 from ..files import bounded
-from ..files.text import from_cell, no_formula, printable
+from ..files.text import from_cell, no_formula
 from .run import NO_REASON, STATUSES, Flag, MetricValue, Problem, RecordsError, Run, cause, order
 
 COLUMNS = (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from core.text import printable
+
 from ..files import bounded, json_files
-from ..files.text import printable
 
 #: Number of log lines of a failed run to show.
 _LINES = 20

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from core.text import printable
+
 from ...files import bounded
-from ...files.text import from_cell, no_formula, printable
+from ...files.text import from_cell, no_formula
 from ..run import Problem, cause
 
 

@@ -1,0 +1,78 @@
+"""Keys of ``framework.json``, with which a framework declares itself."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Mapping, NamedTuple
+
+#: Default seconds of a run besides its steps. "start": process start, imports and building a model;
+#: "import": the part of it that is the same for any model; "train": in addition for training;
+#: "compile": in addition for a compiler other than ``trained_with``.
+START_SECONDS = {"start": 3.0, "import": 1.5, "train": 2.0, "compile": 3.0}
+#: Execution without a compiler: each operation by itself, by a dispatcher made for that, or as a
+#: graph that the framework always optimizes.
+NONE_IS = ("op by op", "eager", "graph")
+REQUIRED = object()
+
+
+class _Type(NamedTuple):
+    allowed: str
+    accepts: Callable[[Any], bool]
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
+
+
+def _is_seconds(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) <= set(START_SECONDS)
+        and all(isinstance(one, (int, float)) and one >= 0 for one in value.values())
+    )
+
+
+_NAMES = _Type("a list of names", _is_names)
+_TEXT = _Type("a text", lambda value: isinstance(value, str))
+_COMPILER = _Type("a name, or null", lambda value: value is None or isinstance(value, str))
+
+
+class _Key(NamedTuple):
+    type: _Type
+    absent: Any = REQUIRED
+
+
+_KEYS: Dict[str, _Key] = {
+    "name": _Key(_TEXT),
+    "title": _Key(_TEXT),
+    "package": _Key(_TEXT),
+    "compilers": _Key(_NAMES),
+    "native_compiler": _Key(_COMPILER),
+    "precisions": _Key(_NAMES),
+    "none_is": _Key(_Type(", ".join(NONE_IS), lambda value: value in NONE_IS)),
+    "none_means": _Key(_TEXT),
+    "trained_with": _Key(_COMPILER, None),
+    "parallelism": _Key(_NAMES, ()),
+    "optimizers": _Key(_NAMES, ()),
+    "no_stages": _Key(_TEXT, ""),
+    "open_ports": _Key(_TEXT, ""),
+    "start_seconds": _Key(_Type(f"seconds by {', '.join(START_SECONDS)}", _is_seconds), {}),
+}
+
+
+def checked(declared: Any, folder: str) -> Dict[str, Any]:
+    """Return the content of ``framework.json`` with the values of absent keys.
+
+    ``folder``: name of the framework's folder. Raises ValueError for a missing key or wrong value.
+    """
+    if not isinstance(declared, Mapping):
+        raise ValueError(f"found {declared!r:.80}; allowed: a JSON object")
+    values = {**declared}
+    for name, key in _KEYS.items():
+        if values.setdefault(name, key.absent) is REQUIRED:
+            needed = [one for one, known in _KEYS.items() if known.absent is REQUIRED]
+            raise ValueError(f"key {name} is missing; it needs {', '.join(needed)}")
+        if not key.type.accepts(values[name]):
+            raise ValueError(f"{name}: found {values[name]!r:.80}; allowed: {key.type.allowed}")
+    if values["name"] != folder:
+        raise ValueError(f"name: found {values['name']!r:.80}; allowed: {folder}, its folder's")
+    return values

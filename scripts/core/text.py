@@ -1,0 +1,33 @@
+"""Untrusted text, made safe to show and short enough."""
+
+from __future__ import annotations
+
+import re
+from typing import Match
+
+#: Unprintable characters: control characters except tab and line feed, line and paragraph
+#: separators, direction marks, surrogates, which no encoding has, and two that XML forbids.
+_UNFIT = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+    "\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+
+
+def printable(text: str) -> str:
+    r"""Return ``text`` with unprintable characters escaped, such as ``\x1b``."""
+    # Most text is printable, and isprintable takes a tenth of a search.
+    return text if text.isprintable() else _UNFIT.sub(_escape, text)
+
+
+def _escape(found: Match[str]) -> str:
+    number = ord(found.group())
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+def shorten(text: str, most: int = 300) -> str:
+    """Return printable text of at most ``most`` characters, with the middle cut out.
+
+    The end of a message often names the place in a file.
+    """
+    text, kept = printable(text), most // 3 - 4
+    return text if len(text) <= most else f"{text[: 2 * kept]} .. {text[-kept:]}"
