@@ -62,6 +62,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Return the start of a long text: some values of parameters are whole files."""
+    return f"{val[:40]}.." if isinstance(val, str) and len(val) > 80 else None
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):  # started by a process that has already done so
         return
