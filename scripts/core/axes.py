@@ -69,6 +69,8 @@ class Axis:
         which its value may differ from the default
     label : short text for folder names and labels, such as ``a4``
     words : text for lists of cases, such as ``accumulation 4``; by default name and value
+    computes : of a user's axis, whether it changes what is computed: verifications of a figure then
+        have its value
     """
 
     name: str
@@ -83,6 +85,7 @@ class Axis:
     words: Optional[Callable[[Any], str]] = None
     allowed: Tuple[str, ...] = ()
     pattern: str = ""
+    computes: bool = True
 
     @property
     def option(self) -> str:
@@ -156,27 +159,33 @@ _OPTIONAL = (
 )
 
 BUILT_IN: Tuple[Axis, ...] = (*_IDENTITY, *_OPTIONAL)
-_further: Dict[str, Axis] = {}
+#: Axes of a user, by name.
+REGISTERED: Dict[str, Axis] = {}
 
 
 def asked() -> List[Axis]:
     """Return all axes that a suite may set, the project's before a user's."""
-    return [*BUILT_IN, *_further.values()]
+    return [*BUILT_IN, *REGISTERED.values()]
 
 
 def optional() -> List[Axis]:
     """Return the axes that have a default."""
-    return [*_OPTIONAL, *_further.values()]
+    return [*_OPTIONAL, *REGISTERED.values()]
 
 
 def further() -> List[Axis]:
     """Return the axes that a user has registered."""
-    return [*_further.values()]
+    return [*REGISTERED.values()]
+
+
+def computed(further: Parameters) -> Parameters:
+    """Return the values of a user's axes that change what is computed."""
+    return tuple((name, value) for name, value in further if named(name).computes)
 
 
 def named(name: str) -> Axis:
     """Return an axis. Raises KeyError for an unknown one."""
-    return next((axis for axis in BUILT_IN if axis.name == name), None) or _further[name]
+    return next((axis for axis in BUILT_IN if axis.name == name), None) or REGISTERED[name]
 
 
 def register(axis: Axis) -> None:
@@ -192,7 +201,7 @@ def register(axis: Axis) -> None:
         raise ValueError(f"axis {axis.name!r}, which exists; allowed: any other name")
     if axis.default is None:
         raise ValueError(f"axis {axis.name!r} without a default; allowed: one, for older records")
-    _further[axis.name] = axis
+    REGISTERED[axis.name] = axis
 
 
 def load(folder: Optional[str]) -> None:

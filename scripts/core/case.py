@@ -77,6 +77,15 @@ class Case(_Values):
         pairs = {name: tuple(map(tuple, values[name])) for name in ("parameters", "further")}
         return cls(**{**values, **pairs})
 
+    @classmethod
+    def from_record(cls, values: Mapping[str, Any], mode: str, **others: Any) -> Case:
+        """Return ``case`` of a record, where an absent value is the default of its axis.
+
+        ``others``: fields that are no axes. Raises ValueError for an unregistered axis.
+        """
+        known = {axis.name: values.get(axis.name) or axis.default for axis in axes.BUILT_IN}
+        return cls(mode=mode, further=further_of(values), **known, **others)
+
     def having(self, values: Mapping[str, Any]) -> Case:
         """Return the case with other values of some axes."""
         own = {name: value for name, value in values.items() if name in self._fields}

@@ -210,6 +210,8 @@ class Kind(ABC):
     #: Whether each repeat has a seed of its own, the command line's plus the repeats before it:
     #: where the spread over seeds is what repeats are for.
     seed_of_each_repeat = False
+    #: Whether it prepares or verifies runs of another kind, and so has all axes of a user.
+    stands_in = False
 
     @property
     def name(self) -> str:
@@ -223,9 +225,8 @@ class Kind(ABC):
 
     @property
     def all_axes(self) -> Sequence[str]:
-        """Names of its axes and of a user's that apply to it; a search has those of its runs."""
-        is_search = isinstance(self, SearchKind)
-        further = [one for one in axes.further() if is_search or self.name in one.applies_to]
+        """Names of its axes and of a user's that apply to it, or to what it stands in for."""
+        further = (one for one in axes.further() if self.stands_in or self.name in one.applies_to)
         return (*self.axes, *(axis.name for axis in further))
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
@@ -256,6 +257,8 @@ class SearchKind(Kind):
     """Kind that runs another kind several times, each a harness of its own with its own record.
 
     The next run follows from how those before it ended."""
+
+    stands_in = True
 
     @abstractmethod
     def runs(self, parameters: Mapping[str, Any]) -> str:

@@ -84,7 +84,7 @@ def failed(certificate: verifications.VerificationResult) -> set[str]:
     return {
         name
         for name, error, _ in certificate.errors
-        if not error <= verifications.bound(certificate.precision, name)
+        if not error <= verifications.bound(certificate.case.precision, name)
     }
 
 

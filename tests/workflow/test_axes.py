@@ -5,10 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from core import axes
+from framebench.runs import verify
 
+from ..framebench.made_up_verifications import CASE, flag_of, run_in, verification_in
+from ..framebench.settings import CATALOG, changed, plan
 from .conftest import ROOT, SUITE, Project
 
 KINDS = f"kinds={ROOT / 'tests' / 'axes'}"
@@ -71,3 +77,38 @@ def test_an_unknown_axis_is_refused(project: Project) -> None:
     finished = project.run("-n")
     assert finished.returncode != 0
     assert "batch_order" in finished.stdout, finished.stdout
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(axes, "REGISTERED", {})
+    axes.load(str(ROOT / "tests" / "axes"))
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_figure_is_verified_with_its_value_of_an_axis(tmp_path: Path) -> None:
+    training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
+    plain, other = (run_in(tmp_path, {**training, AXIS: value}) for value in (DEFAULT, OTHER))
+    verification_in(tmp_path, training)
+    assert flag_of(tmp_path, plain) is None, "a record without the axis has its default"
+    assert flag_of(tmp_path, other) == ("unverified", "")
+    axes.register(replace(axes.named(AXIS), computes=False))
+    assert flag_of(tmp_path, other) is None, "the axis does not change what is computed"
+    axes.load(str(ROOT / "tests" / "axes"))
+    verification_in(tmp_path, {**training, AXIS: OTHER}, error=0.1)
+    assert flag_of(tmp_path, other) == ("parity", "")
+    assert flag_of(tmp_path, plain) is None
+    verification_in(tmp_path, {**training, AXIS: OTHER}, started="2031-01-01")
+    assert flag_of(tmp_path, other) is None
+
+
+@pytest.mark.usefixtures("registered")
+def test_each_value_of_an_axis_is_verified(tmp_path: Path) -> None:
+    made = plan(tmp_path, changed(**{AXIS: [DEFAULT, OTHER]}))
+    named = verify.names(made, CATALOG, verify.comparisons(made, CATALOG))
+    assert [getattr(one.case, AXIS) for one in named.values()] == [DEFAULT, OTHER]
+    plain, other = named
+    assert (f"-{OTHER}-" in plain, f"-{OTHER}-" in other) == (False, True)
+    words = verify.arguments(made, named[other], "/reference")
+    assert words[words.index("--batch-order") + 1] == OTHER
+    assert "--batch-order" not in verify.arguments(made, named[plain], "/reference")

@@ -45,6 +45,7 @@ class Parity(Kind):
 
     needs = Numerics
     axes = TRAINING_AXES
+    stands_in = True
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return str(parameters["mode"])

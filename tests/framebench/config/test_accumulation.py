@@ -224,7 +224,7 @@ def test_parity_compares_two_micro_steps(tmp_path: Path) -> None:
     catalog = load_catalog(ROOT)
     plan = plan_of(tmp_path, model=["resnet50_v1.5"], accumulation=[1, 4, 8])
     named = verify.names(plan, catalog, verify.comparisons(plan, catalog))
-    assert [one.accumulation for one in named.values()] == [1, 2]
+    assert [one.case.accumulation for one in named.values()] == [1, 2]
     name, other = named
     assert "-a2-" in other
     assert "-a" not in name.rpartition("/")[2].rpartition("-")[0], "before its digest"

@@ -207,7 +207,7 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
     full = verify.names(plan, catalog, verify.comparisons(plan, catalog))
     behind = verify.small(plan, catalog, full)
     assert behind == full, "they are made whenever something is measured"
-    assert {(one.mode, one.devices, one.scale) for one in full.values()} == {
+    assert {(one.case.mode, one.case.devices, one.scale) for one in full.values()} == {
         ("train", 1, SCALE),
         ("train", 2, SCALE),
         ("inference", 1, SCALE),

@@ -187,10 +187,12 @@ def test_parity_compares_the_smallest_groups(tmp_path: Path) -> None:
     ways = ["data", "tensor", "fsdp4xtensor2", "interleaved"]
     plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
     named = verify.names(plan, catalog, verify.comparisons(plan, catalog))
-    several = [(one.devices, one.parallelism) for one in named.values() if one.devices > 1]
+    several = [
+        (one.case.devices, one.case.parallelism) for one in named.values() if one.case.devices > 1
+    ]
     by = [(2, "data"), (2, "tensor"), (4, "fsdp2xtensor2"), (2, "interleaved")]
     assert several == by
-    tensor = next(name for name, one in named.items() if one.parallelism == "tensor")
+    tensor = next(name for name, one in named.items() if one.case.parallelism == "tensor")
     assert "-2d-tensor-" in tensor
     words = verify.arguments(plan, named[tensor], "/reference")
     assert words[words.index("--parallelism") + 1] == "tensor"

@@ -105,7 +105,7 @@ def test_others_code_has_certificates_of_its_own_which_no_small_model_stands_for
     made = with_arm(tmp_path, source="torchvision")
     wanted = verify.comparisons(made, CATALOG)
     assert {one.source for one in wanted} == {None, "torchvision"}
-    assert {one.variant for one in wanted if one.source} == {"other"}
+    assert {one.case.variant for one in wanted if one.source} == {"other"}
     full = verify.names(made, CATALOG, wanted)
     assert {one.source for one in verify.small(made, CATALOG, full).values()} == {None}
     for one in full.values():

@@ -109,10 +109,10 @@ def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
     monkeypatch.chdir(ROOT)
     plan = make_plan(load_settings(given, known), known, Machine(2, 0), None)
     compared = verify.names(plan, known, verify.comparisons(plan, known))
-    scales = {one.model: one.scale for one in compared.values()}
+    scales = {one.case.model: one.scale for one in compared.values()}
     assert scales["gpt2_small"] == "full"
     assert scales["gpt2_medium"] == "layers=4"
-    name, one = next(item for item in compared.items() if item[1].model == "gpt2_medium")
+    name, one = next(item for item in compared.items() if item[1].case.model == "gpt2_medium")
     assert "scale=layers=4" in verify.arguments(plan, one, "reference")
     assert name not in verify.small(plan, known, compared)
     assert {one.scale for one in verify.small(plan, known, compared).values()} == {"small"}
@@ -255,7 +255,7 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     monkeypatch.chdir(ROOT)
     plan = make_plan(load_settings(config, known), known, Machine(4, 0), None)
     wanted = verify.comparisons(plan, known)
-    assert [(one.variant, one.software, dict(one.variables)) for one in wanted] == [
+    assert [(one.case.variant, one.software, dict(one.variables)) for one in wanted] == [
         ("", "pytorch", {}),
         ("own", "pytorch", OWN),
         ("mine", "pytorch@mine", {}),
@@ -282,7 +282,7 @@ def test_code_is_read_once_for_all_comparisons_that_it_decides(
     settings = load_settings({"frameworks": "jax", "results": str(tmp_path)}, known)
     monkeypatch.chdir(ROOT)
     plan = make_plan(settings, known, Machine(4, 0), None)
-    wanted = [one for one in verify.comparisons(plan, known) if one.model == "bert_base"]
+    wanted = [one for one in verify.comparisons(plan, known) if one.case.model == "bert_base"]
     read: list[Path] = []
     read_bytes = bounded.read_bytes
 

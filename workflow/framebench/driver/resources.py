@@ -53,7 +53,7 @@ class Resources:
 
     @for_rules
     def _of_comparison(self, wildcards: Wildcards) -> int:
-        devices = self._work.comparison(wildcards)[1].devices
+        devices = self._work.comparison(wildcards)[1].case.devices
         return self._cores(self._work.plan.room_of_comparisons, devices)
 
     @for_rules

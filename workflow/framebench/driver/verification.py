@@ -61,11 +61,11 @@ class VerificationJobs:
     @for_rules
     def reference_arguments(self, wildcards: Wildcards) -> list[str]:
         one, plan = self._references[wildcards.reference], self._work.plan
-        words = ["--model", f"{plan.scripts}/models/{one.model}.json"]
+        words = ["--model", f"{plan.scripts}/models/{one.case.model}.json"]
         words += ["--seed", str(plan.settings.seed)]
         if one.scale != FULL:
             words += ["--reduced", SMALL if one.scale == SMALL else verify.REDUCED]
-        length = one.sequence_length
+        length = one.case.sequence_length
         return [*words, "--sequence-length", str(length)] if length else words
 
     @for_rules
@@ -75,7 +75,7 @@ class VerificationJobs:
         if one.scale == own_model.SCALE:
             return []
         seed = self._work.plan.settings.seed
-        digest = verify.reference_digest(self._work.catalog, one.model, seed)
+        digest = verify.reference_digest(self._work.catalog, one.case.model, seed)
         return f"{self._work.results}/reference/{one.reference}-{digest}"
 
     @for_rules

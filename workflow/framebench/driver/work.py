@@ -119,7 +119,7 @@ class Work:
             case = self.search(wildcards).case
             return requests.usual(plan, case.nodes, case.devices_per_node, case.node)
         if what == "comparison":
-            return requests.usual(plan, devices=self.comparison(wildcards)[1].devices)
+            return requests.usual(plan, devices=self.comparison(wildcards)[1].case.devices)
         if what == "probe":
             return requests.usual(plan, devices=self.probe(wildcards)[1].devices)
         return requests.usual(plan)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core import precisions
-from core.parallelism import DATA
+from core import axes, precisions
+from core.case import Case
 from core.precisions import Precision
 
 from ..cases.conditions import MODES
@@ -45,46 +45,39 @@ EVERYWHERE = {
 class VerificationResult:
     """The result of one verification.
 
-    ``dropout``: whether dropout was on. ``errors``: (quantity, error, where); () unless ok.
-    ``variant``: of an A/B test; "" for the default software. ``environment``, ``variables``,
-    ``computation``, ``machine``: as in a run. ``scale``: FULL, SMALL, or the model's reduction.
-    ``accumulation``: micro-steps of a step. ``parallelism``: how devices shared a step."""
+    ``case``: its ``variant`` is "" for the default software; its ``further`` has the values that
+    change what is computed. ``dropout``: whether dropout was on. ``errors``: (quantity, error,
+    where); () unless ok. ``environment``, ``variables``, ``computation``, ``machine``: as in a run.
+    ``scale``: FULL, SMALL, or the model's reduction."""
 
-    framework: str
+    case: Case
     framework_version: str
     accelerator: str
-    model: str
-    sequence_length: int | None
-    mode: str
-    precision: str
-    compiler: str
-    devices: int
     dropout: bool
     status: str
     reason: str
     errors: tuple[tuple[str, float, str], ...]
     started: str
-    variant: str
     environment: str
     variables: tuple[tuple[str, str], ...]
     computation: str
     machine: Identity
     scale: str = FULL
-    accumulation: int = 1
-    parallelism: str = DATA
 
     @property
     def subject(self) -> tuple[Any, ...]:
-        """The verified computation, without the number of devices."""
+        """The verified computation, without devices and micro-steps."""
+        case = self.case
         return (
-            self.framework,
+            case.framework,
             self.framework_version,
             self.accelerator,
-            self.model,
-            self.sequence_length,
-            self.mode,
-            self.precision,
-            self.compiler,
+            case.model,
+            case.sequence_length,
+            case.mode,
+            case.precision,
+            case.compiler,
+            case.further,
         )
 
     @property
@@ -97,7 +90,7 @@ class VerificationResult:
         """Return whether all errors are within bounds; None for an unsupported case."""
         if self.status == "unsupported":
             return None
-        within = [error <= bound(self.precision, name) for name, error, _ in self.errors]
+        within = [error <= bound(self.case.precision, name) for name, error, _ in self.errors]
         return self.status == "ok" and bool(within) and all(within)
 
 
@@ -134,39 +127,33 @@ def latest(verification_results: Iterable[VerificationResult]) -> list[Verificat
     """Return the newest result of each verification, for any code and environment, sorted."""
     found: dict[tuple[Any, ...], VerificationResult] = {}
     for one in sorted(verification_results, key=lambda one: one.started):
-        how = (one.devices, one.dropout, one.scale, one.accumulation, one.parallelism)
-        found[(*one.subject, one.variant, one.variables, *how)] = one
+        case = one.case
+        built_in = [getattr(case, axis.name) for axis in axes.BUILT_IN if axis.default is not None]
+        how = (case.devices, one.dropout, one.scale, *built_in)
+        found[(*one.subject, case.variant, one.variables, *how)] = one
     # A length of sequences may be None, which has no order.
     return [found[k] for k in sorted(found, key=lambda k: [(one is not None, one) for one in k])]
 
 
 def _certificate(record: Mapping[str, Any]) -> VerificationResult:
     """Read a result from a record. Raises ValueError for an ok record without usable errors."""
-    case = record["case"]
+    variant = record["settings"].get("variant") or ""
+    case = Case.from_record(record["case"], _mode(record), variant=variant)
     return VerificationResult(
-        framework=case["framework"],
+        case=case._replace(further=axes.computed(case.further)),
         framework_version=record["framework_version"],
         accelerator=record["settings"]["accelerator"],
-        model=case["model"],
-        sequence_length=case["sequence_length"],
-        mode=_mode(record),
-        precision=case["precision"],
-        compiler=case["compiler"],
-        devices=case["nodes"] * case["devices_per_node"],
         dropout=bool(record["settings"].get("dropout")),
         status=record["status"],
         reason=record["reason"],
         errors=tuple(_errors(record)) if record["status"] == "ok" else (),
         started=record["started"],
-        variant=record["settings"].get("variant") or "",
         environment=environment_digest(record["environment"]),
         variables=variables_of(record),
         computation=computation_of(record),
         machine=machine_of(record),
         # older records are all of the model itself
         scale=str(record["parameters"].get("scale", FULL)),
-        accumulation=case.get("accumulation") or 1,
-        parallelism=case.get("parallelism") or DATA,
     )
 
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from core import axes
 from core.parallelism import DATA, smallest
 
 from ..cases.conditions import OURS
@@ -116,8 +117,9 @@ class VerificationFlags:
 
 
 def _kind(one: VerificationResult) -> VerificationKind:
-    by = smallest(one.parallelism) if one.devices > 1 else ""
-    return VerificationKind(by, one.accumulation > 1, one.dropout)
+    case = one.case
+    by = smallest(case.parallelism) if case.devices > 1 else ""
+    return VerificationKind(by, case.accumulation > 1, one.dropout)
 
 
 def _subject(run: Run) -> tuple[Any, ...]:
@@ -132,6 +134,7 @@ def _subject(run: Run) -> tuple[Any, ...]:
         case.mode,
         case.precision,
         case.compiler,
+        axes.computed(run.conditions.further),
     )
 
 

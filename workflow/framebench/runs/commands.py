@@ -148,17 +148,24 @@ def model_of(plan: Plan, name: str) -> str:
     return own.source if own and own.name == name else f"{plan.scripts}/models/{name}.json"
 
 
-def _case(plan: Plan, case: Case) -> dict[str, object]:
-    cluster = plan.settings.cluster
+def axis_options(plan: Plan, case: Case) -> dict[str, object]:
+    """Return arguments of the harness for benchmark, axes and variant of a case, by name."""
     return {
         "kind": case.mode,
         "kinds": plan.settings.kinds if not case.is_step or axes.further() else None,
         **{name.replace("_", "-"): value for name, value in case.arguments().items()},
         "framework": f"{plan.scripts}/frameworks/{case.framework}" if case.framework else None,
         "model": model_of(plan, case.model) if case.model else None,
+        "variant": case.variant or None,
+    }
+
+
+def _case(plan: Plan, case: Case) -> dict[str, object]:
+    cluster = plan.settings.cluster
+    return {
+        **axis_options(plan, case),
         **{key.replace("_", "-"): value for key, value in data_of(case, plan.settings).items()},
         "start-nodes": STARTERS[cluster.starter] if cluster and case.nodes > 1 else None,
-        "variant": case.variant or None,
         "node": case.node or None,
     }
 

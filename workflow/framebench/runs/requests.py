@@ -56,7 +56,7 @@ def of_plan(
             ("probes", usual(plan, 1, probes_of[name].devices))
             for name in peak_flops.missing(results, probes_of)
         ),
-        *(("comparisons", usual(plan, 1, one.devices)) for one in to_make.values()),
+        *(("comparisons", usual(plan, 1, one.case.devices)) for one in to_make.values()),
         *(("references", usual(plan)) for _ in verify.references(results, to_make.values())),
     ]
 

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core import precisions
+from core import axes, precisions
 from core.case import Case
-from core.parallelism import DATA, layout_of, smallest
+from core.parallelism import layout_of, smallest
 
 from ..cases.fitting import MEASURE
 from ..config import own_model
@@ -25,7 +25,7 @@ from ..plan.side_by_side import lease_name
 from ..records import verifications
 from ..records.record_files import machine_of, read
 from ..records.verifications import FULL, SMALL
-from .commands import common, given, model_of, of_kind, words
+from .commands import axis_options, common, given, model_of, of_kind, words
 
 #: Rough seconds of a verification of a full-size model, and of a small reference.
 FULL_SECONDS, REFERENCE_SECONDS = 60.0, 1.0
@@ -36,33 +36,25 @@ REDUCED = "reduced"
 class Verification(NamedTuple):
     """A computation of one framework that is compared with the reference.
 
-    ``devices`` and ``accumulation`` (micro-steps) are 1 or 2; combined parallelisms have 2 devices
-    each. ``dropout``: whether the model's dropout is on, to check that it acts. ``software``: name
-    of the environment. ``variables``: of the ranks. ``variant``: of an A/B test that changes
-    software or variables, else "". ``scale``: as in ``records.verifications.VerificationResult``.
+    ``case``: with 1 or 2 devices and micro-steps; combined parallelisms have 2 devices each. Its
+    ``variant``, of an A/B test, changes software or variables. ``dropout``: whether the model's
+    dropout is on, to check that it acts. ``software``: name of the environment. ``variables``: of
+    the ranks. ``scale``: as in ``records.verifications.VerificationResult``.
     ``source``: origin of the model's code; None for ours."""
 
-    framework: str
-    model: str
-    mode: str
-    devices: int
-    precision: str
-    compiler: str
-    sequence_length: int | None
+    case: Case
     dropout: bool
     software: str
     variables: tuple[tuple[str, str], ...] = ()
-    variant: str = ""
     scale: str = FULL
     source: str | None = None
-    accumulation: int = 1
-    parallelism: str = DATA
 
     @property
     def reference(self) -> str:
         """Name of the reference: the model, with the sequence length if it has one."""
-        length = f"-s{self.sequence_length}" if self.sequence_length else ""
-        return self.model + length + (f"-{SMALL}" if self.scale == SMALL else "")
+        length = self.case.labels().get("sequence_length", "")
+        scale = SMALL if self.scale == SMALL else ""
+        return "-".join(filter(None, (self.case.model, length, scale)))
 
     @property
     def is_behind_runs(self) -> bool:
@@ -70,11 +62,11 @@ class Verification(NamedTuple):
         return self.scale in (SMALL, own_model.SCALE)
 
     def __str__(self) -> str:
-        words = [self.framework, self.reference, self.mode, self.precision, self.compiler]
-        words += [f"{self.devices} device(s)"]
-        words += [self.parallelism] if self.parallelism != DATA else []
-        words += [f"accumulation {self.accumulation}"] if self.accumulation > 1 else []
-        words += [f"variant {self.variant}"] if self.variant else []
+        case = self.case
+        words = [case.framework, self.reference, case.mode, case.precision, case.compiler]
+        words += [f"{case.devices} device(s)"]
+        words += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
+        words += [f"variant {case.variant}"] if case.variant else []
         return " ".join([*words, "dropout"] if self.dropout else words)
 
 
@@ -88,30 +80,33 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
     found: dict[Verification, Verification] = {}
 
     def add(one: Verification) -> None:
-        found.setdefault(one._replace(variant=""), one)
+        found.setdefault(one._replace(case=one.case._replace(variant="")), one)
 
     for case in plan.computed:
         if not case.is_step or "parity" not in catalog.models[case.model]:
             continue
-        one = Verification(
+        name, own, variant = _of_arm(plan, case)
+        alone = Case(
             case.framework,
             case.model,
             case.mode,
             1,
+            1,
+            0,
             case.precision,
             case.compiler,
             case.sequence_length,
-            False,
-            *_of_arm(plan, case),
-            scale_of(catalog.models[case.model]),
-            _source(plan, case),
+            variant,
+            further=axes.computed(case.further),
         )
+        scale = scale_of(catalog.models[case.model])
+        one = Verification(alone, False, name, own, scale, _source(plan, case))
         add(one)
         if case.mode == "train":
-            if case.nodes * case.devices_per_node > 1:
-                add(one._replace(**_several(case.parallelism)))
+            if case.devices > 1:
+                add(one._replace(case=alone._replace(**_several(case.parallelism))))
             if case.accumulation > 1:
-                add(one._replace(accumulation=2))
+                add(one._replace(case=alone._replace(accumulation=2)))
             if catalog.models[case.model]["hyperparameters"].get("dropout"):
                 add(one._replace(dropout=True))
     return list(found.values())
@@ -121,7 +116,7 @@ def _several(parallelism: str) -> dict[str, Any]:
     """Return devices and parallelism of a multi-device verification: two, or the fewest of a
     combined parallelism."""
     small = smallest(parallelism)
-    return {"devices": layout_of(small, 2).devices, "parallelism": small}
+    return {"devices_per_node": layout_of(small, 2).devices, "parallelism": small}
 
 
 def scale_of(facts: Mapping[str, Any]) -> str:
@@ -154,7 +149,7 @@ def small(
     made_small = [
         one._replace(scale=SMALL)
         for one in lacking.values()
-        if SMALL in catalog.models[one.model]["parity"] and not one.source
+        if SMALL in catalog.models[one.case.model]["parity"] and not one.source
     ]
     own = {name: one for name, one in lacking.items() if one.is_behind_runs}
     return {**names(plan, catalog, made_small), **own}
@@ -187,8 +182,8 @@ def seconds_of(plan: Plan, one: Verification) -> float:
     """Return the seconds that a comparison is expected to take."""
     if not one.is_behind_runs:
         return FULL_SECONDS
-    is_small = one.scale == SMALL
-    return estimates.start_of(one.framework, one.mode, one.compiler, plan.place, is_small)
+    case, is_small = one.case, one.scale == SMALL
+    return estimates.start_of(case.framework, case.mode, case.compiler, plan.place, is_small)
 
 
 def references(results: Path, comparisons: Iterable[Verification]) -> list[str]:
@@ -244,14 +239,16 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
     for one in wanted:
         asked = request(one.software, plan.settings, plan.place, plan.software)
         about = [one, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
-        kind = f"{one.mode}-{one.precision}-{one.compiler}-{one.devices}d"
-        kind += "-dropout" if one.dropout else ""
-        kind += f"-a{one.accumulation}" if one.accumulation > 1 else ""
-        kind += f"-{one.parallelism}" if one.parallelism != DATA else ""
-        kind += f"-{one.variant}" if one.variant else ""
-        code = harness + adapter(one.framework)
-        digest = _digest([about, reference(one.model)], code)
-        name = f"{one.framework}/{one.reference}/{kind}-{digest}"
+        case = one.case
+        parts = [case.mode, case.precision, case.compiler, f"{case.devices}d"]
+        parts += [
+            "dropout" if one.dropout else "",
+            *(axis.label(getattr(case, axis.name)) for axis in case.differing()),
+        ]
+        code = harness + adapter(case.framework)
+        digest = _digest([about, reference(case.model)], code)
+        kind = "-".join(filter(None, [*parts, case.variant, digest]))
+        name = f"{case.framework}/{one.reference}/{kind}"
         found[free_name(plan, "parity", name, verifications.KIND)] = one
     return found
 
@@ -261,29 +258,22 @@ def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
 
     ``reference``: folder of the reference, "" for the user's own model.
     """
-    own = plan.settings.model
-    if own and own.name == one.model:
-        facts, model = own.facts, model_of(plan, one.model)
+    own, case = plan.settings.model, one.case
+    if own and own.name == case.model:
+        facts, model = own.facts, model_of(plan, case.model)
     else:
-        facts = model_facts(Path(plan.scripts, "models", f"{one.model}.json"))
+        facts = model_facts(Path(plan.scripts, "models", f"{case.model}.json"))
         model = f"{reference}/{'facts-dropout' if one.dropout else 'facts'}.json"
     named: dict[str, Any] = {
+        **axis_options(plan, case),
         "kind": verifications.KIND,
-        "framework": f"{plan.scripts}/frameworks/{one.framework}",
         "model": model,
-        "devices-per-node": one.devices,
         "batch-per-device": facts["parity"]["batch_per_device"],
-        "precision": one.precision,
-        "compiler": one.compiler,
-        "sequence-length": one.sequence_length,
-        "accumulation": one.accumulation if one.accumulation > 1 else None,
-        "parallelism": one.parallelism if one.parallelism != DATA else None,
-        "variant": one.variant or None,
         "source": one.source,
         **common(plan),
         "lease": lease_name(plan.room_of_comparisons),
     }
-    parameters = {"mode": one.mode, "scale": one.scale}
+    parameters = {"mode": case.mode, "scale": one.scale}
     parameters |= {"reference": reference} if reference else {}
     return words(named) + of_kind(parameters) + given(one.variables)
 

@@ -168,7 +168,7 @@ def why_no_ratio_interval(figure: str) -> Callable[[Row], str]:
 
 _TYPES = {axes.TEXT: TEXT, axes.COUNT: COUNT, axes.YES_NO: YES_NO}
 #: Columns of the axes. The input has its own column, because it names the data set.
-_OF_AXES = [
+AXIS_COLUMNS = [
     Column(axis.name, _TYPES[axis.form], axis.help, axis.unit, title=axis.title, follows="model")
     for axis in (axes.named("sequence_length"), *axes.optional())
     if axis.name != "input"
@@ -213,7 +213,7 @@ _DECLARED = [
         "side_by_side", YES_NO, "whether other runs had the rest of the machine meanwhile",
         follows="model",
     ),
-    *_OF_AXES,
+    *AXIS_COLUMNS,
     Column(
         "warmup_steps", COUNT, "steps before the timed window", title="warm-up steps",
         follows="model",

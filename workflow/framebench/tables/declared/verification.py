@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.parallelism import DATA
-
 from ...cases.names import columns
 from ...records.verifications import FULL, VerificationResult, bound, latest
 from ..columns import (
+    AXIS_COLUMNS,
     COLUMNS,
     NUMBER,
     SCIENTIFIC,
@@ -35,19 +34,16 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 
 def _rows(verification: VerificationResult) -> Iterator[Row]:
+    case = verification.case
+    names = ("framework", "model", "mode", "precision", "compiler", "devices")
     subject = {
-        "framework": verification.framework,
-        "model": verification.model,
-        "mode": verification.mode,
-        "precision": verification.precision,
-        "compiler": verification.compiler,
-        "devices": verification.devices,
+        **{
+            name: getattr(case, name)
+            for name in (*names, *(column.name for column in AXIS_COLUMNS))
+        },
         "framework_version": verification.framework_version,
         "accelerator": verification.accelerator,
-        "sequence_length": verification.sequence_length,
-        "accumulation": verification.accumulation,
-        "parallelism": verification.parallelism,
-        "arm": verification.variant,
+        "arm": case.variant,
         _VARIABLES.name: verification.variables_text,
         _SCALE.name: verification.scale,
         "status": verification.status,
@@ -57,7 +53,7 @@ def _rows(verification: VerificationResult) -> Iterator[Row]:
         nothing = {"quantity": "", "error": None, "bound": None, "where": ""}
         yield {**subject, **nothing, "passed": verification.passed}
     for quantity, error, where in verification.errors:
-        limit = bound(verification.precision, quantity)
+        limit = bound(case.precision, quantity)
         compared = {"quantity": quantity, "error": error, "bound": limit, "where": where}
         yield {**subject, **compared, "passed": error <= limit}
 
@@ -71,7 +67,8 @@ _SCALE = Column(
     "own model, against itself in float64 in the same framework; else what made it fit",
 )
 _CONDITIONS = (
-    *shared("sequence_length", "accumulation", "parallelism", "arm"),
+    *AXIS_COLUMNS,
+    *shared("arm"),
     *(_VARIABLES, _SCALE),
 )
 _DEVICES = replace(COLUMNS["devices"], hidden=False)
@@ -111,22 +108,13 @@ def summary_text(verification_results: Sequence[VerificationResult]) -> str:
     """Return a line per verification and a last line with counts of the verdicts."""
     lines = []
     for verification in verification_results:
-        devices = f"{verification.devices} device(s)"
-        if verification.dropout:
-            devices += ", with dropout"
-        if verification.sequence_length:
-            devices += f", length {verification.sequence_length}"
-        if verification.accumulation > 1:
-            devices += f", accumulation {verification.accumulation}"
-        if verification.parallelism != DATA:
-            devices += f", {verification.parallelism}"
-        if verification.scale != FULL:
-            devices += f", {verification.scale}"
-        if conditions := " ".join(
-            filter(None, (verification.variant, verification.variables_text))
-        ):
-            devices += f", {conditions}"
-        lines.append(f"{columns(verification)} {devices}  {_verdict(verification)}")
+        case = verification.case
+        said = [f"{case.devices} device(s)", *["with dropout"] * verification.dropout]
+        said += [f"length {case.sequence_length}"] if case.sequence_length else []
+        said += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
+        said += [verification.scale] if verification.scale != FULL else []
+        said += [" ".join(filter(None, (case.variant, verification.variables_text)))]
+        lines.append(f"{columns(case)} {', '.join(filter(None, said))}  {_verdict(verification)}")
     counted = [verification.passed for verification in verification_results]
     lines.append(
         f"\n{counted.count(True)} of {len(counted)} passed, {counted.count(False)} failed, "
@@ -139,10 +127,10 @@ def _verdict(verification: VerificationResult) -> str:
     if verification.status != "ok":
         return f"{verification.status}: {verification.reason}"
     failed = [
-        f"{name} {error:.2g} > {bound(verification.precision, name):.2g}"
+        f"{name} {error:.2g} > {bound(verification.case.precision, name):.2g}"
         + (f" ({where})" if where else "")
         for name, error, where in verification.errors
-        if not error <= bound(verification.precision, name)
+        if not error <= bound(verification.case.precision, name)
     ]
     return "FAILED: " + "; ".join(failed) if failed else "passed"
 
@@ -161,14 +149,9 @@ PARITY = Table(
         Column("bound", NUMBER, "largest error that counts as the same"),
         Column("passed", YES_NO_OR_NEITHER, "whether the error is within it"),
         Column("where", TEXT, "the parameter or layer of the largest error"),
-        *shared(
-            "framework_version",
-            "accelerator",
-            "sequence_length",
-            "accumulation",
-            "parallelism",
-            "arm",
-        ),
+        *shared("framework_version", "accelerator"),
+        *AXIS_COLUMNS,
+        *shared("arm"),
         _VARIABLES,
         _SCALE,
         *shared("status", "reason"),
