@@ -216,6 +216,8 @@ def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
         return run_ranks(setup, arguments)
     except search.NoRecord:
         raise
+    except nodes.StartTimeout as error:
+        return record.Measured("timeout", str(error), [])
     except (nodes.Missing, Mismatch) as error:
         return record.Measured("failed", first_line(error), [])
     except Interrupted:

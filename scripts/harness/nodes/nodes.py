@@ -36,7 +36,7 @@ _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _START_NODE = os.path.join(_HARNESS, "start_node.py")
 
 #: Most seconds for all nodes to connect; while one is missing, the others occupy their devices.
-_CALL_SECONDS = 120.0
+CALL_SECONDS = 120.0
 #: Seconds that a node may take after its own time limit to report its result.
 _ANSWER_SECONDS = 30.0
 _LEAVE_SECONDS = 15.0
@@ -46,6 +46,10 @@ _MOST_CALLERS = 128
 
 class Missing(Exception):
     """Raised where not all nodes take part; the message names them."""
+
+
+class StartTimeout(Exception):
+    """Raised where the time limit is reached before all nodes have connected."""
 
 
 @dataclass
@@ -67,8 +71,8 @@ def run_ranks(
 ) -> Tuple[List[outcome.RankOutcome], List[Dict[str, Any]]]:
     """Return the outcomes of all ranks, and an entry of the record for each node.
 
-    ``arguments``: command line of this launcher. Raises Missing, and Mismatch where the nodes are
-    not alike."""
+    ``arguments``: command line of this launcher. Raises Missing, StartTimeout, and Mismatch where
+    the nodes are not alike."""
     with _listening() as (listener, addresses), LogKeeper() as log:
         token = handshake.new_token()
         python = shlex.quote(sys.executable)
@@ -155,7 +159,7 @@ def _wait_for_calls(
     keeper: LogKeeper,
     log: str,
 ) -> None:
-    end = min(deadline, time.monotonic() + _CALL_SECONDS)
+    end = time.monotonic() + CALL_SECONDS
     callers: List[handshake.Caller] = []  # strangers, for all that is known of them
     proved: List[wire.Connection] = []  # nodes that have not introduced themselves yet
     try:
@@ -168,7 +172,12 @@ def _wait_for_calls(
                     f"status {starter.returncode}" + (f"; its last words: {words}" if words else "")
                 )
             if time.monotonic() >= end:
-                raise Missing(f"{_who_answered(task, called)} within {_CALL_SECONDS:g} s")
+                raise Missing(f"{_who_answered(task, called)} within {CALL_SECONDS:g} s")
+            if time.monotonic() >= deadline:
+                raise StartTimeout(
+                    f"the time limit of {task.request.time_limit:g} s was reached during: start; "
+                    f"{_who_answered(task, called)}"
+                )
             sources: List[Any] = [listener, *callers, *proved]
             readable, _, _ = select.select(sources, [], [], 0.5)
             for link in [link for link in proved if link in readable]:

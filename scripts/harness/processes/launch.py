@@ -35,12 +35,13 @@ class RankProcess:
     """Started rank.
 
     ``stopped``: why the launcher killed it (``time limit``, ``other rank``, or lack of memory),
-    None if it did not. ``ended``: monotonic seconds."""
+    None if it did not. ``stopped_at``, ``ended``: monotonic seconds."""
 
     rank: int
     process: "subprocess.Popen[bytes]"
     log: str
     stopped: Optional[str] = None
+    stopped_at: Optional[float] = None
     ended: Optional[float] = None
 
 
@@ -206,7 +207,8 @@ def _stop(ranks: Sequence[RankProcess], why: str) -> None:
     """Kill ranks with all that they started in their process groups."""
     running = [rank for rank in ranks if rank.ended is None]
     for rank in running:
-        rank.stopped = why
+        if rank.stopped is None:
+            rank.stopped, rank.stopped_at = why, time.monotonic()
     groups = {rank.process.pid for rank in running}
     end(lambda: processes_in(groups), _STOPPING_SECONDS)
 

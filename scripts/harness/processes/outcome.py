@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import resource
@@ -34,7 +35,9 @@ _NO_MEMORY = re.compile(
 
 
 class RankOutcome(NamedTuple):
-    """Entry of a rank in the record, and how telling it is (smaller is more)."""
+    """Entry of a rank in the record, and how telling it is (smaller is more).
+
+    ``ended``: when the rank ended or was stopped, in seconds of a clock that all ranks share."""
 
     weight: int
     ended: float
@@ -115,7 +118,7 @@ def rank_outcome(
     ``out_of_memory``: the kernel killed processes for lack of memory during the run. ``limit``:
     time limit in seconds."""
     phase, final, fields = report.read(folder, rank.rank)
-    ended = rank.ended or 0.0
+    ended = rank.stopped_at or rank.ended or 0.0
     full = room.full(folder)
     if not final:
         weight, status, reason = _without_result(rank, phase, out_of_memory, limit)
@@ -140,8 +143,12 @@ def lost(rank: int, node: str, why: str) -> RankOutcome:
 
 def most_telling(outcomes: Sequence[RankOutcome]) -> Tuple[str, str]:
     """Return status and reason of a run: those of the most telling rank, the first that ended among
-    equals."""
-    telling = min(outcomes, key=lambda outcome: (outcome.weight, outcome.ended))
+    equals.
+
+    Once a rank was stopped at the time limit, later failures of others follow from that."""
+    limit = min((each.ended for each in outcomes if each.weight == _TIME_LIMIT), default=math.inf)
+    causes = [each for each in outcomes if each.fields["status"] != "failed" or each.ended < limit]
+    telling = min(causes, key=lambda outcome: (outcome.weight, outcome.ended))
     status, reason = telling.fields["status"], telling.fields["reason"]
     rank = f"rank {telling.fields['rank']}"
     if len({judged.fields["host"] for judged in outcomes}) > 1:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +286,31 @@ def test_the_cause_is_told_not_its_consequence(
     status, reason = outcome.most_telling(outcomes)
     expected = (first, second)[telling]
     assert (status, reason) == (expected[0], f"rank {telling}: {expected[1]}")
+
+
+@pytest.mark.parametrize(
+    ("failed_at", "status"), [(9.5, "failed"), (10.0, "timeout"), (10.5, "timeout")]
+)
+@pytest.mark.parametrize("limited", [0, 1])
+@pytest.mark.parametrize("dies", [True, False])
+def test_failures_after_the_time_limit_of_another_rank_are_its_consequence(
+    tmp_path: Path, failed_at: float, status: str, limited: int, dies: bool
+) -> None:
+    peer = 1 - limited
+    hanging = launch.RankProcess(
+        limited, ended("").process, "/nowhere", stopped="time limit", stopped_at=10.0, ended=11.0
+    )
+    if dies:
+        lonely = replace(ended("raise SystemExit(3)"), rank=peer, ended=failed_at)
+    else:
+        reported = final_report(tmp_path, peer, "failed", "RuntimeError: Connection reset by peer")
+        lonely = replace(reported, ended=failed_at)
+    outcomes = [
+        outcome.rank_outcome(rank, str(tmp_path), f"n{rank.rank}", False, 10.0)
+        for rank in sorted((hanging, lonely), key=lambda rank: rank.rank)
+    ]
+    assert outcome.most_telling(outcomes)[0] == status
+    assert outcomes[peer].fields["status"] == "failed"
 
 
 def test_linux_lists_of_cores_are_read() -> None:
