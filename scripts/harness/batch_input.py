@@ -75,9 +75,9 @@ class LearningRateSchedule(BatchInput):
         It has running statistics and no dropout. Called before :meth:`build`, which seeds
         random numbers anew. Raises :class:`harness.adapter.Unsupported` where two models
         cannot coexist."""
-        other = copy.copy(self)
-        other.case = self.case._replace(mode="inference", accumulation=1)
-        return other
+        clone = copy.copy(self)
+        clone.case = self.case._replace(mode="inference", accumulation=1)
+        return clone
 
 
 class Checkpointing(LearningRateSchedule):

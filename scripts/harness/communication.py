@@ -49,11 +49,11 @@ class Communication(Collectives):
         and receives that of the one before. Called without :meth:`build`, on several ranks only.
         Raises :class:`harness.adapter.Unsupported`."""
 
-    def no_collective(self, operation: str, words: str) -> Unsupported:
-        """Return the error for a missing collective, with the framework's reason in ``words``."""
+    def no_collective(self, operation: str, reason: str) -> Unsupported:
+        """Return the error for a missing collective, with the framework's ``reason``."""
         accelerator = self.rank_context.accelerator
         device = "a CPU" if accelerator == "cpu" else accelerator
-        return Unsupported(f"{self.case.framework} has no {operation} on {device}: {words}")
+        return Unsupported(f"{self.case.framework} has no {operation} on {device}: {reason}")
 
 
 class MatmulCollective(NamedTuple):

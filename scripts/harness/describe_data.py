@@ -27,9 +27,9 @@ if __name__ == "__main__":
         """Return the answer for one entry of the list."""
         asked = entry["model_config"], entry["input"], entry["sequence_length"], entry["folder"]
         try:
-            found = amounts(*asked)
+            data_amounts = amounts(*asked)
         except (BadData, folder.BadData, OSError) as error:
             return {"wrong": str(error)}
-        return found._asdict() if found else None
+        return data_amounts._asdict() if data_amounts else None
 
-    json.dump([described(one) for one in json.load(sys.stdin)], sys.stdout)
+    json.dump([described(request) for request in json.load(sys.stdin)], sys.stdout)

@@ -226,7 +226,9 @@ class Kind(ABC):
     @property
     def all_axes(self) -> Sequence[str]:
         """Names of its axes and of a user's that apply to it, or to what it stands in for."""
-        further = (one for one in axes.further() if self.stands_in or self.name in one.applies_to)
+        further = (
+            axis for axis in axes.further() if self.stands_in or self.name in axis.applies_to
+        )
         return (*self.axes, *(axis.name for axis in further))
 
     def mode(self, parameters: Mapping[str, Any]) -> str:

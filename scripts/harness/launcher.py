@@ -60,7 +60,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     """Start the ranks, wait for them, and judge them."""
     task = setup.task
     request, case = task.request, task.case
-    found: Optional[node.NodeResult] = None
+    node_result: Optional[node.NodeResult] = None
     network: Optional[Network] = None
     entries: List[Dict[str, Any]] = []
     exposed = exposed_by(task, "it has several nodes") if case.nodes > 1 else ""
@@ -76,10 +76,10 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
                 if exposed:
                     own = network.fields() if network else None
                     return record.Measured("unsupported", exposed, [], network=own)
-            found = node.run_ranks(
+            node_result = node.run_ranks(
                 task, share, setup.folder, setup.deadline, setup.common, None, setup.lease, network
             )
-        outcomes = found.outcomes
+        outcomes = node_result.outcomes
     else:
         log = launch.log_with_name(request.log, "nodes")
         outcomes, entries = nodes.run_ranks(task, setup.run, setup.deadline, arguments, log)
@@ -94,11 +94,11 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
             status, reason = "failed", first_line(mismatch)
         except TargetMissed as missed:
             status, reason = "not_converged", shorten(str(missed))
-    if found is None:
+    if node_result is None:
         return record.Measured(status, reason, fields, nodes=entries, metrics=metrics)
     own = network.fields() if network else None
     return record.Measured(
-        status, reason, fields, found.watch, found.memory, metrics=metrics, network=own
+        status, reason, fields, node_result.watch, node_result.memory, metrics=metrics, network=own
     )
 
 
@@ -249,10 +249,10 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
     measured = refused(setup, installed) or outcome_of(setup, arguments)
     sweep(setup.run)
     version = installed.get(packages.normal(framework.package), "") if framework else ""
-    made = record.assemble(task, measured, where, setup.command, started, version)
+    run_record = record.assemble(task, measured, where, setup.command, started, version)
     if setup.lease:
-        made["lease"] = setup.lease.fields()
-    return record.checked(made, setup.schema)
+        run_record["lease"] = setup.lease.fields()
+    return record.checked(run_record, setup.schema)
 
 
 @contextlib.contextmanager
@@ -267,15 +267,15 @@ def devices_for(
     if request.lease is None or is_search:
         yield None
         return
-    wanted = request.axes["devices_per_node"]
+    count = request.axes["devices_per_node"]
     try:
         available = devices.available(
-            request.accelerator, request.cores_per_device, cores, common, wanted
+            request.accelerator, request.cores_per_device, cores, common, count
         )
     except Mismatch as error:
         yield Lease([], 0, [], 0.0, ("failed", first_line(error)))
         return
-    with leased(request.lease, wanted, available, request.time_limit) as lease:
+    with leased(request.lease, count, available, request.time_limit) as lease:
         if lease.cores:
             os.sched_setaffinity(0, lease.cores)  # not where the neighbours are timed
         if lease.devices and request.accelerator == "cuda":

@@ -51,8 +51,8 @@ def start(starter: str, nodes: int, command: List[str]) -> int:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump({"folder": os.getcwd(), "log": log, "variables": dict(os.environ)}, file)
         entered = [sys.executable, os.path.abspath(__file__), "--enter", path, *command]
-        for words in commands(starter, nodes, entered):
-            started.append(subprocess.Popen(words))
+        for arguments in commands(starter, nodes, entered):
+            started.append(subprocess.Popen(arguments))
         return max(process.wait() for process in started)
     except (OSError, ValueError) as error:
         print(f"{starter}: {error}", file=sys.stderr)

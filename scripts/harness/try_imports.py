@@ -28,9 +28,9 @@ if __name__ == "__main__":
             try:
                 importlib.import_module(name)
             except (Exception, SystemExit) as error:
-                words = " ".join(f"{type(error).__name__}: {error}".split())
-                if not any(library in words for library in _OF_DRIVER):
-                    failed.append(f"import {name}: {words}")
+                message = " ".join(f"{type(error).__name__}: {error}".split())
+                if not any(library in message for library in _OF_DRIVER):
+                    failed.append(f"import {name}: {message}")
     sys.stdout.write("\n" + json.dumps({"found": "; ".join(failed)} if failed else {}) + "\n")
     sys.stdout.flush()
     os._exit(0)  # some frameworks take seconds to end, or crash when they do

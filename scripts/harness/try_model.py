@@ -20,12 +20,12 @@ if __name__ == "__main__":
     from harness.request.own_imports import check
     from harness.request.own_model import NotAModel
 
-    found = {}
+    error_parts = {}
     with contextlib.redirect_stdout(sys.stderr):
         try:
             check(sys.argv[1])
         except NotAModel as error:
-            found = {"found": error.found, "allowed": error.allowed}
-    sys.stdout.write("\n" + json.dumps(found) + "\n")
+            error_parts = {"found": error.found, "allowed": error.allowed}
+    sys.stdout.write("\n" + json.dumps(error_parts) + "\n")
     sys.stdout.flush()
     os._exit(0)  # some frameworks take seconds to end, or crash when they do

@@ -54,7 +54,7 @@ def _decoded(asked: Loads) -> Iterator[Tuple[Any, int]]:
     process at a bad one."""
     read = sequential.read_of(asked.paths)
     totals = [len(ofrecords.frames_of(file)[0]) for file in read.files]
-    wanted = sequential.to_the_end(read, totals).wanted
+    wanted = sequential.to_the_end(read, totals).selected
     filled = len(wanted) % asked.batch == 0 or read.counts[-1] == totals[-1]
     batch = asked.batch if all(wanted) and filled else 1
     decoder = oneflow.nn.OFRecordImageDecoder(ofrecords.IMAGE, color_space="RGB")

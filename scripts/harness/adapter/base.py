@@ -190,8 +190,8 @@ class Adapter(ABC):
     def out_of_memory(self, error: BaseException) -> bool:
         """Return whether ``error`` is the framework's way to report that memory ran out."""
         text = f"{type(error).__name__}: {error}".lower()
-        words = (*OUT_OF_MEMORY, *self.OUT_OF_MEMORY)
-        return isinstance(error, MemoryError) or any(word.lower() in text for word in words)
+        phrases = (*OUT_OF_MEMORY, *self.OUT_OF_MEMORY)
+        return isinstance(error, MemoryError) or any(word.lower() in text for word in phrases)
 
     def stop(self) -> None:  # noqa: B027
         """Leave the process group after a successful run; after an error the process just ends."""

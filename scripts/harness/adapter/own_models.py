@@ -50,14 +50,14 @@ def own_module(model_config: Dict[str, Any]) -> Any:
 
 
 def own_model_parts(
-    made: Any, batch: int, first: Callable[[Any], Any]
+    parts: Any, batch: int, first: Callable[[Any], Any]
 ) -> Tuple[Any, Any, Any, Any]:
     """Return model, inputs, targets and loss from what ``make`` returned.
 
     ``first``: returns an array among the inputs. Raises TypeError for anything else,
     :class:`Mismatch` where the inputs are not ``batch`` samples."""
     try:
-        model, (inputs, targets), loss = made
+        model, (inputs, targets), loss = parts
     except (TypeError, ValueError):
         raise TypeError("make must return model, (inputs, targets), loss") from None
     if not callable(loss):

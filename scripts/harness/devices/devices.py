@@ -25,28 +25,28 @@ def available(
     per_device: Optional[int],
     cores: Sequence[int],
     variables: Mapping[str, str],
-    wanted: int = 1,
+    needed: int = 1,
     siblings: Callable[[int], List[int]] = cores_of.siblings,
 ) -> List[Device]:
     """Return all devices that a run with these ``variables`` may choose from, best first.
 
     ``cores``: logical cores that it may use. ``per_device``: number of them for each device, None
-    for those near its GPU. ``wanted``: number of devices of the run. Raises Mismatch where GPUs
+    for those near its GPU. ``needed``: number of devices of the run. Raises Mismatch where GPUs
     cannot be told apart.
 
     A device that is a set of cores takes all threads of its physical cores, because it would not be
-    whole with a neighbour there. Two devices share physical cores only where ``wanted`` leaves no
+    whole with a neighbour there. Two devices share physical cores only where ``needed`` leaves no
     other way."""
     if accelerator == "cuda":
         return _gpus(per_device, cores, variables, siblings)
-    found = []
+    devices = []
     size = per_device or 1
     whole = len(cores_of.physical(cores, siblings)) // size
-    count = whole if wanted <= whole else len(cores) // size
+    count = whole if needed <= whole else len(cores) // size
     for number, own in enumerate(_shares(count, size, cores, siblings)):
         physical = {f"core-{min([core, *siblings(core)])}" for core in own}
-        found.append(Device(str(number), own, sorted(physical)))
-    return found
+        devices.append(Device(str(number), own, sorted(physical)))
+    return devices
 
 
 def among(gpus: Sequence[Dict[str, Any]], own: Sequence[Device]) -> List[Dict[str, Any]]:

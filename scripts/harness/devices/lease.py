@@ -30,12 +30,12 @@ _PART = 0.1
 
 
 class Lease(NamedTuple):
-    """Devices of a run, ``of`` how many, and the open ``files`` that hold them.
+    """Devices of a run, ``total`` of the machine, and the open ``files`` that hold them.
 
     ``waited``: seconds. ``refused``: status and reason where the devices were not obtained."""
 
     devices: List[Device]
-    of: int
+    total: int
     files: List[int]
     waited: float
     refused: Optional[Tuple[str, str]] = None
@@ -53,7 +53,7 @@ class Lease(NamedTuple):
     def fields(self) -> Dict[str, Any]:
         """Return the entry of the record."""
         names = [device.name for device in self.devices]
-        return {"devices": names, "of": self.of, "waited_seconds": self.waited}
+        return {"devices": names, "of": self.total, "waited_seconds": self.waited}
 
 
 class Unsafe(Exception):
@@ -61,19 +61,19 @@ class Unsafe(Exception):
 
 
 @contextlib.contextmanager
-def leased(locks: str, wanted: int, available: Sequence[Device], seconds: float) -> Iterator[Lease]:
-    """Yield ``wanted`` of the ``available`` devices.
+def leased(locks: str, needed: int, available: Sequence[Device], seconds: float) -> Iterator[Lease]:
+    """Yield ``needed`` of the ``available`` devices.
 
     They are held until the context ends and the last process has ended that inherited the
     ``files``. ``seconds``: longest wait. ``locks``: folder of the locks, made where it is missing;
     runs with the same folder never share a device."""
-    if wanted > len(available):
-        reason = f"{wanted} device(s) are needed; there are {len(available)}"
+    if needed > len(available):
+        reason = f"{needed} device(s) are needed; there are {len(available)}"
         yield Lease([], len(available), [], 0.0, ("unsupported", reason))
         return
     try:
         _make_safe(locks)
-        lease = _wait(locks, wanted, available, seconds)
+        lease = _wait(locks, needed, available, seconds)
     except (Unsafe, OSError) as error:
         reason = f"no device can be leased: {error}"
         yield Lease([], len(available), [], 0.0, ("failed", reason))
@@ -84,25 +84,25 @@ def leased(locks: str, wanted: int, available: Sequence[Device], seconds: float)
         _close(lease.files)
 
 
-def _wait(locks: str, wanted: int, available: Sequence[Device], seconds: float) -> Lease:
+def _wait(locks: str, needed: int, available: Sequence[Device], seconds: float) -> Lease:
     start = time.monotonic()
     turn: Optional[int] = None
-    found = "another run is waiting for devices, too"
+    obstacle = "another run is waiting for devices, too"
     try:
         while True:
             waited = time.monotonic() - start
             if turn is None:
                 turn = _lock(locks, _TURN)
             if turn is not None:
-                taken, files = _take(locks, wanted, available)
-                if len(taken) == wanted:
+                taken, files = _take(locks, needed, available)
+                if len(taken) == needed:
                     return Lease(taken, len(available), files, waited)
                 _close(files)
-                found = f"others have all but {len(taken)}"
+                obstacle = f"others have all but {len(taken)}"
             if waited >= seconds:
                 reason = (
-                    f"the time limit of {seconds:g} s was reached while waiting for {wanted} of "
-                    f"{len(available)} device(s): {found} "
+                    f"the time limit of {seconds:g} s was reached while waiting for {needed} of "
+                    f"{len(available)} device(s): {obstacle} "
                     f"(fuser {path_of(locks, '*')} tells who)"
                 )
                 return Lease([], len(available), [], waited, ("timeout", reason))
@@ -113,22 +113,22 @@ def _wait(locks: str, wanted: int, available: Sequence[Device], seconds: float) 
             os.close(turn)
 
 
-def _take(locks: str, wanted: int, available: Sequence[Device]) -> Tuple[List[Device], List[int]]:
-    """Return the first ``wanted`` free devices, or all free ones, and the files that hold them."""
+def _take(locks: str, count: int, available: Sequence[Device]) -> Tuple[List[Device], List[int]]:
+    """Return the first ``count`` free devices, or all free ones, and the files that hold them."""
     taken: List[Device] = []
     files: Dict[str, int] = {}
     for device in available:
-        if len(taken) == wanted:
+        if len(taken) == count:
             break
         # Two devices of the same run may be threads of one physical core.
         needed = [name for name in device.locks if name not in files]
         locked = {name: _lock(locks, name) for name in needed}
-        got = {name: file for name, file in locked.items() if file is not None}
-        if len(got) == len(needed):
+        obtained = {name: file for name, file in locked.items() if file is not None}
+        if len(obtained) == len(needed):
             taken.append(device)
-            files.update(got)
+            files.update(obtained)
         else:
-            _close(list(got.values()))
+            _close(list(obtained.values()))
     return taken, list(files.values())
 
 
@@ -142,14 +142,14 @@ def _make_safe(locks: str) -> None:
     OSError."""
     with contextlib.suppress(FileExistsError):
         os.mkdir(locks, 0o700)
-    found = os.lstat(locks)
+    status = os.lstat(locks)
     allowed = "allowed: a folder that you own and nobody else can write (another TMPDIR gives one)"
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise Unsafe(f"{locks}: found no folder; {allowed}")
-    if found.st_uid != os.geteuid():
-        raise Unsafe(f"{locks}: found a folder of user {found.st_uid}; {allowed}")
-    if found.st_mode & 0o022:
-        raise Unsafe(f"{locks}: found mode {stat.S_IMODE(found.st_mode):o}; {allowed}")
+    if status.st_uid != os.geteuid():
+        raise Unsafe(f"{locks}: found a folder of user {status.st_uid}; {allowed}")
+    if status.st_mode & 0o022:
+        raise Unsafe(f"{locks}: found mode {stat.S_IMODE(status.st_mode):o}; {allowed}")
 
 
 def _lock(locks: str, name: str) -> Optional[int]:

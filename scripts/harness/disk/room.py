@@ -42,9 +42,9 @@ def full(folder: str) -> str:
     """Return a hint for a rank that failed while its temporary ``folder`` was full, ""
     otherwise."""
     try:
-        found = os.statvfs(folder)
+        usage = os.statvfs(folder)
     except OSError:
         return ""
-    if found.f_bavail * found.f_frsize >= _FULL:
+    if usage.f_bavail * usage.f_frsize >= _FULL:
         return ""
     return f"the temporary folder {os.path.dirname(folder)} is full: {ADVICE}"

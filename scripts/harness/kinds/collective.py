@@ -46,7 +46,7 @@ class Collective(Kind):
         def average(rank: Mapping[str, Any]) -> float:
             return sum(1e-9 * factor * size / seconds(rank, size) for size in sizes) / len(sizes)
 
-        found = {"average_bus_bandwidth": Metric("GB/s", "higher", "min", average)}
+        metrics = {"average_bus_bandwidth": Metric("GB/s", "higher", "min", average)}
         for size in sizes:
             for name, unit, better, combine, scale, power in (
                 ("time", "us", "lower", "max", 1e6, 1),
@@ -59,8 +59,8 @@ class Collective(Kind):
                         scale * seconds(rank, size) ** power
                     ),
                 )  # fmt: skip
-                found.update([point(name, {"bytes": size}, metric)])
-        return found
+                metrics.update([point(name, {"bytes": size}, metric)])
+        return metrics
 
     def measure(self, context: Context) -> None:
         if context.rank_context.world_size == 1:
@@ -99,17 +99,17 @@ def _measured(context: Context, size: int) -> Dict[str, Any]:
         for rank in range(rank_context.world_size)
     ]
     expected = collectives.expected(operation, arrays, rank_context.rank)
-    what = f"it was timed: {operation} of {size} bytes"
+    measurement = f"it was timed: {operation} of {size} bytes"
     try:
         collective = adapter.collective(operation, arrays[rank_context.rank], dtype)
-        check_once(collective, expected, f"before {what}")
+        check_once(collective, expected, f"before {measurement}")
     except NotImplementedError as error:
-        words = " ".join(str(error).split())
-        raise adapter.no_collective(operation, f"{dtype}: {words}") from error
+        reason = " ".join(str(error).split())
+        raise adapter.no_collective(operation, f"{dtype}: {reason}") from error
     del arrays
     in_a_row = collectives.most_in_a_row(operation, dtype, rank_context.world_size)
     taken = collectives.measure(context, collective, in_a_row)
-    check_once(collective, expected, f"after {what}")
+    check_once(collective, expected, f"after {measurement}")
     return {"at": {"bytes": size}, **taken}
 
 
@@ -129,8 +129,8 @@ def check_room(case: Case, operation: str, dtype: str, size: int, available: Opt
         )
 
 
-def check_once(operation: Operation, expected: Optional[Any], what: str) -> None:
+def check_once(operation: Operation, expected: Optional[Any], description: str) -> None:
     """Run the collective once. Raises Mismatch where its result is wrong."""
     operation.reset()
     operation.run()
-    collectives.check_result(operation.result(), expected, what)
+    collectives.check_result(operation.result(), expected, description)

@@ -166,26 +166,28 @@ class Converge(Kind):
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         unit = workload.model_config.get("unit", "samples/s")
-        found = (sources.scores(workload), _target_of(workload), unit)
-        return curve.metrics(*found, sources.losses(workload), sources.may_lack(workload))
+        arguments = (sources.scores(workload), _target_of(workload), unit)
+        return curve.metrics(*arguments, sources.losses(workload), sources.may_lack(workload))
 
     def measure(self, context: Context) -> None:
         adapter, workload, fields = context.adapter, context.workload, context.fields
-        given, folder = workload.parameters, workload.parameters["checkpoints"]
+        parameters, folder = workload.parameters, workload.parameters["checkpoints"]
         require(adapter, Numerics, *[Checkpointing] * (folder != NONE))
         if folder != NONE:
             adapter.require_resumable()
-        how = softening(workload.model_config, given["label_smoothing"], given["mixup"])
+        how = softening(workload.model_config, parameters["label_smoothing"], parameters["mixup"])
         adapter.model_config = _with_recipe(workload)
-        source = sources.in_steps(sources.training_data(context), given["epoch_steps"], context)
+        source = sources.in_steps(
+            sources.training_data(context), parameters["epoch_steps"], context
+        )
         source = sources.softening(source, how, context)
         recipe = _recipe(workload)
         evaluator = context.phase("build for evaluation", source.evaluator, "evaluator")
         model.build(context, source.first)
-        if given["start"] != NONE:
+        if parameters["start"] != NONE:
             fields["started_from"] = context.phase(
                 "start",
-                lambda: material.start_from(adapter, given["start"], _common_prefix(context)),
+                lambda: material.start_from(adapter, parameters["start"], _common_prefix(context)),
             )
         checkpoint = None
         if folder != NONE:
@@ -195,18 +197,18 @@ class Converge(Kind):
             )
         before = context.phase("evaluation before training", evaluator.scores, "evaluation")
         fields["untrained"] = before
-        found = context.phase(
+        epochs = context.phase(
             "training",
             lambda: train(context, source, recipe, evaluator.scores, checkpoint),
         )
         if checkpoint:
             checkpoint.remove()
-        is_number = math.isfinite(found[-1]["loss"])
-        if given["weights"] != NONE and context.rank_context.rank == 0 and is_number:
+        is_number = math.isfinite(epochs[-1]["loss"])
+        if parameters["weights"] != NONE and context.rank_context.rank == 0 and is_number:
             fields["weights_file"] = material.leave(
-                adapter, given["weights"], _weights_name(context)
+                adapter, parameters["weights"], _weights_name(context)
             )
-        check_evaluation(before, found[0]["held_out"])
+        check_evaluation(before, epochs[0]["held_out"])
         fields["compiled"] = compiler_evidence(adapter)
         fields["cores"] = check_cores(context.cores)
         fields["peak_device_memory_bytes"] = adapter.peak_device_memory()
@@ -265,8 +267,8 @@ def _common_prefix(context: Context) -> str:
 
 def _weights_name(context: Context) -> str:
     """Return the name of the file with a training's result."""
-    given = context.workload.parameters
-    text = json.dumps([_identity(context), given["target"]], sort_keys=True)
+    parameters = context.workload.parameters
+    text = json.dumps([_identity(context), parameters["target"]], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return _common_prefix(context) + digest
 
@@ -291,16 +293,16 @@ def _with_recipe(workload: Workload) -> Dict[str, Any]:
 
 
 def _recipe(workload: Workload) -> Recipe:
-    given, peak = workload.parameters, workload.parameters["learning_rate"]
+    parameters, peak = workload.parameters, workload.parameters["learning_rate"]
     if peak == OF_MODEL:
         peak = workload.model_config["hyperparameters"]["learning_rate"]
-    if given["learning_rate_batch"]:
-        peak *= workload.case.samples_per_step / given["learning_rate_batch"]
+    if parameters["learning_rate_batch"]:
+        peak *= workload.case.samples_per_step / parameters["learning_rate_batch"]
     return Recipe(
-        epochs=given["epochs"],
+        epochs=parameters["epochs"],
         score=sources.scores(workload)[0],
         target=_target_of(workload),
-        schedule=given["schedule"],
+        schedule=parameters["schedule"],
         peak=peak,
-        warmup=given["warmup"],
+        warmup=parameters["warmup"],
     )

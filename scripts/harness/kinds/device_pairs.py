@@ -46,10 +46,10 @@ class DevicePairs(Kind):
             return min(bandwidth(rank, pair) for pair in pairs)
 
         def linked(rank: Mapping[str, Any], pair: Tuple[int, int]) -> Optional[float]:
-            found: Dict[str, Any] = next(
-                one for one in rank["links"] if at(pair).items() <= one.items()
+            link: Dict[str, Any] = next(
+                link for link in rank["links"] if at(pair).items() <= link.items()
             )
-            count: Optional[float] = found[links.NVLINKS]
+            count: Optional[float] = link[links.NVLINKS]
             return count
 
         def named(name: str, unit: str, figure: Callable[..., Any]) -> Dict[str, Metric]:
@@ -80,24 +80,29 @@ class DevicePairs(Kind):
 
         adapter, fields = context.adapter, context.fields
         parameters, devices = context.workload.parameters, context.workload.case.devices_per_node
-        told = links.find(os.environ, devices)
-        fields["links"] = [{**at(pair), **told.between(*pair)} for pair in pairs_of(devices)]
-        fields["absent"] = told.absent
-        told.close()
+        topology = links.find(os.environ, devices)
+        fields["links"] = [{**at(pair), **topology.between(*pair)} for pair in pairs_of(devices)]
+        fields["absent"] = topology.absent
+        topology.close()
         random = np.random.RandomState(adapter.rank_context.seed)
         array = random.standard_normal(parameters["bytes"] // _ITEM).astype(np.float32)
         for pair in pairs_of(devices):
-            what = "from {from} to {to}".format(**at(pair))
-            context.report.enter(what)
+            direction = "from {from} to {to}".format(**at(pair))
+            context.report.enter(direction)
             copied = adapter.transfer_between(*pair, array)
             taken = blocks.measure(context, copied, together=False)
-            check(copied.result(), array, what)
+            check(copied.result(), array, direction)
             timed.append({"at": at(pair), **taken})
 
 
 def pairs_of(devices: int) -> List[Tuple[int, int]]:
     """Return sender and receiver of all pairs, in both directions."""
-    return [(one, other) for one in range(devices) for other in range(devices) if one != other]
+    return [
+        (source, target)
+        for source in range(devices)
+        for target in range(devices)
+        if source != target
+    ]
 
 
 def at(pair: Tuple[int, int]) -> Dict[str, str]:

@@ -112,7 +112,7 @@ class Input(Kind):
         fields["decoded"] = supply.decoded(adapter, root, sorted(images.paths)[:_COMPARED])
         context.report.enter("decoding window")
         context.barrier()
-        alone = [one._replace(decodes_only=True) for one in epochs]
+        alone = [epoch._replace(decodes_only=True) for epoch in epochs]
         fields["decoded_alone"] = _timed(adapter, alone, root)
         context.report.enter("timed window")
         context.barrier()

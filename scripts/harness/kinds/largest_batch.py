@@ -78,7 +78,7 @@ def _fitting(attempt: Mapping[str, Any]) -> float:
 
 
 def _tried(attempts: Attempts) -> List[Tuple[int, str]]:
-    return [(one["batch_per_device"], one["status"]) for one in attempts]
+    return [(attempt["batch_per_device"], attempt["status"]) for attempt in attempts]
 
 
 def _bound(parameters: Mapping[str, Any]) -> int:
@@ -109,5 +109,5 @@ def ended_by(attempts: Attempts) -> Mapping[str, Any]:
     that failed otherwise."""
     if attempts[-1]["status"] not in ("ok", "oom"):
         return attempts[-1]
-    fitting = [one for one in attempts if one["status"] == "ok"]
+    fitting = [attempt for attempt in attempts if attempt["status"] == "ok"]
     return max(fitting, key=_fitting, default=attempts[-1])

@@ -42,11 +42,11 @@ class Launch(Kind):
         random = np.random.RandomState(adapter.rank_context.seed)
         arrays = [random.standard_normal(elements).astype(np.float32) for _ in range(2)]
         context.report.enter(f"additions of {elements} elements")
-        with blocks.recorded_blocks(context) as found:
+        with blocks.recorded_blocks(context) as points:
             added = adapter.operation(ADD, arrays)
             taken = blocks.measure(context, added)
             _check(np.asarray(added.result()), arrays[0] + arrays[1])
-            found.append({"at": {"elements": elements}, **taken})
+            points.append({"at": {"elements": elements}, **taken})
 
 
 def _seconds(rank: Mapping[str, Any]) -> float:
@@ -55,7 +55,7 @@ def _seconds(rank: Mapping[str, Any]) -> float:
     return float(statistics.median(block["seconds"]) / block["operations"])
 
 
-def _check(found: Any, expected: Any) -> None:
+def _check(actual: Any, expected: Any) -> None:
     """Raise Mismatch where a sum is off by more than rounding to eight bits."""
-    if found.shape != expected.shape or not (abs(found - expected) <= 0.02).all():
-        raise Mismatch(f"a sum that is {expected.tolist()} came out as {found.tolist()}")
+    if actual.shape != expected.shape or not (abs(actual - expected) <= 0.02).all():
+        raise Mismatch(f"a sum that is {expected.tolist()} came out as {actual.tolist()}")

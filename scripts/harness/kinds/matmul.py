@@ -50,10 +50,10 @@ class Matmul(Kind):
         return {"highest_rate": best, **dict(map(at, asked))}
 
     def measure(self, context: Context) -> None:
-        with blocks.recorded_blocks(context) as found:
+        with blocks.recorded_blocks(context) as points:
             for shape in shapes_of(context.workload.parameters["shapes"]):
                 context.report.enter(f"product {shape}")
-                found.append(_measured(context, shape))
+                points.append(_measured(context, shape))
 
 
 def rate(rank: Mapping[str, Any], shape: Shape) -> float:
@@ -71,13 +71,13 @@ def _measured(context: Context, shape: Shape) -> Dict[str, Any]:
         parameters["transposed"] in ("first", "both"),
         parameters["transposed"] in ("second", "both"),
     )
-    given = [_laid_out(array, swap) for array, swap in zip((first, second), transposed)]
-    product = adapter.operation(MATMUL, given, transposed)
+    laid_out = [_laid_out(array, swap) for array, swap in zip((first, second), transposed)]
+    product = adapter.operation(MATMUL, laid_out, transposed)
     dtypes = {product.dtype: 1}
     context.fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
-    found = blocks.measure(context, product)
+    timing = blocks.measure(context, product)
     error = check_matmul(product.result(), first, second, product.dtype, random)
-    return {"at": shape.at, **found, "error": error}
+    return {"at": shape.at, **timing, "error": error}
 
 
 def _laid_out(array: Any, transposed: bool) -> Any:

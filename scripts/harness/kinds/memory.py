@@ -59,21 +59,21 @@ class Memory(Kind):
         context.barrier()
         start = time.perf_counter()
         for number in range(parameters["rounds"]):
-            for kernel, found in seconds.items():
+            for kernel, durations in seconds.items():
                 begin = time.perf_counter()
                 held.run(kernel)
                 if number:
-                    found.append(time.perf_counter() - begin)
+                    durations.append(time.perf_counter() - begin)
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
         fields["threads"] = threads
         fields["blocks"] = [
             {
                 "at": {"kernel": kernel},
                 "operations": 1,
-                "seconds": found,
+                "seconds": durations,
                 "bytes": stream.MOVED[kernel] * held.a.nbytes,
             }
-            for kernel, found in seconds.items()
+            for kernel, durations in seconds.items()
         ]
         fields["cores"] = check_cores(context.cores)
         check(held, before)
@@ -96,10 +96,10 @@ def check(held: stream.Stream, before: Any) -> None:
         ("b", scalar * before),
         ("c", (1 + scalar) * before),
     ):
-        found = getattr(held, name)
-        wrong = ~(abs(found - expected) <= 100 * ROUNDING * expected)
+        actual = getattr(held, name)
+        wrong = ~(abs(actual - expected) <= 100 * ROUNDING * expected)
         if wrong.any():
-            raise Mismatch(f"{int(wrong.sum())} of {found.size} elements of {name} are wrong")
+            raise Mismatch(f"{int(wrong.sum())} of {actual.size} elements of {name} are wrong")
 
 
 def _bandwidth(rank: Mapping[str, Any], kernel: str) -> Optional[float]:

@@ -54,7 +54,7 @@ class MemoryLatency(Kind):
         sizes = _sizes(context.workload)
         kernels = context.phase("compile", chase.kernels)
         room = stream.aligned(sizes[-1] // 8)
-        with blocks.recorded_blocks(context) as found:
+        with blocks.recorded_blocks(context) as points:
             for size in sizes:
                 context.report.enter(f"{size} bytes")
                 chain = chase.Chain(kernels, room, size, context.rank_context.seed)
@@ -63,7 +63,7 @@ class MemoryLatency(Kind):
                 work = functools.partial(chain.run, steps)
                 taken = [blocks.elapsed(work) for _ in range(parameters["blocks"])]
                 chain.check()
-                found.append({"at": {"bytes": size}, "operations": steps, "seconds": taken})
+                points.append({"at": {"bytes": size}, "operations": steps, "seconds": taken})
 
 
 def _sizes(workload: Workload) -> List[int]:

@@ -53,10 +53,12 @@ class Network(Kind):
         context.report.enter("timed window")
         start = time.perf_counter()
         if rank_context.rank == 0:
-            found = wire_tests.measure_network(rank_context.addresses, context.workload.parameters)
+            measured = wire_tests.measure_network(
+                rank_context.addresses, context.workload.parameters
+            )
         else:
-            found = wire_tests.serve_measurements(rank_context.addresses)
-        fields["network"] = found
+            measured = wire_tests.serve_measurements(rank_context.addresses)
+        fields["network"] = measured
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
         fields["cores"] = check_cores(context.cores)
 

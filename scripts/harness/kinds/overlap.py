@@ -77,15 +77,15 @@ class Overlap(Kind):
             raise Unsupported("one device has no other to communicate with")
         fields, parameters = context.fields, context.workload.parameters
         trial = _Trial(context)
-        with blocks.recorded_blocks(context) as found:
+        with blocks.recorded_blocks(context) as points:
             products = parameters["products"] or context.phase("matching", trial.matching_products)
             trial.set_up(products)
-            dtypes = {trial.made.dtype: products}
+            dtypes = {trial.overlapped.dtype: products}
             fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
             trial.check("before it was timed")
             context.report.enter("timed window")
             runs, seconds = trial.timed(parameters["blocks"], parameters["block_seconds"])
-            found.extend(
+            points.extend(
                 {"at": {"part": part}, "operations": runs, "products": products, "seconds": taken}
                 for part, taken in seconds.items()
             )
@@ -100,7 +100,7 @@ class Overlap(Kind):
 class _Trial:
     """Operands and message of a rank, and the checks of their results."""
 
-    made: Overlapped
+    overlapped: Overlapped
 
     def __init__(self, context: Context) -> None:
         import numpy as np
@@ -122,7 +122,9 @@ class _Trial:
         self._sum = collectives.expected(ALL_REDUCE, arrays, rank_context.rank)
 
     def set_up(self, products: int) -> None:
-        self.made = self.adapter.overlapped(self._operation, self._arrays, products, self._message)
+        self.overlapped = self.adapter.overlapped(
+            self._operation, self._arrays, products, self._message
+        )
 
     def matching_products(self) -> int:
         """Return how many computations take as long as the all-reduce, the same in all ranks."""
@@ -140,34 +142,38 @@ class _Trial:
     def timed(self, count: int, seconds: float) -> Any:
         """Return the runs in a block, and for each part the seconds of ``count`` blocks, timed in
         turns. Raises Mismatch where work is still under way after a block."""
-        made = self.made
+        overlapped = self.overlapped
         most = collectives.most_in_a_row(ALL_REDUCE, _DTYPE, self._ranks) or 1
-        both = Collective(made.reset, made.both, made.reduced)
+        both = Collective(overlapped.reset, overlapped.both, overlapped.reduced)
         runs = collectives.runs_of_block(self.adapter, both, most, seconds)
         taken: Dict[str, List[float]] = {part: [] for part in PARTS}
-        results = {COMPUTE: [made.computed], COMMUNICATION: [made.reduced]}
-        results[BOTH] = [made.reduced, made.computed]
+        results = {COMPUTE: [overlapped.computed], COMMUNICATION: [overlapped.reduced]}
+        results[BOTH] = [overlapped.reduced, overlapped.computed]
         for _ in range(count):
-            for part, found in taken.items():
-                found.append(self._block(part, runs))
+            for part, timings in taken.items():
+                timings.append(self._block(part, runs))
                 for result in results[part]:
                     late = blocks.elapsed(result)
-                    blocks.check_complete(late, found[-1], result)
+                    blocks.check_complete(late, timings[-1], result)
         return runs, taken
 
     def _block(self, part: str, runs: int) -> float:
-        made = self.made
-        run = {COMPUTE: made.compute, COMMUNICATION: made.communicate, BOTH: made.both}[part]
+        overlapped = self.overlapped
+        run = {
+            COMPUTE: overlapped.compute,
+            COMMUNICATION: overlapped.communicate,
+            BOTH: overlapped.both,
+        }[part]
         return collectives.timed_block(
-            self.adapter, Collective(made.reset, run, made.reduced), runs
+            self.adapter, Collective(overlapped.reset, run, overlapped.reduced), runs
         )
 
     def check(self, when: str) -> None:
         """Raise Mismatch where a result of both together, waited for as in a block, is wrong."""
         self._block(BOTH, 1)
-        what = f"{when}: {ALL_REDUCE} beside {self._operation} {self._shape}"
-        collectives.check_result(self.made.reduced(), self._sum, what)
-        computed, dtype = self.made.computed(), self.made.dtype
+        description = f"{when}: {ALL_REDUCE} beside {self._operation} {self._shape}"
+        collectives.check_result(self.overlapped.reduced(), self._sum, description)
+        computed, dtype = self.overlapped.computed(), self.overlapped.dtype
         left, right = self._arrays
         if self._operation == MATMUL:
             check_matmul(computed, left, right, dtype, self._random)

@@ -86,10 +86,10 @@ class Comparison:
         """Return the arrays of ``NAME.npz`` by name, each read on access."""
         import numpy as np
 
-        found: Mapping[str, Any] = np.load(
+        arrays: Mapping[str, Any] = np.load(
             os.path.join(self._folder, name + ".npz"), allow_pickle=False
         )
-        return found
+        return arrays
 
     def batch(self, replica: int, case: Case) -> Dict[str, Any]:
         """Return the batch of the ranks of a replica.
@@ -127,8 +127,8 @@ def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, 
 def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     """Return how far dropout moves the outputs, relative to how far it should."""
     expected = reference.arrays("outputs")[f"train-{_replica(adapter)}-0"]
-    found = masks.distance(lambda: adapter.outputs()[0], expected)
-    return [measured("dropout", abs(found / reference.expected["dropout_distance"] - 1))]
+    distance = masks.distance(lambda: adapter.outputs()[0], expected)
+    return [measured("dropout", abs(distance / reference.expected["dropout_distance"] - 1))]
 
 
 def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
@@ -147,17 +147,17 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
         loss = adapter.read(adapter.step())
         return float(abs(loss - exact[step]) / abs(exact[step]))
 
-    found = [measured("loss", error(0))]
+    differences = [measured("loss", error(0))]
     if precision.updates:
         change = {name: array - weights[name] for name, array in adapter.weights().items()}
         floor = precision.gradient_floor
-        found += compare_arrays("first update", change, reference.arrays("update"), floor)
-    found += compare_statistics(adapter, reference)
+        differences += compare_arrays("first update", change, reference.arrays("update"), floor)
+    differences += compare_statistics(adapter, reference)
     if precision.updates:
         errors = {step: error(step) for step in range(1, STEPS + 1)}
         worst = max(errors, key=lambda step: (errors[step] != errors[step], errors[step]))
-        found.append(measured("losses", errors[worst], f"after {worst} step(s)"))
-    return found
+        differences.append(measured("losses", errors[worst], f"after {worst} step(s)"))
+    return differences
 
 
 def compare_statistics(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
@@ -169,8 +169,10 @@ def compare_statistics(adapter: Compared, reference: Comparison) -> List[Dict[st
         return []
     change = {name: array - weights[name] for name, array in after.items()}
     conventions = [
-        compare_arrays("running statistics", change, reference.arrays(f"statistics-{one}"), 0.0)
-        for one in ("biased", "unbiased")
+        compare_arrays(
+            "running statistics", change, reference.arrays(f"statistics-{estimator}"), 0.0
+        )
+        for estimator in ("biased", "unbiased")
     ]
     return min(conventions, key=lambda errors: float(errors[-1]["error"]))
 
@@ -190,18 +192,18 @@ def compare(
         enter("dropout")
         return compare_dropout(adapter, reference)
     parameters = reference.expected["trainable_parameters"]
-    found = [counted("trainable parameters", adapter.trainable_parameters(), parameters)]
+    differences = [counted("trainable parameters", adapter.trainable_parameters(), parameters)]
     if case.layout.replicas == case.devices:  # else no rank computes all of a forward pass
         multiply_adds = reference.expected["multiply_adds"][case.mode]
-        found.append(counted("multiply-adds", adapter.forward_multiply_adds(), multiply_adds))
+        differences.append(counted("multiply-adds", adapter.forward_multiply_adds(), multiply_adds))
     enter("outputs")
-    found += compare_outputs(adapter, reference)
+    differences += compare_outputs(adapter, reference)
     if case.mode == "train":
         enter("gradients")
         gradients = reference.arrays(f"gradients-{batches}")
         floor = precisions.known()[case.precision].gradient_floor
-        found += compare_arrays("gradients", adapter.gradients(), gradients, floor)
+        differences += compare_arrays("gradients", adapter.gradients(), gradients, floor)
     if case.mode == "train" and batches == 1:
         enter("training")
-        found += compare_training(adapter, reference)
-    return found
+        differences += compare_training(adapter, reference)
+    return differences

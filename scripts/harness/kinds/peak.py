@@ -86,10 +86,10 @@ def measure(adapter: PeakMatmul, check: Callable[[str], Any]) -> List[Dict[str, 
     block}``. ``check`` is called with the dtype of each size's matmuls before they are timed, and
     raises where it is wrong. Raises Unsupported where there is no time for a second size, because
     the rate may still grow with the size then."""
-    found: List[Dict[str, Any]] = []
+    points: List[Dict[str, Any]] = []
     left, once = SECONDS, 0.0
     for size in SIZES:
-        if found and 8 * once * (BLOCKS + 2) > left:  # twice the rows are 8 times the work
+        if points and 8 * once * (BLOCKS + 2) > left:  # twice the rows are 8 times the work
             break
         product = _product(adapter, size)
         check(product.dtype)
@@ -99,13 +99,13 @@ def measure(adapter: PeakMatmul, check: Callable[[str], Any]) -> List[Dict[str, 
         seconds = [time_together(adapter, product.multiply, count) for _ in range(BLOCKS)]
         once = min(seconds) / count
         left -= sum(seconds)
-        found.append({"size": size, "products": count, "seconds": seconds})
-    if len(found) < 2:
+        points.append({"size": size, "products": count, "seconds": seconds})
+    if len(points) < 2:
         raise Unsupported(
             f"no peak: a product of {SIZES[0]} rows takes {once:.3g} s, which leaves no time for "
             "larger ones"
         )
-    return found
+    return points
 
 
 def sustain(adapter: PeakMatmul, fastest: Mapping[str, Any], seconds: float) -> Dict[str, Any]:

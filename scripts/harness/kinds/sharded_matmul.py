@@ -151,7 +151,7 @@ def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
         )
         timed = Collective(sharded_matmul.matmul, run, sharded_matmul.result)
         taken = collectives.measure(context, timed, in_a_row)
-        seconds[part] = [one / taken["operations"] for one in taken["seconds"]]
+        seconds[part] = [duration / taken["operations"] for duration in taken["seconds"]]
         yield {"at": {**_at(shape), "part": part}, **taken}
     check_longer(seconds, 1)
     check("after")

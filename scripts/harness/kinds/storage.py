@@ -93,15 +93,15 @@ class Storage(Kind):
     )
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        found = {}
+        metrics = {}
         for name in (name for job in JOBS for name in named(job)):
             bandwidth = Metric("GB/s", "higher", "first", _figure(name, "bw_bytes"))
-            found[f"{name}_bandwidth"] = bandwidth
-            found[f"{name}_iops"] = Metric("1/s", "higher", "first", _figure(name, "iops"))
+            metrics[f"{name}_bandwidth"] = bandwidth
+            metrics[f"{name}_iops"] = Metric("1/s", "higher", "first", _figure(name, "iops"))
             for percent in PERCENTILES:
                 metric = Metric("us", "lower", "first", _figure(name, f"p{percent}"), optional=True)
-                found[f"{name}_latency_p{percent}"] = metric
-        return found
+                metrics[f"{name}_latency_p{percent}"] = metric
+        return metrics
 
     def measure(self, context: Context) -> None:
         fields, parameters = context.fields, context.workload.parameters
@@ -211,20 +211,20 @@ def figures(text: str, direction: str) -> Dict[str, Any]:
         answer = json.loads(text[text.index("{") :])
         (job,) = answer["jobs"]
         side = job[direction]
-        found = {
+        figures = {
             "version": answer["fio version"],
             "error": job["error"],
             **{name: side[name] for name in ("bw_bytes", "iops", "total_ios", "runtime")},
         }
         for percent in PERCENTILES:
-            found[f"p{percent}"] = side["clat_ns"].get("percentile", {}).get(f"{percent:.6f}")
+            figures[f"p{percent}"] = side["clat_ns"].get("percentile", {}).get(f"{percent:.6f}")
     except (ValueError, KeyError, TypeError) as error:
         raise Mismatch(f"fio's answer is no result of one job: {error!r}") from None
-    if found["error"]:
-        raise Mismatch(f"fio reports error {found['error']}")
-    if not found["total_ios"]:
+    if figures["error"]:
+        raise Mismatch(f"fio reports error {figures['error']}")
+    if not figures["total_ios"]:
         raise Mismatch(f"fio has done no {direction} at all")
-    return found
+    return figures
 
 
 #: Factors from fio's units to those of the metrics.

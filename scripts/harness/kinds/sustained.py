@@ -109,8 +109,8 @@ def device_meter(context: Context) -> meters.Meter:
 
 def clock(rank: Mapping[str, Any]) -> Optional[float]:
     """Return the median of all readings after matmuls in MHz; None without readings."""
-    found = [one[CLOCK] for one in rank["readings"][1:] if one[CLOCK] is not None]
-    return statistics.median(found) if found else None
+    clocks = [reading[CLOCK] for reading in rank["readings"][1:] if reading[CLOCK] is not None]
+    return statistics.median(clocks) if clocks else None
 
 
 def power(rank: Mapping[str, Any]) -> Optional[float]:

@@ -68,7 +68,7 @@ class Transfer(Kind):
         return {
             **largest,
             **{name: link(name) for name in links.OF_HOST},
-            **dict(at(one, size) for one in DIRECTIONS for size in sizes),
+            **dict(at(direction, size) for direction in DIRECTIONS for size in sizes),
         }
 
     def measure(self, context: Context) -> None:
@@ -78,8 +78,8 @@ class Transfer(Kind):
         parameters = context.workload.parameters
         random = np.random.RandomState(adapter.rank_context.seed)
         own = context.rank_context.local_rank
-        told = links.find(os.environ, own + 1)
-        with blocks.recorded_blocks(context) as found, _host_memory(parameters["host_node"]):
+        topology = links.find(os.environ, own + 1)
+        with blocks.recorded_blocks(context) as points, _host_memory(parameters["host_node"]):
             fields["numa_nodes"] = cores.numa_nodes(os.sched_getaffinity(0))
             for size in sizes_to(parameters["largest_bytes"]):
                 array = random.standard_normal(size // _ITEM).astype(np.float32)
@@ -88,11 +88,11 @@ class Transfer(Kind):
                     copied = adapter.transfer(direction, array, parameters["pinned"] == "yes")
                     taken = blocks.measure(context, copied)
                     if direction == HOST_TO_DEVICE:  # idle, a link may be slower
-                        fields["link"] = told.to_host(own)
+                        fields["link"] = topology.to_host(own)
                     check(copied.result(), array, f"{direction} of {size} bytes")
-                    found.append({"at": {"direction": direction, "bytes": size}, **taken})
-        fields["absent"] = told.absent
-        told.close()
+                    points.append({"at": {"direction": direction, "bytes": size}, **taken})
+        fields["absent"] = topology.absent
+        topology.close()
 
 
 def _host_memory(node: str) -> ContextManager[None]:
@@ -107,16 +107,16 @@ def sizes_to(largest: int) -> List[int]:
     return sorted({*sizes, largest // _ITEM * _ITEM})
 
 
-def check(arrived: Any, sent: Any, what: str) -> None:
+def check(arrived: Any, sent: Any, description: str) -> None:
     """Raise Mismatch where a bit differs."""
     import numpy as np
 
     arrived = np.asarray(arrived)
     if arrived.shape != sent.shape:
-        raise Mismatch(f"{what}: {arrived.size} numbers arrived, not {sent.size}")
+        raise Mismatch(f"{description}: {arrived.size} numbers arrived, not {sent.size}")
     wrong = int((arrived != sent).sum())
     if wrong:
-        raise Mismatch(f"{what}: {wrong} of {sent.size} numbers arrived as others")
+        raise Mismatch(f"{description}: {wrong} of {sent.size} numbers arrived as others")
 
 
 def _bandwidth(rank: Mapping[str, Any], direction: str, size: int) -> float:

@@ -41,7 +41,7 @@ def amounts(
         return Amounts(*(size // (_BYTES * (length or 1)) for size in sizes))
     if folder.size_of(model_config["inputs"]) is None:
         return None
-    both = (folder.scan(root, one, folder.REFUSE) for one in (folder.TRAIN, folder.VALIDATION))
+    both = (folder.scan(root, split, folder.REFUSE) for split in (folder.TRAIN, folder.VALIDATION))
     return Amounts(*(len(images.paths) for images in both))
 
 
@@ -52,10 +52,10 @@ def _of_task(
     if "task" not in model_config or (reads and root is None):
         return None
     task = tasks.load(model_config["task"])
-    given = tasks.Given(length, root if reads else None)
+    arguments = tasks.Given(length, root if reads else None)
     if task.amounts:
-        return Amounts(*task.amounts(given))
-    data = task.data(given)
+        return Amounts(*task.amounts(arguments))
+    data = task.data(arguments)
     return Amounts(tasks.size(data.train), tasks.size(data.held_out))
 
 

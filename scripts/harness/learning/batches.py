@@ -46,14 +46,14 @@ def check_inputs(arrays: Arrays, declared: Sequence[Mapping[str, Any]], length: 
     numbers out of range.
 
     ``length``: of its sequences, 0 for a model without."""
-    names = [one["name"] for one in declared]
+    names = [entry["name"] for entry in declared]
     if sorted(arrays) != sorted(names):
         raise Mismatch(f"the task has {sorted(arrays)}, the model takes {sorted(names)}")
-    for one in declared:
-        array, below = arrays[one["name"]], one.get("below")
+    for entry in declared:
+        array, below = arrays[entry["name"]], entry.get("below")
         limit = length if below == "sequence" else below
         if limit is not None and len(array) and not 0 <= array.min() <= array.max() < limit:
             raise Mismatch(
-                f"{one['name']} of the task are {array.min()} to {array.max()}, those of the model "
-                f"0 to {limit - 1}"
+                f"{entry['name']} of the task are {array.min()} to {array.max()}, those of the "
+                f"model 0 to {limit - 1}"
             )

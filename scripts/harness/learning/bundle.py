@@ -58,9 +58,9 @@ def open_checkpoint(path: str) -> Stored:
     index = stem + _INDEX
     content = bounded.read_bytes(index)
     try:
-        found = dict(_entries(content))
-        shards = _shards(content, found.pop(b"", (0, 0)))
-        entries = {name.decode("utf-8"): _entry(content, place) for name, place in found.items()}
+        places = dict(_entries(content))
+        shards = _shards(content, places.pop(b"", (0, 0)))
+        entries = {name.decode("utf-8"): _entry(content, place) for name, place in places.items()}
     except (ValueError, IndexError, struct.error) as error:
         raise BadData(f"{index}: is no index of a TensorFlow checkpoint: {error}") from None
     files = [f"{stem}.data-{number:05d}-of-{shards:05d}" for number in range(shards)]

@@ -81,17 +81,17 @@ class Checkpoint:
     def another(self) -> str:
         """Return the most similar checkpoint of this model, framework and seed, and its
         differences; "" without one."""
-        kin, found = _kin(self._identity), []
+        kin, candidates = _kin(self._identity), []
         for name in sorted(os.listdir(self._folder)):
             stem = name[: -len(_IDENTITY)]
             path = os.path.join(self._folder, stem)
-            other = _json(path + _IDENTITY) if name.endswith(_IDENTITY) else None
+            identity = _json(path + _IDENTITY) if name.endswith(_IDENTITY) else None
             epochs = len(_json(path + ".json") or ())
-            if path != self._stem and epochs and kin and _kin(other) == kin:
-                found.append((differences(other, self._identity), epochs, stem))
-        if not found:
+            if path != self._stem and epochs and kin and _kin(identity) == kin:
+                candidates.append((differences(identity, self._identity), epochs, stem))
+        if not candidates:
             return ""
-        differ, epochs, stem = min(found, key=lambda one: len(one[0]))
+        differ, epochs, stem = min(candidates, key=lambda candidate: len(candidate[0]))
         more = f" and {len(differ) - _SHOWN} more" if len(differ) > _SHOWN else ""
         return (
             f"training begins anew: the checkpoint {stem}* behind epoch {epochs} in {self._folder} "
@@ -113,8 +113,8 @@ class Checkpoint:
         return f"{self._stem}-{epoch}"
 
     def _read(self) -> Optional[Curve]:
-        found: Optional[Curve] = _json(self._curve)
-        return found
+        curve: Optional[Curve] = _json(self._curve)
+        return curve
 
     @staticmethod
     def _drop(path: str) -> None:

@@ -66,11 +66,11 @@ def metrics(
     the parts of the loss that training reports. ``may_lack``: scores that may be no number."""
     principal = scores[0]
 
-    def at_target(of: Callable[[Sequence[Epoch]], float]) -> Callable[[Rank], Optional[float]]:
+    def at_target(figure: Callable[[Sequence[Epoch]], float]) -> Callable[[Rank], Optional[float]]:
         def of_rank(rank: Rank) -> Optional[float]:
             assert target is not None
             count = reached(rank["curve"], principal, target)
-            return None if count is None else of(rank["curve"][:count])
+            return None if count is None else figure(rank["curve"][:count])
 
         return of_rank
 

@@ -56,12 +56,12 @@ class Evaluator:
         """Return the scores with the weights loaded last."""
         import numpy as np
 
-        found: Dict[str, List[Any]] = {}
+        batches: Dict[str, List[Any]] = {}
         for batch, count in self.held_out():
             self._model.feed(batch)
             for name, values in self._score(self._model.outputs(), batch).items():
-                found.setdefault(name, []).append(values[:count])
-        return self.total({name: np.concatenate(parts) for name, parts in found.items()})
+                batches.setdefault(name, []).append(values[:count])
+        return self.total({name: np.concatenate(parts) for name, parts in batches.items()})
 
     def held_out(self) -> Iterator[Tuple[Dict[str, Any], int]]:
         """Yield held-out batches of one size, with the number of samples that count."""

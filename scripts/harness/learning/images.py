@@ -75,10 +75,10 @@ def source(
     workers = min(input_pipeline.MOST_WORKERS, max(1, len(context.cores) or rank_context.threads))
 
     def images_of(split: str) -> folder.Images:
-        found = folder.scan(root, split, bad)
+        images = folder.scan(root, split, bad)
         if bad == folder.SKIP:
-            found = supply.without_broken(adapter, found, range(len(found.paths)), workers)
-        return found
+            images = supply.without_broken(adapter, images, range(len(images.paths)), workers)
+        return images
 
     train = context.phase("scan", lambda: images_of(folder.TRAIN))
     held_out = context.phase(
@@ -139,7 +139,7 @@ def _part(
 
 def _digest(*splits: folder.Images) -> str:
     """Return the SHA-256 (hex) of the paths of all images."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for images in splits:
-        found.update("\0".join([*images.paths, ""]).encode("utf-8", "surrogateescape"))
-    return found.hexdigest()
+        digest.update("\0".join([*images.paths, ""]).encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

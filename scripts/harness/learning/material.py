@@ -31,10 +31,14 @@ def data_of(context: Context, task: Task) -> Data:
             f"{task.name} is read from files, and no folder is named: say data=DIR, or --parameter "
             "data=DIR"
         )
-    given = Given(length, folder if reads else None, skips)
-    data: Data = context.phase("task", lambda: task.data(given))
+    arguments = Given(length, folder if reads else None, skips)
+    data: Data = context.phase("task", lambda: task.data(arguments))
     # the model's random numbers are drawn later
-    declared = [one for one in model_config["inputs"] if one["name"] not in masking.DRAWN]
+    declared = [
+        declaration
+        for declaration in model_config["inputs"]
+        if declaration["name"] not in masking.DRAWN
+    ]
     for arrays in (data.train, data.held_out):
         batches.check_inputs(arrays, declared, length or 0)
     return data

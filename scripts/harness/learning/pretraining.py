@@ -116,8 +116,8 @@ class FolderEvaluator(Evaluator):
     def of_all_ranks(self, scored: tasks.Scored) -> Dict[str, float]:
         """Return the scores from the sums over all ranks."""
         sums = {name: self._trained.all_reduce(float(v.sum())) for name, v in scored.items()}
-        found: Dict[str, float] = self._of_sums(sums)
-        return found
+        scores: Dict[str, float] = self._of_sums(sums)
+        return scores
 
 
 def of_folder(context: Context) -> Parts:
@@ -173,7 +173,7 @@ def missed(rank: Mapping[str, Any]) -> str:
             f"the generator's loss is {loss:.4f} where none can have less than {least:.4f}: it "
             "sees the words that it is asked for"
         )
-    told: Optional[float] = scores["discriminator_accuracy"]
-    if told is not None and told < 0.5:
-        return f"the discriminator tells {told:.4f} of the tokens right, fewer than half"
+    accuracy: Optional[float] = scores["discriminator_accuracy"]
+    if accuracy is not None and accuracy < 0.5:
+        return f"the discriminator tells {accuracy:.4f} of the tokens right, fewer than half"
     return ""

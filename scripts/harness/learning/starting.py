@@ -52,14 +52,14 @@ class Start(NamedTuple):
 
 def our_name(theirs: str) -> Optional[str]:
     """Return our name of Hugging Face's; None for arrays that no model here has."""
-    prefix = next((one for one in _PREFIXES if theirs.startswith(one)), "")
+    prefix = next((prefix for prefix in _PREFIXES if theirs.startswith(prefix)), "")
     name, _, kind = theirs[len(prefix) :].rpartition(".")
     if theirs == "cls.predictions.bias":
         return "decoder_bias"
     for pattern, ours in _COMPILED:
-        found = pattern.fullmatch(name)
-        if found and kind in _KINDS:
-            return f"{found.expand(ours)}.{_KINDS[kind]}"
+        match = pattern.fullmatch(name)
+        if match and kind in _KINDS:
+            return f"{match.expand(ours)}.{_KINDS[kind]}"
     return None
 
 
@@ -69,11 +69,11 @@ def file_of(path: str, alike: str) -> str:
     if not os.path.isdir(path):
         return path
     known = sorted(name for name in os.listdir(path) if name.endswith(safetensors.SUFFIX))
-    found = [name for name in known if name.startswith(alike)]
-    if len(found) == 1:
-        return os.path.join(path, found[0])
+    files = [name for name in known if name.startswith(alike)]
+    if len(files) == 1:
+        return os.path.join(path, files[0])
     raise BadData(
-        f"{path}: has {len(found) or 'no'} files {alike}*{safetensors.SUFFIX}; allowed: one, which "
+        f"{path}: has {len(files) or 'no'} files {alike}*{safetensors.SUFFIX}; allowed: one, which "
         "a training with `weights` in this folder leaves when it has ended (there are: "
         f"{', '.join(known) or 'none'})"
     )
@@ -119,7 +119,7 @@ def read(path: str, shapes: Mapping[str, Tuple[int, ...]]) -> Start:
 def _is_pretrained(stored: Stored, shapes: Mapping[str, Tuple[int, ...]]) -> bool:
     """Return whether a file of ours has pre-trained ELECTRA, and the model is an encoder alone."""
     names = (stored.names, shapes)
-    theirs, own = (any(one.startswith(_DISCRIMINATOR) for one in some) for some in names)
+    theirs, own = (any(name.startswith(_DISCRIMINATOR) for name in some) for some in names)
     return theirs and not own
 
 
@@ -127,7 +127,7 @@ def _arrays(
     path: str, stored: Stored, shapes: Mapping[str, Tuple[int, ...]]
 ) -> Tuple[Dict[str, Any], List[str]]:
     """Return the arrays that the model has, and the names of the others."""
-    found: Dict[str, Any] = {}
+    arrays: Dict[str, Any] = {}
     left: List[str] = []
     for theirs in stored.names:
         ours = theirs if stored.is_own else our_name(stored.called(theirs))
@@ -141,5 +141,5 @@ def _arrays(
         array = array.T if dense and not stored.is_own else array  # theirs is (out, in)
         if array.shape != tuple(shapes[ours]):
             raise BadData(f"{path}: {theirs} is {array.shape}, {ours} is {tuple(shapes[ours])}")
-        found[ours] = array
-    return found, left
+        arrays[ours] = array
+    return arrays, left

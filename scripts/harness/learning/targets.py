@@ -33,7 +33,7 @@ def softening(
     models whose samples are not images of one class each."""
     if not smoothing and not mixup:
         return None
-    names = {one["name"] for one in model_config["inputs"]}
+    names = {declaration["name"] for declaration in model_config["inputs"]}
     classes = model_config.get("hyperparameters", {}).get("classes")
     if not {"images", "labels"} <= names or not classes:
         name = model_config["name"]

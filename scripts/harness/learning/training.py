@@ -49,10 +49,10 @@ def train(
     if checkpoint:
         curve += checkpoint.load(adapter)
         context.fields["resumed_after"] = len(curve)
-        other = "" if curve or rank_context.rank else checkpoint.another()
-        if other:
-            print(other, flush=True)
-            context.fields["other_checkpoint"] = other
+        differing = "" if curve or rank_context.rank else checkpoint.another()
+        if differing:
+            print(differing, flush=True)
+            context.fields["other_checkpoint"] = differing
         if curve and _one_is_done(adapter, is_done(curve[-1], recipe, rank_context.rank)):
             return curve
     rate: Optional[float] = None
@@ -62,11 +62,11 @@ def train(
         begin, losses = clock(), []
         for number, batch in enumerate(source.of_epoch(epoch)):
             step = epoch * each + number
-            wanted = rate_at(
+            scheduled = rate_at(
                 recipe.schedule, recipe.peak, recipe.warmup, step, recipe.epochs * each
             )
-            if wanted != rate:
-                rate = wanted
+            if scheduled != rate:
+                rate = scheduled
                 adapter.set_learning_rate(rate)
             adapter.feed(batch)
             losses.append(adapter.read(adapter.step()))

@@ -122,13 +122,13 @@ class Loading(Capability):
             if self.case.input == DALI:
                 return importlib.import_module("harness.loader.dali")
             usual = importlib.import_module(f"{package}.loader")
-            other = getattr(usual, "MODULES", {}).get(form)
-            return importlib.import_module(f"{package}.{other}") if other else usual
+            module = getattr(usual, "MODULES", {}).get(form)
+            return importlib.import_module(f"{package}.{module}") if module else usual
         except ImportError as error:
             name = error.name or error
             if self.case.input == DALI:
-                what = f"{name} is missing, of nvidia-dali-cuda120 or nvidia-dali-cuda130"
-                raise Unsupported(f"its environment has no DALI: {what}") from None
+                missing = f"{name} is missing, of nvidia-dali-cuda120 or nvidia-dali-cuda130"
+                raise Unsupported(f"its environment has no DALI: {missing}") from None
             raise Unsupported(f"{self._whose} needs {name}, which is not there") from None
 
     @property
@@ -146,12 +146,12 @@ class Loading(Capability):
         formats = getattr(self._loader(), "FORMATS", (FOLDER,))
         if asked.format not in formats:
             known = " and ".join(_CALLED[name] for name in formats)
-            found = _CALLED[asked.format]
-            raise Unsupported(f"{self._whose} reads {known} here, not {found}")
+            asked_format = _CALLED[asked.format]
+            raise Unsupported(f"{self._whose} reads {known} here, not {asked_format}")
         _shorten_sockets()
         loader, accelerator = self._loader(asked.format), self.rank_context.accelerator
-        given: Iterator[Loaded] = loader.load(asked, accelerator)
-        return watched(given) if asked.workers else given
+        batches: Iterator[Loaded] = loader.load(asked, accelerator)
+        return watched(batches) if asked.workers else batches
 
     def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
         """Yield batches with each sequence once, in the requested order. Raises as :meth:`load`."""
@@ -165,8 +165,8 @@ class Loading(Capability):
                 f"{self._whose} reads records of {known} here, not {_CALLED[asked.format]}"
             )
         _shorten_sockets()
-        given: Iterator[LoadedTokens] = loader.load_tokens(asked, accelerator)
-        return watched(given) if asked.workers else given
+        batches: Iterator[LoadedTokens] = loader.load_tokens(asked, accelerator)
+        return watched(batches) if asked.workers else batches
 
     def decode_file(self, path: str) -> Any:
         """Return the pixels of a file, or of a record FILE/NUMBER, as :meth:`load` decodes them.

@@ -47,7 +47,7 @@ def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
         except StopIteration:
             return
         # DALI reuses its memory at the next call.
-        yield Loaded(*(np.array(one.as_array()) for one in (images, labels, numbers)))
+        yield Loaded(*(np.array(output.as_array()) for output in (images, labels, numbers)))
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
@@ -80,24 +80,24 @@ def _built(batch: int, threads: int, define: Callable[[], Any], ahead: bool = Tr
 def _samples(asked: Loads) -> Tuple[Any, Any, Any]:
     """Return images, labels and positions of each batch."""
     define: Callable[..., Any]
-    given: Callable[[Loads, int], Tuple[Any, ...]]
+    arguments: Callable[[Loads, int], Tuple[Any, ...]]
     if asked.decodes_only:
-        define, given, count = _decoded_alone, _of_files, 1
+        define, arguments, count = _decoded_alone, _of_files, 1
     elif asked.draws is None:
-        define, given, count = _centred, _of_validation, 3
+        define, arguments, count = _centred, _of_validation, 3
     else:
-        define, given, count = _cut, _of_training, 4
+        define, arguments, count = _cut, _of_training, 4
     labels, numbers, *others = fn.external_source(
-        source=_batches(asked, given), num_outputs=2 + count, batch=True
+        source=_batches(asked, arguments), num_outputs=2 + count, batch=True
     )
     return define(asked.size, *others), labels, numbers
 
 
-def _batches(asked: Loads, given: Any) -> Iterator[Tuple[List[Any], ...]]:
+def _batches(asked: Loads, arguments: Any) -> Iterator[Tuple[List[Any], ...]]:
     for first in range(0, len(asked.paths), asked.batch):
         numbers = range(first, min(first + asked.batch, len(asked.paths)))
         samples = [
-            (np.int64(asked.labels[number]), np.int64(number), *given(asked, number))
+            (np.int64(asked.labels[number]), np.int64(number), *arguments(asked, number))
             for number in numbers
         ]
         yield tuple(list(values) for values in zip(*samples))

@@ -29,28 +29,28 @@ def features(content: Any, place: Span) -> Iterator[Tuple[str, Span]]:
 def of_tensorflow(content: Any) -> Dict[str, Any]:
     """Return the whole numbers of a ``tf.train.Example`` by name, int64 (count,). Raises
     ValueError."""
-    found: Dict[str, Any] = {}
+    values: Dict[str, Any] = {}
     for place in parts(content, (0, len(content)), 1):
         for name, feature in features(content, place):
             for lies in parts(content, feature, 3):
-                found[name] = numbers(content, lies)
-    return _some(found)
+                values[name] = numbers(content, lies)
+    return _some(values)
 
 
 def of_oneflow(content: Any) -> Dict[str, Any]:
     """Return the whole numbers of an ``OFRecord`` by name, of 32 or 64 bits. Raises ValueError."""
-    found: Dict[str, Any] = {}
+    values: Dict[str, Any] = {}
     for name, feature in features(content, (0, len(content))):
         for kind in (4, 5):
             for lies in parts(content, feature, kind):
-                found[name] = numbers(content, lies)
-    return _some(found)
+                values[name] = numbers(content, lies)
+    return _some(values)
 
 
-def _some(found: Dict[str, Any]) -> Dict[str, Any]:
-    if not found:
+def _some(values: Dict[str, Any]) -> Dict[str, Any]:
+    if not values:
         raise ValueError(_NO_FEATURES)
-    return found
+    return values
 
 
 def numbers(content: Any, place: Span) -> Any:
@@ -79,18 +79,18 @@ def varints(content: bytes) -> Any:
     lengths = ends - begins + 1
     if lengths.max() > _LONGEST:
         raise ValueError(_NO_FEATURES)
-    found = np.zeros(len(ends), np.uint64)
+    integers = np.zeros(len(ends), np.uint64)
     for place in range(int(lengths.max())):
         longer = lengths > place
         bits = (raw[begins[longer] + place] & 127).astype(np.uint64)
-        found[longer] |= bits << np.uint64(7 * place)
-    return found.astype(np.int64)
+        integers[longer] |= bits << np.uint64(7 * place)
+    return integers.astype(np.int64)
 
 
 def parts(content: Any, place: Span, number: int) -> Iterator[Span]:
     """Yield the spans of all byte fields with this ``number``."""
-    for found, wire, value in fields(content, *place):
-        if found == number and wire == 2:
+    for field, wire, value in fields(content, *place):
+        if field == number and wire == 2:
             yield value
 
 

@@ -35,14 +35,14 @@ def numbers(path: str, form: str) -> Dict[str, Any]:
     return decoded(ofrecords.content(file, int(number)), form)
 
 
-def in_a_row(found: Dict[str, Any], wanted: Sequence[Tuple[str, int]]) -> Any:
+def in_a_row(features: Dict[str, Any], layout: Sequence[Tuple[str, int]]) -> Any:
     """Return the concatenated numbers of features, given by name and count, as int64. Raises
     ValueError for a missing feature or another count."""
     import numpy as np
 
-    for name, count in wanted:
-        if name not in found:
+    for name, count in layout:
+        if name not in features:
             raise ValueError(f"the record has no {name}")
-        if len(found[name]) != count:
-            raise ValueError(f"the record has {len(found[name])} of {name}, not {count}")
-    return np.concatenate([found[name] for name, _ in wanted])
+        if len(features[name]) != count:
+            raise ValueError(f"the record has {len(features[name])} of {name}, not {count}")
+    return np.concatenate([features[name] for name, _ in layout])

@@ -35,9 +35,9 @@ def content(file: str, number: int) -> bytes:
 
 def image(file: str, number: int) -> bytes:
     """Return the image of a record. Raises as :func:`content`."""
-    found = content(file, number)
-    _, begin, end = _parsed(found, (0, len(found)))
-    return found[begin:end]
+    record = content(file, number)
+    _, begin, end = _parsed(record, (0, len(record)))
+    return record[begin:end]
 
 
 def listed(file: str) -> records.Records:
@@ -51,12 +51,12 @@ def listed(file: str) -> records.Records:
         return label
 
     framed = frames_of(file)
-    found = records.looked_at(file, framed, None, look)
-    if not framed[1] or not found.labels:
-        return found
+    scanned = records.looked_at(file, framed, None, look)
+    if not framed[1] or not scanned.labels:
+        return scanned
     behind = "stands in a file that is truncated, which OneFlow does not read"
-    bad = [*found.bad, *((number, behind) for number in found.labels)]
-    return records.Records({}, sorted(bad, key=lambda one: one[1] == behind))
+    bad = [*scanned.bad, *((number, behind) for number in scanned.labels)]
+    return records.Records({}, sorted(bad, key=lambda entry: entry[1] == behind))
 
 
 def check(content: bytes) -> None:
@@ -64,21 +64,23 @@ def check(content: bytes) -> None:
 
     OneFlow 0.9.0 fills up a truncated image, ends the process at an invalid one, changes the values
     of grey images, and writes beyond its memory for CMYK."""
-    found = encoded.components(encoded.whole_jpeg(content))
-    if found != 3:
-        raise ValueError(f"the JPEG file has {found} components; OneFlow's decoder reads three")
+    components = encoded.components(encoded.whole_jpeg(content))
+    if components != 3:
+        raise ValueError(
+            f"the JPEG file has {components} components; OneFlow's decoder reads three"
+        )
 
 
 def _parsed(whole: Any, place: examples.Span) -> Tuple[int, int, int]:
     """Return label, and begin and end of the image. Raises ValueError."""
-    found: Dict[str, examples.Span] = dict(examples.features(whole, place))
+    entries: Dict[str, examples.Span] = dict(examples.features(whole, place))
     images = [
-        one for part in _lists(whole, found, IMAGE, 1) for one in examples.parts(whole, part, 1)
+        span for part in _lists(whole, entries, IMAGE, 1) for span in examples.parts(whole, part, 1)
     ]
     labels = [
         number
         for kind in (4, 5)  # of 32 bits, of 64
-        for part in _lists(whole, found, LABEL, kind)
+        for part in _lists(whole, entries, LABEL, kind)
         for number in examples.numbers(whole, part).tolist()
     ]
     if len(images) != 1:
@@ -89,9 +91,9 @@ def _parsed(whole: Any, place: examples.Span) -> Tuple[int, int, int]:
 
 
 def _lists(
-    whole: Any, found: Dict[str, examples.Span], name: str, kind: int
+    whole: Any, entries: Dict[str, examples.Span], name: str, kind: int
 ) -> List[examples.Span]:
-    return list(examples.parts(whole, found[name], kind)) if name in found else []
+    return list(examples.parts(whole, entries[name], kind)) if name in entries else []
 
 
 def is_part(file: str) -> bool:

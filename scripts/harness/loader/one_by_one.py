@@ -27,12 +27,12 @@ def loading(images: Callable[[Loads], Any], batches: Batches) -> Tuple[LoadImage
     batch axis."""
 
     def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
-        for given in batches(images(asked), asked.batch, asked.workers, accelerator):
-            yield Loaded(*given)
+        for batch in batches(images(asked), asked.batch, asked.workers, accelerator):
+            yield Loaded(*batch)
 
     def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
-        for given in batches(Sequences(asked), asked.batch, asked.workers, accelerator):
-            yield LoadedTokens(*given)
+        for batch in batches(Sequences(asked), asked.batch, asked.workers, accelerator):
+            yield LoadedTokens(*batch)
 
     return load, load_tokens
 

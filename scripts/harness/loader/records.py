@@ -59,26 +59,26 @@ def looked_at(
     for a record after which nothing can be read. ``look``: returns the label from the whole
     content, offset and length, or raises ValueError."""
     frames, end = framed
-    found = Records({}, [])
+    scanned = Records({}, [])
     with open(file, "rb") as stream:
         if not frames:
-            return found._replace(bad=[(0, end or "the file holds no record")])
+            return scanned._replace(bad=[(0, end or "the file holds no record")])
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
             for number, (offset, length) in enumerate(frames):
                 try:
                     if check:
                         check(content, offset, length)
                 except ValueError as error:
-                    found.bad.append((number, str(error)))
-                    found.bad.extend((n, _BEHIND) for n in range(number + 1, len(frames)))
+                    scanned.bad.append((number, str(error)))
+                    scanned.bad.extend((n, _BEHIND) for n in range(number + 1, len(frames)))
                     break
                 try:
-                    found.labels[number] = look(content, offset, length)
+                    scanned.labels[number] = look(content, offset, length)
                 except ValueError as error:
-                    found.bad.append((number, str(error)))
+                    scanned.bad.append((number, str(error)))
     if end:
-        found.bad.append((len(frames), end))
-    return found
+        scanned.bad.append((len(frames), end))
+    return scanned
 
 
 @functools.lru_cache(maxsize=None)
@@ -102,24 +102,24 @@ def framed(
 
     ``before`` and ``behind``: bytes around the content. ``length_of``: parses the bytes before it,
     and raises ValueError for an invalid length."""
-    found: List[examples.Span] = []
+    spans: List[examples.Span] = []
     place, size = 0, os.path.getsize(file)
     with open(file, "rb") as stream:
         while place < size:
             stream.seek(place)
             head = stream.read(before)
             if len(head) < before:
-                return found, "the file is truncated within the head of the record"
+                return spans, "the file is truncated within the head of the record"
             try:
                 length = length_of(head)
             except ValueError as error:
-                return found, str(error)
+                return spans, str(error)
             end = place + before + length + behind
             if end > size:
-                return found, "the file is truncated within the record"
-            found.append((place + before, length))
+                return spans, "the file is truncated within the record"
+            spans.append((place + before, length))
             place = end
-    return found, ""
+    return spans, ""
 
 
 def check_content(content: Any, offset: int, length: int) -> None:
@@ -142,10 +142,10 @@ def read(file: str, frames: Tuple[List[Tuple[int, int]], str], number: int, behi
     and OSError.
 
     ``frames``: result of :func:`framed`."""
-    found, end = frames
-    if number >= len(found):
+    spans, end = frames
+    if number >= len(spans):
         raise ValueError(end or "there is no such record")
-    offset, length = found[number]
+    offset, length = spans[number]
     with open(file, "rb") as stream:
         stream.seek(offset)
         content = stream.read(length + behind)
@@ -163,11 +163,11 @@ def tfrecord_image(file: str, number: int) -> bytes:
 
 def _example(content: Any, start: int, length: int) -> Tuple[int, int, int]:
     """Return the label of an example, and begin and end of its image. Raises ValueError."""
-    found: Dict[str, examples.Span] = {}
+    spans: Dict[str, examples.Span] = {}
     for place in examples.parts(content, (start, start + length), 1):
-        found.update(examples.features(content, place))
-    image = _first(content, found.get(IMAGE), 1)
-    numbers = _first(content, found.get(LABEL), 3, lists=True)
+        spans.update(examples.features(content, place))
+    image = _first(content, spans.get(IMAGE), 1)
+    numbers = _first(content, spans.get(LABEL), 3, lists=True)
     if image is None or numbers is None:
         raise ValueError(f"the record has no {IMAGE if image is None else LABEL}")
     labels = [value for number, _, value in examples.fields(content, *numbers) if number == 1]
@@ -237,7 +237,7 @@ def masked(checksum: int) -> int:
 
 def recordio(file: str) -> Records:
     """List the records of a ``.rec`` by its index. Raises OSError without one."""
-    found, size = Records({}, []), os.path.getsize(file)
+    scanned, size = Records({}, []), os.path.getsize(file)
     with open(file, "rb") as stream:
         for number, offset in enumerate(_offsets(file)):
             try:
@@ -248,10 +248,10 @@ def recordio(file: str) -> Records:
                 label = _head(stream.read(24))[0]
                 if not 0 <= label < 2**24 or label != int(label):
                     raise ValueError(f"{label} is no label")
-                found.labels[number] = int(label)
+                scanned.labels[number] = int(label)
             except ValueError as error:
-                found.bad.append((number, str(error)))
-    return found
+                scanned.bad.append((number, str(error)))
+    return scanned
 
 
 @functools.lru_cache(maxsize=None)

@@ -13,33 +13,33 @@ from typing import List, NamedTuple, Sequence
 class Read(NamedTuple):
     """Records to read in order.
 
-    ``files``: paths. ``counts``: records from the beginning of each. ``wanted``: whether each of
+    ``files``: paths. ``counts``: records from the beginning of each. ``selected``: whether each of
     these is requested."""
 
     files: List[str]
     counts: List[int]
-    wanted: List[bool]
+    selected: List[bool]
 
 
 def read_of(paths: Sequence[str]) -> Read:
     """Return the records to read. ``paths``: FILE/NUMBER of each record, those of a file
     consecutive and ascending."""
-    found = Read([], [], [])
+    plan = Read([], [], [])
     for file, pairs in itertools.groupby(map(os.path.split, paths), lambda pair: pair[0]):
         numbers = [int(number) for _, number in pairs]
         assert numbers == sorted(numbers), "a file is read from its beginning"
         asked = set(numbers)
-        found.files.append(file)
-        found.counts.append(numbers[-1] + 1)
-        found.wanted.extend(number in asked for number in range(numbers[-1] + 1))
-    return found
+        plan.files.append(file)
+        plan.counts.append(numbers[-1] + 1)
+        plan.selected.extend(number in asked for number in range(numbers[-1] + 1))
+    return plan
 
 
 def to_the_end(read: Read, totals: Sequence[int]) -> Read:
     """Return the records to read by a loader that reads each file but the last to its end.
     ``totals``: records in each."""
-    counts, wanted, first = [*totals[:-1], read.counts[-1]], [], 0  # type: List[int], List[bool], int
+    counts, selected, first = [*totals[:-1], read.counts[-1]], [], 0  # type: List[int], List[bool], int
     for count, total in zip(read.counts, counts):
-        wanted += read.wanted[first : first + count] + [False] * (total - count)
+        selected += read.selected[first : first + count] + [False] * (total - count)
         first += count
-    return Read(read.files, counts, wanted)
+    return Read(read.files, counts, selected)

@@ -85,13 +85,13 @@ def token_arrays(asked: TokenLoads) -> Arrays:
 
 def _read(paths: Sequence[str]) -> Dict[str, Any]:
     read = sequential.read_of(paths)
-    found = {
+    parts = {
         "file": np.array([os.fsencode(file) for file in read.files], object),
         "count": np.array(read.counts, np.int64),
     }
-    if not all(read.wanted):
-        found["wanted"] = np.array(read.wanted)
-    return found
+    if not all(read.selected):
+        parts["selected"] = np.array(read.selected)
+    return parts
 
 
 def dataset(asked: Loads, parts: Arrays) -> Any:
@@ -127,8 +127,8 @@ def token_dataset(asked: TokenLoads, parts: Arrays) -> Any:
     tokens = tf.io.decode_raw(content, _TOKENS[np.dtype(asked.dtype).itemsize])
 
     def sequence(part: Dict[str, Any]) -> Tuple[Any, Any]:
-        found = tf.cast(tokens[part["start"] : part["start"] + length], tf.int64)
-        return tf.ensure_shape(found, (length,)), part["number"]
+        ids = tf.cast(tokens[part["start"] : part["start"] + length], tf.int64)
+        return tf.ensure_shape(ids, (length,)), part["number"]
 
     return _batched(data.map(sequence, how), asked.batch, asked.workers)
 
@@ -136,8 +136,8 @@ def token_dataset(asked: TokenLoads, parts: Arrays) -> Any:
 def _row(asked: TokenLoads, record: Any) -> Any:
     """Return the concatenated numbers of a record's features."""
     each = {name: tf.io.FixedLenFeature((count,), tf.int64) for name, count in asked.features}
-    found = tf.io.parse_single_example(record, each)
-    return tf.concat([found[name] for name, _ in asked.features], 0)
+    parsed = tf.io.parse_single_example(record, each)
+    return tf.concat([parsed[name] for name, _ in asked.features], 0)
 
 
 def _batched(data: Any, batch: int, workers: int) -> Any:
@@ -164,10 +164,10 @@ def settings() -> Dict[str, Any]:
 def _records(parts: Dict[str, Any]) -> Any:
     each = tf.data.Dataset.from_tensor_slices((parts["file"], parts["count"]))
     data = each.flat_map(lambda file, count: tf.data.TFRecordDataset(file).take(count))
-    if "wanted" not in parts:
+    if "selected" not in parts:
         return data
-    wanted = parts["wanted"]
-    chosen = data.enumerate().filter(lambda number, record: tf.gather(wanted, number))
+    selected = parts["selected"]
+    chosen = data.enumerate().filter(lambda number, record: tf.gather(selected, number))
     return chosen.map(lambda number, record: record)
 
 
@@ -177,9 +177,12 @@ def _of_file(asked: Loads, part: Dict[str, Any]) -> Tuple[Any, Any, Any]:
 
 
 def _of_record(asked: Loads, record: Any, part: Dict[str, Any]) -> Tuple[Any, Any, Any]:
-    one = {IMAGE: tf.io.FixedLenFeature((), tf.string), LABEL: tf.io.FixedLenFeature((), tf.int64)}
-    found = tf.io.parse_single_example(record, one)
-    return _sample(asked, decode(found[IMAGE]), part), found[LABEL], part["number"]
+    features = {
+        IMAGE: tf.io.FixedLenFeature((), tf.string),
+        LABEL: tf.io.FixedLenFeature((), tf.int64),
+    }
+    parsed = tf.io.parse_single_example(record, features)
+    return _sample(asked, decode(parsed[IMAGE]), part), parsed[LABEL], part["number"]
 
 
 def _sample(asked: Loads, image: Any, part: Dict[str, Any]) -> Any:
@@ -197,7 +200,7 @@ def _normalization(size: int) -> Tuple[Any, Any]:
     several times as long."""
     deviation = np.array(DEVIATION)
     each = 1 / (255 * deviation), np.array(MEAN) / deviation
-    scale, offset = (np.broadcast_to(one, (size, size, 3)) for one in each)
+    scale, offset = (np.broadcast_to(values, (size, size, 3)) for values in each)
     return tf.constant(scale, tf.float32), tf.constant(offset, tf.float32)
 
 

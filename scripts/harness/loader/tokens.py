@@ -25,8 +25,8 @@ class Sequences:
     def __getitem__(self, number: int) -> Tuple[Any, int]:
         asked = self._asked
         if asked.records:
-            found = features.numbers(asked.records[number], asked.format)
-            return features.in_a_row(found, asked.features), number
+            arrays = features.numbers(asked.records[number], asked.format)
+            return features.in_a_row(arrays, asked.features), number
         if self._tokens is None:
             self._tokens = np.memmap(asked.path, np.dtype(asked.dtype).newbyteorder("<"), "r")
         start = int(asked.starts[number])

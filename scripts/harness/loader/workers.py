@@ -134,14 +134,14 @@ def _on_signal(number: int, frame: Any) -> None:
         raise _GiveUp(watch.trouble)
 
 
-def watched(given: Iterator[T], seconds: float = TIMEOUT) -> Iterator[T]:
-    """Yield the batches of ``given``.
+def watched(batches: Iterator[T], seconds: float = TIMEOUT) -> Iterator[T]:
+    """Yield the batches of ``batches``.
 
     Raises :class:`WorkerLost` where one of its workers dies abnormally, or one batch takes longer
-    than ``seconds``, and what ``given`` raises. Signals reach the main thread only; elsewhere
+    than ``seconds``, and what ``batches`` raises. Signals reach the main thread only; elsewhere
     nothing is watched."""
     if threading.current_thread() is not threading.main_thread():
-        yield from given
+        yield from batches
         return
     signal.signal(_SIGNAL, _on_signal)
     watch, first = _Watch(seconds), True
@@ -150,7 +150,7 @@ def watched(given: Iterator[T], seconds: float = TIMEOUT) -> Iterator[T]:
             try:
                 try:
                     watch.waiting, _Watch.current = time.monotonic(), watch
-                    batch = next(given)
+                    batch = next(batches)
                 finally:
                     _Watch.current = watch.waiting = None
                 if first:

@@ -25,8 +25,8 @@ _TUNABLE = "glibc.malloc.hugetlb=1"
 
 
 def _known() -> Dict[str, Dict[str, str]]:
-    found: Dict[str, Dict[str, str]] = bounded.read_json(FILE)
-    return found
+    libraries: Dict[str, Dict[str, str]] = bounded.read_json(FILE)
+    return libraries
 
 
 def names() -> List[str]:
@@ -69,14 +69,14 @@ def variables(
     preload: Optional[str], huge_pages: bool, environment: Mapping[str, str]
 ) -> Dict[str, str]:
     """Return the variables that ranks get besides those of their ``environment``."""
-    found = {}
+    additions = {}
     if preload is not None:
         # Where the library is missing, the linker continues without it, and the rank reports that.
-        found["LD_PRELOAD"] = library(preload) or preload
+        additions["LD_PRELOAD"] = library(preload) or preload
     if huge_pages:
         tunables = environment.get("GLIBC_TUNABLES", "").split(":")
-        found["GLIBC_TUNABLES"] = ":".join(filter(None, dict.fromkeys([*tunables, _TUNABLE])))
-    return found
+        additions["GLIBC_TUNABLES"] = ":".join(filter(None, dict.fromkeys([*tunables, _TUNABLE])))
+    return additions
 
 
 def check_preloaded(name: str, maps: str = "/proc/self/maps") -> str:
@@ -105,5 +105,5 @@ def huge_page_bytes(rollup: str = "/proc/self/smaps_rollup") -> Optional[int]:
 def check_huge_pages(held: Optional[int]) -> None:
     """Raise Mismatch where a process that requested huge pages holds none."""
     if not held:
-        what = "the kernel does not tell of any" if held is None else "the process holds none"
-        raise Mismatch(f"huge pages were asked for, but {what}")
+        observed = "the kernel does not tell of any" if held is None else "the process holds none"
+        raise Mismatch(f"huge pages were asked for, but {observed}")

@@ -29,8 +29,8 @@ def control_groups(controller: str) -> List[str]:
 
 def _numbers(folder: str, name: str) -> List[int]:
     """Return the leading numbers of a control file; empty for ``max`` or without the file."""
-    words = (file_text(os.path.join(folder, name)) or "").split()
-    return [int(word) for word in words] if all(word.isdigit() for word in words) else []
+    fields = (file_text(os.path.join(folder, name)) or "").split()
+    return [int(word) for word in fields] if all(word.isdigit() for word in fields) else []
 
 
 def memory_bytes() -> int:
@@ -72,7 +72,7 @@ def oom_kills() -> int:
     own = control_groups("memory")[:-1][:1]  # the last one is the root, which does not count
     counters = [os.path.join(folder, name) for folder in own for name in _OOM_COUNTERS]
     for source in (*counters, "/proc/vmstat"):
-        found = re.search(r"^oom_kill (\d+)$", file_text(source) or "", re.MULTILINE)
-        if found:
-            return int(found.group(1))
+        match = re.search(r"^oom_kill (\d+)$", file_text(source) or "", re.MULTILINE)
+        if match:
+            return int(match.group(1))
     return 0

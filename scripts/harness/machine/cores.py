@@ -31,7 +31,7 @@ def siblings(core: int) -> List[int]:
 
 def by_numa_node(root: str = "/sys/devices/system/node") -> Dict[int, List[int]]:
     """Return the logical cores of each NUMA node; {} where the kernel does not tell."""
-    found: Dict[int, List[int]] = {}
+    nodes: Dict[int, List[int]] = {}
     try:
         names = [name for name in os.listdir(root) if name[:4] == "node" and name[4:].isdigit()]
     except OSError:
@@ -39,14 +39,14 @@ def by_numa_node(root: str = "/sys/devices/system/node") -> Dict[int, List[int]]
     for name in sorted(names, key=lambda name: int(name[4:])):
         path = os.path.join(root, name, "cpulist")
         with contextlib.suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
-            found[int(name[4:])] = parse_list(file.read())
-    return found
+            nodes[int(name[4:])] = parse_list(file.read())
+    return nodes
 
 
 def numa_nodes(cores: Iterable[int], root: str = "/sys/devices/system/node") -> List[int]:
     """Return the NUMA nodes of these cores; empty where the kernel does not tell."""
-    wanted = set(cores)
-    return [node for node, own in by_numa_node(root).items() if wanted.intersection(own)]
+    asked = set(cores)
+    return [node for node, own in by_numa_node(root).items() if asked.intersection(own)]
 
 
 @contextlib.contextmanager
@@ -150,14 +150,14 @@ def near_gpus(
     Cores near several GPUs are dealt out evenly, both threads of a physical core to the same GPU.
     Lists are empty where the kernel does not tell, or where a GPU would get no core."""
     local = [sorted(set(usable).intersection(_local(address, root))) for address in addresses]
-    found: List[List[int]] = []
+    assigned: List[List[int]] = []
     for place, cores in enumerate(local):
-        same = [other for other, others in enumerate(local) if others == cores]
+        same = [gpu for gpu, others in enumerate(local) if others == cores]
         whole = physical(cores, siblings)
         count = len(whole) // len(same)
         first = same.index(place) * count
-        found.append(sorted(core for pair in whole[first : first + count] for core in pair))
-    return found if all(found) else [[] for _ in addresses]
+        assigned.append(sorted(core for pair in whole[first : first + count] for core in pair))
+    return assigned if all(assigned) else [[] for _ in addresses]
 
 
 def _local(address: str, root: str) -> List[int]:

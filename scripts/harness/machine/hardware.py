@@ -15,13 +15,13 @@ def gpus() -> List[Dict[str, Any]]:
     address; empty without GPUs."""
     query = "--query-gpu=name,memory.total,driver_version,uuid,pci.bus_id"
     lines = command_output(["nvidia-smi", query, "--format=csv,noheader,nounits"]) or ""
-    found = []
+    devices = []
     for line in lines.splitlines():
         parts = [part.strip() for part in line.split(",")]
         if len(parts) == 5:
             name, mebibytes, driver, uuid, address = parts
             memory = int(mebibytes) * 2**20 if mebibytes.isdigit() else None
-            found.append(
+            devices.append(
                 {
                     "name": name,
                     "memory_bytes": memory,
@@ -30,16 +30,16 @@ def gpus() -> List[Dict[str, Any]]:
                     "pci_address": address,
                 }
             )
-    return found
+    return devices
 
 
 def visible_gpus(variables: Mapping[str, str]) -> List[str]:
     """Return the GPUs that a process with these variables may use, as CUDA names them: numbers, or
     beginnings of uuids."""
-    given = variables.get("CUDA_VISIBLE_DEVICES")
-    if given is None:
+    visible = variables.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
         return [str(number) for number in range(len(gpus()))]
-    return [part.strip() for part in given.split(",") if part.strip() not in ("", "-1")]
+    return [part.strip() for part in visible.split(",") if part.strip() not in ("", "-1")]
 
 
 def gpu_addresses(visible: Sequence[str]) -> List[str]:

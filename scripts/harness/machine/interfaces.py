@@ -18,7 +18,7 @@ _SOCKET = re.compile(r"socket:\[(\d+)\]$")
 
 def addresses() -> Dict[str, str]:
     """Return the IPv4 address of each interface that has one."""
-    found: Dict[str, str] = {}
+    by_interface: Dict[str, str] = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode()[:15])
@@ -26,8 +26,8 @@ def addresses() -> Dict[str, str]:
                 answer = fcntl.ioctl(any_socket.fileno(), _SIOCGIFADDR, request)
             except OSError:
                 continue  # it has none
-            found[name] = socket.inet_ntoa(answer[20:24])
-    return found
+            by_interface[name] = socket.inet_ntoa(answer[20:24])
+    return by_interface
 
 
 def with_address(address: str) -> Dict[str, Any]:
@@ -46,14 +46,14 @@ def listening() -> List[str]:
     ) as file:
         for child in file.read().split():
             own |= _sockets(int(child))
-    found = set()
+    sockets = set()
     for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
         with contextlib.suppress(OSError), open(f"/proc/self/net/{name}", encoding="utf-8") as file:
-            for words in map(str.split, file.readlines()[1:]):
-                if words[3] == _LISTENS and words[9] in own:
-                    host, _, port = words[1].partition(":")
-                    found.add(f"{_address(host, family)}:{int(port, 16)}")
-    return sorted(found)
+            for fields in map(str.split, file.readlines()[1:]):
+                if fields[3] == _LISTENS and fields[9] in own:
+                    host, _, port = fields[1].partition(":")
+                    sockets.add(f"{_address(host, family)}:{int(port, 16)}")
+    return sorted(sockets)
 
 
 def _sockets(process: int) -> Set[str]:
@@ -69,8 +69,8 @@ def _sockets(process: int) -> Set[str]:
 
 def _address(text: str, family: int) -> str:
     """Parse an address in hexadecimal words of 32 bits in the machine's byte order."""
-    words = [int(text[place : place + 8], 16) for place in range(0, len(text), 8)]
-    raw = b"".join(word.to_bytes(4, sys.byteorder) for word in words)
+    groups = [int(text[place : place + 8], 16) for place in range(0, len(text), 8)]
+    raw = b"".join(word.to_bytes(4, sys.byteorder) for word in groups)
     host = socket.inet_ntop(family, raw)
     return f"[{host}]" if family == socket.AF_INET6 else host
 

@@ -27,27 +27,29 @@ _INSTRUCTIONS = re.compile(
 
 def _blocks(text: str) -> List[Dict[str, str]]:
     """Return the entries of each logical core."""
-    found = []
+    blocks = []
     for block in text.split("\n\n"):
         lines = (line.partition(":") for line in block.splitlines())
         entries = {name.strip(): value.strip() for name, _, value in lines}
         if "processor" in entries:
-            found.append(entries)
-    return found
+            blocks.append(entries)
+    return blocks
 
 
 def _caches(folder: str) -> Dict[str, str]:
     """Return the size of each cache of the first core, as the kernel writes it: ``{"L1 Data":
     "32K"}``."""
-    found = {}
+    sizes = {}
     try:
         names = sorted(name for name in os.listdir(folder) if name.startswith("index"))
         for name in names:
-            level, kind, size = (_line(os.path.join(folder, name, what)) for what in _OF_CACHE)
-            found[f"L{level} {kind}"] = size
+            level, kind, size = (
+                _line(os.path.join(folder, name, attribute)) for attribute in _OF_CACHE
+            )
+            sizes[f"L{level} {kind}"] = size
     except OSError:
         return {}
-    return found
+    return sizes
 
 
 def _line(path: str) -> str:
@@ -69,18 +71,18 @@ def processor(cpuinfo: str = _CPUINFO, cpu0: str = _CPU0) -> Dict[str, Any]:
     if not blocks:
         return {}
     first = blocks[0]
-    found: Dict[str, Any] = {}
+    description: Dict[str, Any] = {}
     for key, names in _NAMES.items():
-        told = next((first[name] for name in names if first.get(name)), None)
-        if told is not None:
-            found[key] = told
+        value = next((first[name] for name in names if first.get(name)), None)
+        if value is not None:
+            description[key] = value
     sockets = {block.get("physical id") for block in blocks}
     if None not in sockets:
-        found["sockets"] = len(sockets)
+        description["sockets"] = len(sockets)
         physical = {(block["physical id"], block.get("core id")) for block in blocks}
-        found["physical_cores"] = len(physical)
-    found["logical_cores"] = len(blocks)
-    found["caches"] = _caches(os.path.join(cpu0, "cache"))
+        description["physical_cores"] = len(physical)
+    description["logical_cores"] = len(blocks)
+    description["caches"] = _caches(os.path.join(cpu0, "cache"))
     flags = (first.get("flags") or first.get("Features") or "").split()
-    found["instruction_sets"] = sorted(flag for flag in flags if _INSTRUCTIONS.match(flag))
-    return found
+    description["instruction_sets"] = sorted(flag for flag in flags if _INSTRUCTIONS.match(flag))
+    return description

@@ -34,11 +34,11 @@ _SHORTER, _WAKING = 0.1, 5e-5
 
 
 def parameters(
-    what: str, seconds: float = BLOCK_SECONDS, fewest: int = 1
+    operation: str, seconds: float = BLOCK_SECONDS, fewest: int = 1
 ) -> Tuple[Parameter, Parameter]:
-    """Return the parameters of a kind that times ``what`` in blocks of about ``seconds`` each."""
+    """Return the parameters of a kind that times ``operation`` in blocks of ``seconds`` each."""
     return (
-        Parameter("blocks", at_least(fewest), "", f"how often {what} is timed", BLOCKS),
+        Parameter("blocks", at_least(fewest), "", f"how often {operation} is timed", BLOCKS),
         Parameter(
             "block_seconds", above_zero, "s", "how long each of them takes about", seconds
         ),

@@ -73,8 +73,8 @@ def compiler_evidence(adapter: Adapter) -> Dict[str, Any]:
 def check_value(value: float, mode: str, step: int) -> float:
     """Return ``value``, a loss or output. Raises ArithmeticError where it is not finite."""
     if not math.isfinite(value):
-        what = "loss" if mode == "train" else "output"
-        raise ArithmeticError(f"{what} is {value} at step {step}")
+        quantity = "loss" if mode == "train" else "output"
+        raise ArithmeticError(f"{quantity} is {value} at step {step}")
     return value
 
 
@@ -94,11 +94,11 @@ def check_same_weights(ranks: Sequence[Mapping[str, Any]]) -> None:
         return
     first = ranks[0].get("weights_checksum")
     for fields in ranks:
-        other = fields.get("weights_checksum")
-        if first is None or other is None:
+        checksum = fields.get("weights_checksum")
+        if first is None or checksum is None:
             raise Mismatch(f"the weights of rank {fields['rank']} are not finite")
-        if abs(first - other) > 1e-12 * max(abs(first), abs(other)):
+        if abs(first - checksum) > 1e-12 * max(abs(first), abs(checksum)):
             raise Mismatch(
                 "the ranks have different weights after training together: rank 0 has "
-                f"checksum {first!r}, rank {fields['rank']} has {other!r}"
+                f"checksum {first!r}, rank {fields['rank']} has {checksum!r}"
             )

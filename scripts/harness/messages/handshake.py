@@ -105,10 +105,10 @@ def with_launcher(connected: socket.socket, token: str) -> Connection:
 
 
 def _read(connected: socket.socket) -> bytes:
-    found = b""
-    while len(found) < _BYTES:
-        chunk = connected.recv(_BYTES - len(found))
+    received = b""
+    while len(received) < _BYTES:
+        chunk = connected.recv(_BYTES - len(received))
         if not chunk:
             raise Closed("the connection ended")
-        found += chunk
-    return found
+        received += chunk
+    return received

@@ -46,7 +46,7 @@ def _valid(text: str) -> str:
         half = LONGEST_TEXT // 2 - 50
         between = len(text) - 2 * half
         text = f"{text[:half]}\n[{between} characters left out]\n{text[-half:]}"
-    text = printable(_UNDECODED.sub(lambda found: f"\\x{ord(found.group()) - 0xDC00:02x}", text))
+    text = printable(_UNDECODED.sub(lambda match: f"\\x{ord(match.group()) - 0xDC00:02x}", text))
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -72,7 +72,7 @@ class Connection:
 
 
 def _message(line: bytes) -> Message:
-    found = json.loads(line.decode())
-    if not isinstance(found, dict):
+    message = json.loads(line.decode())
+    if not isinstance(message, dict):
         raise ValueError("no message")
-    return found
+    return message

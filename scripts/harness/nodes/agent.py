@@ -50,14 +50,14 @@ def call(addresses: Sequence[str], token: str) -> wire.Connection:
         host, _, port = address.rpartition(":")
         for _ in range(_CALLS):
             try:
-                found = socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS)
+                connection = socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS)
             except OSError as error:
                 last = error
                 break
             try:
-                return handshake.with_launcher(found, token)
+                return handshake.with_launcher(connection, token)
             except wire.Closed as error:
-                found.close()
+                connection.close()
                 last = error
     raise last
 
@@ -96,19 +96,21 @@ def take_part(task: Task, link: wire.Connection) -> None:
     for name in (LAUNCHER_VARIABLE, TOKEN_VARIABLE):
         common.pop(name, None)
     link.send(introduction(task, link, common))
-    told = link.first(request.time_limit)
-    share = node.Share(**told)
+    message = link.first(request.time_limit)
+    share = node.Share(**message)
     deadline = time.monotonic() + share.seconds
     with temporary_folder(share.run) as folder:
         try:
-            found = node.run_ranks(task, share, folder, deadline, common, link)
+            node_result = node.run_ranks(task, share, folder, deadline, common, link)
         except Exception as error:
             link.send({"error": first_line(error)})
             return
         # Monotonic times of this machine mean nothing on another.
         now, here = time.time(), time.monotonic()
-        outcomes = [judged._replace(ended=now - (here - judged.ended)) for judged in found.outcomes]
-    link.send({"outcomes": outcomes, "watch": found.watch, "memory": found.memory})
+        outcomes = [
+            judged._replace(ended=now - (here - judged.ended)) for judged in node_result.outcomes
+        ]
+    link.send({"outcomes": outcomes, "watch": node_result.watch, "memory": node_result.memory})
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -71,8 +71,8 @@ def common_environment(request: Request) -> Dict[str, str]:
 
 def dropped_variables(request: Request) -> List[str]:
     """Return the names of the caller's variables that ranks do not get."""
-    given = {name for name, _ in request.variables}
-    return sorted(set(variables.dropped(os.environ, _keeps(request))) - given)
+    requested = {name for name, _ in request.variables}
+    return sorted(set(variables.dropped(os.environ, _keeps(request))) - requested)
 
 
 def _keeps(request: Request) -> List[str]:
@@ -115,7 +115,7 @@ def run_ranks(
     cores = cores_of.allowed()
     per_device = request.cores_per_device
     pinned = lease.places if lease else _cores_of_ranks(request, case, cores, common)
-    all_devices = lease.of if lease else case.devices_per_node
+    all_devices = lease.total if lease else case.devices_per_node
     fewest = min(len(own) for own in pinned) or max(1, len(cores) // all_devices)
     spec = {
         "kind": request.kind,

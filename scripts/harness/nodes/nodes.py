@@ -58,7 +58,7 @@ class Node:
 
     link: wire.Connection
     introduction: Dict[str, Any]
-    found: Optional[NodeResult] = None
+    result: Optional[NodeResult] = None
     lost: Optional[str] = None
 
     @property
@@ -166,10 +166,11 @@ def _wait_for_calls(
         while len(called) < task.case.nodes:
             if starter.poll() is not None:
                 keeper.flush()
-                words = outcome.last_line(log)
+                last_line = outcome.last_line(log)
                 raise Missing(
                     f"{_who_answered(task, called)}; the command that starts them ended with "
-                    f"status {starter.returncode}" + (f"; its last words: {words}" if words else "")
+                    f"status {starter.returncode}"
+                    + (f"; its last words: {last_line}" if last_line else "")
                 )
             if time.monotonic() >= end:
                 raise Missing(f"{_who_answered(task, called)} within {CALL_SECONDS:g} s")
@@ -182,7 +183,7 @@ def _wait_for_calls(
             readable, _, _ = select.select(sources, [], [], 0.5)
             for link in [link for link in proved if link in readable]:
                 _introduce(link, proved, called)
-            for caller in [one for one in callers if one in readable or one.is_late]:
+            for caller in [caller for caller in callers if caller in readable or caller.is_late]:
                 _check_proof(caller, callers, proved)
             if listener in readable:
                 with contextlib.suppress(OSError):  # it has hung up already
@@ -270,48 +271,54 @@ def check(task: Task, nodes: Sequence[Node]) -> None:
     needed = per_device * task.case.devices_per_node
     first = nodes[0]
     for node in nodes:
-        told = node.introduction
-        if told["wrong"]:
-            raise Mismatch(f"node {node.name}: {told['wrong']}")
-        if told["cores"] < needed:
+        introduction = node.introduction
+        if introduction["wrong"]:
+            raise Mismatch(f"node {node.name}: {introduction['wrong']}")
+        if introduction["cores"] < needed:
             raise Mismatch(
                 f"node {node.name}: {task.case.devices_per_node} device(s) of {per_device} core(s) "
-                f"need {needed} cores; there are {told['cores']}"
+                f"need {needed} cores; there are {introduction['cores']}"
             )
-        if task.request.accelerator == "cuda" and len(told["devices"]) < task.case.devices_per_node:
+        if (
+            task.request.accelerator == "cuda"
+            and len(introduction["devices"]) < task.case.devices_per_node
+        ):
             raise Mismatch(
                 f"node {node.name}: {task.case.devices_per_node} GPU(s) are needed; "
-                f"there are {len(told['devices'])}"
+                f"there are {len(introduction['devices'])}"
             )
-        for what, of in _COMPARED.items():
-            if of(told) != of(first.introduction):
+        for subject, value_of in _COMPARED.items():
+            own, expected = value_of(introduction), value_of(first.introduction)
+            if own != expected:
                 raise Mismatch(
-                    f"node {node.name} has {what} {_shown(of(told), of(first.introduction))}, "
-                    f"node {first.name} has {_shown(of(first.introduction), of(told))}"
+                    f"node {node.name} has {subject} {_shown(own, expected)}, "
+                    f"node {first.name} has {_shown(expected, own)}"
                 )
 
 
 #: Properties that must be the same on all nodes.
 _COMPARED: Dict[str, Callable[[Dict[str, Any]], Any]] = {
-    "Python": lambda told: told["python"],
-    "packages": lambda told: told["packages"],
-    "the processor": lambda told: told["hardware"]["cpu"],
-    "the GPUs": lambda told: sorted({gpu["name"] for gpu in told["hardware"]["gpus"]}),
+    "Python": lambda introduction: introduction["python"],
+    "packages": lambda introduction: introduction["packages"],
+    "the processor": lambda introduction: introduction["hardware"]["cpu"],
+    "the GPUs": lambda introduction: sorted(
+        {gpu["name"] for gpu in introduction["hardware"]["gpus"]}
+    ),
 }
 
 
-def _shown(one: Any, other: Any) -> str:
-    """Return what ``one`` has that ``other`` has not."""
-    if isinstance(one, dict):
+def _shown(value: Any, reference: Any) -> str:
+    """Return what ``value`` has that ``reference`` has not."""
+    if isinstance(value, dict):
         own = [
             f"{name} {version}"
-            for name, version in sorted(one.items())
-            if other.get(name) != version
+            for name, version in sorted(value.items())
+            if reference.get(name) != version
         ]
         return shorten(", ".join(own) or "none of these")
-    if isinstance(one, list):
-        return ", ".join(one) or "none"
-    return str(one)
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
+    return str(value)
 
 
 def _tell_shares(task: Task, run: str, nodes: Sequence[Node], deadline: float) -> None:
@@ -332,7 +339,7 @@ def _tell_shares(task: Task, run: str, nodes: Sequence[Node], deadline: float) -
 def _wait_for_results(nodes: Sequence[Node], deadline: float) -> None:
     end = deadline + _ANSWER_SECONDS
     while True:
-        waiting = [node for node in nodes if node.found is None and node.lost is None]
+        waiting = [node for node in nodes if node.result is None and node.lost is None]
         if not waiting:
             return
         left = end - time.monotonic()
@@ -357,7 +364,7 @@ def _hear(node: Node) -> bool:
     for message in messages:
         if "outcomes" in message:
             outcomes = [outcome.RankOutcome(*judged) for judged in message["outcomes"]]
-            node.found = NodeResult(outcomes, message["watch"], message["memory"])
+            node.result = NodeResult(outcomes, message["watch"], message["memory"])
         elif "error" in message:
             node.lost = f"could not start its ranks: {message['error']}"
             ends = True
@@ -368,14 +375,14 @@ def _hear(node: Node) -> bool:
 
 def _stop(nodes: Sequence[Node]) -> None:
     for node in nodes:
-        if node.found is None and node.lost is None:
+        if node.result is None and node.lost is None:
             with contextlib.suppress(wire.Closed):
                 node.link.send({"stop": True})
 
 
 def _outcomes(task: Task, node: Node, place: int) -> List[outcome.RankOutcome]:
-    if node.found is not None:
-        return list(node.found.outcomes)
+    if node.result is not None:
+        return list(node.result.outcomes)
     first = place * task.case.devices_per_node
     ranks = range(first, first + task.case.devices_per_node)
     return [outcome.lost(rank, node.name, f"node {node.name} {node.lost}") for rank in ranks]
@@ -383,10 +390,10 @@ def _outcomes(task: Task, node: Node, place: int) -> List[outcome.RankOutcome]:
 
 def _entry(node: Node) -> Dict[str, Any]:
     """A node's entry in the record."""
-    told = node.introduction
-    entry = {key: told[key] for key in ("node", "interface", "hardware")}
-    if node.found is not None:
-        entry["memory"] = node.found.memory
-        if node.found.watch is not None:
-            entry["watch"] = node.found.watch
+    introduction = node.introduction
+    entry = {key: introduction[key] for key in ("node", "interface", "hardware")}
+    if node.result is not None:
+        entry["memory"] = node.result.memory
+        if node.result.watch is not None:
+            entry["watch"] = node.result.watch
     return entry

@@ -32,8 +32,8 @@ def signals_raise() -> Iterator[None]:
     Signals that were ignored from the start stay ignored."""
 
     def leave(number: int, frame: Any) -> None:
-        for other in numbers:
-            signal.signal(other, signal.SIG_IGN)
+        for later in numbers:
+            signal.signal(later, signal.SIG_IGN)
         raise Interrupted(number)
 
     numbers = [

@@ -69,13 +69,13 @@ def note(folder: str, session: int, output: int) -> None:
 
 def _processes() -> Dict[int, _Process]:
     """Return all processes by id."""
-    found = {}
+    processes = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError, ValueError), open(f"/proc/{name}/stat", "rb") as file:
-                words = file.read().rpartition(b")")[2].split()
-                found[int(name)] = _Process(words[0].decode(), int(words[1]), int(words[3]))
-    return found
+                fields = file.read().rpartition(b")")[2].split()
+                processes[int(name)] = _Process(fields[0].decode(), int(fields[1]), int(fields[3]))
+    return processes
 
 
 def _descendants() -> List[int]:
@@ -87,7 +87,7 @@ def _descendants() -> List[int]:
     family = {own}
     grown = True
     while grown:
-        more = {number for number, one in known.items() if one.parent in family} - family
+        more = {number for number, process in known.items() if process.parent in family} - family
         family |= more
         grown = bool(more)
     session = os.getsid(0)
@@ -122,9 +122,9 @@ def _marked(folder: str, sessions: Collection[int], files: Collection[str]) -> L
     own = os.getpid()
     return [
         number
-        for number, one in _processes().items()
-        if number != own and one.state != "Z"
-        if one.session in sessions or _has_open(number, folder, files)
+        for number, process in _processes().items()
+        if number != own and process.state != "Z"
+        if process.session in sessions or _has_open(number, folder, files)
     ]
 
 
@@ -142,23 +142,23 @@ def _has_open(process: int, folder: str, files: Collection[str]) -> bool:
 
 def processes_of(run: str) -> List[int]:
     """Return the ids of processes, without this one, whose environment holds the run's id."""
-    wanted = f"{RUN_VARIABLE}={run}".encode()
-    found = []
+    variable = f"{RUN_VARIABLE}={run}".encode()
+    numbers = []
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue
         try:
             with open(f"/proc/{name}/environ", "rb") as file:
-                if wanted in file.read().split(b"\0"):
-                    found.append(int(name))
+                if variable in file.read().split(b"\0"):
+                    numbers.append(int(name))
         except OSError:
             continue  # ended meanwhile, or another user's
-    return found
+    return numbers
 
 
 def processes_in(groups: Collection[int]) -> List[int]:
     """Return the ids of running processes in these process groups."""
-    found = []
+    numbers = []
     for name in os.listdir("/proc"):
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
@@ -166,8 +166,8 @@ def processes_in(groups: Collection[int]) -> List[int]:
         except (OSError, ValueError):
             continue  # no process, or ended meanwhile
         if name.isdigit() and state != b"Z" and int(group) in groups:
-            found.append(int(name))
-    return found
+            numbers.append(int(name))
+    return numbers
 
 
 def sweep(run: str, seconds: float = 10.0) -> List[int]:

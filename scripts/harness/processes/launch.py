@@ -62,13 +62,13 @@ def free_addresses(count: int, host: str = "127.0.0.1") -> List[str]:
     sockets = []
     try:
         for _ in range(count):
-            found = socket.socket()
-            sockets.append(found)
-            found.bind((host, 0))
-        return [f"{host}:{found.getsockname()[1]}" for found in sockets]
+            opened = socket.socket()
+            sockets.append(opened)
+            opened.bind((host, 0))
+        return [f"{host}:{opened.getsockname()[1]}" for opened in sockets]
     finally:
-        for found in sockets:
-            found.close()
+        for opened in sockets:
+            opened.close()
 
 
 def common_environment(

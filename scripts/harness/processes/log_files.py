@@ -20,8 +20,8 @@ _BLOCK = 2**16
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
 
 
-def _escape(found: "re.Match[bytes]") -> bytes:
-    return b"".join(b"\\x%02x" % byte for byte in found.group()[-1:])
+def _escape(match: "re.Match[bytes]") -> bytes:
+    return b"".join(b"\\x%02x" % byte for byte in match.group()[-1:])
 
 
 class LogFile:

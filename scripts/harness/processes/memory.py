@@ -50,11 +50,11 @@ class Limit(NamedTuple):
 
 def parse_limit(text: str) -> Limit:
     """Parse ``80%`` or ``16GiB``. Raises ValueError for anything else."""
-    found = _LIMIT.fullmatch(text)
-    number = float(found.group(1)) if found else 0.0
-    if not found or number <= 0 or (found.group(2) == "%" and number > 100):
+    match = _LIMIT.fullmatch(text)
+    number = float(match.group(1)) if match else 0.0
+    if not match or number <= 0 or (match.group(2) == "%" and number > 100):
         raise ValueError(f"must be like 16GiB, or a share of up to 100%, not {text!r}")
-    unit = found.group(2)
+    unit = match.group(2)
     return Limit(number * _UNITS.get(unit, 1), unit == "%")
 
 
@@ -66,15 +66,17 @@ class Allowed(NamedTuple):
     reserve: int
 
 
-def allowed(limit: Limit, spare: bool, part: float = 1.0, given: Optional[Limit] = None) -> Allowed:
+def allowed(
+    limit: Limit, spare: bool, part: float = 1.0, tighter: Optional[Limit] = None
+) -> Allowed:
     """Return what a run that starts now may take.
 
     With ``spare`` some memory is left for later runs, and memory that others hold is not counted
     on. ``part``: share of the machine where runs are side by side; a limit in percent is of that
-    part. ``given``: memory granted by the scheduler, which not every cluster enforces by control
+    part. ``tighter``: memory granted by the scheduler, which not every cluster enforces by control
     groups."""
     there = control_groups.memory_bytes()
-    total = min(there, given.bytes_of(there)) if given else there
+    total = min(there, tighter.bytes_of(there)) if tighter else there
     reserve = total // _RESERVED
     most = min(limit.bytes_of(int(part * total)), total - reserve)
     if not spare:

@@ -37,7 +37,7 @@ class Members:
         environment, or none, until it has started its own program."""
         now = time.monotonic()
         here = self._here()
-        self._others = {other: seen for other, seen in self._others.items() if other in here}
+        self._others = {process: seen for process, seen in self._others.items() if process in here}
         ours = []
         for process in here - {self._launcher}:
             is_new = now - self._others.get(process, now) < _NEW_SECONDS
@@ -112,12 +112,12 @@ class OwnTime:
         try:
             with open(f"{self._proc}/{process}/stat", "rb") as file:
                 # The process name in brackets may hold any character.
-                words = file.read().rpartition(b")")[2].split()
+                fields = file.read().rpartition(b")")[2].split()
         except OSError:
             return None
-        user, system, children_user, children_system = (int(word) for word in words[11:15])
+        user, system, children_user, children_system = (int(word) for word in fields[11:15])
         return _Times(
-            int(words[1]),
+            int(fields[1]),
             (user + system) / _TICKS,
             (children_user + children_system) / _TICKS,
         )

@@ -26,13 +26,13 @@ _ARCHIVED = os.path.join(os.path.dirname(_SCRIPTS), ".git_archival.txt")
 
 
 def _files() -> List[str]:
-    found: List[str] = []
+    paths: List[str] = []
     for folder, folders, names in os.walk(_SCRIPTS):
         folders[:] = [name for name in folders if name != "__pycache__"]
-        found.extend(
+        paths.extend(
             os.path.join(folder, name) for name in names if name.endswith((".py", ".json"))
         )
-    return sorted(found)
+    return sorted(paths)
 
 
 @contextlib.contextmanager
@@ -58,8 +58,8 @@ def _user_configurations(variables: Mapping[str, str]) -> List[str]:
         return [variables["GIT_CONFIG_GLOBAL"]]
     home = variables.get("HOME", "")
     folder = variables.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    found = [os.path.join(folder, "git", "config"), os.path.join(home, ".gitconfig")]
-    return [path for path in found if os.path.isabs(path)]
+    paths = [os.path.join(folder, "git", "config"), os.path.join(home, ".gitconfig")]
+    return [path for path in paths if os.path.isabs(path)]
 
 
 def _quoted(value: str) -> str:
@@ -85,8 +85,8 @@ def _from_git() -> Tuple[Optional[str], Optional[bool]]:
 
 def _from_archive() -> Optional[str]:
     """Return the commit that ``git archive`` has written into its copy of a file."""
-    found = re.search(r"^node: ([0-9a-f]{40,64})$", file_text(_ARCHIVED) or "", re.MULTILINE)
-    return found.group(1) if found else None
+    match = re.search(r"^node: ([0-9a-f]{40,64})$", file_text(_ARCHIVED) or "", re.MULTILINE)
+    return match.group(1) if match else None
 
 
 def code() -> Dict[str, Any]:

@@ -145,15 +145,15 @@ def _compared(model_config: Mapping[str, Any]) -> Dict[str, Any]:
     others = {"dropout", *model_config.get("parity", {}).get("hyperparameters", {})}
     own = model_config.get("hyperparameters", {})
     kept = {name: None if name in others else value for name, value in own.items()}
-    found = {**model_config, "hyperparameters": kept}
+    compared = {**model_config, "hyperparameters": kept}
     if "own" in model_config:  # its content decides, not where it lies
-        found["own"] = {**model_config["own"], "source": None}
+        compared["own"] = {**model_config["own"], "source": None}
     if "parity" in model_config:  # how it is made small says nothing of what is timed
         ways = ("small", "reduced")
-        found["parity"] = {
-            key: one for key, one in model_config["parity"].items() if key not in ways
+        compared["parity"] = {
+            key: value for key, value in model_config["parity"].items() if key not in ways
         }
-    return found
+    return compared
 
 
 def _module(name: str) -> str:

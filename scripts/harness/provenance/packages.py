@@ -39,18 +39,18 @@ def _metadata(path: str) -> Optional[Tuple[str, str]]:
         file_path = os.path.join(path, file_name) if file_name else path
         if not os.path.isfile(file_path):
             continue
-        found: Dict[str, str] = {}
+        headers: Dict[str, str] = {}
         try:
             with open(file_path, encoding="utf-8", errors="replace") as file:
                 for line in file:
                     key, _, value = line.partition(":")
                     if not value:
                         break  # the header is over
-                    found.setdefault(key.strip().lower(), value.strip())
+                    headers.setdefault(key.strip().lower(), value.strip())
         except OSError:
             return None
-        if "name" in found and "version" in found:
-            return found["name"], found["version"]
+        if "name" in headers and "version" in headers:
+            return headers["name"], headers["version"]
     return None
 
 
@@ -65,16 +65,16 @@ def installed(folders: Iterable[str]) -> Dict[str, str]:
             continue
         for entry in entries:
             if entry.endswith((".dist-info", ".egg-info")):
-                found = _metadata(os.path.join(folder, entry))
-                if found:
-                    versions.setdefault(normal(found[0]), found[1])
+                package = _metadata(os.path.join(folder, entry))
+                if package:
+                    versions.setdefault(normal(package[0]), package[1])
     return dict(sorted(versions.items()))
 
 
-def same_version(asked: str, found: str) -> bool:
+def same_version(asked: str, installed_version: str) -> bool:
     """Return whether the versions match; a local part (``+cpu``) counts only if it was
     requested."""
-    return asked == (found if "+" in asked else found.partition("+")[0])
+    return asked == (installed_version if "+" in asked else installed_version.partition("+")[0])
 
 
 def wrong_environment(
@@ -84,9 +84,9 @@ def wrong_environment(
     if prefix is not None and os.path.realpath(prefix) != os.path.realpath(sys.prefix):
         return f"the environment is {sys.prefix}, not {prefix}"
     for name, version in pins:
-        found = packages.get(normal(name))
-        if found is None:
+        has = packages.get(normal(name))
+        if has is None:
             return f"{name}=={version} was asked for, but {name} is not installed in {sys.prefix}"
-        if not same_version(version, found):
-            return f"{name}=={version} was asked for, but {found} is installed in {sys.prefix}"
+        if not same_version(version, has):
+            return f"{name}=={version} was asked for, but {has} is installed in {sys.prefix}"
     return None

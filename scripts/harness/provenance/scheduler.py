@@ -47,17 +47,17 @@ def scheduler(
     job = variables.get("SLURM_JOB_ID")
     if not job:
         return None
-    found: Dict[str, Any] = {"name": "slurm", "job": job}
+    description: Dict[str, Any] = {"name": "slurm", "job": job}
     if variables.get("SLURM_CLUSTER_NAME"):
-        found["cluster_name"] = variables["SLURM_CLUSTER_NAME"]
+        description["cluster_name"] = variables["SLURM_CLUSTER_NAME"]
     shown = _shown(answer(["scontrol", "show", "job", job]) or "")
     for name, (variable, key) in _FACTS.items():
         value = shown.get(key, variables.get(variable, ""))
         if value not in _ABSENT:
-            found[name] = _PREFIX.sub(r"\1", value) if name == "gres" else value
+            description[name] = _PREFIX.sub(r"\1", value) if name == "gres" else value
     if "OverSubscribe" in shown:
-        found["exclusive"] = shown["OverSubscribe"] == "NO"
-    return found
+        description["exclusive"] = shown["OverSubscribe"] == "NO"
+    return description
 
 
 def limit_reached(

@@ -24,18 +24,18 @@ def missing(request: Request, environment: Mapping[str, str]) -> Optional[str]:
             return wrong
     loaded = loaded_modules(environment)
     for name in request.modules:
-        if not any(one == name or one.startswith(name + "/") for one in loaded):
+        if not any(module == name or module.startswith(name + "/") for module in loaded):
             return f"module {name} was asked for; loaded are: {', '.join(loaded) or 'none'}"
     return None
 
 
 def _wrong_image(asked: str, environment: Mapping[str, str]) -> Optional[str]:
-    found = next((environment[v] for v in _CONTAINER_VARIABLES if environment.get(v)), None)
-    if found is None:
+    image = next((environment[v] for v in _CONTAINER_VARIABLES if environment.get(v)), None)
+    if image is None:
         return f"image {asked} was asked for, but this is not in a container"
     # An image pulled from a URI has another name.
-    if "://" not in asked and os.path.basename(asked) != os.path.basename(found):
-        return f"image {asked} was asked for, but the container is of {found}"
+    if "://" not in asked and os.path.basename(asked) != os.path.basename(image):
+        return f"image {asked} was asked for, but the container is of {image}"
     return None
 
 

@@ -95,8 +95,8 @@ def _data(task: Task) -> Dict[str, Any]:
         identity = folder.identity(root)
     except folder.BadData:
         identity = ""
-    found = {"folder": root, "identity": identity, "bad_images": task.request.bad_images}
-    return {"data": found}
+    description = {"folder": root, "identity": identity, "bad_images": task.request.bad_images}
+    return {"data": description}
 
 
 def _case(task: Task) -> Dict[str, Any]:
@@ -225,9 +225,9 @@ def summary(record: Dict[str, Any], output: str) -> str:
 
 def _shown(record: Dict[str, Any]) -> str:
     """Format the metrics of a successful run, without those at single points."""
-    named = ((name, one) for name, one in record["metrics"].items() if "at" not in one)
-    known = [(name, one) for name, one in named if one["value"] is not None]
-    figures = [f"{name} {one['value']:.4g} {one['unit']}" for name, one in known]
+    named = ((name, metric) for name, metric in record["metrics"].items() if "at" not in metric)
+    known = [(name, metric) for name, metric in named if metric["value"] is not None]
+    figures = [f"{name} {metric['value']:.4g} {metric['unit']}" for name, metric in known]
     window = record["window_seconds"]
     timed = [f"in {window:.3f} s"] if window is not None else []
     return " ".join([", ".join(figures) or record["kind"], *timed])

@@ -85,34 +85,36 @@ def errors(value: Any, schema: Dict[str, Any], where: str = "record") -> List[st
     names = [names] if isinstance(names, str) else names
     if names and not any(_is(value, name) for name in names):
         return [f"{where} is {value!r}, not {' or '.join(names)}"]
-    found = []
+    problems = []
     if "const" in schema and value != schema["const"]:
-        found.append(f"{where} is {value!r}, not {schema['const']!r}")
+        problems.append(f"{where} is {value!r}, not {schema['const']!r}")
     if "enum" in schema and value not in schema["enum"]:
-        found.append(f"{where} is {value!r}, not one of {schema['enum']}")
+        problems.append(f"{where} is {value!r}, not one of {schema['enum']}")
     if "minimum" in schema and _is(value, "number") and not value >= schema["minimum"]:
-        found.append(f"{where} is {value!r}, below {schema['minimum']}")
+        problems.append(f"{where} is {value!r}, below {schema['minimum']}")
     if "maximum" in schema and _is(value, "number") and not value <= schema["maximum"]:
-        found.append(f"{where} is {value!r}, above {schema['maximum']}")
+        problems.append(f"{where} is {value!r}, above {schema['maximum']}")
     if "minLength" in schema and _is(value, "string") and len(value) < schema["minLength"]:
-        found.append(f"{where} is too short")
+        problems.append(f"{where} is too short")
     if isinstance(value, dict):
-        found.extend(_object_errors(value, schema, where))
+        problems.extend(_object_errors(value, schema, where))
     if isinstance(value, list) and "items" in schema:
         for index, item in enumerate(value):
-            found.extend(errors(item, schema["items"], f"{where}[{index}]"))
-    return found
+            problems.extend(errors(item, schema["items"], f"{where}[{index}]"))
+    return problems
 
 
 def _object_errors(value: Dict[str, Any], schema: Dict[str, Any], where: str) -> List[str]:
     properties = schema.get("properties", {})
-    found = [f"{where}.{key} is missing" for key in schema.get("required", []) if key not in value]
+    problems = [
+        f"{where}.{key} is missing" for key in schema.get("required", []) if key not in value
+    ]
     others = schema.get("additionalProperties", True)
     for key, item in value.items():
         if key in properties:
-            found.extend(errors(item, properties[key], f"{where}.{key}"))
+            problems.extend(errors(item, properties[key], f"{where}.{key}"))
         elif isinstance(others, dict):
-            found.extend(errors(item, others, f"{where}.{key}"))
+            problems.extend(errors(item, others, f"{where}.{key}"))
         elif others is False:
-            found.append(f"{where}.{key} is not in the schema")
-    return found
+            problems.append(f"{where}.{key} is not in the schema")
+    return problems

@@ -132,10 +132,10 @@ def _whole(text: str) -> int:
 
 
 def _pin(text: str) -> Tuple[str, str]:
-    found = PIN.match(text)
-    if not found:
+    match = PIN.match(text)
+    if not match:
         raise argparse.ArgumentTypeError(f"must read NAME==VERSION, not {text!r}")
-    return found.group("name"), found.group("version")
+    return match.group("name"), match.group("version")
 
 
 def _allocator(text: str) -> str:
@@ -440,7 +440,7 @@ def _parameters(kind: Kind, pairs: Sequence[Tuple[str, str]]) -> Dict[str, Any]:
     Raises ValueError for an unknown, invalid or missing parameter.
     """
     declared = {parameter.name: parameter for parameter in kind.parameters}
-    values = {name: one.default for name, one in declared.items()}
+    values = {name: parameter.default for name, parameter in declared.items()}
     for name, text in pairs:
         if name not in declared:
             allowed = ", ".join(declared) or "none"
@@ -465,8 +465,8 @@ def _new_output(parsed: Dict[str, Any]) -> str:
     """Return an unused path in the working directory, named after the run."""
     paths = (parsed["framework"] or "", os.path.splitext(parsed["model"] or "")[0])
     names = [os.path.basename(path) for path in paths if path]
-    words = [*names, parsed["kind"], f"r{parsed['repeat']}"]
-    stem = os.path.abspath("-".join(words))
+    parts = [*names, parsed["kind"], f"r{parsed['repeat']}"]
+    stem = os.path.abspath("-".join(parts))
     number, path = 1, f"{stem}.json"
     while os.path.lexists(path):
         number += 1
@@ -488,16 +488,16 @@ def as_typed(
     temporary.
     """
     typed = [executable, folder]
-    words = iter(arguments)
-    for word in words:
+    remaining = iter(arguments)
+    for word in remaining:
         name, separator, value = word.partition("=")
         if name in ("--variable", "--variables"):
-            value = value if separator else next(words)
+            value = value if separator else next(remaining)
         elif name in (*_PATHS, *_LEFT):
-            value = value if separator else next(words)
+            value = value if separator else next(remaining)
             typed += [name, own_model.absolute(value)] if name in _PATHS else []
         elif name == "--parameter":
-            parameter = (value if separator else next(words)).partition("=")[0]
+            parameter = (value if separator else next(remaining)).partition("=")[0]
             typed += [name, f"{parameter}={parameters[parameter]}"]
         else:
             typed.append(word)

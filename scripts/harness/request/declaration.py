@@ -195,8 +195,8 @@ def _case_of(
         raise DeclarationError(f"--parallelism: {reason}")
     reads = request.axes["input"] in READING or kind.reads_images
     if reads and request.data is None:
-        what = f"--kind {kind.name}" if kind.reads_images else f"--input {request.axes['input']}"
-        raise DeclarationError(f"{what} needs --data FOLDER")
+        option = f"--kind {kind.name}" if kind.reads_images else f"--input {request.axes['input']}"
+        raise DeclarationError(f"{option} needs --data FOLDER")
     if request.data is not None and not reads:
         raise DeclarationError(
             f"--data is of --input {' or '.join(READING)}, and of kinds that read images"
@@ -215,7 +215,7 @@ def _case_of(
         sequence_length=values["sequence_length"],
     )
     optional = {axis.name: values[axis.name] for axis in axes.optional()}
-    return case.having({name: one for name, one in optional.items() if one is not None})
+    return case.having({name: value for name, value in optional.items() if value is not None})
 
 
 def _has_module(folder: str, name: str) -> bool:

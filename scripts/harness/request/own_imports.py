@@ -23,8 +23,8 @@ def check(text: str) -> None:
         tree = ast.parse(file.read())
     lacking = [(line, error) for line, error in _failures(tree, text) if error]
     if lacking:
-        told = "; ".join(f"line {line}: {error}" for line, error in lacking)
-        raise NotAModel(f"{text!r}, {told}", "imports that its environment has")
+        problems = "; ".join(f"line {line}: {error}" for line, error in lacking)
+        raise NotAModel(f"{text!r}, {problems}", "imports that its environment has")
 
 
 def imports(tree: ast.AST) -> Iterator[ast.stmt]:
@@ -45,8 +45,8 @@ def _failures(tree: ast.AST, path: str) -> Iterator[Tuple[int, str]]:
         try:
             exec(statement, {"__name__": "own_model"})
         except (Exception, SystemExit) as error:
-            words = " ".join(f"{type(error).__name__}: {error}".split())
-            yield node.lineno, words
+            message = " ".join(f"{type(error).__name__}: {error}".split())
+            yield node.lineno, message
         else:
             yield node.lineno, ""
 
@@ -57,9 +57,9 @@ def _check_name(text: str) -> None:
         module = importlib.import_module("torchvision.models" if name == "torchvision" else name)
         known = _names(module)
     except (Exception, SystemExit) as error:
-        words = " ".join(f"{type(error).__name__}: {error}".split())
+        message = " ".join(f"{type(error).__name__}: {error}".split())
         raise NotAModel(
-            f"{text!r}, but importing {name} fails ({words})", "one that works"
+            f"{text!r}, but importing {name} fails ({message})", "one that works"
         ) from None
     # timm's names may end in a point and the name of the weights
     if model not in known and model.partition(".")[0] not in known:

@@ -110,12 +110,12 @@ def _of_file(path: str) -> Dict[str, Any]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        what = error.msg if isinstance(error, SyntaxError) else error
-        raise NotAModel(f"{path!r}, which is no Python{line}: {what}") from None
+        problem = error.msg if isinstance(error, SyntaxError) else error
+        raise NotAModel(f"{path!r}, which is no Python{line}: {problem}") from None
     except (RecursionError, MemoryError):
         raise NotAModel(f"{path!r} with expressions that are nested too deeply") from None
     framework = _framework(tree, path)
-    if not any(isinstance(one, ast.FunctionDef) and one.name == "make" for one in tree.body):
+    if not any(isinstance(node, ast.FunctionDef) and node.name == "make" for node in tree.body):
         raise NotAModel(
             f"{path!r} without make",
             "a function make at its top level, which returns model, (inputs, targets), loss",
@@ -126,13 +126,13 @@ def _of_file(path: str) -> Dict[str, Any]:
 
 def _framework(tree: ast.Module, path: str) -> str:
     known = ", ".join(_known())
-    for one in tree.body:
-        if not isinstance(one, (ast.Assign, ast.AnnAssign)) or one.value is None:
+    for node in tree.body:
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
             continue
-        targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         if any(isinstance(target, ast.Name) and target.id == "FRAMEWORK" for target in targets):
             try:
-                value = ast.literal_eval(one.value)
+                value = ast.literal_eval(node.value)
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 value = None
             if value not in _known():

@@ -14,8 +14,8 @@ _SCRIPTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__fi
 
 def _lists() -> Dict[str, Any]:
     with open(os.path.join(_SCRIPTS, "secrets.json"), encoding="utf-8") as file:
-        found: Dict[str, Any] = json.load(file)
-    return found
+        lists: Dict[str, Any] = json.load(file)
+    return lists
 
 
 _LISTS = _lists()
@@ -44,14 +44,14 @@ def private_variables(path: Optional[str]) -> Tuple[Tuple[str, str], ...]:
     if path is None:
         return ()
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), encoding="utf-8") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
             raise ValueError(
-                f"{path}: found mode {stat.filemode(found.st_mode)}; allowed: a regular file that "
+                f"{path}: found mode {stat.filemode(status.st_mode)}; allowed: a regular file that "
                 "only its owner can read (chmod 600)"
             )
-        if found.st_uid != os.geteuid():
-            raise ValueError(f"{path}: found a file of user {found.st_uid}; allowed: your own")
+        if status.st_uid != os.geteuid():
+            raise ValueError(f"{path}: found a file of user {status.st_uid}; allowed: your own")
         content = json.loads(file.read(_LARGEST))
     pairs = content.items() if isinstance(content, dict) else [("", None)]
     if not all(name.isidentifier() and isinstance(value, str) for name, value in pairs):

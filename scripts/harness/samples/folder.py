@@ -63,13 +63,13 @@ def scan(root: str, split: str, bad: str) -> Images:
 
     form, files = recorded.files_of(root, split)
     if files and (form == OFRECORD or not os.path.isdir(os.path.join(root, split))):
-        found = _of_records(root, form, files, bad, refuse)
+        images = _of_records(root, form, files, bad, refuse)
     else:
-        found = _of_classes(root, split, refuse)
-    if not found.paths:
+        images = _of_classes(root, split, refuse)
+    if not images.paths:
         first = f"; {skipped[0].path}: {skipped[0].reason}" if skipped else ""
         raise BadData(f"{os.path.join(root, split)} holds no image{first}")
-    return found._replace(skipped=skipped)
+    return images._replace(skipped=skipped)
 
 
 def _of_classes(root: str, split: str, refuse: Callable[[str, str], None]) -> Images:
@@ -103,16 +103,16 @@ def _of_records(
     """Return images of record files. Labels are those of the records, and index the classes of
     make_data's manifest if there is one."""
     try:
-        found = recorded.listed(root, form, files, checks_all=bad == SKIP)
+        listing = recorded.listed(root, form, files, checks_all=bad == SKIP)
     except OSError as error:
         raise BadData(f"{error.filename}: {error.strerror}") from None
-    for path, reason in found.bad:
+    for path, reason in listing.bad:
         refuse(path, reason)
     known = _made(root).get("classes")
-    count = known if isinstance(known, int) else max(found.labels, default=0) + 1
+    count = known if isinstance(known, int) else max(listing.labels, default=0) + 1
     paths: List[str] = []
     labels: List[int] = []
-    for path, label in zip(found.paths, found.labels):
+    for path, label in zip(listing.paths, listing.labels):
         if label >= count:
             refuse(path, f"its label is {label}; there are {count} classes, from 0")
             continue
@@ -123,7 +123,7 @@ def _of_records(
 
 def without(images: Images, broken: List[Skipped]) -> Images:
     """Return the images without ``broken`` ones, which count as skipped."""
-    names = {one.path for one in broken}
+    names = {skipped.path for skipped in broken}
     kept = [pair for pair in zip(images.paths, images.labels) if pair[0] not in names]
     return images._replace(
         paths=[path for path, _ in kept],
@@ -166,17 +166,19 @@ def report(images: Images) -> Dict[str, object]:
         "images": len(images.paths),
         "classes": len(images.classes),
         "skipped": len(images.skipped),
-        "skipped_first": [{"path": one.path, "reason": one.reason} for one in images.skipped[:100]],
+        "skipped_first": [
+            {"path": skipped.path, "reason": skipped.reason} for skipped in images.skipped[:100]
+        ],
     }
 
 
 def _made(root: str) -> Dict[str, Any]:
     """Return make_data's manifest; {} without one."""
     try:
-        found = bounded.read_json(os.path.join(root, MANIFEST))["made"]
+        description = bounded.read_json(os.path.join(root, MANIFEST))["made"]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return description if isinstance(description, dict) else {}
 
 
 def _classes(root: str, split: str) -> List[str]:
@@ -200,9 +202,9 @@ def _entries(root: str, inner: str) -> List[str]:
 def size_of(inputs: Sequence[Mapping[str, Any]]) -> Optional[int]:
     """Return the pixels of a side of a model's images, from its declared inputs; None for a model
     without images."""
-    for one in inputs:
-        shape = one["shape"]
-        if one["name"] == "images" and len(shape) == 4 and shape[3] == 3:
+    for declaration in inputs:
+        shape = declaration["shape"]
+        if declaration["name"] == "images" and len(shape) == 4 and shape[3] == 3:
             return int(shape[1])
     return None
 

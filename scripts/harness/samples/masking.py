@@ -39,7 +39,7 @@ DRAWN = {"masked_positions": None, "mask_draws": 100, "sampling_draws": 1 << 31}
 
 def form_of(inputs: Sequence[Mapping[str, Any]]) -> str:
     """Return the form of a model's declared inputs; "" for a model without tokens."""
-    shapes = {str(one["name"]): one["shape"] for one in inputs}
+    shapes = {str(declaration["name"]): declaration["shape"] for declaration in inputs}
     names = {*shapes}
     if names == {"token_ids", "labels"} and shapes["labels"] == shapes["token_ids"]:
         return RUNNING
@@ -60,52 +60,51 @@ class MaskingPlan(NamedTuple):
     predictions: int
 
 
-def check(found: Tokens, wanted: MaskingPlan, hyper: Mapping[str, Any]) -> None:
+def check(tokens: Tokens, plan: MaskingPlan, hyper: Mapping[str, Any]) -> None:
     """Raise :class:`BadData` where the tokens do not suffice for a model's form, :class:`Mismatch`
     where the model cannot take them."""
-    records, words = found.records, found.words
+    records, vocab = tokens.records, tokens.vocab
     if records is not None:
         counts = dict(records.features)
-        if records.length != wanted.length:
+        if records.length != plan.length:
             raise Mismatch(
-                f"the records have sequences of {records.length} tokens, the case has "
-                f"{wanted.length}"
+                f"the records have sequences of {records.length} tokens, the case has {plan.length}"
             )
-        if wanted.form == BERT and POSITIONS not in counts:
+        if plan.form == BERT and POSITIONS not in counts:
             raise BadData(
                 f"{records.paths[0]}: the record has no {POSITIONS}; BERT is trained with it, "
                 f"{WORDS} and {NEXT}"
             )
-        if wanted.form == BERT and counts[POSITIONS] > wanted.predictions:
+        if plan.form == BERT and counts[POSITIONS] > plan.predictions:
             raise Mismatch(
                 f"the records hide up to {counts[POSITIONS]} words, the model has "
-                f"{wanted.predictions} predictions of sequences of {wanted.length} tokens"
+                f"{plan.predictions} predictions of sequences of {plan.length} tokens"
             )
-    elif words is None or words.mask is None:
+    elif vocab is None or vocab.mask is None:
         raise BadData(
-            f"{found.path}: sequences for BERT and ELECTRA have marks; allowed: with the "
+            f"{tokens.path}: sequences for BERT and ELECTRA have marks; allowed: with the "
             "vocab.txt of the tokens beside them, which has [CLS], [SEP] and [MASK], or records"
         )
-    elif wanted.length < MARKS + 2:
-        raise Mismatch(f"{wanted.length} tokens have no room for two parts and {MARKS} marks")
+    elif plan.length < MARKS + 2:
+        raise Mismatch(f"{plan.length} tokens have no room for two parts and {MARKS} marks")
     own = hyper.get("mask_token")
-    if wanted.form == ELECTRA and words is not None and words.mask not in (None, own):
-        raise Mismatch(f"[MASK] is {words.mask} in the vocabulary, {own} in the model")
+    if plan.form == ELECTRA and vocab is not None and vocab.mask not in (None, own):
+        raise Mismatch(f"[MASK] is {vocab.mask} in the vocabulary, {own} in the model")
 
 
-def batch_of(loaded: Any, found: Tokens, wanted: MaskingPlan, random: Any) -> Batch:
+def batch_of(loaded: Any, tokens: Tokens, plan: MaskingPlan, random: Any) -> Batch:
     """Return a batch by name, int64. Raises :class:`BadData` for a sequence without a word to mask.
 
     ``loaded``: batch of a loader (samples, numbers). ``random``: a ``RandomState``."""
-    if found.records is None:
-        batch, ordinary = _pairs(loaded, found, wanted, random)
+    if tokens.records is None:
+        batch, ordinary = _pairs(loaded, tokens, plan, random)
     else:
-        batch, ordinary = _recorded(loaded, found, wanted)
-    if wanted.form == ELECTRA:
-        return hidden_by_electra(batch, wanted.predictions, random)
+        batch, ordinary = _recorded(loaded, tokens, plan)
+    if plan.form == ELECTRA:
+        return hidden_by_electra(batch, plan.predictions, random)
     if "masked_positions" not in batch:
-        batch["masked_positions"] = _drawn(ordinary, wanted.predictions, random)
-        _hide(batch, found, random)
+        batch["masked_positions"] = _drawn(ordinary, plan.predictions, random)
+        _hide(batch, tokens, random)
     return batch
 
 
@@ -121,43 +120,43 @@ def hidden_by_electra(batch: Batch, predictions: int, random: Any) -> Batch:
     share = batch["attention_mask"].mean(axis=1)
     most = np.maximum(1, np.round(predictions * share)).astype(np.int64)[:, None]
     places = _drawn(ordinary, predictions, random, most)
-    found = {**batch, "masked_positions": places}
+    hidden = {**batch, "masked_positions": places}
     for name, below in DRAWN.items():
         if below is not None:  # for each token, so that one that is asked for again has the same
             draws = random.randint(0, below, size=ordinary.shape, dtype=np.int64)
-            found[name] = np.take_along_axis(draws, places, axis=1)
-    return found
+            hidden[name] = np.take_along_axis(draws, places, axis=1)
+    return hidden
 
 
-def _pairs(loaded: Any, found: Tokens, wanted: MaskingPlan, random: Any) -> Tuple[Batch, Any]:
+def _pairs(loaded: Any, tokens: Tokens, plan: MaskingPlan, random: Any) -> Tuple[Batch, Any]:
     import numpy as np
 
-    assert found.words is not None, "check has seen to it"
-    count, half = len(loaded), (wanted.length - MARKS + 1) // 2
+    assert tokens.vocab is not None, "check has seen to it"
+    count, half = len(loaded), (plan.length - MARKS + 1) // 2
     first, second = loaded[:, :half], loaded[:, half:]
     following = np.zeros(count, np.int64)
-    if wanted.form == BERT and count > 1:
+    if plan.form == BERT and count > 1:
         following = (random.random_sample(count) < 0.5).astype(np.int64)
         second = np.where(following[:, None] == 1, np.roll(second, -1, axis=0), second)
-    begin, end = (np.full((count, 1), mark) for mark in (found.words.begin, found.words.end))
+    begin, end = (np.full((count, 1), mark) for mark in (tokens.vocab.begin, tokens.vocab.end))
     ids = np.concatenate([begin, first, end, second, end], axis=1).astype(np.int64)
     segments = np.zeros_like(ids)
     segments[:, half + 2 :] = 1
     batch = {"token_ids": ids, "segment_ids": segments, "attention_mask": np.ones_like(ids)}
-    if wanted.form == BERT:
+    if plan.form == BERT:
         batch["next_sentence_labels"] = following
-    ordinary = (ids != found.words.begin) & (ids != found.words.end)
+    ordinary = (ids != tokens.vocab.begin) & (ids != tokens.vocab.end)
     return batch, ordinary
 
 
-def _recorded(loaded: Any, found: Tokens, wanted: MaskingPlan) -> Tuple[Batch, Any]:
+def _recorded(loaded: Any, tokens: Tokens, plan: MaskingPlan) -> Tuple[Batch, Any]:
     import numpy as np
 
-    assert found.records is not None, "the caller has seen to it"
-    own = recorded_tokens.columns(loaded, found.records.features)
+    assert tokens.records is not None, "the caller has seen to it"
+    own = recorded_tokens.columns(loaded, tokens.records.features)
     ids, real = own[IDS].copy(), own[REAL] == 1
     rows = np.arange(len(ids))[:, None]
-    if wanted.form == ELECTRA and POSITIONS in own:
+    if plan.form == ELECTRA and POSITIONS in own:
         hidden = own[POSITIONS] > 0  # behind the last one lie zeros, where [CLS] is
         where = (np.broadcast_to(rows, hidden.shape)[hidden], own[POSITIONS][hidden])
         ids[where] = own[WORDS][hidden]
@@ -166,8 +165,8 @@ def _recorded(loaded: Any, found: Tokens, wanted: MaskingPlan) -> Tuple[Batch, A
         "segment_ids": own[SEGMENTS].copy(),
         "attention_mask": own[REAL].copy(),
     }
-    if wanted.form == BERT:
-        taken = _again(own[POSITIONS] > 0, wanted.predictions)
+    if plan.form == BERT:
+        taken = _again(own[POSITIONS] > 0, plan.predictions)
         batch["masked_positions"] = own[POSITIONS][rows, taken]
         batch["masked_labels"] = own[WORDS][rows, taken]
         batch["next_sentence_labels"] = own[NEXT][:, 0].copy()
@@ -203,8 +202,8 @@ def _drawn(ordinary: Any, count: int, random: Any, most: Any = None) -> Any:
     places = np.argsort(keys, axis=1, kind="stable")
     some = _some(ordinary)
     some = some if most is None else np.minimum(some, most)
-    found = np.take_along_axis(places, np.arange(count) % some, axis=1)
-    return np.sort(found, axis=1).astype(np.int64)
+    chosen = np.take_along_axis(places, np.arange(count) % some, axis=1)
+    return np.sort(chosen, axis=1).astype(np.int64)
 
 
 def _some(good: Any) -> Any:
@@ -215,17 +214,17 @@ def _some(good: Any) -> Any:
     return counts
 
 
-def _hide(batch: Batch, found: Tokens, random: Any) -> None:
+def _hide(batch: Batch, tokens: Tokens, random: Any) -> None:
     import numpy as np
 
-    words = found.words
-    assert words is not None, "check has seen to it"
-    assert words.mask is not None, "check has seen to it"
+    vocab = tokens.vocab
+    assert vocab is not None, "check has seen to it"
+    assert vocab.mask is not None, "check has seen to it"
     ids, positions = batch["token_ids"], batch["masked_positions"]
     labels = np.take_along_axis(ids, positions, axis=1)
     drawn = random.randint(0, 100, size=positions.shape)
-    others = random.randint(0, words.size, size=positions.shape)
+    others = random.randint(0, vocab.size, size=positions.shape)
     changed = np.where(drawn < _CHANGED, others, labels)
-    shown = np.where(drawn < _MASKED, words.mask, changed)
+    shown = np.where(drawn < _MASKED, vocab.mask, changed)
     ids[np.arange(len(ids))[:, None], positions] = shown
     batch["masked_labels"] = labels

@@ -46,14 +46,14 @@ def files_of(root: str, split: str) -> Tuple[str, List[str]]:
 def listed(root: str, form: str, files: List[str], checks_all: bool) -> Listed:
     """List the records of these ``files``. ``checks_all``: also check each TFRecord's checksums.
     Raises OSError."""
-    found = Listed([], [], [])
+    listing = Listed([], [], [])
     for file in files:
         path = os.path.join(root, file)
         each = _records_of(path, form, checks_all)
-        found.paths.extend(f"{file}/{number}" for number in each.labels)
-        found.labels.extend(each.labels.values())
-        found.bad.extend((f"{file}/{number}", reason) for number, reason in each.bad)
-    return found
+        listing.paths.extend(f"{file}/{number}" for number in each.labels)
+        listing.labels.extend(each.labels.values())
+        listing.bad.extend((f"{file}/{number}", reason) for number, reason in each.bad)
+    return listing
 
 
 def _records_of(path: str, form: str, checks_all: bool) -> records.Records:

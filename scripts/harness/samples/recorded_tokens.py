@@ -66,7 +66,7 @@ def scan(root: str, form: str, files: Sequence[str], bad: str, vocabulary: int) 
     file."""
     paths: List[str] = []
     skipped: List[Skipped] = []
-    wanted: List[Tuple[str, int]] = []
+    layout: List[Tuple[str, int]] = []
     check = records.check_content if bad == SKIP and form == TFRECORD else None
 
     def look(content: Any, offset: int, length: int) -> int:
@@ -74,11 +74,11 @@ def scan(root: str, form: str, files: Sequence[str], bad: str, vocabulary: int) 
             return 0
         if check is None and form == TFRECORD:
             records.check_content(content, offset, length)
-        found = features.decoded(content[offset : offset + length], form)
-        if not wanted:
-            wanted.extend(_features_of(found))
-        row = features.in_a_row(found, wanted)
-        reason = wrong(row[None], wanted, vocabulary)
+        arrays = features.decoded(content[offset : offset + length], form)
+        if not layout:
+            layout.extend(_features_of(arrays))
+        row = features.in_a_row(arrays, layout)
+        reason = wrong(row[None], layout, vocabulary)
         if reason:
             raise ValueError(reason[1])
         read.append(1)
@@ -88,27 +88,27 @@ def scan(root: str, form: str, files: Sequence[str], bad: str, vocabulary: int) 
         read: List[int] = []
         path = os.path.join(root, file)
         try:
-            found = records.looked_at(path, features.frames_of(path, form), check, look)
+            scanned = records.looked_at(path, features.frames_of(path, form), check, look)
         except OSError as error:
             raise BadData(f"{path}: {error.strerror}") from None
-        for number, reason_of in found.bad:
+        for number, reason_of in scanned.bad:
             if bad != SKIP:
                 raise BadData(f"{file}/{number}: {reason_of}; {_HOW}")
             skipped.append(Skipped(f"{file}/{number}", reason_of))
-        paths.extend(f"{file}/{number}" for number in found.labels)
+        paths.extend(f"{file}/{number}" for number in scanned.labels)
     if not paths:
         first = f"; {skipped[0].path}: {skipped[0].reason}" if skipped else ""
         raise BadData(f"{root}: {files[0]} and {len(files) - 1} more hold no good record{first}")
-    return Recorded(root, paths, wanted, form, skipped)
+    return Recorded(root, paths, layout, form, skipped)
 
 
-def _features_of(found: Dict[str, Any]) -> List[Tuple[str, int]]:
+def _features_of(arrays: Dict[str, Any]) -> List[Tuple[str, int]]:
     """Return name and count of the features in the first good record. Raises ValueError."""
-    names = [*PLAIN, *MASKED] if any(name in found for name in MASKED) else [*PLAIN]
+    names = [*PLAIN, *MASKED] if any(name in arrays for name in MASKED) else [*PLAIN]
     for name in names:
-        if name not in found:
+        if name not in arrays:
             raise ValueError(f"the record has no {name}")
-    counts = {name: len(found[name]) for name in names}
+    counts = {name: len(arrays[name]) for name in names}
     if not counts[IDS] or len({counts[name] for name in PLAIN}) > 1:
         numbers = ", ".join(f"{counts[name]} of {name}" for name in PLAIN)
         raise ValueError(f"the record has {numbers}, which must be as many")
@@ -118,21 +118,21 @@ def _features_of(found: Dict[str, Any]) -> List[Tuple[str, int]]:
     return list(counts.items())
 
 
-def columns(rows: Any, wanted: Features) -> Dict[str, Any]:
+def columns(rows: Any, layout: Features) -> Dict[str, Any]:
     """Return features by name (records, count), from rows of all of them (records, numbers)."""
-    found, first = {}, 0
-    for name, count in wanted:
-        found[name] = rows[:, first : first + count]
+    by_name, first = {}, 0
+    for name, count in layout:
+        by_name[name] = rows[:, first : first + count]
         first += count
-    return found
+    return by_name
 
 
-def wrong(rows: Any, wanted: Features, vocabulary: int) -> Optional[Tuple[int, str]]:
+def wrong(rows: Any, layout: Features, vocabulary: int) -> Optional[Tuple[int, str]]:
     """Return index and defect of the first row (records, numbers) that a model of this vocabulary
     cannot take; None without one."""
-    length = wanted[0][1]
+    length = layout[0][1]
     below = {IDS: vocabulary, WORDS: vocabulary, POSITIONS: length, **dict.fromkeys(_TWO, 2)}
-    for name, values in columns(rows, wanted).items():
+    for name, values in columns(rows, layout).items():
         bad = (values < 0) | (values >= below[name])
         if bad.any():
             row = int(bad.any(axis=1).argmax())

@@ -43,8 +43,8 @@ def without_broken(adapter: Loading, images: Images, places: Any, workers: int) 
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
         full = (os.path.join(images.root, path) for path in tried)
         reasons = list(pool.map(lambda path: broken(adapter, path), full))
-    found = [Skipped(path, why) for path, why in zip(tried, reasons) if why]
-    return without(images, found)
+    skipped = [Skipped(path, why) for path, why in zip(tried, reasons) if why]
+    return without(images, skipped)
 
 
 def batches(adapter: Loading, asked: Loads, root: str) -> Iterator[Loaded]:
@@ -55,15 +55,15 @@ def batches(adapter: Loading, asked: Loads, root: str) -> Iterator[Loaded]:
     import numpy as np
 
     done = 0
-    given = adapter.load(asked)
+    loaded = adapter.load(asked)
     while True:
         try:
-            batch = next(given, None)
+            batch = next(loaded, None)
         except Exception as error:
-            what = f"the loader broke behind {done} images: {first_line(error)}"
+            problem = f"the loader broke behind {done} images: {first_line(error)}"
             if not isinstance(error, WorkerLost):
-                _blame(adapter, asked, root, done, what)
-            raise Mismatch(what) from error
+                _blame(adapter, asked, root, done, problem)
+            raise Mismatch(problem) from error
         if batch is None:
             break
         numbers, labels = np.asarray(batch.numbers), np.asarray(batch.labels)
@@ -78,17 +78,17 @@ def batches(adapter: Loading, asked: Loads, root: str) -> Iterator[Loaded]:
         raise Mismatch(f"the loader gave {done} images of {len(asked.paths)}")
 
 
-def _blame(adapter: Loading, asked: Loads, root: str, done: int, what: str) -> None:
+def _blame(adapter: Loading, asked: Loads, root: str, done: int, problem: str) -> None:
     """Raise :class:`BadData` for the first missing or undecodable image after ``done`` that the
     loader may have begun.
 
-    ``what``: the loader's own error."""
+    ``problem``: the loader's own error."""
     behind = done + asked.batch * LOOKED_AT * (asked.workers + 1)
     for path in asked.paths[done:behind]:
         name = os.path.relpath(path, root)
         file = path if asked.format == FOLDER else os.path.dirname(path)
         if not os.path.lexists(file):
-            raise BadData(f"{name} is not there any more; {what}")
+            raise BadData(f"{name} is not there any more; {problem}")
         reason = broken(adapter, path)
         if reason:
             raise BadData(f"{name}: {reason}; bad_images: skip leaves it out and counts it")
@@ -124,15 +124,15 @@ def checked(adapter: Loading, asked: Loads, root: str) -> Dict[str, Any]:
 def decoded(adapter: Loading, root: str, paths: List[str], points: int = 8) -> List[Dict[str, Any]]:
     """Return what the framework decodes of some images, to compare decoders: height, width, and the
     values of red, green and blue at ``points`` x ``points`` positions."""
-    found = []
+    images = []
     for path in paths:
         pixels = adapter.decode_file(os.path.join(root, path))
         height, width = int(pixels.shape[0]), int(pixels.shape[1])
         rows = [(2 * number + 1) * height // (2 * points) for number in range(points)]
         columns = [(2 * number + 1) * width // (2 * points) for number in range(points)]
         levels = [[int(v) for v in pixels[row, column]] for row in rows for column in columns]
-        found.append({"path": path, "height": height, "width": width, "levels": levels})
-    return found
+        images.append({"path": path, "height": height, "width": width, "levels": levels})
+    return images
 
 
 def forever(adapter: Loading, epochs: Iterator[Loads], root: str) -> Iterator[Loaded]:

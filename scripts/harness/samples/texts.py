@@ -23,9 +23,11 @@ _MASK = "[MASK]"
 _HOW = "bad_images: skip leaves it out and counts it"
 
 
-class Words(NamedTuple):
-    """Vocabulary. ``size``: its tokens; and the numbers of [CLS], [SEP] and [MASK], the last None
-    where it is missing."""
+class Vocabulary(NamedTuple):
+    """Vocabulary of a tokenizer.
+
+    ``size``: number of tokens. ``begin``, ``end``, ``mask``: numbers of [CLS], [SEP] and [MASK];
+    ``mask`` is None where it is missing."""
 
     tokens: WordPiece
     size: int
@@ -46,27 +48,27 @@ class Written(NamedTuple):
     skipped: List[Skipped]
 
 
-def words_of(root: str) -> Optional[Words]:
+def read_vocabulary(root: str) -> Optional[Vocabulary]:
     """Return the vocabulary in a data folder; None without one. Raises :class:`BadData`."""
     path = os.path.join(root, VOCABULARY)
     if not os.path.isfile(path):
         return None
     try:
-        found = wordpiece.read(path)
+        pieces = wordpiece.read(path)
     except tasks.BadData as error:
         raise BadData(str(error)) from None
-    numbers = found.numbers
+    numbers = pieces.numbers
     marks = (numbers[wordpiece.BEGIN], numbers[wordpiece.SEPARATOR], numbers.get(_MASK))
-    return Words(found, max(numbers.values()) + 1, *marks)
+    return Vocabulary(pieces, max(numbers.values()) + 1, *marks)
 
 
-def write(root: str, split: str, bad: str, words: Optional[Words], path: str) -> Written:
+def write(root: str, split: str, bad: str, vocab: Optional[Vocabulary], path: str) -> Written:
     """Write the tokens of all texts to ``path``, each followed by an end token. Raises
     :class:`BadData`.
 
     ``bad``: treatment of a text that is not UTF-8, REFUSE or SKIP."""
     skipped: List[Skipped] = []
-    encode = _bytes if words is None else _pieces(words)
+    encode = _bytes if vocab is None else _pieces(vocab)
     count = 0
     with open(path, "wb") as tokens:
         for name in sorted(os.listdir(os.path.join(root, split))):
@@ -87,14 +89,14 @@ def write(root: str, split: str, bad: str, words: Optional[Words], path: str) ->
             count += len(content)
     if not count:
         raise BadData(f"{os.path.join(root, split)} holds no text, NAME.txt")
-    return Written(count // dtype_of(words)().itemsize, skipped)
+    return Written(count // dtype_of(vocab)().itemsize, skipped)
 
 
-def dtype_of(words: Optional[Words]) -> Any:
+def dtype_of(vocab: Optional[Vocabulary]) -> Any:
     """Return the dtype of the tokens in the file that :func:`write` writes."""
     import numpy as np
 
-    return np.uint16 if words is None or words.size <= 1 << 16 else np.uint32
+    return np.uint16 if vocab is None or vocab.size <= 1 << 16 else np.uint32
 
 
 def _bytes(text: str) -> bytes:
@@ -104,14 +106,14 @@ def _bytes(text: str) -> bytes:
     return bytes(numbers.astype("<u2").tobytes())
 
 
-def _pieces(words: Words) -> Callable[[str], bytes]:
+def _pieces(vocab: Vocabulary) -> Callable[[str], bytes]:
     import numpy as np
 
-    kind = np.dtype(dtype_of(words)).newbyteorder("<")
+    kind = np.dtype(dtype_of(vocab)).newbyteorder("<")
 
     def encode(text: str) -> bytes:
-        numbers = [piece.number for piece in words.tokens.pieces(text)]
-        return bytes(np.array([*numbers, words.end], kind).tobytes())
+        numbers = [piece.number for piece in vocab.tokens.pieces(text)]
+        return bytes(np.array([*numbers, vocab.end], kind).tobytes())
 
     return encode
 

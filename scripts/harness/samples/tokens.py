@@ -23,7 +23,7 @@ from harness.messages.report import first_line
 from harness.samples import indexed, order, recorded_tokens, supply, texts
 from harness.samples.folder import VOCABULARY, BadData, Skipped
 from harness.samples.recorded_tokens import Recorded
-from harness.samples.texts import Words
+from harness.samples.texts import Vocabulary
 
 DTYPES = ("uint16", "uint32")
 #: Formats of token files, Megatron's and texts; records have the names of :mod:`harness.loader`.
@@ -41,7 +41,7 @@ class Tokens(NamedTuple):
 
     ``path``: file as in :class:`harness.loader.TokenLoads`, or the folder of records. ``length``:
     tokens in all. ``vocabulary``: upper limit of tokens, 0 for records without one. ``tokenizer``:
-    "" where unknown. ``skipped``: what was left out. ``words``: the folder's ``vocab.txt``."""
+    "" where unknown. ``skipped``: what was left out. ``vocab``: the folder's ``vocab.txt``."""
 
     path: str
     dtype: str
@@ -50,7 +50,7 @@ class Tokens(NamedTuple):
     tokenizer: str
     skipped: List[Skipped]
     format: str = TOKENS
-    words: Optional[Words] = None
+    vocab: Optional[Vocabulary] = None
     records: Optional[Recorded] = None
 
 
@@ -60,28 +60,28 @@ def scan(root: str, split: str, bad: str, own: str, most: int = NO_LIMIT) -> Tok
     ``bad``: treatment of bad records and of texts that are not UTF-8, REFUSE or SKIP. ``own``:
     folder for the tokens of texts. ``most``: upper limit of the model's tokens, which tells bad
     records from good."""
-    words = texts.words_of(root)
+    vocab = texts.read_vocabulary(root)
     for name in (f"{split}{behind}" for behind in _DOCUMENTS):
         index = os.path.join(root, f"{name}.idx")
         if os.path.isfile(index) and not os.path.isfile(os.path.join(root, f"{name}.rec")):
-            return _of_megatron(index, os.path.join(root, f"{name}.bin"), words)
+            return _of_megatron(index, os.path.join(root, f"{name}.bin"), vocab)
     path = os.path.join(root, f"{split}.bin")
     if os.path.isfile(path):
-        return _of_file(path, words)
+        return _of_file(path, vocab)
     form, files = recorded_tokens.files_of(root, split)
     if files:
-        limit = min(most, words.size if words else most)
-        found = recorded_tokens.scan(root, form, files, bad, limit)
-        count = found.length * len(found.paths)
-        vocabulary = words.size if words else 0
-        shown = words.tokenizer if words else ""
-        return Tokens(root, "", count, vocabulary, shown, found.skipped, form, words, found)
+        limit = min(most, vocab.size if vocab else most)
+        recorded = recorded_tokens.scan(root, form, files, bad, limit)
+        count = recorded.length * len(recorded.paths)
+        vocabulary = vocab.size if vocab else 0
+        shown = vocab.tokenizer if vocab else ""
+        return Tokens(root, "", count, vocabulary, shown, recorded.skipped, form, vocab, recorded)
     if os.path.isdir(os.path.join(root, split)):
         path = os.path.join(own, f"tokens-{split}.bin")
-        written = texts.write(root, split, bad, words, path)
-        dtype = texts.dtype_of(words).__name__
-        vocabulary, shown = (words.size, words.tokenizer) if words else (texts.BYTES, "bytes")
-        return Tokens(path, dtype, written.length, vocabulary, shown, written.skipped, TEXT, words)
+        written = texts.write(root, split, bad, vocab, path)
+        dtype = texts.dtype_of(vocab).__name__
+        vocabulary, shown = (vocab.size, vocab.tokenizer) if vocab else (texts.BYTES, "bytes")
+        return Tokens(path, dtype, written.length, vocabulary, shown, written.skipped, TEXT, vocab)
     raise BadData(_nothing(root, split))
 
 
@@ -104,7 +104,7 @@ def _nothing(root: str, split: str) -> str:
     )
 
 
-def _of_file(path: str, words: Optional[Words]) -> Tokens:
+def _of_file(path: str, vocab: Optional[Vocabulary]) -> Tokens:
     import numpy as np
 
     beside = os.path.splitext(path)[0] + ".json"
@@ -122,20 +122,20 @@ def _of_file(path: str, words: Optional[Words]) -> Tokens:
     if size % each or not size:
         raise BadData(f"{path}: is truncated: {size} bytes are no whole number of {dtype}")
     _behind_largest(path, dtype, vocabulary, beside)
-    _check_words(path, vocabulary, words)
-    return Tokens(path, dtype, size // each, vocabulary, "", [], TOKENS, words)
+    _check_vocabulary(path, vocabulary, vocab)
+    return Tokens(path, dtype, size // each, vocabulary, "", [], TOKENS, vocab)
 
 
-def _of_megatron(index: str, path: str, words: Optional[Words]) -> Tokens:
+def _of_megatron(index: str, path: str, vocab: Optional[Vocabulary]) -> Tokens:
     """Return the tokens of Megatron's files. Without a vocabulary next to them it is the one of
     their tokens."""
-    found = indexed.read(index, path)
-    if not found.length:
+    documents = indexed.read(index, path)
+    if not documents.length:
         raise BadData(f"{path}: holds no token")
     beside = os.path.join(os.path.dirname(path), VOCABULARY)
-    most = _behind_largest(path, found.dtype, words.size if words else NO_LIMIT, beside)
-    vocabulary, shown = (words.size, words.tokenizer) if words else (most, "")
-    return Tokens(path, found.dtype, found.length, vocabulary, shown, [], MEGATRON, words)
+    most = _behind_largest(path, documents.dtype, vocab.size if vocab else NO_LIMIT, beside)
+    vocabulary, shown = (vocab.size, vocab.tokenizer) if vocab else (most, "")
+    return Tokens(path, documents.dtype, documents.length, vocabulary, shown, [], MEGATRON, vocab)
 
 
 def _behind_largest(path: str, dtype: str, vocabulary: int, beside: str) -> int:
@@ -143,10 +143,10 @@ def _behind_largest(path: str, dtype: str, vocabulary: int, beside: str) -> int:
     ``vocabulary`` that ``beside`` states."""
     import numpy as np
 
-    found = np.memmap(path, np.dtype(dtype).newbyteorder("<"), "r")
+    ids = np.memmap(path, np.dtype(dtype).newbyteorder("<"), "r")
     behind = 0
-    for first in range(0, len(found), _PIECE):
-        piece = found[first : first + _PIECE]
+    for first in range(0, len(ids), _PIECE):
+        piece = ids[first : first + _PIECE]
         least, most = int(piece.min()), int(piece.max())
         if most >= vocabulary:
             place = first + int(piece.argmax())
@@ -159,9 +159,9 @@ def _behind_largest(path: str, dtype: str, vocabulary: int, beside: str) -> int:
     return behind
 
 
-def _check_words(path: str, vocabulary: int, words: Optional[Words]) -> None:
-    if words is not None and vocabulary > words.size:
-        raise BadData(f"{path}: has {vocabulary} tokens, the {VOCABULARY} beside it {words.size}")
+def _check_vocabulary(path: str, vocabulary: int, vocab: Optional[Vocabulary]) -> None:
+    if vocab is not None and vocabulary > vocab.size:
+        raise BadData(f"{path}: has {vocabulary} tokens, the {VOCABULARY} beside it {vocab.size}")
 
 
 def report(tokens: Tokens) -> Dict[str, Any]:
@@ -173,7 +173,9 @@ def report(tokens: Tokens) -> Dict[str, Any]:
         "vocabulary": tokens.vocabulary or None,
         "tokenizer": tokens.tokenizer or None,
         "skipped": len(tokens.skipped),
-        "skipped_first": [{"path": one.path, "reason": one.reason} for one in tokens.skipped[:100]],
+        "skipped_first": [
+            {"path": skipped.path, "reason": skipped.reason} for skipped in tokens.skipped[:100]
+        ],
     }
 
 
@@ -188,29 +190,29 @@ def loads(
     records keep their length. ``most``: sequences of an epoch, 0 for all."""
     import numpy as np
 
-    where, found = (split, number, seed, rank, ranks, most), tokens.records
-    if found is None:
+    where, recorded = (split, number, seed, rank, ranks, most), tokens.records
+    if recorded is None:
         places = order.places_of((tokens.length - beyond) // length, *where)
     else:
-        places = order.records_of(found.paths, *where)
+        places = order.records_of(recorded.paths, *where)
     if len(places) < batch:
         raise BadData(
             f"{tokens.path} has {tokens.length} tokens, {len(places)} sequences of {length} for "
             f"this rank, too few for a batch of {batch}"
         )
-    if found is None:
+    if recorded is None:
         path, dtype = tokens.path, tokens.dtype
         return TokenLoads(path, dtype, places * length, length + beyond, batch, workers)
     return TokenLoads(
-        path=found.root,
+        path=recorded.root,
         dtype="int64",
         starts=np.arange(len(places)),
-        length=sum(count for _, count in found.features),
+        length=sum(count for _, count in recorded.features),
         batch=batch,
         workers=workers,
-        records=[os.path.join(found.root, found.paths[place]) for place in places],
-        features=found.features,
-        format=found.format,
+        records=[os.path.join(recorded.root, recorded.paths[place]) for place in places],
+        features=recorded.features,
+        format=recorded.format,
     )
 
 
@@ -227,14 +229,14 @@ def batches(
     ``vocabulary``: upper limit of tokens in records. Raises :class:`BadData` for bad records and
     missing data, :class:`Mismatch` where the loader breaks otherwise or sequences are missing."""
     done = 0
-    given = adapter.load_tokens(asked)
+    loaded = adapter.load_tokens(asked)
     while True:
         try:
-            batch = next(given, None)
+            batch = next(loaded, None)
         except Exception as error:
-            what = f"the loader broke behind {done} sequences: {first_line(error)}"
-            _blame(asked, done, what)
-            raise Mismatch(what) from error
+            problem = f"the loader broke behind {done} sequences: {first_line(error)}"
+            _blame(asked, done, problem)
+            raise Mismatch(problem) from error
         if batch is None:
             break
         if asked.records:
@@ -251,14 +253,14 @@ def _name(asked: TokenLoads, number: int) -> str:
     return os.path.relpath(asked.records[number], asked.path)
 
 
-def _blame(asked: TokenLoads, done: int, what: str) -> None:
+def _blame(asked: TokenLoads, done: int, problem: str) -> None:
     """Raise :class:`BadData` for the data at which the loader broke."""
     if not asked.records and not os.path.isfile(asked.path):
-        raise BadData(f"{asked.path} is not there any more; {what}")
+        raise BadData(f"{asked.path} is not there any more; {problem}")
     for number in range(done, min(done + supply.LOOKED_AT * asked.batch, len(asked.records))):
         path = asked.records[number]
         if not os.path.isfile(os.path.dirname(path)):
-            raise BadData(f"{os.path.dirname(path)} is not there any more; {what}")
+            raise BadData(f"{os.path.dirname(path)} is not there any more; {problem}")
         try:
             features.in_a_row(features.numbers(path, asked.format), asked.features)
         except ValueError as error:

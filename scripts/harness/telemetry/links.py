@@ -63,14 +63,14 @@ class Links:
             NVLINKS: asked(NVLINKS, nvlinks),
         }
 
-    def _asked(self, what: str, ask: Callable[[Any, List[Any]], Any]) -> Any:
+    def _asked(self, quantity: str, ask: Callable[[Any, List[Any]], Any]) -> Any:
         if self._gpus is None:
-            self.absent[what] = self._why
+            self.absent[quantity] = self._why
             return None
         try:
             return ask(self._gpus.library, self._gpus.handles)
         except self._gpus.library.NVMLError as error:
-            self.absent[what] = str(error)
+            self.absent[quantity] = str(error)
             return None
 
     def close(self) -> None:
@@ -91,21 +91,21 @@ def nvlinks(library: Any, sender: Any, receiver: Any) -> int:
 
 def _other_ends(library: Any, gpu: Any) -> List[str]:
     """Return the PCI addresses of the GPUs at the other ends of active links, "" for a switch."""
-    found: List[str] = []
+    ends: List[str] = []
     for link in range(library.NVML_NVLINK_MAX_LINKS):
         try:
             if not library.nvmlDeviceGetNvLinkState(gpu, link):
                 continue
         except library.NVMLError:
             if link:  # it has no more
-                return found
+                return ends
             raise
         if library.nvmlDeviceGetNvLinkRemoteDeviceType(gpu, link) == _SWITCH:
-            found.append("")
+            ends.append("")
         else:
             info = library.nvmlDeviceGetNvLinkRemotePciInfo(gpu, link)
-            found.append(nvml.text(info.busId).lower())
-    return found
+            ends.append(nvml.text(info.busId).lower())
+    return ends
 
 
 def find(variables: Mapping[str, str], devices: int) -> Links:

@@ -45,10 +45,10 @@ class CpuMeter(Meter):
         self._cores, self._proc = frozenset(cores), proc
         self._controllers = sorted(glob.glob(f"{sys}/devices/system/edac/mc/mc*"))
         lacking = {name for name, value in self.read().items() if value is None}
-        told = self._sensors.absent
+        absent = self._sensors.absent
         reasons = {
-            CLOCK: told.get("frequency", ""),
-            ENERGY: told.get("processor energy", ""),
+            CLOCK: absent.get("frequency", ""),
+            ENERGY: absent.get("processor energy", ""),
             **dict.fromkeys(_EDAC, f"no memory controller in {sys}/devices/system/edac"),
         }
         self.absent = {name: reasons[name] for name in QUANTITIES if name in lacking}
@@ -70,14 +70,16 @@ class CpuMeter(Meter):
                 text = file.read()
         except OSError:
             return None
-        found = re.findall(r"^processor\s*:\s*(\d+)$.*?^cpu MHz\s*:\s*([\d.]+)$", text, re.M | re.S)
-        clocks = [float(mhz) for core, mhz in found if int(core) in self._cores]
+        entries = re.findall(
+            r"^processor\s*:\s*(\d+)$.*?^cpu MHz\s*:\s*([\d.]+)$", text, re.M | re.S
+        )
+        clocks = [float(mhz) for core, mhz in entries if int(core) in self._cores]
         return statistics.median(clocks) if clocks else None
 
     def _counted(self, file: str) -> Optional[float]:
         try:
             return (
-                sum(_number(os.path.join(one, file)) for one in self._controllers)
+                sum(_number(os.path.join(controller, file)) for controller in self._controllers)
                 if (self._controllers)
                 else None
             )
@@ -106,8 +108,8 @@ class GpuMeter(Meter):
             UNCORRECTED: f"gpu-{index}_uncorrected_errors",
         }
         self.read()
-        told = {name.replace(" ", "_"): why for name, why in self._gpus.absent.items()}
-        self.absent = {name: told[own] for name, own in self._names.items() if own in told}
+        absent = {name.replace(" ", "_"): why for name, why in self._gpus.absent.items()}
+        self.absent = {name: absent[own] for name, own in self._names.items() if own in absent}
 
     def read(self) -> Reading:
         sample = self._gpus.read(set())

@@ -32,11 +32,11 @@ class Unwatchable(Exception):
 
 def reasons(bits: int) -> List[str]:
     """Return the names of all set bits; ``bit_N`` for an unknown one."""
-    found = []
+    names = []
     for position in range(bits.bit_length()):
         if bits >> position & 1:
-            found.append(THROTTLE_REASONS.get(1 << position, f"bit_{position}"))
-    return found
+            names.append(THROTTLE_REASONS.get(1 << position, f"bit_{position}"))
+    return names
 
 
 def chosen(variables: Mapping[str, str], count: int, devices: int) -> List[str]:
@@ -48,11 +48,11 @@ def chosen(variables: Mapping[str, str], count: int, devices: int) -> List[str]:
         raise Unwatchable("CUDA_DEVICE_ORDER is not PCI_BUS_ID, so devices cannot be told apart")
     if "CUDA_VISIBLE_DEVICES" not in variables:
         return [str(index) for index in range(count)][:devices]
-    words = [word.strip() for word in variables["CUDA_VISIBLE_DEVICES"].split(",")][:devices]
-    for word in words:
+    identifiers = [word.strip() for word in variables["CUDA_VISIBLE_DEVICES"].split(",")][:devices]
+    for word in identifiers:
         if not ((word.isdigit() and int(word) < count) or word.startswith("GPU-")):
             raise Unwatchable(f"the entry {word!r} of CUDA_VISIBLE_DEVICES is not watched")
-    return words
+    return identifiers
 
 
 class Gpus:
@@ -138,11 +138,11 @@ class Gpus:
         ours by its number here, every other is foreign; else only those that existed before our
         ranks."""
         running = self.library.nvmlDeviceGetComputeRunningProcesses(device)
-        found = {int(process.pid) for process in running}
+        processes = {int(process.pid) for process in running}
         before = self._before[index]
         if before is None:
-            before = self._before[index] = found - ours
-        return sorted(found - ours if found & ours else found & before)
+            before = self._before[index] = processes - ours
+        return sorted(processes - ours if processes & ours else processes & before)
 
     def close(self) -> None:
         """Close the library."""

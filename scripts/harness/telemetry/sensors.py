@@ -58,10 +58,10 @@ class _File:
     def after(self, word: str) -> Optional[float]:
         """Return the number after the first ``word`` (and ``:``, ``=`` or blanks)."""
         try:
-            found = re.search(rf"\b{word}[:=\s]\s*(\d+)", self.text())
+            match = re.search(rf"\b{word}[:=\s]\s*(\d+)", self.text())
         except OSError:
             return None
-        return float(found.group(1)) if found else None
+        return float(match.group(1)) if match else None
 
     def close(self) -> None:
         os.close(self._file)
@@ -125,36 +125,36 @@ class Sensors:
         self._throttles = self._many(
             "throttling",
             [
-                f"{folder}{core}/thermal_throttle/{what}_throttle_count"
+                f"{folder}{core}/thermal_throttle/{level}_throttle_count"
                 for core in some
-                for what in ("core", "package")
+                for level in ("core", "package")
             ],
         )
         self._temperatures = self._many("temperature", _processor_sensors(sys))
         self._energies = self._rapl(sys)
 
     def _one(self, name: str, path: str) -> Optional[_File]:
-        found = self._many(name, [path])
-        return found[0] if found else None
+        opened = self._many(name, [path])
+        return opened[0] if opened else None
 
     def _many(self, name: str, paths: Sequence[str]) -> List[_File]:
         """Return the files that can be read; ``absent`` gets the reason where none can."""
-        found = []
+        opened = []
         why = "this machine has none"
         for path in paths:
             try:
-                found.append(_File(path))
+                opened.append(_File(path))
             except OSError as error:
                 why = f"{path}: {error.strerror}"
-        if not found:
+        if not opened:
             self.absent[name] = why
-        self._opened += found
-        return found
+        self._opened += opened
+        return opened
 
     def _rapl(self, sys: str) -> Dict[str, _Energy]:
         """Return the counters of packages and memory. Cores are part of their package, and packages
         of psys."""
-        found: Dict[str, _Energy] = {}
+        counters: Dict[str, _Energy] = {}
         why = "this machine has no RAPL counters"
         for folder in sorted(glob.glob(f"{sys}/class/powercap/intel-rapl:*")):
             name = _line(os.path.join(folder, "name"))
@@ -162,12 +162,12 @@ class Sensors:
             if name.partition("-")[0] not in ("package", "dram"):
                 continue
             try:
-                found[name if "-" in name else f"{name}-{number}"] = _Energy(folder)
+                counters[name if "-" in name else f"{name}-{number}"] = _Energy(folder)
             except (OSError, ValueError) as error:
                 why = f"{folder}/energy_uj: {getattr(error, 'strerror', None) or error}"
-        if not found:
+        if not counters:
             self.absent["processor energy"] = why
-        return found
+        return counters
 
     def read(self) -> Reading:
         """Return one sample.
@@ -241,12 +241,12 @@ def _numbers(files: Sequence[_File]) -> List[float]:
 def _processor_sensors(sys: str) -> List[str]:
     """Return files with a temperature of the processor, without those of disks and network
     cards."""
-    found = []
+    paths = []
     for folder in sorted(glob.glob(f"{sys}/class/hwmon/hwmon*")):
         if _line(os.path.join(folder, "name")) in _PROCESSOR_SENSORS:
-            found += sorted(glob.glob(os.path.join(folder, "temp1_input")))
-    if not found:
+            paths += sorted(glob.glob(os.path.join(folder, "temp1_input")))
+    if not paths:
         for folder in sorted(glob.glob(f"{sys}/class/thermal/thermal_zone*")):
             if _PROCESSOR_ZONE.search(_line(os.path.join(folder, "type"))):
-                found.append(os.path.join(folder, "temp"))
-    return found
+                paths.append(os.path.join(folder, "temp"))
+    return paths

@@ -149,13 +149,13 @@ def _foreign(samples: Sequence[Sample], prefix: str, window: Window) -> Optional
 def _energy(samples: Sequence[Sample], window: Window) -> Dict[str, float]:
     """Return the joules of the window by counter: ``package-0``, ``dram-0``, ``gpu-0``; {} without
     any."""
-    found = {}
+    by_counter = {}
     for name in samples[0] if samples else ():
         counter = _JOULES.match(name)
         joules = growth(samples, name, window) if counter else None
         if counter and joules is not None:
-            found[counter.group(1)] = joules
-    return found
+            by_counter[counter.group(1)] = joules
+    return by_counter
 
 
 def _gpu(
@@ -168,13 +168,13 @@ def _gpu(
         return _range(values(name), values(name), values(name))
 
     def mean(name: str) -> Optional[float]:
-        found = values(name)
-        return statistics.mean(found) if found else None
+        readings = values(name)
+        return statistics.mean(readings) if readings else None
 
     # Processes may come and go between samples, so those before and after the window count too.
     others = _values(samples, prefix + "other_processes")
-    told = values("throttle_reasons")
-    named = [set(nvml.reasons(bits)) for bits in told]
+    reasons = values("throttle_reasons")
+    named = [set(nvml.reasons(bits)) for bits in reasons]
     shares = {name: sum(name in some for some in named) / len(named) for name in _union(named)}
     return {
         "utilization_percent_mean": mean("utilization_percent"),
@@ -182,7 +182,7 @@ def _gpu(
         "memory_mhz": clocks("memory_mhz"),
         "watts_mean": mean("watts"),
         "temperature_celsius_max": max(values("temperature_celsius"), default=None),
-        "throttle_reasons": shares if told else None,
+        "throttle_reasons": shares if reasons else None,
         "uncorrected_errors": _difference(_values(samples, prefix + "uncorrected_errors")),
         "other_processes": sorted(_union(others)) if others else None,
     }

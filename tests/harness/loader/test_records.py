@@ -38,10 +38,10 @@ def test_files_of_records_are_shuffled_and_records_in_them_not(tmp_path: Path) -
 def test_a_loader_that_reads_to_the_end_knows_what_it_was_not_asked_for() -> None:
     read = sequential.read_of(["a/1", "a/2", "b/0", "b/1", "c/1"])
     assert read.counts == [3, 2, 2]
-    assert read.wanted == [False, True, True, True, True, False, True]
+    assert read.selected == [False, True, True, True, True, False, True]
     whole = sequential.to_the_end(read, [5, 2, 9])
     assert whole.counts == [5, 2, 2], "of the last no more than is asked for"
-    assert whole.wanted == [False, True, True, False, False, True, True, False, True]
+    assert whole.selected == [False, True, True, False, False, True, True, False, True]
 
 
 def test_an_indexed_file_is_fed_in_any_order(tmp_path: Path) -> None:

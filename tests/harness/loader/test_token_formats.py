@@ -212,7 +212,7 @@ def test_a_model_says_what_it_is_given(model: str, form: str) -> None:
 def test_what_does_not_fit_the_model_is_refused(made: dict[str, Path], tmp_path: Path) -> None:
     root = made["bert"]
     bert, electra, running = (scanned(made[form]) for form in ("bert", "electra", "megatron"))
-    no_mask = running._replace(words=running.words._replace(mask=None))  # type: ignore[union-attr]
+    no_mask = running._replace(vocab=running.vocab._replace(mask=None))  # type: ignore[union-attr]
     for found, wanted, words in (
         (bert, MaskingPlan(BERT, 64, 10), "sequences of 128 tokens, the case has 64"),
         (
@@ -221,7 +221,7 @@ def test_what_does_not_fit_the_model_is_refused(made: dict[str, Path], tmp_path:
             "has no masked_lm_positions; BERT is trained with it",
         ),
         (bert, MaskingPlan(BERT, 128, 5), "hide up to 20 words, the model has 5 predictions"),
-        (running._replace(words=None), MaskingPlan(BERT, 128, 20), "with the vocab.txt"),
+        (running._replace(vocab=None), MaskingPlan(BERT, 128, 20), "with the vocab.txt"),
         (no_mask, MaskingPlan(BERT, 128, 20), r"which has \[CLS\], \[SEP\] and \[MASK\]"),
         (running, MaskingPlan(BERT, 4, 1), "4 tokens have no room"),
         (

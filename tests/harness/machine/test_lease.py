@@ -148,7 +148,7 @@ def test_the_first_devices_that_are_free_are_taken(tmp_path: Path) -> None:
         first = stack.enter_context(leased(folder, 2, six, 1))
         with leased(folder, 1, six, 1) as second:
             assert (names(first), names(second)) == (["0", "1"], ["2"])
-            assert (first.of, first.cores, first.refused) == (6, [0, 1], None)
+            assert (first.total, first.cores, first.refused) == (6, [0, 1], None)
             third = stack.enter_context(leased(folder, 2, six, 1))
             assert names(third) == ["3", "4"]
         assert names(stack.enter_context(leased(folder, 1, six, 1))) == ["2"], "it was given back"

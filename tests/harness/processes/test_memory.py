@@ -56,12 +56,12 @@ def test_who_has_a_part_of_the_machine_has_that_part_of_its_memory() -> None:
 
 def test_a_share_is_of_what_the_scheduler_has_given() -> None:
     given = memory.parse_limit("1GiB")
-    share = memory.allowed(memory.parse_limit("50%"), spare=False, given=given)
+    share = memory.allowed(memory.parse_limit("50%"), spare=False, tighter=given)
     assert share.limit == GIB // 2
-    size = memory.allowed(memory.parse_limit("100TiB"), spare=False, given=given)
+    size = memory.allowed(memory.parse_limit("100TiB"), spare=False, tighter=given)
     assert size.limit == GIB - size.reserve, "more than was given"
     everything = memory.parse_limit("100%")
-    beyond = memory.allowed(everything, spare=False, given=memory.parse_limit("100TiB"))
+    beyond = memory.allowed(everything, spare=False, tighter=memory.parse_limit("100TiB"))
     assert beyond == memory.allowed(everything, spare=False), "more than there is"
 
 

@@ -102,9 +102,9 @@ def check(
     for name, array, extent, part, expected in zip(
         names, results, extents, selections, exact(shape, arrays, n, group)
     ):
-        what = f"{name} of an attention"
-        samples.check_shape(array, extent, what)
-        errors.append(samples.check(array[n, part], expected, dtype, what))
+        description = f"{name} of an attention"
+        samples.check_shape(array, extent, description)
+        errors.append(samples.check(array[n, part], expected, dtype, description))
     return max(errors)
 
 

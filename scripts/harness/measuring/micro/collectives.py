@@ -148,7 +148,7 @@ def measure(
     return {"operations": runs, "seconds": taken}
 
 
-def check_result(actual: Any, expected: Optional[Any], what: str) -> None:
+def check_result(actual: Any, expected: Optional[Any], description: str) -> None:
     """Raise Mismatch where a result differs from ``expected`` in any element; None accepts
     anything."""
     import numpy as np
@@ -157,10 +157,10 @@ def check_result(actual: Any, expected: Optional[Any], what: str) -> None:
         return
     actual = np.array(actual).reshape(-1)  # a copy: it may be of what is still being written
     if actual.shape != expected.shape:
-        raise Mismatch(f"{what} gave {actual.size} elements, not {expected.size}")
+        raise Mismatch(f"{description} gave {actual.size} elements, not {expected.size}")
     wrong = np.flatnonzero(actual != expected)
     if wrong.size:
         raise Mismatch(
-            f"{what} is wrong in {wrong.size} of {expected.size} elements, first in number "
+            f"{description} is wrong in {wrong.size} of {expected.size} elements, first in number "
             f"{wrong[0]}: {actual[wrong[0]]:g}, not {expected[wrong[0]]:g}"
         )

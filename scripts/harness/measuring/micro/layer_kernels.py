@@ -37,11 +37,11 @@ def metrics(shapes: Sequence[LayerShape]) -> Dict[str, Metric]:
     def milliseconds(direction: str) -> Callable[[Mapping[str, Any]], float]:
         return lambda rank: 1e3 * _model_seconds(rank, shapes, direction)
 
-    total = sum(3 * one.times * one.operations for one in shapes)
+    total = sum(3 * shape.times * shape.operations for shape in shapes)
     named = {
         "model_rate": Metric(
             "TFLOP/s", "higher", "min",
-            lambda rank: 1e-12 * total / sum(_model_seconds(rank, shapes, one) for one in COST),
+            lambda rank: 1e-12 * total / sum(_model_seconds(rank, shapes, part) for part in COST),
         ),
         **{
             f"model_{direction}_time": Metric("ms", "lower", "max", milliseconds(direction))
@@ -137,8 +137,8 @@ class ModelKernels(Kind):
 
         def make(number: int) -> ForwardBackward:
             arrays[:] = layers.operands(shapes[number], random)
-            made: ForwardBackward = adapter.forward_backward(shapes[number], arrays)
-            return made
+            kernels: ForwardBackward = adapter.forward_backward(shapes[number], arrays)
+            return kernels
 
         def check(number: int, results: List[Any], dtype: str) -> float:
             error: float = layers.check(shapes[number], arrays, results, dtype, random)

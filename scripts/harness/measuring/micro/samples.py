@@ -13,13 +13,13 @@ SAMPLE = 64
 ROUNDING, HALF_ROUNDING = 1e-3, 5e-2
 
 
-def check_shape(actual: Any, shape: Any, what: str) -> None:
+def check_shape(actual: Any, shape: Any, description: str) -> None:
     """Raise Mismatch where the shape differs."""
     if tuple(actual.shape) != tuple(shape):
-        raise Mismatch(f"{what} has the shape {tuple(actual.shape)}, not {tuple(shape)}")
+        raise Mismatch(f"{description} has the shape {tuple(actual.shape)}, not {tuple(shape)}")
 
 
-def check(actual: Any, exact: Any, dtype: str, what: str) -> float:
+def check(actual: Any, exact: Any, dtype: str, description: str) -> float:
     """Return the relative error of ``actual`` against ``exact``. Raises Mismatch where it exceeds
     rounding."""
     import numpy as np
@@ -30,7 +30,7 @@ def check(actual: Any, exact: Any, dtype: str, what: str) -> float:
     bound = ROUNDING if dtype == "float32" else HALF_ROUNDING
     if not error <= bound:
         raise Mismatch(
-            f"{exact.size} elements of {what} are {error:.2g} off those in float64, more than "
-            f"{bound:g}"
+            f"{exact.size} elements of {description} are {error:.2g} off those in float64, more "
+            f"than {bound:g}"
         )
     return error

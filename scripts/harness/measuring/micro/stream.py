@@ -77,11 +77,11 @@ class Stream:
     def _each(self, work: Any) -> None:
         """Call ``work`` for each part, in a thread of its own."""
         others = [threading.Thread(target=work, args=part) for part in self._parts[1:]]
-        for other in others:
-            other.start()
+        for thread in others:
+            thread.start()
         work(*self._parts[0])
-        for other in others:
-            other.join()
+        for thread in others:
+            thread.join()
 
 
 def aligned(elements: int) -> Any:

@@ -34,11 +34,11 @@ def measure_network(addresses: Sequence[str], parameters: Mapping[str, Any]) -> 
 
     Returns the seconds of each connection and of each round trip, and iperf3's results of each
     direction. Raises Mismatch where iperf3 fails."""
-    own, other = map(_split, addresses)
-    with _ControlConnection(_connected(own[0], other)) as control:
+    own, remote = map(_split, addresses)
+    with _ControlConnection(_connected(own[0], remote)) as control:
         results: Dict[str, Any] = {}
         control.say({"connections": parameters["connections"]})
-        host, port = other[0], control.hear()["port"]
+        host, port = remote[0], control.hear()["port"]
         results["connect_seconds"] = [
             _connect_seconds(own[0], (host, port)) for _ in range(parameters["connections"])
         ]
@@ -117,8 +117,8 @@ class _ControlConnection:
         self._lines.close()
         self._connection.close()
 
-    def say(self, what: Mapping[str, Any]) -> None:
-        self._connection.sendall((json.dumps(what) + "\n").encode())
+    def say(self, message: Mapping[str, Any]) -> None:
+        self._connection.sendall((json.dumps(message) + "\n").encode())
 
     def hear(self) -> Dict[str, Any]:
         """Return the next message. Raises Mismatch where the other rank has gone."""
@@ -142,15 +142,15 @@ def _listening(host: str, port: int) -> socket.socket:
     return server
 
 
-def _connected(own: str, other: Tuple[str, int]) -> socket.socket:
+def _connected(own: str, remote: Tuple[str, int]) -> socket.socket:
     """Connect, retrying until the other listens. Raises Mismatch where it never does."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
-            connection = socket.create_connection(other, PATIENCE, (own, 0))
+            connection = socket.create_connection(remote, PATIENCE, (own, 0))
         except OSError as error:
             if time.monotonic() > end:
-                raise Mismatch(f"no connection to {other[0]}: {error}") from error
+                raise Mismatch(f"no connection to {remote[0]}: {error}") from error
             time.sleep(0.05)
             continue
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -158,12 +158,12 @@ def _connected(own: str, other: Tuple[str, int]) -> socket.socket:
         return connection
 
 
-def _connect_seconds(own: str, other: Tuple[str, int]) -> float:
-    family = socket.AF_INET6 if ":" in other[0] else socket.AF_INET
+def _connect_seconds(own: str, remote: Tuple[str, int]) -> float:
+    family = socket.AF_INET6 if ":" in remote[0] else socket.AF_INET
     with socket.socket(family) as connection:
         connection.bind((own, 0))
         start = time.perf_counter()
-        connection.connect(other)
+        connection.connect(remote)
         return time.perf_counter() - start
 
 
