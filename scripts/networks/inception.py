@@ -65,14 +65,16 @@ def googlenet(add: Layers) -> str:
 
 
 def _googlenet_block(add: Layers, x: str, name: str, numbers: Sequence[int]) -> str:
-    one, reduced3, three, reduced5, five, pooled = numbers
+    width1, reduced3, width3, reduced5, width5, pooled = numbers
     pool = add.max_pool(x, f"{name}.branch4.0", 3, 1, 1, ceil=True)
     branches = [
-        _layer(add, x, f"{name}.branch1", one, 1),
+        _layer(add, x, f"{name}.branch1", width1, 1),
         _layer(
-            add, _layer(add, x, f"{name}.branch2.0", reduced3, 1), f"{name}.branch2.1", three, 3
+            add, _layer(add, x, f"{name}.branch2.0", reduced3, 1), f"{name}.branch2.1", width3, 3
         ),
-        _layer(add, _layer(add, x, f"{name}.branch3.0", reduced5, 1), f"{name}.branch3.1", five, 3),
+        _layer(
+            add, _layer(add, x, f"{name}.branch3.0", reduced5, 1), f"{name}.branch3.1", width5, 3
+        ),
         _layer(add, pool, f"{name}.branch4.1", pooled, 1),
     ]
     return add.concatenate(branches, f"{name}.concatenate")

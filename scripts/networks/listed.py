@@ -11,8 +11,8 @@ def listed(add: Layers) -> str:
     the logits. ``head_begins``, on the last layer of an auxiliary head: the name of its first; the
     hyper-parameter ``auxiliary_weight`` is that of each head in the loss."""
     x, begins = IMAGES, {}
-    for given in add.hyper["layers"]:
-        attributes = dict(given)
+    for entry in add.hyper["layers"]:
+        attributes = dict(entry)
         op, name = attributes.pop("op"), attributes.pop("name")
         inputs, head = attributes.pop("inputs", [x]), attributes.pop("head_begins", None)
         begins[name] = len(add)

@@ -40,7 +40,7 @@ class Schedule(NamedTuple):
 def schedule(network: Network, training: bool) -> Schedule:
     """The layers of ``network``; those that exist in training only, and their outputs, only where
     ``training``."""
-    layers = [one for one in network.layers if training or one.name not in network.auxiliary]
+    layers = [layer for layer in network.layers if training or layer.name not in network.auxiliary]
     outputs = [name for name in network.outputs if training or name not in network.auxiliary]
     readers = Counter(name for layer in layers for name in layer.inputs) + Counter(outputs)
     operations = {layer.name: layer.op for layer in layers}
@@ -72,12 +72,12 @@ def flattened(network: Network) -> Dict[str, Tuple[int, int, int]]:
     A framework with channels first flattens in that order, so the rows of its weights are
     ordered otherwise than in :func:`networks.weights`."""
     layers = {layer.name: layer for layer in network.layers}
-    found = {}
+    shapes = {}
     for layer in network.layers:
         source = layers.get(layer.inputs[0])
         while source is not None and source.op in BY_VALUE:
             source = layers.get(source.inputs[0])
         if layer.op == "linear" and source is not None and source.op == "flatten":
             height, width, channels = source.in_shape
-            found[layer.name] = (channels, height, width)
-    return found
+            shapes[layer.name] = (channels, height, width)
+    return shapes

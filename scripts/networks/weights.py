@@ -28,9 +28,9 @@ def weights(network: Network) -> Dict[str, Weight]:
 
 
 def _convolution(layer: Layer) -> Dict[str, Weight]:
-    given = layer.attributes
-    inputs = layer.in_shape.channels // given["groups"]
-    return _matmul(layer, (*given["kernel"], inputs, given["channels"]))
+    attributes = layer.attributes
+    inputs = layer.in_shape.channels // attributes["groups"]
+    return _matmul(layer, (*attributes["kernel"], inputs, attributes["channels"]))
 
 
 def _linear(layer: Layer) -> Dict[str, Weight]:
@@ -38,10 +38,10 @@ def _linear(layer: Layer) -> Dict[str, Weight]:
 
 
 def _matmul(layer: Layer, shape: Tuple[int, ...]) -> Dict[str, Weight]:
-    given = layer.attributes
-    held = {"weight": Weight(shape, True, given["initial"])}
-    if given["bias"]:
-        held["bias"] = Weight(shape[-1:], True, given["initial_bias"])
+    attributes = layer.attributes
+    held = {"weight": Weight(shape, True, attributes["initial"])}
+    if attributes["bias"]:
+        held["bias"] = Weight(shape[-1:], True, attributes["initial_bias"])
     return held
 
 

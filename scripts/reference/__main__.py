@@ -25,10 +25,10 @@ def main() -> None:
     parser.add_argument("--reduced", choices=("small", "reduced"), help="how its model config says")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")
-    given = parser.parse_args()
-    model_config = read_model(str(given.model))
-    model_config = reduced(model_config, given.reduced) if given.reduced else model_config
-    write(model_config, given.sequence_length, given.seed, given.output)
+    arguments = parser.parse_args()
+    model_config = read_model(str(arguments.model))
+    model_config = reduced(model_config, arguments.reduced) if arguments.reduced else model_config
+    write(model_config, arguments.sequence_length, arguments.seed, arguments.output)
 
 
 if __name__ == "__main__":

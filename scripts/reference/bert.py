@@ -28,26 +28,26 @@ def norm(name: str, size: int, mean: float = 1.0) -> dict[str, Drawn]:
 def embeddings(hyper: dict[str, Any]) -> dict[str, Drawn]:
     """Small, so that the epsilon of the normalisation behind them matters."""
     tables = (("token", "vocabulary"), ("position", "positions"), ("segment", "segments"))
-    found = {
+    parameters = {
         f"embeddings.{kind}.weight": trainable((hyper[rows], hyper["hidden"]), 0.05)
         for kind, rows in tables
     }
-    return {**found, **norm("embeddings.norm", hyper["hidden"])}
+    return {**parameters, **norm("embeddings.norm", hyper["hidden"])}
 
 
 def layers(hyper: dict[str, Any], prefix: str = "") -> dict[str, Drawn]:
     hidden, inner = hyper["hidden"], hyper["intermediate"]
-    found: dict[str, Drawn] = {}
+    parameters: dict[str, Drawn] = {}
     for name in (f"{prefix}layers.{layer}" for layer in range(hyper["layers"])):
         # Attention that is sharp and adds little: what it mixes must not become the same for all
         # positions, or the gradients of queries and keys would vanish.
         for projection, size in (("query", 1.5), ("key", 1.5), ("value", 1.0), ("output", 0.4)):
-            found.update(linear(f"{name}.attention.{projection}", hidden, hidden, size))
-        found.update(norm(f"{name}.attention_norm", hidden))
-        found.update(linear(f"{name}.intermediate", hidden, inner))
-        found.update(linear(f"{name}.output", inner, hidden))
-        found.update(norm(f"{name}.output_norm", hidden))
-    return found
+            parameters.update(linear(f"{name}.attention.{projection}", hidden, hidden, size))
+        parameters.update(norm(f"{name}.attention_norm", hidden))
+        parameters.update(linear(f"{name}.intermediate", hidden, inner))
+        parameters.update(linear(f"{name}.output", inner, hidden))
+        parameters.update(norm(f"{name}.output_norm", hidden))
+    return parameters
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
@@ -117,7 +117,7 @@ def encoded(
     return chained(layer, x, weights, names, drop)
 
 
-def words_of(
+def vocabulary_logits(
     x: Array, weights: dict[str, Array], hyper: dict[str, Any], positions: Array, prefix: str = ""
 ) -> Array:
     """Logits (batch, predictions, vocabulary) of masked ``positions``, by the token embedding."""
@@ -126,9 +126,9 @@ def words_of(
     epsilon = hyper["layer_norm_epsilon"]
     masked = layer_norm(masked, weights, f"{prefix}transform_norm", epsilon)
     rows = np.reshape(masked, (-1, masked.shape[-1]))
-    words = matmul(rows, np.transpose(weights["embeddings.token.weight"]))
-    words = words + weights[f"{prefix}decoder_bias"]
-    return np.reshape(words, (*masked.shape[:2], -1))
+    logits = matmul(rows, np.transpose(weights["embeddings.token.weight"]))
+    logits = logits + weights[f"{prefix}decoder_bias"]
+    return np.reshape(logits, (*masked.shape[:2], -1))
 
 
 def forward(
@@ -149,8 +149,8 @@ def forward(
     pooled = np.tanh(dense(x[:, 0], weights, "pooler"))
     if "classes" in hyper:
         return [dense(pooled, weights, "classifier")]
-    words = words_of(x, weights, hyper, batch["masked_positions"])
-    return [words, dense(pooled, weights, "next_sentence")]
+    logits = vocabulary_logits(x, weights, hyper, batch["masked_positions"])
+    return [logits, dense(pooled, weights, "next_sentence")]
 
 
 def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
@@ -158,6 +158,6 @@ def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> 
         return cross_entropy(outputs[0], batch["labels"])
     if hyper.get("head") == "span":  # the classes are the tokens
         return cross_entropy(np.swapaxes(outputs[0], 1, 2), batch["spans"])
-    words, next_sentence = outputs
-    masked = cross_entropy(words, batch["masked_labels"])
+    logits, next_sentence = outputs
+    masked = cross_entropy(logits, batch["masked_labels"])
     return masked + cross_entropy(next_sentence, batch["next_sentence_labels"])

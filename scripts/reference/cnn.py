@@ -65,7 +65,7 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
             values = _matmul(layer, shapes, layer.name in network.outputs)
         else:
             continue
-        drawn.update({f"{layer.name}.{ending}": one for ending, one in values.items()})
+        drawn.update({f"{layer.name}.{ending}": value for ending, value in values.items()})
     return drawn
 
 
@@ -217,42 +217,52 @@ def _computed(
     dropout: Dropout | None,
 ) -> Array:
     """Return the output of a layer."""
-    x, given, name = inputs[0], layer.attributes, layer.name
+    x, attributes, name = inputs[0], layer.attributes, layer.name
     if layer.op == "convolution":
         y = convolution(
-            x, weights[f"{name}.weight"], given["stride"], given["padding"], given["groups"]
+            x,
+            weights[f"{name}.weight"],
+            attributes["stride"],
+            attributes["padding"],
+            attributes["groups"],
         )
-        return y + weights[f"{name}.bias"] if given["bias"] else y
+        return y + weights[f"{name}.bias"] if attributes["bias"] else y
     if layer.op == "batch_norm":
-        return batch_norm(x, weights, name, given["epsilon"], training)
+        return batch_norm(x, weights, name, attributes["epsilon"], training)
     if layer.op == "linear":
         return dense(x, weights, name)
     if layer.op == "max_pool":
-        return maximum_pool(x, given["kernel"], given["stride"], given["padding"], given["extra"])
+        return maximum_pool(
+            x,
+            attributes["kernel"],
+            attributes["stride"],
+            attributes["padding"],
+            attributes["extra"],
+        )
     if layer.op == "average_pool":
-        return average_pool(x, given["kernel"], given["stride"], given["padding"])
+        return average_pool(x, attributes["kernel"], attributes["stride"], attributes["padding"])
     if layer.op == "dropout":
-        drops = training and dropout is not None and given["rate"]
+        drops = training and dropout is not None and attributes["rate"]
         return x * dropout(x.shape) if drops and dropout else x
     if layer.op == "add":
         return inputs[0] + inputs[1]
     if layer.op == "concatenate":
         return np.concatenate(inputs, axis=3)
     if layer.op == "channels":
-        return x[..., given["begin"] : given["end"]]
-    return PLAIN[layer.op](x, given)
+        return x[..., attributes["begin"] : attributes["end"]]
+    return PLAIN[layer.op](x, attributes)
 
 
-def _shuffle(x: Array, given: Any) -> Array:
-    split = np.reshape(x, (*x.shape[:3], given["groups"], -1))
+def _shuffle(x: Array, attributes: Any) -> Array:
+    split = np.reshape(x, (*x.shape[:3], attributes["groups"], -1))
     return np.reshape(np.transpose(split, (0, 1, 2, 4, 3)), x.shape)
 
 
 PLAIN: dict[str, Callable[[Array, Any], Array]] = {
-    "relu": lambda x, given: relu(x),
-    "relu6": lambda x, given: relu6(x),
-    "adaptive_average_pool": lambda x, given: adaptive_average_pool(x, given["size"]),
-    "global_average_pool": lambda x, given: np.mean(x, axis=(1, 2)),
-    "flatten": lambda x, given: np.reshape(x, (len(x), -1)),
+    "relu": lambda x, attributes: relu(x),
+    "relu6": lambda x, attributes: relu6(x),
+    "adaptive_average_pool": lambda x, attributes: adaptive_average_pool(x, attributes["size"]),
+    "global_average_pool": lambda x, attributes: np.mean(x, axis=(1, 2)),
+    "flatten": lambda x, attributes: np.reshape(x, (len(x), -1)),
     "shuffle": _shuffle,
 }

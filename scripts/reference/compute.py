@@ -52,7 +52,7 @@ def reduced(model_config: dict[str, Any], way: str = "small") -> dict[str, Any]:
     for item in small["inputs"]:
         item.update(changes.get("inputs", {}).get(item["name"], {}))
     drawn = module_of(model_config).parameters(small)
-    shapes = (one.shape for one in drawn.values() if one.trained)
+    shapes = (parameter.shape for parameter in drawn.values() if parameter.trained)
     small["trainable_parameters"] = sum(int(np.prod(shape)) for shape in shapes)
     return {**small, "reduced_from": model_config}
 
@@ -188,8 +188,8 @@ def _statistics(
         "unbiased": running_statistics(weights, share, unbiased=True),
     }
     return {
-        convention: {name: array - weights[name] for name, array in found.items()}
-        for convention, found in after.items()
+        convention: {name: array - weights[name] for name, array in updated.items()}
+        for convention, updated in after.items()
     }
 
 

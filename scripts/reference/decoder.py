@@ -31,22 +31,22 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     hyper = model_config["hyperparameters"]
     hidden, inner = hyper["hidden"], hyper["intermediate"]
     size = hidden // hyper["heads"]
-    found: dict[str, Drawn] = {}
+    drawn: dict[str, Drawn] = {}
 
     def linear(name: str, cin: int, cout: int, share: float = 1.0) -> None:
-        found[f"{name}.weight"] = trainable((cin, cout), share * cin**-0.5)
+        drawn[f"{name}.weight"] = trainable((cin, cout), share * cin**-0.5)
         if hyper["bias"]:
-            found[f"{name}.bias"] = trainable((cout,), 0.1)
+            drawn[f"{name}.bias"] = trainable((cout,), 0.1)
 
     def norm(name: str) -> None:
-        found[f"{name}.weight"] = trainable((hidden,), 0.1, 1.0)
+        drawn[f"{name}.weight"] = trainable((hidden,), 0.1, 1.0)
         if hyper["norm"] == "layer":
-            found[f"{name}.bias"] = trainable((hidden,), 0.1)
+            drawn[f"{name}.bias"] = trainable((hidden,), 0.1)
 
     # small, so that the epsilon of the first normalisation matters
-    found["embeddings.token.weight"] = trainable((hyper["vocabulary"], hidden), 0.05)
+    drawn["embeddings.token.weight"] = trainable((hyper["vocabulary"], hidden), 0.05)
     if hyper["position"] == "learned":
-        found["embeddings.position.weight"] = trainable((hyper["positions"], hidden), 0.05)
+        drawn["embeddings.position.weight"] = trainable((hyper["positions"], hidden), 0.05)
     for layer in range(hyper["layers"]):
         name = f"layers.{layer}"
         norm(f"{name}.attention_norm")
@@ -64,7 +64,7 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
         # of classes small: the gradient of a single position is large
         share = 0.2 if "classes" in hyper else 1.0
         linear("head", hidden, hyper.get("classes", hyper["vocabulary"]), share)
-    return found
+    return drawn
 
 
 def forward(
@@ -129,8 +129,8 @@ def forward(
     x = norm(x, weights, "norm")
     if not hyper["tied"]:
         return [linear(x, weights, "head")]
-    words = matmul(np.reshape(x, (-1, x.shape[-1])), np.transpose(embeddings))
-    return [np.reshape(words, (*x.shape[:2], -1))]
+    logits = matmul(np.reshape(x, (-1, x.shape[-1])), np.transpose(embeddings))
+    return [np.reshape(logits, (*x.shape[:2], -1))]
 
 
 def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:

@@ -20,7 +20,7 @@ from reference.bert import (
     layers,
     linear,
     norm,
-    words_of,
+    vocabulary_logits,
 )
 from reference.operations import Array, Jumps, cross_entropy, dense, gelu
 from reference.transformers import Dropout, dropping
@@ -100,18 +100,18 @@ def forward(
     x = embedded(shown, weights, batch, hyper, drop)
     x = dense(x, weights, "generator.project")
     x = encoded(x, weights, batch, _generator(hyper), drop, "generator.")
-    words = words_of(x, weights, hyper, positions, "generator.")
-    corrupted = replaced(tokens, positions, _sampled(words, batch))
+    logits = vocabulary_logits(x, weights, hyper, positions, "generator.")
+    corrupted = replaced(tokens, positions, _sampled(logits, batch))
     x = embedded(corrupted, weights, batch, hyper, drop)
     x = encoded(x, weights, batch, hyper, drop, "discriminator.")
     x = gelu(dense(x, weights, "discriminator.transform"))
     scores = dense(x, weights, "discriminator.score")[..., 0]
-    return [scores, words, (corrupted != tokens).astype(float)]
+    return [scores, logits, (corrupted != tokens).astype(float)]
 
 
-def _sampled(words: Array, batch: dict[str, Any]) -> Array:
+def _sampled(logits: Array, batch: dict[str, Any]) -> Array:
     """(batch, predictions). No gradient passes through it."""
-    noisy = words + noise(batch["sampling_draws"], words.shape[-1])
+    noisy = logits + noise(batch["sampling_draws"], logits.shape[-1])
     if isinstance(noisy, numpy.ndarray):  # not one that is being differentiated
         first, second = numpy.partition(noisy, -2)[..., [-1, -2]].T
         Jumps.nearest = min(Jumps.nearest, float((first - second).min()))
@@ -119,8 +119,8 @@ def _sampled(words: Array, batch: dict[str, Any]) -> Array:
 
 
 def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
-    scores, words, labels = outputs
-    generator = cross_entropy(words, originals(batch))
+    scores, logits, labels = outputs
+    generator = cross_entropy(logits, originals(batch))
     real = batch["attention_mask"]
     discriminator = np.sum(real * (np.logaddexp(0.0, scores) - labels * scores)) / np.sum(real)
     return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator
@@ -136,9 +136,9 @@ def decided(
     third = numpy.arange(batch["mask_draws"].size).reshape(batch["mask_draws"].shape) % 3
     kept = numpy.where(third == 2, hyper["masked_percent"], batch["mask_draws"])
     batch = {**batch, "mask_draws": numpy.where(third == 0, 0, kept)}
-    words, draws = forward(weights, batch, hyper, False)[1], batch["sampling_draws"]
+    logits, draws = forward(weights, batch, hyper, False)[1], batch["sampling_draws"]
     while True:
-        noisy = words + noise(draws, words.shape[-1])
+        noisy = logits + noise(draws, logits.shape[-1])
         second, first = numpy.moveaxis(numpy.sort(noisy, axis=-1)[..., -2:], -1, 0)
         near = first - second < LEAD
         if not near.any():

@@ -56,14 +56,14 @@ def running_statistics(
 
     ``share``: weight of the new ones. ``unbiased``: with the variance over n - 1 values, as some
     frameworks keep it."""
-    found = {}
+    updated = {}
     for name, (mean, variance, count) in Moments.seen.items():
         if unbiased:
             variance = variance * (count / (count - 1))
         for ending, new in (("running_mean", mean), ("running_var", variance)):
             old = weights[f"{name}.{ending}"]
-            found[f"{name}.{ending}"] = old + share * (new - old)
-    return found
+            updated[f"{name}.{ending}"] = old + share * (new - old)
+    return updated
 
 
 def matmul(x: Array, y: Array) -> Array:

@@ -94,7 +94,7 @@ class LAMB(AdamW):
 
 def trust_ratio(weight: Any, change: Any) -> float:
     """Return the ratio of the norms; 1 where either is zero."""
-    norms = [float(np.linalg.norm(one.ravel())) for one in (weight, change)]
+    norms = [float(np.linalg.norm(array.ravel())) for array in (weight, change)]
     return norms[0] / norms[1] if all(norms) else 1.0
 
 

@@ -41,10 +41,10 @@ def recomputed(function: Callable[..., Array]) -> Callable[..., Array]:
 
     def make(argnums: tuple[int, ...], result: Any, arguments: tuple[Any, ...], _: Any) -> Any:
         def again(differentiated: Any) -> Array:
-            given = list(arguments)
+            replaced = list(arguments)
             for place, argnum in enumerate(argnums):
-                given[argnum] = differentiated[place]
-            return function(*given)
+                replaced[argnum] = differentiated[place]
+            return function(*replaced)
 
         def pull(gradient: Array) -> Any:
             return make_vjp(again, tuple(arguments[argnum] for argnum in argnums))[0](gradient)
@@ -65,8 +65,10 @@ def attention(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -
     shared = query.shape[1] // key.shape[1]
     return np.stack(
         [
-            head(query[:, one], key[:, one // shared], value[:, one // shared], hidden, drop)
-            for one in range(query.shape[1])
+            head(
+                query[:, number], key[:, number // shared], value[:, number // shared], hidden, drop
+            )
+            for number in range(query.shape[1])
         ],
         axis=1,
     )

@@ -26,8 +26,8 @@ class BadData(Exception):
     """Data are not as they must be; the message names the file and the place in it."""
 
 
-class Given(NamedTuple):
-    """Arguments of a task besides its name.
+class DataOptions(NamedTuple):
+    """Options of a task's data.
 
     ``sequence_length``: tokens, for models that have them. ``folder``: the files of a task that
     reads some. ``skips``: whether samples that cannot be used are left out and counted, or
@@ -38,8 +38,8 @@ class Given(NamedTuple):
     skips: bool = False
 
 
-#: The usual.
-NOTHING = Given()
+#: Options of a task that reads no files, for models without sequences.
+DEFAULTS = DataOptions()
 
 
 def means(scored: Scored) -> Dict[str, float]:
@@ -70,7 +70,7 @@ class Task(NamedTuple):
     data: Callable[..., Data]
     score: Callable[[Sequence[Any], Arrays], Scored]
     least_loss: Optional[Callable[[Arrays, int], float]] = None
-    amounts: Optional[Callable[[Given], Tuple[int, int]]] = None
+    amounts: Optional[Callable[[DataOptions], Tuple[int, int]]] = None
 
 
 def names() -> List[str]:
@@ -95,8 +95,8 @@ def size(arrays: Arrays) -> int:
 
 def checksum(data: Data) -> str:
     """SHA-256 (hex) over the names and bytes of all arrays."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for arrays in (data.train, data.held_out):
         for name in sorted(arrays):
-            found.update(name.encode() + arrays[name].tobytes())
-    return found.hexdigest()
+            digest.update(name.encode() + arrays[name].tobytes())
+    return digest.hexdigest()

@@ -8,7 +8,7 @@ import gzip
 import os
 from typing import Any
 
-from tasks import NOTHING, Arrays, Data, Given
+from tasks import DEFAULTS, Arrays, Data, DataOptions
 from tasks.scoring import classes
 
 SCORES = classes.scores(10)
@@ -19,7 +19,7 @@ _FILE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "digits.csv.gz
 HELD_OUT = 5
 
 
-def data(given: Given = NOTHING) -> Data:
+def data(options: DataOptions = DEFAULTS) -> Data:
     """Images as float32 (samples, 8, 8, 1), of which those for training have mean 0 and standard
     deviation 1 all together; labels as int64. 1,437 for training, 360 held out."""
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence, Tuple
 
-from tasks import NOTHING, Arrays, BadData, Data, Given
+from tasks import DEFAULTS, Arrays, BadData, Data, DataOptions
 from tasks.reading import spans, squad_scores
 
 SCORES = ("exact_match", "f1")
@@ -18,14 +18,14 @@ TOKENS = 24
 TRAIN, HELD_OUT = 4096, 512
 
 
-def data(given: Given = NOTHING) -> Data:
+def data(options: DataOptions = DEFAULTS) -> Data:
     """``token_ids``, ``segment_ids`` (1: the text and what ends it) and ``attention_mask``,
     (samples, 24), ``spans`` (samples, 2): the first and the last token of the answer; all int64.
     4,096 samples for training, 512 held out. Raises :class:`BadData` for another length."""
     import numpy as np
 
-    if given.sequence_length not in (None, TOKENS):
-        raise BadData(f"questions of the task have {TOKENS} tokens, not {given.sequence_length}")
+    if options.sequence_length not in (None, TOKENS):
+        raise BadData(f"questions of the task have {TOKENS} tokens, not {options.sequence_length}")
     # RandomState, not Generator: its stream is the same in every numpy since 1.0.
     random = np.random.RandomState(0)
     names = ("token_ids", "segment_ids", "attention_mask", "spans")
@@ -43,10 +43,10 @@ def _question(random: Any) -> Tuple[List[int], List[int], List[int], Tuple[int, 
     tokens = [BEGIN, FIRST_KIND + asked, SEPARATOR]
     before = len(tokens)
     for kind in random.permutation(KINDS):
-        words = random.randint(WORDS, size=random.randint(1, MOST + 1))
+        answer = random.randint(WORDS, size=random.randint(1, MOST + 1))
         if kind == asked:
-            span = (len(tokens), len(tokens) + len(words) - 1)
-        tokens += (FIRST_WORD + WORDS * kind + words).tolist()
+            span = (len(tokens), len(tokens) + len(answer) - 1)
+        tokens += (FIRST_WORD + WORDS * kind + answer).tolist()
     tokens.append(SEPARATOR)
     padding = [0] * (TOKENS - len(tokens))
     segments = [0] * before + [1] * (len(tokens) - before) + padding
@@ -60,10 +60,10 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
     import numpy as np
 
     scores, tokens = np.asarray(outputs[0], np.float64), batch["token_ids"]
-    found = spans.best(scores, tokens >= FIRST_WORD, TOKENS)
+    best = spans.best(scores, tokens >= FIRST_WORD, TOKENS)
     pairs = [
         squad_scores.of_question(_text(row, first, last), [_text(row, *right)])
-        for row, first, last, right in zip(tokens, found.first, found.last, batch["spans"])
+        for row, first, last, right in zip(tokens, best.first, best.last, batch["spans"])
     ]
     exact, common = np.array(pairs, np.float64).reshape(-1, 2).T
     return {"exact_match": exact, "f1": common, "loss": spans.loss(scores, batch["spans"])}

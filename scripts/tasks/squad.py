@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from tasks import NOTHING, Arrays, BadData, Data, Given, Scored
+from tasks import DEFAULTS, Arrays, BadData, Data, DataOptions, Scored
 from tasks.reading import questions, spans, squad_scores, windows, wordpiece
 
 SCORES = ("f1", "exact_match")
@@ -17,38 +17,38 @@ VOCABULARY = "vocab.txt"
 ANSWER = 30
 
 
-def data(given: Given = NOTHING) -> Data:
+def data(options: DataOptions = DEFAULTS) -> Data:
     """Return questions as :func:`tasks.reading.windows.cut` makes them: those of ``train`` for
     training, those of ``dev`` held out. Raises :class:`BadData`."""
-    if given.folder is None or given.sequence_length is None:
+    if options.folder is None or options.sequence_length is None:
         raise BadData("SQuAD is read from a folder, into sequences of a length")
-    version = _version(given.folder)
-    tokens = wordpiece.read(os.path.join(given.folder, VOCABULARY))
+    version = _version(options.folder)
+    tokens = wordpiece.read(os.path.join(options.folder, VOCABULARY))
     train, held_out = (
-        questions.read(os.path.join(given.folder, _name(split, version)), given.skips)
+        questions.read(os.path.join(options.folder, _name(split, version)), options.skips)
         for split in ("train", "dev")
     )
-    arrays, _ = windows.cut(train.found, tokens, given.sequence_length)
-    scored, parts = windows.cut(held_out.found, tokens, given.sequence_length)
+    arrays, _ = windows.cut(train.questions, tokens, options.sequence_length)
+    scored, parts = windows.cut(held_out.questions, tokens, options.sequence_length)
     notes = {
         "version": version,
         "cased": tokens.cased,
-        "questions": {"train": len(train.found), "held_out": len(held_out.found)},
+        "questions": {"train": len(train.questions), "held_out": len(held_out.questions)},
         "skipped": len(train.skipped) + len(held_out.skipped),
         "skipped_first": [*train.skipped, *held_out.skipped][:100],
     }
-    return Data(arrays, scored, _Total(version == "2.0", held_out.found, parts), notes)
+    return Data(arrays, scored, _Total(version == "2.0", held_out.questions, parts), notes)
 
 
-def amounts(given: Given) -> Tuple[int, int]:
+def amounts(options: DataOptions) -> Tuple[int, int]:
     """Questions for training and held out, of which a long paragraph makes more samples than one.
     Raises :class:`BadData` where a file is missing."""
-    if given.folder is None:
+    if options.folder is None:
         raise BadData("SQuAD is read from a folder")
-    version = _version(given.folder)
-    wordpiece.read(os.path.join(given.folder, VOCABULARY))
+    version = _version(options.folder)
+    wordpiece.read(os.path.join(options.folder, VOCABULARY))
     train, held_out = (
-        questions.count(os.path.join(given.folder, _name(split, version)))
+        questions.count(os.path.join(options.folder, _name(split, version)))
         for split in ("train", "dev")
     )
     return train, held_out
@@ -64,11 +64,13 @@ def _version(folder: str) -> str:
         files = os.listdir(folder)
     except OSError as error:
         raise BadData(f"{folder}: {error.strerror}") from None
-    found = [v for v in VERSIONS if {_name("train", v), _name("dev", v)} & {*files}]
-    if len(found) == 1:
-        return found[0]
+    versions = [v for v in VERSIONS if {_name("train", v), _name("dev", v)} & {*files}]
+    if len(versions) == 1:
+        return versions[0]
     allowed = " or ".join(f"{_name('train', v)} and {_name('dev', v)}" for v in VERSIONS)
-    raise BadData(f"{folder}: has files of {' and of '.join(found) or 'no SQuAD'}; needs {allowed}")
+    raise BadData(
+        f"{folder}: has files of {' and of '.join(versions) or 'no SQuAD'}; needs {allowed}"
+    )
 
 
 def score(outputs: Sequence[Any], batch: Arrays) -> Scored:
@@ -83,9 +85,9 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Scored:
     context = batch["segment_ids"] == 1
     ends = batch["attention_mask"].sum(axis=1) - 1  # the separator behind it
     context[np.arange(len(ends)), ends] = False
-    found = spans.best(scores, context, ANSWER)
+    best = spans.best(scores, context, ANSWER)
     return {
-        **found._asdict(),
+        **best._asdict(),
         "none": scores[:, 0].sum(axis=1),
         "loss": spans.loss(scores, batch["spans"]),
     }
@@ -102,8 +104,10 @@ class _Total(NamedTuple):
     def __call__(self, scored: Scored) -> Dict[str, float]:
         """``f1`` and ``exact_match`` over questions, the ``loss`` over windows."""
         pairs = [
-            squad_scores.of_question(text, [answer for answer, _ in one.answers], self.impossible)
-            for text, one in zip(self.predictions(scored), self.questions)
+            squad_scores.of_question(
+                text, [answer for answer, _ in question.answers], self.impossible
+            )
+            for text, question in zip(self.predictions(scored), self.questions)
         ]
         exact, common = (sum(values) / len(pairs) for values in zip(*pairs))
         return {"f1": common, "exact_match": exact, "loss": float(scored["loss"].mean())}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks import NOTHING, Arrays, BadData, Data, Given
+from tasks import DEFAULTS, Arrays, BadData, Data, DataOptions
 from tasks.scoring import replaced
 
 SCORES = replaced.SCORES
@@ -22,7 +22,7 @@ TRAIN, HELD_OUT = 4096, 512
 TOKENS, FEWEST = 32, 8
 
 
-def words() -> Any:
+def word_ids() -> Any:
     """The two words of each topic and place, int64 (TOPICS, PLACES, 2)."""
     import numpy as np
 
@@ -32,13 +32,13 @@ def words() -> Any:
     return FIRST_WORD + np.array(drawn, np.int64).reshape(TOPICS, PLACES, 2)
 
 
-def data(given: Given = NOTHING) -> Data:
+def data(options: DataOptions = DEFAULTS) -> Data:
     """``token_ids``, ``segment_ids`` and ``attention_mask``, int64 (samples, tokens): [begin] first
     half [separator] second half [separator], and padding behind up to a quarter of the tokens.
     4,096 sentences for training, 512 held out. Raises :class:`BadData` for too few tokens."""
     import numpy as np
 
-    length = given.sequence_length or TOKENS
+    length = options.sequence_length or TOKENS
     if length < FEWEST:
         raise BadData(f"sentences of the task have {FEWEST} tokens or more, not {length}")
     random = np.random.RandomState(1)
@@ -53,7 +53,7 @@ def _sentences(random: Any, samples: int, length: int) -> Arrays:
     lengths = random.randint(length - length // 4, length + 1, size=(samples, 1))
     places = np.arange(length)
     middle = (lengths - 1) // 2
-    ids = words()[topics, places % PLACES, second]
+    ids = word_ids()[topics, places % PLACES, second]
     ids[:, 0] = BEGIN
     ids[(places == middle) | (places == lengths - 1)] = SEPARATOR
     real = places < lengths
@@ -74,7 +74,7 @@ def least_loss(batch: Arrays, masked_percent: int) -> float:
     rows = np.arange(len(ids))[:, None]
     masked = batch["mask_draws"] < masked_percent
     chances = np.zeros((TOPICS, PLACES, FIRST_WORD + WORDS))
-    np.put_along_axis(chances, words(), np.array(CHANCES), axis=2)
+    np.put_along_axis(chances, word_ids(), np.array(CHANCES), axis=2)
     # what each word says of the topic, (samples, tokens, topics)
     likely = chances[:, np.arange(ids.shape[1]) % PLACES, ids].transpose(1, 2, 0)
     seen = ids >= FIRST_WORD

@@ -150,7 +150,9 @@ class JaxAdapter(
         # with a sharding, `share` is of parameters: all else is whole in each rank
         common = self._sharding.own if self._sharding else self._arrays.share
         moments = self._shared.moments
-        moments = self._optimizers.with_rate(moments, common(self._optimizers.Rate.of(rate)))
+        moments = self._optimizers.with_rate(
+            moments, common(self._optimizers.Rate.from_float(rate))
+        )
         self._shared = self._shared._replace(moments=moments)
 
     def save_training(self, path: str) -> None:
@@ -209,17 +211,17 @@ class JaxAdapter(
         return str(self._device.device_kind)
 
     def settings(self) -> Dict[str, Any]:
-        found = self._devices.settings(self._device)
-        found["layout"] = "NHWC, HWIO"
-        found["amp_dtype"] = self._dtype.__name__ if self.case.precision == "amp" else None
-        found["collectives"] = (
+        settings = self._devices.settings(self._device)
+        settings["layout"] = "NHWC, HWIO"
+        settings["amp_dtype"] = self._dtype.__name__ if self.case.precision == "amp" else None
+        settings["collectives"] = (
             self._data_parallel.collectives(self._device) if self._ranks else None
         )
-        found["compiler_options"] = self._arrays.options
+        settings["compiler_options"] = self._arrays.options
         if self.case.mode == "train":
-            found["state_donated"] = self.case.compiler == "jit"
-            found["sharded"] = self._sharding.settings if self._sharding else None
-        return found
+            settings["state_donated"] = self.case.compiler == "jit"
+            settings["sharded"] = self._sharding.settings if self._sharding else None
+        return settings
 
     def state(self) -> Dict[str, Variable]:
         parameters, statistics = self._arrays.named(self._shared.parameters), self._own.statistics
@@ -262,8 +264,8 @@ class JaxAdapter(
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         function = self._logits if forward_only else self._observed
-        found = list(self._programs.matmuls(function, self._local_arguments()))
-        return self._sharding.of_replica(found) if self._sharding else found
+        matmuls = list(self._programs.matmuls(function, self._local_arguments()))
+        return self._sharding.of_replica(matmuls) if self._sharding else matmuls
 
     def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         return list(self._programs.each_matmul(self._observed, self._local_arguments()))
@@ -436,8 +438,8 @@ class JaxAdapter(
 
     # JAX cannot forget a peak: the one it reports is that since the process started.
     def peak_device_memory(self) -> Optional[int]:
-        found = self._device.memory_stats()  # None on a CPU
-        return int(found["peak_bytes_in_use"]) if found else None
+        stats = self._device.memory_stats()  # None on a CPU
+        return int(stats["peak_bytes_in_use"]) if stats else None
 
     def stop(self) -> None:
         if self._ranks:

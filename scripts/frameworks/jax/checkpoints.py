@@ -22,8 +22,8 @@ def load(path: str, state: Any) -> Any:
     with np.load(path) as kept:
         if len(kept.files) != len(leaves):
             raise ValueError(f"{path} has {len(kept.files)} arrays, the training {len(leaves)}")
-        found = [_like(leaf, kept[f"arr_{number}"]) for number, leaf in enumerate(leaves)]
-    return jax.tree.unflatten(tree, found)
+        restored = [_like(leaf, kept[f"arr_{number}"]) for number, leaf in enumerate(leaves)]
+    return jax.tree.unflatten(tree, restored)
 
 
 def _like(leaf: jax.Array, array: np.ndarray) -> jax.Array:

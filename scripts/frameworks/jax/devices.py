@@ -95,13 +95,13 @@ def probe(dtype: Any) -> Dict[str, Any]:
         "dot": jax.jit(jnp.matmul).lower(matrix, matrix).compile(),
         "convolution": jax.jit(convolve).lower(images, kernel).compile(),
     }
-    found = {name: executed_dtypes(program) for name, program in programs.items()}
-    return {name: sorted(dtypes) for name, dtypes in found.items() if dtypes}
+    dtypes_of = {name: executed_dtypes(program) for name, program in programs.items()}
+    return {name: sorted(dtypes) for name, dtypes in dtypes_of.items() if dtypes}
 
 
 def settings(device: jax.Device) -> Dict[str, Any]:
     """Flags and versions that act on ``device``: JSON values, as JAX reports them."""
-    found: Dict[str, Any] = {
+    settings: Dict[str, Any] = {
         "jaxlib": jax.lib.__version__,
         "optax": optax.__version__,
         "platform": device.client.platform_version,
@@ -111,8 +111,8 @@ def settings(device: jax.Device) -> Dict[str, Any]:
     }
     if device.platform == "cpu":
         # the size of XLA's thread pools; there is no variable for it
-        found["threads"] = len(os.sched_getaffinity(0))
+        settings["threads"] = len(os.sched_getaffinity(0))
     else:
-        found["preallocate"] = os.environ.get(PREALLOCATE, "default")
-        found["memory_fraction"] = os.environ.get(MEMORY_FRACTION)
-    return found
+        settings["preallocate"] = os.environ.get(PREALLOCATE, "default")
+        settings["memory_fraction"] = os.environ.get(MEMORY_FRACTION)
+    return settings

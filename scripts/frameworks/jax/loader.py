@@ -24,8 +24,8 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
     dealt = data.to_iter_dataset(reads)
     if workers:
         dealt = dealt.mp_prefetch(grain.MultiprocessingOptions(num_workers=workers))
-    for given in dealt:
-        yield [np.asarray(values) for values in given]
+    for arrays in dealt:
+        yield [np.asarray(values) for values in arrays]
 
 
 load, load_tokens = one_by_one.loading(pillow.PillowImages, batches)

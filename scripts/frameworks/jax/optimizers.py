@@ -22,7 +22,8 @@ class Rate(NamedTuple):
     value: Any
 
     @staticmethod
-    def of(rate: float) -> Rate:
+    def from_float(rate: float) -> Rate:
+        """Return the rate as float32."""
         return Rate(np.float32(rate))
 
 
@@ -101,7 +102,7 @@ def _scale_by_rate(
     def update(updates: Any, state: Rate, parameters: Optional[Any] = None) -> Tuple[Any, Rate]:
         if by_layer is not None:
             parts = {name: layerwise.factor(name, by_layer) for name in updates}
-            updates = {name: one * parts[name] for name, one in updates.items()}
-        return jax.tree.map(lambda one: -state.value.astype(one.dtype) * one, updates), state
+            updates = {name: update * parts[name] for name, update in updates.items()}
+        return jax.tree.map(lambda leaf: -state.value.astype(leaf.dtype) * leaf, updates), state
 
     return optax.GradientTransformation(init, update)

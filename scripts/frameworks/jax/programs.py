@@ -33,8 +33,8 @@ def compiled(
     others, so it cannot be compiled a second time. ``donated`` arguments give their memory to the
     results, as JAX's documentation recommends ("Buffer donation"). ``shardings``: of the results;
     None where XLA is to choose."""
-    given = {} if shardings is None else {"out_shardings": shardings}
-    traced = jax.jit(function, donate_argnums=donated, **given).trace(*arguments)
+    chosen = {} if shardings is None else {"out_shardings": shardings}
+    traced = jax.jit(function, donate_argnums=donated, **chosen).trace(*arguments)
     return traced.lower().compile(compiler_options=options)
 
 
@@ -45,10 +45,10 @@ def proof(run: Callable[..., Any]) -> Dict[str, Any]:
     passes are switched off."""
     if not isinstance(run, jax.stages.Compiled):
         raise Mismatch("the step is not an executable of XLA: it runs operation by operation")
-    found = {"executables": 1, "fusions": len(re.findall(r" fusion\(", run.as_text()))}
-    if not found["fusions"]:
+    counts = {"executables": 1, "fusions": len(re.findall(r" fusion\(", run.as_text()))}
+    if not counts["fusions"]:
         raise Mismatch("XLA fused nothing in the step's executable")
-    return found
+    return counts
 
 
 def multiply(left: jax.Array, right: jax.Array) -> jax.Array:
@@ -64,8 +64,8 @@ def executed_dtypes(program: jax.stages.Compiled) -> Set[str]:
     text = program.as_text()
     defined = dict(_DEFINED.findall(text))
     operands = ",".join(_EXECUTED.findall(text)).split(",")
-    found = {defined.get(operand.strip().lstrip("%")) for operand in operands}
-    return {_XLA_DTYPES[dtype] for dtype in found if dtype in _XLA_DTYPES}
+    dtypes = {defined.get(operand.strip().lstrip("%")) for operand in operands}
+    return {_XLA_DTYPES[dtype] for dtype in dtypes if dtype in _XLA_DTYPES}
 
 
 def all_reduced_bytes(program: jax.stages.Compiled) -> Iterator[int]:
@@ -137,13 +137,13 @@ def result_dtypes(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> D
     """Count the operations of ``function`` that return floating-point numbers, by dtype.
 
     The function is traced, not run."""
-    found: Dict[str, int] = {}
+    counts: Dict[str, int] = {}
     for equation, _ in _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr):
         for result in equation.outvars:
             if jax.numpy.issubdtype(result.aval.dtype, jax.numpy.floating):
                 name = str(result.aval.dtype)
-                found[name] = found.get(name, 0) + 1
-    return found
+                counts[name] = counts.get(name, 0) + 1
+    return counts
 
 
 def _dtype(matmul: JaxprEqn) -> str:
@@ -154,8 +154,8 @@ def _dtype(matmul: JaxprEqn) -> str:
     dtypes = sorted({str(operand.aval.dtype) for operand in matmul.invars})
     asked = matmul.params["precision"]
     tf32 = jax.config.jax_default_matmul_precision == TF32
-    wanted = jax.lax.Precision.HIGH if tf32 else jax.lax.Precision.HIGHEST
-    if dtypes == ["float32"] and asked != (wanted, wanted):
+    expected = jax.lax.Precision.HIGH if tf32 else jax.lax.Precision.HIGHEST
+    if dtypes == ["float32"] and asked != (expected, expected):
         return f"float32 with precision {asked}"
     return "*".join(dtypes)
 

@@ -94,19 +94,19 @@ def accumulated(
 
         def add(carried: Tuple[Own, Arrays], micro_batch: Arrays) -> Tuple[Any, Array]:
             own, total = carried
-            value, own, found = differentiate(parameters, own, micro_batch)
-            return (own, jax.tree.map(jnp.add, total, found)), value
+            value, own, gradients = differentiate(parameters, own, micro_batch)
+            return (own, jax.tree.map(jnp.add, total, gradients)), value
 
         zeros = {name: jnp.zeros(array.shape, array.dtype) for name, array in parameters.items()}
         carried = own, vary(zeros)
         if in_loop:
             carried, values = jax.lax.scan(add, carried, batch)
         else:
-            found = []
+            losses = []
             for number in range(count):
                 carried, value = add(carried, {name: a[number] for name, a in batch.items()})
-                found.append(value)
-            values = jnp.stack(found)
+                losses.append(value)
+            values = jnp.stack(losses)
         own, total = carried
         return values.mean(), own, {name: array / count for name, array in total.items()}
 

@@ -119,7 +119,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
             mx.contrib.amp.init_trainer(self._trainer)
         others = [steps.inference(self._model, inputs) for inputs, _ in parts[1:]]
         forwards, labels = [self._forward, *others], [labels for _, labels in parts]
-        evaluations = [self._evaluation(*one) for one in zip(forwards, labels)]
+        evaluations = [self._evaluation(*pair) for pair in zip(forwards, labels)]
         self._evaluate = evaluations[0]
         sum_over_ranks = self._group.sum_gradients if self._group else None
         if len(parts) == 1:
@@ -131,9 +131,11 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
 
     def _taken(self, batch: Dict[str, Any]) -> List[Tuple[Any, Any]]:
         """Numpy arrays of each micro-batch: what the model takes and, in training, the loss."""
-        of, train = self._definition, self.case.mode == "train"
+        definition, train = self._definition, self.case.mode == "train"
         parts = micro_batches(batch, self.case.accumulation)
-        return [(of.inputs(part), of.labels(part) if train else ()) for part in parts]
+        return [
+            (definition.inputs(part), definition.labels(part) if train else ()) for part in parts
+        ]
 
     def put(self, batch: Dict[str, Any]) -> None:
         # into the arrays that the step has, once what was enqueued has read them
@@ -189,17 +191,17 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         mark.wait_to_read()
 
     def settings(self) -> Dict[str, Any]:
-        found = self._devices.settings()
-        found["layout"] = self._definition.LAYOUT
-        found["amp_dtype"] = self._dtype if self.case.precision == "amp" else None
-        found["hybridize"] = self._hybridize if self.case.compiler != "none" else None
-        found["process_group"] = self._group.settings() if self._group else None
+        settings = self._devices.settings()
+        settings["layout"] = self._definition.LAYOUT
+        settings["amp_dtype"] = self._dtype if self.case.precision == "amp" else None
+        settings["hybridize"] = self._hybridize if self.case.compiler != "none" else None
+        settings["process_group"] = self._group.settings() if self._group else None
         if self.case.mode == "train":
             optimizer = self._trainer.optimizer
-            found["fused_optimizer"] = True
-            found["aggregated_updates"] = optimizer.aggregate_num
-            found["loss_scaling"] = self._dtype == "float16"
-        return found
+            settings["fused_optimizer"] = True
+            settings["aggregated_updates"] = optimizer.aggregate_num
+            settings["loss_scaling"] = self._dtype == "float16"
+        return settings
 
     def _named(self) -> Dict[Any, Tuple[str, Any, Tuple[int, ...]]]:
         """Return the shared name, axes and unfolded shape of each parameter."""
@@ -250,8 +252,8 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
             return self._forward()
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        of = self._matmuls
-        matmuls = of.imperative if self.case.compiler == "none" else of.compiled
+        watch = self._matmuls
+        matmuls = watch.imperative if self.case.compiler == "none" else watch.compiled
         train = self.case.mode == "train"
         return matmuls(self._model, self._inputs, train, self._definition.MATMULS)
 
@@ -266,10 +268,10 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         the gradients."""
         if self.case.compiler != "none":
             self._model.hybridize(active=False)
-        found = self._matmuls.watched(self._model, run, self._definition.MATMULS)
+        matmuls = self._matmuls.watched(self._model, run, self._definition.MATMULS)
         if self.case.compiler != "none":
             self._model.hybridize(**self._hybridize)
-        return list(found)
+        return list(matmuls)
 
     def step_all_reduces(self) -> int:
         before = self._group.summed

@@ -41,8 +41,8 @@ def take(rank_context: RankContext) -> mx.Context:
 
 def name_of(dtype: Any) -> str:
     """``float32``, ``float16``, ``bfloat16``, ..: numpy prints MXNet's bfloat16 as ``void16``."""
-    found = np.dtype(dtype)
-    return "bfloat16" if found == BFLOAT16 else found.name
+    resolved = np.dtype(dtype)
+    return "bfloat16" if resolved == BFLOAT16 else resolved.name
 
 
 def itemsize(dtype: Any) -> int:
@@ -75,10 +75,10 @@ def set_precision(precision: str, device: mx.Context, matmuls: Sequence[str]) ->
 def refusal(operator: str, dtype: str, device: mx.Context) -> str:
     """Why MXNet cannot compute ``operator``, a matmul, in ``dtype`` on ``device``, in its own
     words, found by trying; empty where it can."""
-    one, two = (1, 8, 3, 3), (8, 8)
+    images, matrix = (1, 8, 3, 3), (8, 8)
     shapes = {
-        "Convolution": (one, one),
-        "FullyConnected": (two, two),
+        "Convolution": (images, images),
+        "FullyConnected": (matrix, matrix),
         "batch_dot": ((1, 8, 8),) * 2,
         # a step, all weights and biases, the output and the cell before it
         "RNN": ((1, 1, 8), (4 * 8 * (8 + 8 + 2),), (1, 1, 8), (1, 1, 8)),

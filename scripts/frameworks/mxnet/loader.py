@@ -56,7 +56,7 @@ def _normalization(shape: Tuple[int, ...]) -> Tuple[Any, Any]:
     Broadcasting numbers of the channels alone takes several times as long."""
     deviation = np.array(DEVIATION)
     each = 1 / (255 * deviation), np.array(MEAN) / deviation
-    scale, offset = (np.broadcast_to(one, shape).astype(np.float32) for one in each)
+    scale, offset = (np.broadcast_to(values, shape).astype(np.float32) for values in each)
     return scale, offset
 
 
@@ -130,8 +130,8 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         batchify_fn=_Batched(workers),
     )  # fmt: skip
     try:
-        for given in loader:
-            yield [array.asnumpy() for array in given]
+        for arrays in loader:
+            yield [array.asnumpy() for array in arrays]
     except GeneratorExit:
         _end(loader)
         raise

@@ -32,8 +32,8 @@ def multiply(left: mx.nd.NDArray, right: mx.nd.NDArray) -> mx.nd.NDArray:
         return mx.nd.FullyConnected(left, right.T, num_hidden=right.shape[1], no_bias=True)
     kernel = right.transpose((3, 2, 0, 1))
     images, size = left.transpose((0, 3, 1, 2)), kernel.shape[2:]
-    found = mx.nd.Convolution(images, kernel, num_filter=len(kernel), kernel=size, no_bias=True)
-    return found.transpose((0, 2, 3, 1))
+    product = mx.nd.Convolution(images, kernel, num_filter=len(kernel), kernel=size, no_bias=True)
+    return product.transpose((0, 2, 3, 1))
 
 
 def telling(operator: str) -> int:

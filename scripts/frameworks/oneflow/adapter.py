@@ -136,9 +136,9 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         model = self._data_parallel.wrap(self._model) if several else self._model
         self._optimizer = self._make_optimizer()
 
-        def evaluation(of: Any) -> Any:
+        def evaluation(batch: Any) -> Any:
             return self._steps.evaluation(
-                forward=lambda: self._forward(of),
+                forward=lambda: self._forward(batch),
                 losses=lambda outputs: self._definition.losses(
                     outputs, self._batch, self.model_config
                 ),
@@ -221,7 +221,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
 
     def settings(self) -> Dict[str, Any]:
         several = self.rank_context.world_size > 1
-        found: Dict[str, Any] = {
+        settings: Dict[str, Any] = {
             "threads": self.rank_context.threads,
             "tf32": os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] != "0",
             "onednn": os.environ.get("ONEFLOW_ENABLE_ONEDNN_OPTS", "default"),
@@ -229,14 +229,14 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
             "amp_dtype": None if self._amp is None else str(self._amp).replace("oneflow.", ""),
         }
         if self._graph_mode:
-            found["graph"] = self._graphs.OPTIONS
-            found["dropout_has_seeds"] = self._graphs.dropout_has_seeds(self._graph)
+            settings["graph"] = self._graphs.OPTIONS
+            settings["dropout_has_seeds"] = self._graphs.dropout_has_seeds(self._graph)
         if several:
-            found["data_parallel"] = "global tensors" if self._graph_mode else "DDP"
+            settings["data_parallel"] = "global tensors" if self._graph_mode else "DDP"
         if self._train:
-            found["fused_optimizer"] = self._optimizer.param_groups[0]["fused"]
-            found["grad_scaler"] = self._graph_mode and self._amp is not None
-        return found
+            settings["fused_optimizer"] = self._optimizer.param_groups[0]["fused"]
+            settings["grad_scaler"] = self._graph_mode and self._amp is not None
+        return settings
 
     def state(self) -> Dict[str, Variable]:
         return state_of_modules(self._model, self._oneflow.nn.Linear)

@@ -40,9 +40,9 @@ class _Graph(nn.Graph):
 
     def find_losses(self, batch: Batch) -> List[Tensor]:
         outputs = self.model(*self.definition.inputs(batch))
-        found = self.definition.losses(outputs, batch, self.model_config)
-        sum(vector.mean() for vector in found).backward()
-        return list(found)
+        losses = self.definition.losses(outputs, batch, self.model_config)
+        sum(vector.mean() for vector in losses).backward()
+        return list(losses)
 
 
 class Training(_Graph):
@@ -84,10 +84,10 @@ class Gradients(_Graph):
 
     def build(self, batch: Batch) -> List[Tensor]:
         self.find_losses(batch)
-        found = [parameter.grad for parameter in self.parameters]
-        if not found[0].is_global:
-            return found
-        return [gradient.to_global(sbp=oneflow.sbp.broadcast) for gradient in found]
+        gradients = [parameter.grad for parameter in self.parameters]
+        if not gradients[0].is_global:
+            return gradients
+        return [gradient.to_global(sbp=oneflow.sbp.broadcast) for gradient in gradients]
 
 
 class Forward(_Graph):
@@ -111,8 +111,8 @@ def dropout_has_seeds(graph: _Graph) -> Optional[bool]:
     In OneFlow 0.9.0 they have none: layers of one shape drop the same positions, which change
     with each step but are equal in all ranks."""
     operators = [entry.user_conf for entry in graph._compiled_graph_proto.net.op]
-    dropouts = [found for found in operators if found.op_type_name == "dropout"]
-    return all("seed" in found.attr for found in dropouts) if dropouts else None
+    dropouts = [operator for operator in operators if operator.op_type_name == "dropout"]
+    return all("seed" in operator.attr for operator in dropouts) if dropouts else None
 
 
 def proof(graph: _Graph) -> Dict[str, Any]:

@@ -40,8 +40,8 @@ def _autocast(device: oneflow.device, dtype: oneflow.dtype) -> Tuple[oneflow.dty
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with oneflow.autocast(device.type, dtype=dtype):
-            found = oneflow.matmul(*_operands(device)).dtype
-    return found, "; ".join(str(warning.message) for warning in caught)
+            result = oneflow.matmul(*_operands(device)).dtype
+    return result, "; ".join(str(warning.message) for warning in caught)
 
 
 class _Matmul(nn.Graph):

@@ -54,9 +54,9 @@ def _decoded(asked: Loads) -> Iterator[Tuple[Any, int]]:
     process at a bad one."""
     read = sequential.read_of(asked.paths)
     totals = [len(ofrecords.frames_of(file)[0]) for file in read.files]
-    wanted = sequential.to_the_end(read, totals).selected
-    filled = len(wanted) % asked.batch == 0 or read.counts[-1] == totals[-1]
-    batch = asked.batch if all(wanted) and filled else 1
+    selected = sequential.to_the_end(read, totals).selected
+    filled = len(selected) % asked.batch == 0 or read.counts[-1] == totals[-1]
+    batch = asked.batch if all(selected) and filled else 1
     decoder = oneflow.nn.OFRecordImageDecoder(ofrecords.IMAGE, color_space="RGB")
     labels = oneflow.nn.OFRecordRawDecoder(ofrecords.LABEL, shape=(), dtype=oneflow.int32)
     ahead = _AHEAD * asked.batch if asked.workers else 0
@@ -67,9 +67,9 @@ def _decoded(asked: Loads) -> Iterator[Tuple[Any, int]]:
         return zip(pixels.numpy(), numbers.numpy().tolist())
 
     with _reading(read.files, batch) as reader:
-        for first in range(0, len(wanted), batch):
+        for first in range(0, len(selected), batch):
             record = reader()
-            if wanted[first]:
+            if selected[first]:
                 begun.append((decoder(record), labels(record)))
             while len(begun) * batch > ahead:
                 yield from ended()
@@ -108,9 +108,9 @@ def pixels(content: bytes) -> Any:
     Files that Pillow cannot decode are not passed to OneFlow."""
     ofrecords.check(content)
     pillow.decode(io.BytesIO(content))
-    made = OFRecord()
-    made.feature[ofrecords.IMAGE].bytes_list.value.append(content)
-    record = made.SerializeToString()
+    message = OFRecord()
+    message.feature[ofrecords.IMAGE].bytes_list.value.append(content)
+    record = message.SerializeToString()
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, f"{ofrecords.PART}0")
         with open(file, "wb") as stream:

@@ -38,9 +38,9 @@ def gradients(evaluate: Step) -> Step:
     """The step until its update: it returns the losses and leaves the gradients."""
 
     def differentiate() -> Outputs:
-        found = evaluate()
-        backward(found)
-        return tuple(vector.detach() for vector in found)
+        losses = evaluate()
+        backward(losses)
+        return tuple(vector.detach() for vector in losses)
 
     return differentiate
 
@@ -72,9 +72,9 @@ def training(differentiate: Step, update: Callable[[], None]) -> Step:
     """The step that returns the losses."""
 
     def step() -> Outputs:
-        found = differentiate()
+        losses = differentiate()
         update()
-        return found
+        return losses
 
     return step
 

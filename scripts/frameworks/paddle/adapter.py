@@ -131,7 +131,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         to_tensor, definition = self._paddle.to_tensor, self._definition
         parts = micro_batches(batch, self.case.accumulation)
         moved = [{n: to_tensor(array) for n, array in part.items()} for part in parts]
-        self._micro_batches = [MicroBatch(one, definition.inputs(one)) for one in moved]
+        self._micro_batches = [MicroBatch(part, definition.inputs(part)) for part in moved]
         self._inputs = self._micro_batches[0].inputs
 
     def set_learning_rate(self, rate: float) -> None:
@@ -198,14 +198,14 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         return str(self._paddle.device.cuda.get_device_name())
 
     def settings(self) -> Dict[str, Any]:
-        found = self._devices.settings(self.rank_context, self._gpu)
-        found["amp_dtype"] = self._dtype if self._amp else None
-        found["amp_level"] = "O1" if self._amp else None
-        found["process_group"] = self._process_group
+        settings = self._devices.settings(self.rank_context, self._gpu)
+        settings["amp_dtype"] = self._dtype if self._amp else None
+        settings["amp_level"] = "O1" if self._amp else None
+        settings["process_group"] = self._process_group
         if self.case.mode == "train":
-            found["multi_tensor_optimizer"] = bool(self._optimizer._use_multi_tensor)
-            found["grad_scaler"] = self._scaler.is_enable()
-        return found
+            settings["multi_tensor_optimizer"] = bool(self._optimizer._use_multi_tensor)
+            settings["grad_scaler"] = self._scaler.is_enable()
+        return settings
 
     def state(self) -> Dict[str, Variable]:
         # one behind flattened images says so: (channels, height, width)

@@ -41,8 +41,10 @@ def require_amp(mode: str) -> None:
         errors="replace",
     )
     if tried.returncode:
-        what = "the backward pass of a bfloat16 matmul" if mode == "train" else "a bfloat16 matmul"
-        raise Unsupported(f"{what} in a program: {_error_in(tried.stdout)}")
+        operation = (
+            "the backward pass of a bfloat16 matmul" if mode == "train" else "a bfloat16 matmul"
+        )
+        raise Unsupported(f"{operation} in a program: {_error_in(tried.stdout)}")
 
 
 def compile_model(
@@ -83,15 +85,15 @@ def proof(model: nn.Layer, compiler: str) -> Dict[str, Any]:
         part: [operation.name() for operation in program.global_block().ops]
         for part, program in programs.items()
     }
-    found: Dict[str, Any] = {f"{part}_operations": len(ops) for part, ops in names.items()}
-    found["programs"] = function.get_traced_count()
+    counts: Dict[str, Any] = {f"{part}_operations": len(ops) for part, ops in names.items()}
+    counts["programs"] = function.get_traced_count()
     if compiler == "cinn":
-        found["kernels"] = sum(
+        counts["kernels"] = sum(
             name.startswith("cinn_runtime.") for ops in names.values() for name in ops
         )
-        if not found["kernels"]:
-            raise Mismatch(f"CINN compiled nothing: {found}")
-    return found
+        if not counts["kernels"]:
+            raise Mismatch(f"CINN compiled nothing: {counts}")
+    return counts
 
 
 def _error_in(text: str) -> str:

@@ -88,13 +88,13 @@ class Network(nn.Layer):
 
 def settings(rank_context: RankContext, gpu: bool) -> Dict[str, Any]:
     """Return the settings that act on the device: JSON values."""
-    found: Dict[str, Any] = {"threads": rank_context.threads, "data_format": "NCHW"}
+    settings: Dict[str, Any] = {"threads": rank_context.threads, "data_format": "NCHW"}
     if not gpu:
         core = paddle.base.core
-        found["compiled_with_onednn"] = core.is_compiled_with_onednn()
-        found["compiled_with_avx"] = core.is_compiled_with_avx()
+        settings["compiled_with_onednn"] = core.is_compiled_with_onednn()
+        settings["compiled_with_avx"] = core.is_compiled_with_avx()
     if gpu:
-        found["tf32_override"] = os.environ.get("NVIDIA_TF32_OVERRIDE")
-        found["cuda"] = paddle.version.cuda()
-        found["cudnn"] = paddle.version.cudnn()
-    return found
+        settings["tf32_override"] = os.environ.get("NVIDIA_TF32_OVERRIDE")
+        settings["cuda"] = paddle.version.cuda()
+        settings["cudnn"] = paddle.version.cudnn()
+    return settings

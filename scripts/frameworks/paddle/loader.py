@@ -80,8 +80,8 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
     )
     with _kept_garbage():
         iterator = iter(loader)
-    for given in iterator:
-        yield [tensor.numpy() for tensor in given]
+    for tensors in iterator:
+        yield [tensor.numpy() for tensor in tensors]
     if guarded.error:
         raise guarded.error
 

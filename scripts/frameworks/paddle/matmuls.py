@@ -115,5 +115,5 @@ def _recurrent_multiply_adds(operation: Any) -> int:
     """Every row of every step by every matrix of all layers; gates stand side by side in them."""
     inputs, _, weights = operation.operands_source()[:3]
     length, rows, _ = inputs.shape
-    shapes = [tuple(one.shape) for one in weights.get_defining_op().operands_source()]
+    shapes = [tuple(operand.shape) for operand in weights.get_defining_op().operands_source()]
     return length * rows * sum(math.prod(shape) for shape in shapes if len(shape) == 2)

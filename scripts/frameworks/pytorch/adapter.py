@@ -279,18 +279,18 @@ class PyTorchAdapter(
         return str(self._torch.cuda.get_device_name(self._device))
 
     def settings(self) -> Dict[str, Any]:
-        found = self._devices.settings(self._device)
-        found["memory_format"] = _name(self._definition.MEMORY_FORMAT)
-        found["amp_dtype"] = _name(self._dtype) if self._amp else None
-        found["process_group"] = self._process_group
+        settings = self._devices.settings(self._device)
+        settings["memory_format"] = _name(self._definition.MEMORY_FORMAT)
+        settings["amp_dtype"] = _name(self._dtype) if self._amp else None
+        settings["process_group"] = self._process_group
         if self.case.mode == "train":
-            found["fused_optimizer"] = self._optimizer.defaults.get("fused")
-            found["grad_scaler"] = self._scaler.is_enabled()
+            settings["fused_optimizer"] = self._optimizer.defaults.get("fused")
+            settings["grad_scaler"] = self._scaler.is_enabled()
             several = self.case.accumulation > 1
             replicated = self._process_group and not self._sharding
-            found["data_parallel"] = self._data_parallel.options(several) if replicated else None
-            found["sharded"] = self._sharding.settings if self._sharding else None
-        return found
+            settings["data_parallel"] = self._data_parallel.options(several) if replicated else None
+            settings["sharded"] = self._sharding.settings if self._sharding else None
+        return settings
 
     def state(self) -> Dict[str, Variable]:
         if "own" in self.model_config:
@@ -299,7 +299,9 @@ class PyTorchAdapter(
         if not self._sharding:
             return state
         whole = self._sharding.whole
-        return {name: one._replace(tensor=whole(name, one.tensor)) for name, one in state.items()}
+        return {
+            name: entry._replace(tensor=whole(name, entry.tensor)) for name, entry in state.items()
+        }
 
     def to_numpy(self, tensor: Any) -> Any:
         if self._sharding and isinstance(tensor, self._sharded.Whole):
@@ -320,7 +322,7 @@ class PyTorchAdapter(
         if self._sharding:
             return dict(self._sharding.gradients())
         named = self._model.named_parameters()
-        return {name: one.grad for name, one in named if one.grad is not None}
+        return {name: parameter.grad for name, parameter in named if parameter.grad is not None}
 
     def loss_scale(self) -> float:
         return self._scaler.get_scale() if self._scaler.is_enabled() else 1.0

@@ -76,23 +76,23 @@ def proof(name: str) -> Dict[str, Any]:
     from torch._dynamo.utils import counters
     from torch._inductor import metrics
 
-    found = {
+    counts = {
         "frames": counters["frames"]["total"],
         "frames_compiled": counters["frames"]["ok"],
         "unique_graphs": counters["stats"]["unique_graphs"],
         "graph_breaks": sum(counters["graph_break"].values()),
         "kernels": metrics.generated_kernel_count,
     }
-    whole = found["frames_compiled"] == found["frames"] and not found["graph_breaks"]
-    if not (found["unique_graphs"] and found["kernels"] and whole):
-        raise Mismatch(f"torch.compile did not compile the whole model: {found}")
+    whole = counts["frames_compiled"] == counts["frames"] and not counts["graph_breaks"]
+    if not (counts["unique_graphs"] and counts["kernels"] and whole):
+        raise Mismatch(f"torch.compile did not compile the whole model: {counts}")
     mode = _mode(name)
     if mode == AUTOTUNED:
-        found["autotuned"] = counters["inductor"]["select_algorithm_autotune"]
-        if not found["autotuned"]:
-            raise Mismatch(f"{AUTOTUNED} had no product to choose a kernel for: {found}")
+        counts["autotuned"] = counters["inductor"]["select_algorithm_autotune"]
+        if not counts["autotuned"]:
+            raise Mismatch(f"{AUTOTUNED} had no product to choose a kernel for: {counts}")
     if mode == GRAPHS:
-        found["cuda_graphs_skipped"] = counters["inductor"]["cudagraph_skips"]
-        if found["cuda_graphs_skipped"]:
-            raise Mismatch(f"parts of the model are in no CUDA graph: {found}")
-    return found
+        counts["cuda_graphs_skipped"] = counters["inductor"]["cudagraph_skips"]
+        if counts["cuda_graphs_skipped"]:
+            raise Mismatch(f"parts of the model are in no CUDA graph: {counts}")
+    return counts

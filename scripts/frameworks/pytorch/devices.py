@@ -87,5 +87,5 @@ def settings(device: torch.device) -> Dict[str, Any]:
 
 
 def _first(pattern: str, text: str) -> Optional[str]:
-    found = re.search(pattern, text)
-    return found.group(1) if found else None
+    match = re.search(pattern, text)
+    return match.group(1) if match else None

@@ -56,7 +56,9 @@ def convert(model: nn.Module, precision: str, dtype: torch.dtype) -> None:
             "takes"
         )
     for layer in converted:  # torchao asks for the dtype of autocast on GPUs alone
-        layer.register_forward_pre_hook(lambda _, inputs: tuple(one.to(dtype) for one in inputs))
+        layer.register_forward_pre_hook(
+            lambda _, inputs: tuple(tensor.to(dtype) for tensor in inputs)
+        )
 
 
 def _fits(module: nn.Module, name: str) -> bool:

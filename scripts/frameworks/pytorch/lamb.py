@@ -19,21 +19,23 @@ class Lamb(torch.optim.Optimizer):
     def __init__(
         self, groups: Sequence[Dict[str, Any]], lr: float, betas: Tuple[float, float], eps: float
     ) -> None:
-        given = {"weight_decay": 0.0, "trust_ratio": True, "steps": 0, "fused": False}
-        super().__init__(groups, {"lr": lr, "betas": betas, "eps": eps, **given})
+        options = {"weight_decay": 0.0, "trust_ratio": True, "steps": 0, "fused": False}
+        super().__init__(groups, {"lr": lr, "betas": betas, "eps": eps, **options})
 
     def step(self, closure: Any = None) -> None:
         with torch.no_grad():
             for group in self.param_groups:
-                parameters = [one for one in group["params"] if one.grad is not None]
+                parameters = [
+                    parameter for parameter in group["params"] if parameter.grad is not None
+                ]
                 if parameters:
                     self._update(group, parameters)
 
     def _update(self, group: Dict[str, Any], parameters: Sequence[Tensor]) -> None:
         group["steps"] += 1
         beta1, beta2 = group["betas"]
-        weights = [_local(one) for one in parameters]
-        gradients = [_local(one.grad) for one in parameters]
+        weights = [_local(parameter) for parameter in parameters]
+        gradients = [_local(parameter.grad) for parameter in parameters]
         means, squares = self._moments("mean", parameters), self._moments("square", parameters)
         torch._foreach_lerp_(means, gradients, 1 - beta1)
         torch._foreach_mul_(squares, beta2)
@@ -52,10 +54,10 @@ class Lamb(torch.optim.Optimizer):
         torch._foreach_add_(weights, changes, alpha=-group["lr"])
 
     def _moments(self, name: str, parameters: Sequence[Tensor]) -> List[Tensor]:
-        for one in parameters:
-            if name not in self.state[one]:
-                self.state[one][name] = torch.zeros_like(_local(one))
-        return [self.state[one][name] for one in parameters]
+        for parameter in parameters:
+            if name not in self.state[parameter]:
+                self.state[parameter][name] = torch.zeros_like(_local(parameter))
+        return [self.state[parameter][name] for parameter in parameters]
 
 
 def _ratios(
@@ -79,7 +81,11 @@ def _of_all_parts(parameters: Sequence[Tensor], norms: Tensor) -> Tensor:
         return norms
     squares = norms.square()
     for axis in range(mesh.ndim):
-        cut = [n for n, one in enumerate(parameters) if not one.placements[axis].is_replicate()]
+        cut = [
+            n
+            for n, parameter in enumerate(parameters)
+            if not parameter.placements[axis].is_replicate()
+        ]
         if cut:
             sums = squares[:, cut]
             torch.distributed.all_reduce(sums, group=mesh.get_group(axis))

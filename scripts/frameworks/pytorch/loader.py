@@ -46,8 +46,8 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         pin_memory=accelerator == "cuda",
         timeout=TIMEOUT if workers else 0,
     )
-    for given in loader:
-        yield [tensor.numpy() for tensor in given]
+    for tensors in loader:
+        yield [tensor.numpy() for tensor in tensors]
 
 
 load, load_tokens = one_by_one.loading(Images, batches)

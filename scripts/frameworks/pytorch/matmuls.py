@@ -118,9 +118,9 @@ class ResultWatch(TorchDispatchMode):
         kwargs: Dict[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        for one in tree_leaves(result):
-            if isinstance(one, Tensor) and one.is_floating_point():
-                dtype = str(one.dtype).removeprefix("torch.")
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, Tensor) and leaf.is_floating_point():
+                dtype = str(leaf.dtype).removeprefix("torch.")
                 self.dtypes[dtype] = self.dtypes.get(dtype, 0) + 1
         return result
 

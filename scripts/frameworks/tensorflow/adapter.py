@@ -219,7 +219,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
     def settings(self) -> Dict[str, Any]:
         config = self._tf.config
         several = self.rank_context.world_size > 1
-        found: Dict[str, Any] = {
+        settings: Dict[str, Any] = {
             "intra_op_threads": config.threading.get_intra_op_parallelism_threads(),
             "inter_op_threads": config.threading.get_inter_op_parallelism_threads(),
             "keras": self._tf.keras.__version__,
@@ -234,11 +234,13 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         }
         if self.case.compiler == "xla":
             train = self.case.mode == "train"
-            found["xla_scope"] = "forward and backward pass, optimizer" if train else "step"
+            settings["xla_scope"] = "forward and backward pass, optimizer" if train else "step"
         if self.case.mode == "train":
-            found["fused_optimizer"] = not isinstance(self._inner_optimizer, self._optimizers.Lamb)
-            found["loss_scaling"] = self._policy == "mixed_float16"
-        return found
+            settings["fused_optimizer"] = not isinstance(
+                self._inner_optimizer, self._optimizers.Lamb
+            )
+            settings["loss_scaling"] = self._policy == "mixed_float16"
+        return settings
 
     def state(self) -> Dict[str, Variable]:
         # with the running statistics, without the state of dropout

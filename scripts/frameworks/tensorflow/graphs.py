@@ -45,15 +45,15 @@ def result_dtypes(function: Any) -> Dict[str, int]:
     """Count the operations that return floating-point numbers by dtype, in a concrete function
     and all functions of its graph."""
     graph = function.graph.as_graph_def()
-    found: Dict[str, int] = {}
+    counts: Dict[str, int] = {}
     for nodes in (graph.node, *(entry.node_def for entry in graph.library.function)):
         for node in nodes:
             # of a conversion that of its result
             kind = next((node.attr[key].type for key in TYPES if node.attr[key].type), None)
             if kind and tf.as_dtype(kind).is_floating:
                 name = tf.as_dtype(kind).name
-                found[name] = found.get(name, 0) + 1
-    return found
+                counts[name] = counts.get(name, 0) + 1
+    return counts
 
 
 def each_matmul(function: Any) -> List[ExecutedMatmul]:

@@ -25,7 +25,9 @@ def from_model_config(model_config: Dict[str, Any], name_of: NameOf) -> keras.op
     if hyper["optimizer"] == "lamb":
         return _lamb(hyper, name_of)
     if layerwise.decays(model_config):
-        return _adamw(hyper, LayerwiseAdamW, part=lambda one: layerwise.factor(name_of(one), hyper))
+        return _adamw(
+            hyper, LayerwiseAdamW, part=lambda variable: layerwise.factor(name_of(variable), hyper)
+        )
     return {"sgd": _sgd, "adamw": _adamw}[hyper["optimizer"]](hyper)
 
 
@@ -152,8 +154,8 @@ def _sgd(hyperparameters: Dict[str, Any]) -> CoupledSGD:
     )
 
 
-def _adamw(hyperparameters: Dict[str, Any], of: type = AdamW, **more: Any) -> AdamW:
-    return of(
+def _adamw(hyperparameters: Dict[str, Any], optimizer: type = AdamW, **more: Any) -> AdamW:
+    return optimizer(
         learning_rate=hyperparameters["learning_rate"],
         weight_decay=hyperparameters["weight_decay"],
         beta_1=hyperparameters["beta1"],

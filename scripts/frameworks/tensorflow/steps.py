@@ -49,13 +49,13 @@ def training(
             loss = definition.loss(outputs, batch, model_config)
             # This rank's share of the global mean: the ranks' gradients add up to its gradient.
             share = optimizer.scale_loss(loss / ranks)
-        found = tape.gradient(share, variables)
+        gradients = tape.gradient(share, variables)
         # An embedding's gradient comes as slices, but all rows decay and have moments.
-        return loss, [tf.convert_to_tensor(gradient) for gradient in found]
+        return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
 
-    def update(found: List[tf.Tensor]) -> None:
+    def update(gradients: List[tf.Tensor]) -> None:
         # Outside the replica: Keras must not reduce a second time, and clips the sum.
-        optimizer.apply(found, variables)
+        optimizer.apply(gradients, variables)
 
     whole: Callable[[Batch], Any] = differentiate
     if accumulation > 1:
@@ -64,9 +64,9 @@ def training(
     apply = traced(update, xla=True) if xla else update
 
     def replica(batch: Batch) -> Any:
-        loss, found = local(batch)
+        loss, gradients = local(batch)
         context = tf.distribute.get_replica_context()
-        return loss, context.all_reduce(tf.distribute.ReduceOp.SUM, found)
+        return loss, context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
 
     def gradients(batch: Batch) -> List[tf.Tensor]:
         return strategy.run(replica, args=(batch,))[1]
@@ -75,8 +75,8 @@ def training(
         return strategy.run(local, args=(batch,))[1]
 
     def step(batch: Batch) -> tf.Tensor:
-        loss, found = strategy.run(replica, args=(batch,))
-        apply(found)
+        loss, gradients = strategy.run(replica, args=(batch,))
+        apply(gradients)
         return loss
 
     return Training(traced(step), traced(gradients), traced(alone), traced(differentiate))
@@ -90,8 +90,12 @@ def _accumulated(
     once, and hold the activations of all."""
 
     def add(number: tf.Tensor, loss: tf.Tensor, total: List[tf.Tensor], batches: Batch) -> Any:
-        value, found = differentiate({name: array[number] for name, array in batches.items()})
-        return number + 1, loss + value, [one + other for one, other in zip(total, found)]
+        value, gradients = differentiate({name: array[number] for name, array in batches.items()})
+        return (
+            number + 1,
+            loss + value,
+            [so_far + gradient for so_far, gradient in zip(total, gradients)],
+        )
 
     def run(batches: Batch) -> Any:
         zeros = [tf.zeros(variable.shape, variable.dtype) for variable in variables]

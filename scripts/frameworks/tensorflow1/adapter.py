@@ -106,7 +106,9 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
                 rate = model_config["hyperparameters"]["learning_rate"]
                 self._rate = self._variables.constant((), rate, trainable=False)
                 trained = {
-                    name: one.tensor.name for name, one in self.state().items() if one.trainable
+                    name: entry.tensor.name
+                    for name, entry in self.state().items()
+                    if entry.trainable
                 }
                 optimizer = self._optimizers.from_model_config(model_config, self._rate, trained)
                 if self.case.precision == "amp":
@@ -183,7 +185,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def settings(self) -> Dict[str, Any]:
         train, several = self.case.mode == "train", self.rank_context.world_size > 1
         rewriting = self._config.graph_options.rewrite_options
-        found: Dict[str, Any] = {
+        settings: Dict[str, Any] = {
             "intra_op_threads": self._config.intra_op_parallelism_threads,
             "inter_op_threads": self._config.inter_op_parallelism_threads,
             # Grappler's layout optimizer makes it NCHW on a GPU.
@@ -195,11 +197,11 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             "collective": self._devices.collective(self.rank_context) if several else None,
         }
         if self.case.compiler != "none":
-            found["xla_scope"] = "each block or layer, forward and backward pass apart"
+            settings["xla_scope"] = "each block or layer, forward and backward pass apart"
         if train:
-            found["fused_optimizer"] = True
-            found["loss_scaling"] = self.case.precision == "amp"
-        return found
+            settings["fused_optimizer"] = True
+            settings["loss_scaling"] = self.case.precision == "amp"
+        return settings
 
     def state(self) -> Dict[str, Variable]:
         gates = getattr(self._definition, "GATES", ())
@@ -257,15 +259,15 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def prepare_all_reduce(self, array: Any) -> AllReduce:
         tf, graph = self._tf, self._tf.Graph()
         with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
-            given = tf.placeholder(tf.float32, array.shape)
+            operand = tf.placeholder(tf.float32, array.shape)
             # A server keeps a variable by its name, and a collective's shape by its key, whatever
             # graph they are in; the keys of the gradients are below.
-            held = tf.get_local_variable(f"exchanged_{array.size}", initializer=given)
+            held = tf.get_local_variable(f"exchanged_{array.size}", initializer=operand)
             key = self._devices.EXCHANGE_KEY + array.size
             total = self._devices.all_reduce(held, self.rank_context, key, mean=False)
             update = tf.assign(held, total).op
         run = self._session(graph)
-        run.run(held.initializer, {given: array})
+        run.run(held.initializer, {operand: array})
         return AllReduce(run.make_callable(update), run.make_callable(held.value()))
 
     def gradient_messages(self) -> List[int]:
@@ -286,7 +288,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             start = tf.local_variables_initializer()
         run = self._session(graph)
         run.run(start)
-        return run.make_callable([one.op for one in sums])  # one run, as the step is
+        return run.make_callable([total.op for total in sums])  # one run, as the step is
 
     def step_parts(self) -> List[StepPart]:
         tensors = {"forward": self._logits, "backward": self._training.local}
@@ -294,8 +296,8 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             tensors["all_reduce"] = list(self._training.gradients.values())
         # operations, for a session would copy tensors to Python
         programs = {
-            name: self._run.make_callable([tensor.op for tensor in of])
-            for name, of in tensors.items()
+            name: self._run.make_callable([tensor.op for tensor in outputs])
+            for name, outputs in tensors.items()
         }
         return program_parts(programs, self._step)
 
@@ -331,8 +333,8 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
     def _require_sum(self, operation: str) -> None:
         if operation != ALL_REDUCE:
-            words = "its strategies average gradients, and tf.distribute offers no more"
-            raise self.no_collective(operation, words)
+            reason = "its strategies average gradients, and tf.distribute offers no more"
+            raise self.no_collective(operation, reason)
 
     def _operands(self, *arrays: Any) -> Sequence[Any]:
         """Return operands in the dtype of matmuls."""

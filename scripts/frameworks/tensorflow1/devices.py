@@ -37,8 +37,8 @@ def take(rank_context: RankContext, config: tf.ConfigProto) -> None:
 
 def product_name(config: tf.ConfigProto) -> str:
     """Return the product name of the GPU that ``config`` leaves visible."""
-    found = device_lib.list_local_devices(config)
-    text = next(device.physical_device_desc for device in found if device.device_type == "GPU")
+    devices = device_lib.list_local_devices(config)
+    text = next(device.physical_device_desc for device in devices if device.device_type == "GPU")
     return re.sub(r".*name: ([^,]*),.*", r"\1", text)
 
 

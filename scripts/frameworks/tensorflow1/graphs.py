@@ -13,9 +13,9 @@ CONVOLUTIONS = frozenset({"Conv2D", "_FusedConv2D"})
 DEPTHWISE = frozenset({"DepthwiseConv2dNative"})
 MATRIX_MATMULS = frozenset({"MatMul", "_FusedMatMul", "BatchMatMul", "BatchMatMulV2"})
 BACKWARD_CONVOLUTIONS = frozenset(
-    f"{convolution}Backprop{of}"
+    f"{convolution}Backprop{operand}"
     for convolution in ("Conv2D", "DepthwiseConv2dNative")
-    for of in ("Input", "Filter")
+    for operand in ("Input", "Filter")
 )
 #: All matmuls of a recurrent layer, and of its backward pass.
 RECURRENT, BACKWARD_RECURRENT = frozenset({"BlockLSTM"}), frozenset({"BlockLSTMGrad"})
@@ -51,8 +51,10 @@ def matmuls(nodes: Iterable[Any]) -> List[ExecutedMatmul]:
 def sized_matmuls(outputs: Iterable[tf.Tensor]) -> List[ExecutedMatmul]:
     """Return the matmuls of a forward pass that ``outputs`` depend on, with multiply-adds by the
     shapes in the graph as built."""
-    found = (op for op in _behind(outputs) if op.type in FORWARD)
-    return [ExecutedMatmul(tf.as_dtype(op.get_attr("T")).name, _multiply_adds(op)) for op in found]
+    matmuls = (op for op in _behind(outputs) if op.type in FORWARD)
+    return [
+        ExecutedMatmul(tf.as_dtype(op.get_attr("T")).name, _multiply_adds(op)) for op in matmuls
+    ]
 
 
 def _multiply_adds(matmul: tf.Operation) -> int:
@@ -72,12 +74,12 @@ def _multiply_adds(matmul: tf.Operation) -> int:
 
 def _behind(outputs: Iterable[tf.Tensor]) -> Set[tf.Operation]:
     """All operations that ``outputs`` need."""
-    found: Set[tf.Operation] = set()
+    operations: Set[tf.Operation] = set()
     waiting = [output.op for output in outputs]
     while waiting:
         operation = waiting.pop()
-        if operation not in found:
-            found.add(operation)
+        if operation not in operations:
+            operations.add(operation)
             waiting.extend(tensor.op for tensor in operation.inputs)
             waiting.extend(operation.control_inputs)
-    return found
+    return operations

@@ -55,8 +55,8 @@ class _Pipeline:
         self._session.run(self._begin, fed)
         with contextlib.suppress(tf.errors.OutOfRangeError):
             while True:
-                given = self._next()
-                yield given
+                batch = self._next()
+                yield batch
 
     def close(self) -> None:
         self._session.close()
@@ -71,7 +71,7 @@ def _holder(array: Any) -> Any:
     return tf.placeholder(kind, (None, *array.shape[1:]))
 
 
-def _given(
+def _batches(
     asked: Any, arrays: Arrays, dataset: Callable[[Any, Arrays], Any]
 ) -> Iterator[Sequence[Any]]:
     """Batches of a ``dataset`` as numpy arrays. ``asked``: all that it is by beside the arrays."""
@@ -88,16 +88,16 @@ def _given(
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
     """See :meth:`harness.loader.Loading.load`. Without workers nothing is done ahead."""
     alike = asked._replace(paths=(), labels=None, draws=None if asked.draws is None else True)
-    for given in _given(alike, tensorflow_data.arrays(asked), tensorflow_data.dataset):
-        yield Loaded(*given)
+    for batch in _batches(alike, tensorflow_data.arrays(asked), tensorflow_data.dataset):
+        yield Loaded(*batch)
 
 
 def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
     """See :meth:`harness.loader.Loading.load_tokens`."""
     alike = asked._replace(starts=None, records=(), features=tuple(asked.features))
     arrays = tensorflow_data.token_arrays(asked)
-    for given in _given(alike, arrays, tensorflow_data.token_dataset):
-        yield LoadedTokens(*given)
+    for batch in _batches(alike, arrays, tensorflow_data.token_dataset):
+        yield LoadedTokens(*batch)
 
 
 def pixels(content: bytes) -> Any:

@@ -54,16 +54,16 @@ def training(
     with scope():
         loss = definition.loss(logits, batch, model_config)
     parameters = trainable(variables)
-    found = optimizer.compute_gradients(loss, list(parameters.values()))
+    pairs = optimizer.compute_gradients(loss, list(parameters.values()))
     # An embedding's gradient comes as slices, but all rows decay and have moments.
-    local = [tf.convert_to_tensor(gradient) for gradient, _ in found]
+    local = [tf.convert_to_tensor(gradient) for gradient, _ in pairs]
     gradients = average(local)
     applied = _clipped(gradients, model_config["hyperparameters"].get("clip_global_norm"))
     updates = [optimizer.apply_gradients(zip(applied, parameters.values()))]
-    for name, found in statistics.items():
+    for name, pairs in statistics.items():
         share = model_config["hyperparameters"]["batch_norm_momentum"]  # of the new statistics
         old = variables[name]
-        updates.append(old.assign_sub(share * (old - found), read_value=False))
+        updates.append(old.assign_sub(share * (old - pairs), read_value=False))
     return Training(loss, logits, local, dict(zip(parameters, gradients)), tf.group(*updates))
 
 
@@ -75,8 +75,8 @@ def inference(
     scope: Scope,
 ) -> Inference:
     logits = list(definition.forward(variables, batch, model_config, False, scope)[0])
-    outputs = [empty(one.shape, one.dtype) for one in logits]
-    updates = [held.assign(one, read_value=False) for held, one in zip(outputs, logits)]
+    outputs = [empty(tensor.shape, tensor.dtype) for tensor in logits]
+    updates = [held.assign(tensor, read_value=False) for held, tensor in zip(outputs, logits)]
     return Inference(logits, outputs, tf.group(*updates))
 
 

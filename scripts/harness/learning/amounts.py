@@ -52,10 +52,10 @@ def _of_task(
     if "task" not in model_config or (reads and root is None):
         return None
     task = tasks.load(model_config["task"])
-    arguments = tasks.Given(length, root if reads else None)
+    options = tasks.DataOptions(length, root if reads else None)
     if task.amounts:
-        return Amounts(*task.amounts(arguments))
-    data = task.data(arguments)
+        return Amounts(*task.amounts(options))
+    data = task.data(options)
     return Amounts(tasks.size(data.train), tasks.size(data.held_out))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict
 
-from tasks import BadData, Data, Given, Task
+from tasks import BadData, Data, DataOptions, Task
 
 from harness.adapter import Unsupported
 from harness.kind import Context
@@ -31,8 +31,8 @@ def data_of(context: Context, task: Task) -> Data:
             f"{task.name} is read from files, and no folder is named: say data=DIR, or --parameter "
             "data=DIR"
         )
-    arguments = Given(length, folder if reads else None, skips)
-    data: Data = context.phase("task", lambda: task.data(arguments))
+    options = DataOptions(length, folder if reads else None, skips)
+    data: Data = context.phase("task", lambda: task.data(options))
     # the model's random numbers are drawn later
     declared = [
         declaration

@@ -22,27 +22,27 @@ class Questions(NamedTuple):
     """``skipped``: why each was left out, with its place."""
 
     path: str
-    found: List[Question]
+    questions: List[Question]
     skipped: List[str]
 
 
 def read(path: str, skips: bool) -> Questions:
     """All of a file. ``skips``: questions with an answer that is not where it should be are left
     out. Raises :class:`BadData` for these, unless it skips, and for all else that is wrong."""
-    found: List[Question] = []
+    questions: List[Question] = []
     skipped: List[str] = []
     for place, context, entry in _entries(path):
         question = _question(path, place, context, entry)
         wrong = _wrong(question)
         if not wrong:
-            found.append(question)
+            questions.append(question)
         elif skips:
             skipped.append(f"{place}{wrong}")
         else:
             raise BadData(f"{path}: {place}{wrong}; {_HOW}")
-    if not found:
+    if not questions:
         raise BadData(f"{path}: has no question")
-    return Questions(path, found, skipped)
+    return Questions(path, questions, skipped)
 
 
 def count(path: str) -> int:

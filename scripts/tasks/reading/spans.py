@@ -25,15 +25,15 @@ def best(scores: Any, allowed: Any, longest: int) -> Best:
     begin, end = (np.where(allowed, scores[:, :, side], -np.inf) for side in range(2))
     samples, tokens = allowed.shape
     rows = np.arange(samples)
-    found = Best(np.zeros(samples, int), np.zeros(samples, int), np.full(samples, -np.inf))
+    best_so_far = Best(np.zeros(samples, int), np.zeros(samples, int), np.full(samples, -np.inf))
     for more in range(min(longest, tokens)):
         sums = begin[:, : tokens - more] + end[:, more:]
         first = sums.argmax(axis=1)
         value = sums[rows, first]
-        better = value > found.value
+        better = value > best_so_far.value
         chosen = Best(first, first + more, value)
-        found = Best(*(np.where(better, new, old) for new, old in zip(chosen, found)))
-    return found
+        best_so_far = Best(*(np.where(better, new, old) for new, old in zip(chosen, best_so_far)))
+    return best_so_far
 
 
 def loss(scores: Any, spans: Any) -> Any:

@@ -29,13 +29,13 @@ def exact_match(prediction: str, answer: str) -> float:
 def f1(prediction: str, answer: str, impossible: bool) -> float:
     """Harmonic mean of precision and recall of the words. ``impossible``: as in 2.0, where no words
     are right if and only if there should be none; 1.1 has 0 for them."""
-    found, right = normalised(prediction).split(), normalised(answer).split()
-    if impossible and not (found and right):
-        return float(found == right)
-    common = sum((collections.Counter(found) & collections.Counter(right)).values())
+    predicted, expected = normalised(prediction).split(), normalised(answer).split()
+    if impossible and not (predicted and expected):
+        return float(predicted == expected)
+    common = sum((collections.Counter(predicted) & collections.Counter(expected)).values())
     if not common:
         return 0.0
-    precision, recall = common / len(found), common / len(right)
+    precision, recall = common / len(predicted), common / len(expected)
     return 2 * precision * recall / (precision + recall)
 
 

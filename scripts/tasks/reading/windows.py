@@ -60,18 +60,18 @@ def cut(
             }
             for name, values in row.items():
                 rows.setdefault(name, []).append(np.array(values, np.int64))
-            windows.append(Window(number, len(head), [(one.begin, one.end) for one in part]))
+            windows.append(Window(number, len(head), [(piece.begin, piece.end) for piece in part]))
     return {name: np.stack(rows.pop(name)) for name in [*rows]}, windows
 
 
 def _parts(pieces: int, room: int) -> List[Tuple[int, int]]:
     """First and behind the last piece of each window; one of a context without any."""
-    found, begin = [], 0
+    parts, begin = [], 0
     while True:
         end = min(begin + room, pieces)
-        found.append((begin, end))
+        parts.append((begin, end))
         if end == pieces:
-            return found
+            return parts
         begin += min(room, STRIDE)
 
 

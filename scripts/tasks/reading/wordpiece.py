@@ -63,7 +63,7 @@ class WordPiece:
 
     def _parts(self, letters: str) -> List[Piece]:
         """Return the word pieces of a single word, with positions as in its ``letters``."""
-        found: List[Piece] = []
+        pieces: List[Piece] = []
         begin = 0
         while begin < len(letters) <= _LONGEST:
             for end in range(len(letters), begin, -1):
@@ -73,11 +73,11 @@ class WordPiece:
                     break
             else:
                 break
-            found.append(Piece(number, begin, end))
+            pieces.append(Piece(number, begin, end))
             begin = end
         if begin < len(letters):
             return [Piece(self.numbers[UNKNOWN], 0, len(letters))]
-        return found
+        return pieces
 
 
 def read(path: str) -> WordPiece:
@@ -98,14 +98,14 @@ def _words(text: str, cased: bool) -> Iterator[_Word]:
             continue
         if _is_dropped(letter):
             continue
-        for one in letter if cased else _folded(letter):
-            if _is_alone(one):
+        for character in letter if cased else _folded(letter):
+            if _is_alone(character):
                 if word:
                     yield word
-                yield [(one, place)]
+                yield [(character, place)]
                 word = []
             else:
-                word.append((one, place))
+                word.append((character, place))
     if word:
         yield word
 

@@ -28,12 +28,12 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
     every = np.arange(len(labels))
     shifted = logits - logits.max(axis=1, keepdims=True)
     own = shifted[every, labels]
-    found = {
+    figures = {
         ACCURACY: (logits.argmax(axis=1) == labels).astype(np.float64),
         "loss": np.log(np.exp(shifted).sum(axis=1)) - own,
     }
     if TOP_5 in scores(logits.shape[1]):
         others = (shifted >= own[:, None]).sum(axis=1) - 1
         known = np.isfinite(logits).all(axis=1)  # among what is no number nothing is larger
-        found[TOP_5] = ((others < 5) & known).astype(np.float64)
-    return found
+        figures[TOP_5] = ((others < 5) & known).astype(np.float64)
+    return figures

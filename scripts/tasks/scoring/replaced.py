@@ -41,7 +41,7 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
     right = np.take_along_axis(batch["token_ids"], places, axis=1)
     guessed, surprise = _generated(outputs[1], right)
     called = logits > 0
-    told = np.logaddexp(0.0, logits) - is_replaced * logits
+    entropy = np.logaddexp(0.0, logits) - is_replaced * logits
     counted = {
         "hidden": np.full(places.shape, 1.0),
         "masked_accuracy": guessed == right,
@@ -49,7 +49,7 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
         "generator_loss": surprise,
         "tokens": real,
         "discriminator_accuracy": real & (called == is_replaced),
-        "discriminator_loss": np.where(real, told, 0.0),
+        "discriminator_loss": np.where(real, entropy, 0.0),
         "called": real & called,
         "replaced": real & is_replaced,
         "found": real & is_replaced & called,
@@ -64,12 +64,12 @@ def _generated(logits: Any, right: Any) -> Any:
     import numpy as np
 
     guessed, surprise = np.zeros(right.shape, np.int64), np.zeros(right.shape)
-    for number, words in enumerate(right):
+    for number, expected in enumerate(right):
         own = np.asarray(logits[number], np.float64)
         most = own.max(axis=1, keepdims=True)
         sums = np.exp(own - most).sum(axis=1)
         guessed[number] = own.argmax(axis=1)
-        surprise[number] = np.log(sums) + most[:, 0] - own[np.arange(len(words)), words]
+        surprise[number] = np.log(sums) + most[:, 0] - own[np.arange(len(expected)), expected]
     return guessed, surprise
 
 
@@ -87,10 +87,10 @@ class Total(NamedTuple):
     def of_sums(self, sums: Dict[str, float]) -> Dict[str, float]:
         """Return the scores from the sums of :func:`score`; a mean over no tokens is NaN."""
 
-        def share(name: str, of: str) -> float:
-            return sums[name] / sums[of] if sums[of] else float("nan")
+        def share(name: str, denominator: str) -> float:
+            return sums[name] / sums[denominator] if sums[denominator] else float("nan")
 
-        found = {
+        scores = {
             "masked_accuracy": share("masked_accuracy", "hidden"),
             "sampled_accuracy": share("sampled_accuracy", "hidden"),
             "discriminator_accuracy": share("discriminator_accuracy", "tokens"),
@@ -100,7 +100,7 @@ class Total(NamedTuple):
             "discriminator_loss": share("discriminator_loss", "tokens"),
         }
         weighted = (
-            self.generator_weight * found["generator_loss"],
-            self.discriminator_weight * found["discriminator_loss"],
+            self.generator_weight * scores["generator_loss"],
+            self.discriminator_weight * scores["discriminator_loss"],
         )
-        return {**found, "loss": sum(weighted)}
+        return {**scores, "loss": sum(weighted)}

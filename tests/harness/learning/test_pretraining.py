@@ -24,7 +24,7 @@ PERCENT = 85
 
 @pytest.fixture(scope="module")
 def sentences() -> tasks.Data:
-    return topics.data(tasks.Given(LENGTH))
+    return topics.data(tasks.DataOptions(LENGTH))
 
 
 def drawn(data: tasks.Data, *seed: int) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def test_a_sentence_with_padding_hides_the_same_share_of_its_words(sentences: ta
 
 def test_sentences_are_what_their_topics_say(sentences: tasks.Data) -> None:
     ids, real = sentences.train["token_ids"], sentences.train["attention_mask"] == 1
-    known = topics.words()
+    known = topics.word_ids()
     fitting = (ids[:, None, :, None] == known[:, np.arange(LENGTH) % topics.PLACES]).any(axis=3)
     assert (fitting | (ids < topics.FIRST_WORD)[:, None]).all(axis=2).any(axis=1).all()
     assert ((ids == 0) == ~real).all()
@@ -73,7 +73,7 @@ def test_sentences_are_what_their_topics_say(sentences: tasks.Data) -> None:
     other = {*map(bytes, sentences.held_out["token_ids"])}
     assert len(other & {*map(bytes, ids)}) < 5
     with pytest.raises(tasks.BadData, match="8 tokens or more, not 7"):
-        topics.data(tasks.Given(7))
+        topics.data(tasks.DataOptions(7))
 
 
 def test_the_least_loss_is_that_of_the_chances(sentences: tasks.Data) -> None:

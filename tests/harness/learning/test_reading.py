@@ -15,7 +15,7 @@ from harness.adapter import Mismatch
 from harness.learning import batches, starting
 from harness.request.declaration import read_model
 from reference import bert, compute
-from tasks import BadData, Given, span, squad
+from tasks import BadData, DataOptions, span, squad
 from tasks.reading import questions, spans, squad_scores, windows, wordpiece
 
 from ...bench import Bench
@@ -121,7 +121,7 @@ def test_generated_questions_are_scored_by_words() -> None:
     assert (scored["exact_match"] == ~several).all()
     assert ((scored["f1"] > 0) & (scored["f1"] < 1))[several].all()
     with pytest.raises(BadData, match="have 24 tokens, not 32"):
-        span.data(Given(sequence_length=32))
+        span.data(DataOptions(sequence_length=32))
 
 
 def test_data_that_a_model_does_not_take_are_refused() -> None:
@@ -220,7 +220,7 @@ def folder(place: Path, version: str = "1.1") -> Path:
 def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:
     """Fail if an answer's span in any window is not its text.
     In windows without the answer it must point to the first token."""
-    found = questions.read(str(folder(tmp_path) / "train-v1.1.json"), skips=False).found
+    found = questions.read(str(folder(tmp_path) / "train-v1.1.json"), skips=False).questions
     tokens = wordpiece.read(str(tmp_path / "vocab.txt"))
     long = [one._replace(context=one.context + " the" * 300) for one in found]
     arrays, parts = windows.cut(long, tokens, 80)
@@ -249,7 +249,7 @@ def test_windows_overlap_as_the_authors_cut_them() -> None:
 
 @pytest.mark.parametrize("version", squad.VERSIONS)
 def test_squad_is_scored_by_questions(tmp_path: Path, version: str) -> None:
-    data = squad.data(Given(96, str(folder(tmp_path, version))))
+    data = squad.data(DataOptions(96, str(folder(tmp_path, version))))
     facts = read_model(str(ROOT / "scripts/models/bert_base_squad.json"))
     batches.check_inputs(data.train, facts["inputs"], 96)
     held_out = data.held_out
@@ -277,7 +277,7 @@ def test_the_best_window_of_a_question_decides(tmp_path: Path) -> None:
     """Fail if the best window of a question does not decide.
     In 2.0, the smallest no-answer score of all windows decides, as in the official run_squad.py."""
     path = folder(tmp_path, "2.0") / "dev-v2.0.json"
-    found = questions.read(str(path), skips=False).found[:1]
+    found = questions.read(str(path), skips=False).questions[:1]
     parts = [windows.Window(0, 3, [(4, 10)]), windows.Window(0, 3, [(0, 3)])]
     scored = {"first": [3, 3], "last": [3, 3], "value": [2.0, 5.0], "none": [9.0, 4.0]}
     text = squad._Total(True, found, parts).predictions(scored)
@@ -333,13 +333,13 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, name: 
     if written is not None:
         path.write_bytes(written)
     with pytest.raises(BadData, match=words):
-        squad.data(Given(96, str(tmp_path)))
+        squad.data(DataOptions(96, str(tmp_path)))
 
 
 def test_misplaced_answers_are_skipped_and_counted(tmp_path: Path) -> None:
     path = folder(tmp_path) / "train-v1.1.json"
     path.write_bytes(BAD_FILES["a misplaced answer"][0] or b"")
-    data = squad.data(Given(96, str(tmp_path), skips=True))
+    data = squad.data(DataOptions(96, str(tmp_path), skips=True))
     assert data.notes["skipped"] == 1
     assert "data[0].paragraphs[1].qas[0].answers[0]" in data.notes["skipped_first"][0]
     assert tasks.size(data.train) == 1
@@ -347,19 +347,19 @@ def test_misplaced_answers_are_skipped_and_counted(tmp_path: Path) -> None:
 
 def test_one_version_lies_in_a_folder(tmp_path: Path) -> None:
     with pytest.raises(BadData, match=r"no SQuAD; needs train-v1\.1\.json and dev-v1\.1\.json or"):
-        squad.data(Given(96, str(tmp_path)))
+        squad.data(DataOptions(96, str(tmp_path)))
     folder(folder(tmp_path), "2.0")
     with pytest.raises(BadData, match=r"has files of 1\.1 and of 2\.0"):
-        squad.data(Given(96, str(tmp_path)))
+        squad.data(DataOptions(96, str(tmp_path)))
     with pytest.raises(BadData, match="No such file"):
-        squad.data(Given(96, str(tmp_path / "nowhere")))
+        squad.data(DataOptions(96, str(tmp_path / "nowhere")))
     tmp_path.joinpath("train-v2.0.json").unlink()
     tmp_path.joinpath("dev-v2.0.json").unlink()
     tmp_path.joinpath("vocab.txt").write_text("the\nriver\n")
     with pytest.raises(BadData, match=r"vocab.txt: has no \[UNK\]"):
-        squad.data(Given(96, str(tmp_path)))
+        squad.data(DataOptions(96, str(tmp_path)))
     with pytest.raises(BadData, match="sequence_length 60: questions and contexts need 68"):
-        squad.data(Given(60, str(folder(tmp_path))))
+        squad.data(DataOptions(60, str(folder(tmp_path))))
 
 
 # ---- weights to start from ----------------------------------------------------------------------

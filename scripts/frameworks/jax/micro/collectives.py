@@ -90,7 +90,7 @@ def sharded_matmul(
 ) -> MatmulCollective:
     """See :class:`harness.communication.ShardedMatmuls`. ``note`` is told each result. Each
     program gets what the one like it gave before, and so begins behind it."""
-    a, b = (ranks.stacked(jax.device_put(one.astype(dtype), device)) for one in (left, right))
+    a, b = (ranks.stacked(jax.device_put(array.astype(dtype), device)) for array in (left, right))
 
     def multiplied(a: jax.Array, b: jax.Array, before: jax.Array) -> jax.Array:
         return jnp.matmul(a[0], b[0])[None]

@@ -18,16 +18,16 @@ _SEQUENCE_FIRST = (0, 2, 1, 3)
 
 
 def passes(
-    of: Layer,
+    layer: Layer,
     arrays: Sequence[Any],
     device: jax.Device,
     dtype: Any,
     note: Callable[[Any], None],
 ) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
-    if isinstance(of, Convolution):
-        return _convolution(of, arrays, device, dtype, note)
-    return _attention(of, arrays, device, dtype, note)
+    if isinstance(layer, Convolution):
+        return _convolution(layer, arrays, device, dtype, note)
+    return _attention(layer, arrays, device, dtype, note)
 
 
 def _convolution(
@@ -81,7 +81,7 @@ def _passes(
     """``axes``: of results and gradients, in the layout of the harness's arrays."""
     *operands, gradient = (jax.device_put(array.astype(dtype), device) for array in arrays)
     # the function of the backward pass is a tree of arrays: what the forward pass keeps for it
-    result, back = jax.jit(lambda *given: jax.vjp(function, *given))(*operands)
+    result, back = jax.jit(lambda *arguments: jax.vjp(function, *arguments))(*operands)
     forward = chained(function, operands, device, note)
     backward = chained(lambda pull, upstream: pull(upstream), [back, gradient], device, note)
 

@@ -46,8 +46,8 @@ def chained(
     for nothing but its memory: JAX would begin programs that do not depend on each other at once.
     ``note`` is told each result."""
 
-    def behind(before: Any, *given: Any) -> Any:
-        return compute(*given)
+    def behind(before: Any, *arguments: Any) -> Any:
+        return compute(*arguments)
 
     shapes = jax.eval_shape(behind, None, *operands)
     held = jax.tree.map(
@@ -78,10 +78,10 @@ def operation(
     def compute(*operands: Any) -> Any:
         if name == MATMUL:
             swapped = zip(operands, transposed, strict=True)
-            operands = tuple(one.swapaxes(-1, -2) if swap else one for one, swap in swapped)
+            operands = tuple(array.swapaxes(-1, -2) if swap else array for array, swap in swapped)
         return FUNCTIONS[name](*operands)
 
-    made = chained(compute, tensors, device, note)
+    chain = chained(compute, tensors, device, note)
     return Operation(
-        made.run, lambda: np.array(made.held()).astype(np.float32), str(made.held().dtype)
+        chain.run, lambda: np.array(chain.held()).astype(np.float32), str(chain.held().dtype)
     )

@@ -172,7 +172,7 @@ def encoded(
     return joined(x, hyper)
 
 
-def words_of(
+def vocabulary_logits(
     parameters: Arrays, x: Array, positions: Array, hyper: Dict[str, Any], prefix: str = ""
 ) -> Array:
     """Logits (batch, predictions, vocabulary) of masked ``positions``, by the token embedding."""
@@ -181,8 +181,8 @@ def words_of(
     epsilon = hyper["layer_norm_epsilon"]
     masked = layer_norm(parameters, f"{prefix}transform_norm", masked, epsilon)
     tokens = parameters["embeddings.token.weight"].astype(x.dtype)
-    words = jnp.einsum("bph,vh->bpv", masked, tokens)
-    return words + parameters[f"{prefix}decoder_bias"].astype(x.dtype)
+    logits = jnp.einsum("bph,vh->bpv", masked, tokens)
+    return logits + parameters[f"{prefix}decoder_bias"].astype(x.dtype)
 
 
 def forward(
@@ -206,8 +206,8 @@ def forward(
     pooled = jnp.tanh(dense(parameters, "pooler", x[:, 0]))
     if "classes" in hyper:
         return (dense(parameters, "classifier", pooled),), statistics
-    words = words_of(parameters, x, batch["masked_positions"], hyper)
-    return (words, dense(parameters, "next_sentence", pooled)), statistics
+    logits = vocabulary_logits(parameters, x, batch["masked_positions"], hyper)
+    return (logits, dense(parameters, "next_sentence", pooled)), statistics
 
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
@@ -216,6 +216,6 @@ def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Ar
         return cross_entropy(outputs[0], batch["labels"])
     if hyper.get("head") == "span":  # the classes are the tokens
         return cross_entropy(outputs[0].swapaxes(1, 2), batch["spans"])
-    words, next_sentence = outputs
-    masked = cross_entropy(words, batch["masked_labels"])
+    logits, next_sentence = outputs
+    masked = cross_entropy(logits, batch["masked_labels"])
     return masked + cross_entropy(next_sentence, batch["next_sentence_labels"])

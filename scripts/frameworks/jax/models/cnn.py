@@ -40,16 +40,16 @@ def model(model_config: Dict[str, Any]) -> Model:
 def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
     """Drawn as the description says."""
     held = networks.weights(networks.describe(model_config))
-    return {name: _drawn(one, random) for name, one in held.items() if one.trained}
+    return {name: _drawn(weight, random) for name, weight in held.items() if weight.trained}
 
 
 def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
     """Running mean and variance of every batch normalisation at the start."""
     held = networks.weights(networks.describe(model_config))
     return {
-        name: np.full(one.shape, one.initial[1], np.float32)
-        for name, one in held.items()
-        if not one.trained
+        name: np.full(weight.shape, weight.initial[1], np.float32)
+        for name, weight in held.items()
+        if not weight.trained
     }
 
 
@@ -77,22 +77,27 @@ def forward(
     values: Any = [batch["images"].astype(dtype)] + [None] * (plan.places - 1)
     for number, call in enumerate(plan.calls):
         layer, inputs = call.layer, [values[place] for place in call.inputs]
-        x, given = inputs[0], layer.attributes
+        x, attributes = inputs[0], layer.attributes
         if layer.op == "convolution":
             y = convolution(
-                parameters, layer.name, x, given["stride"], given["padding"], given["groups"]
+                parameters,
+                layer.name,
+                x,
+                attributes["stride"],
+                attributes["padding"],
+                attributes["groups"],
             )
-            if given["bias"]:
+            if attributes["bias"]:
                 y = y + parameters[f"{layer.name}.bias"].astype(dtype)
         elif layer.op == "batch_norm":
-            epsilon, momentum = given["epsilon"], given["momentum"]
+            epsilon, momentum = attributes["epsilon"], attributes["momentum"]
             y, mixed = batch_norm(parameters, statistics, layer.name, x, train, epsilon, momentum)
             after.update(mixed)
         elif layer.op == "linear":
             y = dense(parameters, layer.name, x)
         elif layer.op == "dropout":
             own = jax.random.fold_in(key, number) if train and key is not None else None
-            y = dropout(x, given["rate"], own)
+            y = dropout(x, attributes["rate"], own)
         elif layer.op == "add":
             y = inputs[0] + inputs[1]
         elif layer.op == "concatenate":

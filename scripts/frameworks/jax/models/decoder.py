@@ -51,7 +51,8 @@ class Cache(NamedTuple):
         """Put keys and values of a layer, (batch, sequence, heads, size), behind those in use."""
         begin = (0, self.length, 0, 0)
         keys, values = (
-            lax.dynamic_update_slice(kept, one, begin) for kept, one in zip(self.kept[name], new)
+            lax.dynamic_update_slice(kept, update, begin)
+            for kept, update in zip(self.kept[name], new)
         )
         self.kept[name] = keys, values
 

@@ -21,7 +21,7 @@ from .bert import (
     gelu,
     model,
     statistics,
-    words_of,
+    vocabulary_logits,
 )
 from .layers import (
     Arrays,
@@ -110,9 +110,9 @@ def forward(
     x = embedded(parameters, shown, batch, hyper, dtype, next(drawn))
     x = dense(parameters, "generator.project", x)
     x = encoded(parameters, x, batch, _generator(hyper), drawn, "generator.")
-    words = words_of(parameters, x, positions, hyper, "generator.")
-    noisy = lax.stop_gradient(words).astype(jnp.float32) + _noise(
-        batch["sampling_draws"], words.shape[-1]
+    logits = vocabulary_logits(parameters, x, positions, hyper, "generator.")
+    noisy = lax.stop_gradient(logits).astype(jnp.float32) + _noise(
+        batch["sampling_draws"], logits.shape[-1]
     )
     sampled = jnp.argmax(noisy, axis=-1).astype(tokens.dtype)
     corrupted = _replaced(tokens, positions, sampled)
@@ -120,15 +120,15 @@ def forward(
     x = encoded(parameters, x, batch, hyper, drawn, "discriminator.")
     x = gelu(dense(parameters, "discriminator.transform", x))
     scores = dense(parameters, "discriminator.score", x)[..., 0]
-    return (scores, words, (corrupted != tokens).astype(dtype)), statistics
+    return (scores, logits, (corrupted != tokens).astype(dtype)), statistics
 
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
     """Mean cross entropies of the generator over the masked positions and of the discriminator over
     all that are no padding, weighted."""
-    scores, words, replaced = outputs
+    scores, logits, replaced = outputs
     scores, replaced = scores.astype(jnp.float32), replaced.astype(jnp.float32)
-    generator = cross_entropy(words, _originals(batch))
+    generator = cross_entropy(logits, _originals(batch))
     real = batch["attention_mask"].astype(jnp.float32)
     discriminator = (real * (jax.nn.softplus(scores) - replaced * scores)).sum() / real.sum()
     return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator

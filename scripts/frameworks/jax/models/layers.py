@@ -66,18 +66,18 @@ def batch_norm(
     if train:
         # Flax's default (use_fast_variance): mean and variance in one pass over the activations
         axes = tuple(range(x.ndim - 1))
-        found = {mean: wide.mean(axes)}
-        found[variance] = jnp.maximum((wide * wide).mean(axes) - jnp.square(found[mean]), 0.0)
+        moments = {mean: wide.mean(axes)}
+        moments[variance] = jnp.maximum((wide * wide).mean(axes) - jnp.square(moments[mean]), 0.0)
         count = x.size // x.shape[-1]
         share = {mean: momentum}
         share[variance] = share[mean] * count / max(count - 1, 1)
         kept = 1.0 - momentum
-        after = {key: kept * statistics[key] + share[key] * found[key] for key in found}
+        after = {key: kept * statistics[key] + share[key] * moments[key] for key in moments}
     else:
-        found = {key: statistics[key] for key in (mean, variance)}
-        after = found
-    scale = parameters[f"{name}.weight"] * lax.rsqrt(found[variance] + epsilon)
-    y = (wide - found[mean]) * scale + parameters[f"{name}.bias"]
+        moments = {key: statistics[key] for key in (mean, variance)}
+        after = moments
+    scale = parameters[f"{name}.weight"] * lax.rsqrt(moments[variance] + epsilon)
+    y = (wide - moments[mean]) * scale + parameters[f"{name}.bias"]
     return y.astype(x.dtype), after
 
 

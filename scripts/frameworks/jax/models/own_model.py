@@ -36,14 +36,14 @@ class Definition:
 
     def _made(self, seed: int) -> Tuple[Any, Any, Any, Any]:
         with jax.enable_x64(False):  # in float64 it would draw other numbers
-            made = self._module.make(self._case.batch_per_device, jax.random.PRNGKey(seed))
+            parts = self._module.make(self._case.batch_per_device, jax.random.PRNGKey(seed))
         return own_model_parts(
-            made, self._case.batch_per_device, lambda some: jax.tree.leaves(some)[0]
+            parts, self._case.batch_per_device, lambda some: jax.tree.leaves(some)[0]
         )
 
-    def batch(self, given: Dict[str, Any]) -> Dict[str, np.ndarray]:
+    def batch(self, drawn: Dict[str, Any]) -> Dict[str, np.ndarray]:
         """This rank's, drawn by ``given["seed"]``."""
-        _, inputs, targets, _ = self._made(int(given["seed"]))
+        _, inputs, targets, _ = self._made(int(drawn["seed"]))
         self._arrays, self._batch_tree = self._flat((inputs, targets))
         return dict(self._arrays)
 
@@ -68,8 +68,8 @@ class Definition:
         return {}
 
     def _flat(self, tree: Any) -> Tuple[Dict[str, np.ndarray], Any]:
-        found, structure = jax.tree_util.tree_flatten_with_path(tree)
-        return {jax.tree_util.keystr(path): self._kept(leaf) for path, leaf in found}, structure
+        leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
+        return {jax.tree_util.keystr(path): self._kept(leaf) for path, leaf in leaves}, structure
 
     def _kept(self, array: Any) -> np.ndarray:
         kept = np.asarray(array)
@@ -97,14 +97,16 @@ class Definition:
         ordered = [parameters[name] for name in self._names]
         outputs = self._apply(
             jax.tree.unflatten(self._parameter_tree, ordered),
-            jax.tree.map(lambda one: _as(one, dtype), inputs),
+            jax.tree.map(lambda leaf: _as(leaf, dtype), inputs),
         )
         return outputs if isinstance(outputs, tuple) else (outputs,), statistics
 
     def loss(self, outputs: Tuple[Array, ...], batch: Arrays, model: None) -> Array:
         """The user's, of outputs that are float32 at least, as those of our models are."""
         _, targets = self._batch_of(batch)
-        wide = tuple(_as(one, jnp.promote_types(one.dtype, jnp.float32)) for one in outputs)
+        wide = tuple(
+            _as(output, jnp.promote_types(output.dtype, jnp.float32)) for output in outputs
+        )
         return self._loss(wide[0] if len(wide) == 1 else wide, targets)
 
     def optimizer(self) -> Any:

@@ -198,7 +198,7 @@ class Sharding(Arrangement):
 
     def vary(self, tree: Arrays) -> Arrays:
         """Arrays as the parameters of their names are shared out."""
-        return {name: self._constrained(one, self._specs[name]) for name, one in tree.items()}
+        return {name: self._constrained(array, self._specs[name]) for name, array in tree.items()}
 
     def average(self, tree: Any) -> Any:
         """The loss is the mean over the samples of all ranks, and so are its gradients."""
@@ -227,8 +227,8 @@ class Sharding(Arrangement):
         micro-step."""
 
         def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
-            value, own, found = differentiate(parameters, own, batch)
-            return value, own, self.vary(found)
+            value, own, gradients = differentiate(parameters, own, batch)
+            return value, own, self.vary(gradients)
 
         return run
 
@@ -237,12 +237,14 @@ class Sharding(Arrangement):
     def named(self, arrays: Arrays) -> Dict[str, Whole]:
         """Parameters, or their gradients, by their names."""
         orders = self._orders
-        return {name: Whole(one, self._join, orders.get(name)) for name, one in arrays.items()}
+        return {name: Whole(array, self._join, orders.get(name)) for name, array in arrays.items()}
 
     def of_replica(self, matmuls: Sequence[ExecutedMatmul]) -> List[ExecutedMatmul]:
         """Return the matmuls of one replica out of those that all ranks compute together."""
         replicas = self._layout.replicas
-        return [ExecutedMatmul(one.dtype, one.multiply_adds // replicas) for one in matmuls]
+        return [
+            ExecutedMatmul(matmul.dtype, matmul.multiply_adds // replicas) for matmul in matmuls
+        ]
 
 
 def require_multiples(

@@ -194,8 +194,8 @@ class BertPretraining(Pooled):
 
 def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
     hyper = model_config["hyperparameters"]
-    other = SpanFinder if hyper.get("head") == "span" else BertPretraining
-    model = (Classifier if "classes" in hyper else other)(hyper)
+    default = SpanFinder if hyper.get("head") == "span" else BertPretraining
+    model = (Classifier if "classes" in hyper else default)(hyper)
     for parameter in model.collect_params(".*weight").values():
         parameter.init = mx.init.Normal(hyper["initializer_range"])
     return model

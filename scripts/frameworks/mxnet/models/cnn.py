@@ -201,7 +201,9 @@ def _flat(operation: Operation) -> Operation:
 
 
 def _plan(plan: Schedule, operations: Dict[str, Operation]) -> Tuple[Any, int, Tuple[int, ...]]:
-    calls = [(operations[one.layer.name], one.inputs, one.output, one.freed) for one in plan.calls]
+    calls = [
+        (operations[call.layer.name], call.inputs, call.output, call.freed) for call in plan.calls
+    ]
     return calls, plan.places, plan.outputs
 
 

@@ -87,7 +87,7 @@ class Attention(nn.HybridBlock):
         value = F.slice_axis(every, axis=1, begin=heads + groups, end=None)
         if angles:
             query, key = rotate(F, query, *angles), rotate(F, key, *angles)
-        key, value = (F.reshape(one, (-3, 0, 0)) for one in (key, value))
+        key, value = (F.reshape(heads, (-3, 0, 0)) for heads in (key, value))
         # The heads of queries that share one of keys stand one below the other, as more rows of the
         # same matmul, so that nothing is copied for them: (batch * groups, rows, size).
         query = F.reshape(query * self.size**-0.5, (0, -4, groups, -1, 0, 0))

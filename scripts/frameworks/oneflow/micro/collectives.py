@@ -29,7 +29,7 @@ def collective(
     length = {ALL_GATHER: ranks * len(array), REDUCE_SCATTER: len(array) // ranks}
     received = oneflow.zeros(length.get(operation, len(array)), dtype=own.dtype, device=device)
     if operation == ALL_TO_ALL:
-        given, taken = list(held.chunk(ranks)), list(received.chunk(ranks))
+        outgoing, incoming = list(held.chunk(ranks)), list(received.chunk(ranks))
 
     def send_and_receive() -> None:
         # in turns, for a send waits until it is received
@@ -48,7 +48,7 @@ def collective(
         BROADCAST: lambda: comm.broadcast(held, 0),
         ALL_GATHER: lambda: comm.all_gather_into_tensor(received, held),
         REDUCE_SCATTER: lambda: comm.reduce_scatter_tensor(received, held),
-        ALL_TO_ALL: lambda: comm.all_to_all(taken, given),
+        ALL_TO_ALL: lambda: comm.all_to_all(incoming, outgoing),
         SEND_RECEIVE: send_and_receive,
     }
     in_place = operation in (ALL_REDUCE, REDUCE, BROADCAST)
@@ -59,7 +59,7 @@ def collective(
 
     def result() -> Any:
         if operation == ALL_TO_ALL:
-            return oneflow.cat(taken).float().numpy()
+            return oneflow.cat(incoming).float().numpy()
         return (held if in_place else received).float().numpy()
 
     return Collective(reset, runs[operation], result)

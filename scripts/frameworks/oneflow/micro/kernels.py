@@ -36,7 +36,7 @@ def convolution(
     kept = convolved()
     with oneflow.no_grad():
         held = convolved()
-    found = differentiated()
+    gradients = differentiated()
 
     def forward() -> None:
         nonlocal held
@@ -44,8 +44,8 @@ def convolution(
             held = convolved()
 
     def backward() -> None:
-        nonlocal found
-        found = differentiated()
+        nonlocal gradients
+        gradients = differentiated()
 
     def result(tensor: Tensor, axes: Sequence[int]) -> Any:
         return tensor.float().numpy().transpose(axes)
@@ -53,5 +53,7 @@ def convolution(
     name = str(held.dtype).replace("oneflow.", "")
     return ForwardBackward(
         Operation(forward, lambda: result(held, _IMAGES_BACK), name),
-        Operation(backward, lambda: list(map(result, found, (_IMAGES_BACK, _KERNEL_BACK))), name),
+        Operation(
+            backward, lambda: list(map(result, gradients, (_IMAGES_BACK, _KERNEL_BACK))), name
+        ),
     )

@@ -38,7 +38,7 @@ def operation(
     tensors = [oneflow.tensor(array, dtype=dtype, device=device) for array in arrays]
     if name == MATMUL:
         swapped = zip(tensors, transposed)
-        tensors = [one.transpose(-1, -2) if swap else one for one, swap in swapped]
+        tensors = [tensor.transpose(-1, -2) if swap else tensor for tensor, swap in swapped]
     function = FUNCTIONS[name]
     held = function(*tensors)
 

@@ -163,8 +163,8 @@ class BertPretraining(Pooled):
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
-    other = SpanFinder if hyper.get("head") == "span" else BertPretraining
-    model = (Classifier if "classes" in hyper else other)(hyper)
+    default = SpanFinder if hyper.get("head") == "span" else BertPretraining
+    model = (Classifier if "classes" in hyper else default)(hyper)
     for module in model.modules():
         if isinstance(module, (nn.Linear, nn.Embedding)):
             nn.init.normal_(module.weight, std=hyper["initializer_range"])

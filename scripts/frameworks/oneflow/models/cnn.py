@@ -163,8 +163,8 @@ def _plan(plan: Schedule) -> Tuple[Any, int, Tuple[int, ...]]:
         return relu(in_place) if layer.op == "relu" else FUNCTIONS[layer.op](layer)
 
     calls = [
-        (operation(one.layer, one.in_place), one.inputs, one.output, one.freed)
-        for one in plan.calls
+        (operation(call.layer, call.in_place), call.inputs, call.output, call.freed)
+        for call in plan.calls
     ]
     return calls, plan.places, plan.outputs
 

@@ -12,11 +12,11 @@ from paddle import Tensor
 Layout = Tuple[int, ...]
 
 
-def passes(of: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
+def passes(layer: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
-    if isinstance(of, Convolution):
-        return _convolution(of, arrays, dtype)
-    return _attention(of, arrays, dtype)
+    if isinstance(layer, Convolution):
+        return _convolution(layer, arrays, dtype)
+    return _attention(layer, arrays, dtype)
 
 
 def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
@@ -37,7 +37,7 @@ def _attention(shape: Attention, arrays: Sequence[Any], dtype: str) -> ForwardBa
 
     def attended(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         if sharing > 1:  # a head of keys for each of queries
-            key, value = (paddle.repeat_interleave(one, sharing, 2) for one in (key, value))
+            key, value = (paddle.repeat_interleave(heads, sharing, 2) for heads in (key, value))
         return F.scaled_dot_product_attention(query, key, value, is_causal=shape.causal)
 
     *operands, gradient = (array.transpose(0, 2, 1, 3) for array in arrays)
@@ -64,7 +64,7 @@ def _passes(
     kept = function(*operands)
     with paddle.no_grad():
         held = function(*operands)
-    found = differentiated()
+    gradients = differentiated()
 
     def forward() -> None:
         nonlocal held
@@ -72,8 +72,8 @@ def _passes(
             held = function(*operands)
 
     def backward() -> None:
-        nonlocal found
-        found = differentiated()
+        nonlocal gradients
+        gradients = differentiated()
 
     def result(axes: Layout, tensor: Tensor) -> Any:
         return tensor.astype("float32").numpy().transpose(axes)
@@ -81,5 +81,5 @@ def _passes(
     name = held.dtype.name.lower()
     return ForwardBackward(
         Operation(forward, lambda: result(shared[0], held), name),
-        Operation(backward, lambda: list(map(result, shared, found)), name),
+        Operation(backward, lambda: list(map(result, shared, gradients)), name),
     )

@@ -181,14 +181,14 @@ def at(positions: Tensor, x: Tensor) -> Tensor:
 
 def tied_logits(x: Tensor, tokens: Tensor, bias: Tensor, batch: int) -> Tensor:
     """(batch x predictions, hidden) -> (batch, predictions, vocabulary), by the token embedding."""
-    words = paddle.matmul(x, tokens, transpose_y=True)
-    return (words + bias).reshape([batch, -1, words.shape[-1]])
+    logits = paddle.matmul(x, tokens, transpose_y=True)
+    return (logits + bias).reshape([batch, -1, logits.shape[-1]])
 
 
 def build(model_config: Dict[str, Any]) -> nn.Layer:
     hyper = model_config["hyperparameters"]
-    other = SpanFinder if hyper.get("head") == "span" else BertPretraining
-    return (Classifier if "classes" in hyper else other)(hyper)
+    default = SpanFinder if hyper.get("head") == "span" else BertPretraining
+    return (Classifier if "classes" in hyper else default)(hyper)
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:

@@ -79,10 +79,10 @@ class Cache:
         if not self._kept:
             batch, _, heads, size = new[0].shape
             shape = [batch, self._room, heads, size]
-            self._kept = [paddle.empty(shape, one.dtype) for one in new]
+            self._kept = [paddle.empty(shape, update.dtype) for update in new]
         begin, end = self._length, self._length + new[0].shape[1]
-        for kept, one in zip(self._kept, new):
-            kept[:, begin:end] = one
+        for kept, update in zip(self._kept, new):
+            kept[:, begin:end] = update
         self._length = end
         return [kept[:, :end] for kept in self._kept]
 
@@ -110,7 +110,9 @@ class Attention(nn.Layer):
         if cache is not None:
             key, value = cache.extend(key, value)
         if self.sharing > 1:  # a head of keys for each of queries
-            key, value = (paddle.repeat_interleave(one, self.sharing, 2) for one in (key, value))
+            key, value = (
+                paddle.repeat_interleave(tensor, self.sharing, 2) for tensor in (key, value)
+            )
         context = F.scaled_dot_product_attention(
             query,
             key,

@@ -33,8 +33,8 @@ def noise(draws: Tensor, vocabulary: int) -> Tensor:
     # Python's own numbers would go through float32
     mask, word, mixer = (paddle.full([1], number, "int64") for number in (MASK, WORD, MIXER))
     half, lower = (paddle.full([1], bits, "int64") for bits in (16, 12))
-    words = paddle.bitwise_and(paddle.arange(vocabulary, dtype="int64") * word, mask)
-    mixed = paddle.bitwise_xor(draws.unsqueeze(-1), words)
+    bits = paddle.bitwise_and(paddle.arange(vocabulary, dtype="int64") * word, mask)
+    mixed = paddle.bitwise_xor(draws.unsqueeze(-1), bits)
     for _ in range(2):
         mixed = paddle.bitwise_xor(mixed, paddle.bitwise_right_shift(mixed, half)) * mixer
         mixed = paddle.bitwise_and(mixed, mask)
@@ -110,11 +110,11 @@ class Electra(nn.Layer):
         mask = added_to_scores(attention_mask, x)
         x = self.generator(x, mask, positions)
         tokens, bias = self.embeddings.token.weight, self.generator.decoder_bias
-        words = tied_logits(x, tokens, bias, token_ids.shape[0])
-        noisy = words.detach().astype("float32") + noise(sampling_draws, words.shape[-1])
+        logits = tied_logits(x, tokens, bias, token_ids.shape[0])
+        noisy = logits.detach().astype("float32") + noise(sampling_draws, logits.shape[-1])
         corrupted = replaced(token_ids, positions, noisy.argmax(axis=-1))
         scores = self.discriminator(self.embeddings(corrupted, segment_ids), mask)
-        return scores, words, (corrupted != token_ids).astype(scores.dtype)
+        return scores, logits, (corrupted != token_ids).astype(scores.dtype)
 
 
 def build(model_config: Dict[str, Any]) -> nn.Layer:
@@ -128,10 +128,10 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 def loss(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tensor:
-    scores, words, replaced = (output.astype("float32") for output in outputs)
+    scores, logits, replaced = (output.astype("float32") for output in outputs)
     hyper = model_config["hyperparameters"]
     originals = paddle.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)
-    generator = F.cross_entropy(words.flatten(0, 1), originals.flatten())
+    generator = F.cross_entropy(logits.flatten(0, 1), originals.flatten())
     real = batch["attention_mask"].astype("float32")  # padding tells nothing
     discriminator = F.binary_cross_entropy_with_logits(
         scores, replaced, weight=real, reduction="sum"

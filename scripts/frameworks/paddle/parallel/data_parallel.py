@@ -49,6 +49,8 @@ def group_bytes(wrapped: Any) -> List[int]:
     of the backward pass."""
     # the parameters that DataParallel numbers, in its order
     layers = wrapped.sublayers()
-    found = [p for layer in layers for p in layer.parameters(include_sublayers=False)]
-    sizes = [p.size * p.element_size() for p in {id(p): p for p in found}.values() if p.trainable]
+    parameters = [p for layer in layers for p in layer.parameters(include_sublayers=False)]
+    sizes = [
+        p.size * p.element_size() for p in {id(p): p for p in parameters}.values() if p.trainable
+    ]
     return [sum(sizes[index] for index in group) for group in reversed(wrapped.group_indices)]

@@ -11,16 +11,16 @@ from torch import Tensor
 
 
 def passes(
-    of: Layer,
+    layer: Layer,
     arrays: Sequence[Any],
     device: torch.device,
     dtype: torch.dtype,
     memory_format: torch.memory_format,
 ) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
-    if isinstance(of, Convolution):
-        return _convolution(of, arrays, device, dtype, memory_format)
-    return _attention(of, arrays, device, dtype)
+    if isinstance(layer, Convolution):
+        return _convolution(layer, arrays, device, dtype, memory_format)
+    return _attention(layer, arrays, device, dtype)
 
 
 def _convolution(
@@ -74,7 +74,7 @@ def _passes(
     kept = function(*operands)
     with torch.no_grad():
         held = function(*operands)
-    found = torch.autograd.grad(kept, operands, gradient, retain_graph=True)
+    gradients = torch.autograd.grad(kept, operands, gradient, retain_graph=True)
 
     def forward() -> None:
         nonlocal held
@@ -82,8 +82,8 @@ def _passes(
             held = function(*operands)
 
     def backward() -> None:
-        nonlocal found
-        found = torch.autograd.grad(kept, operands, gradient, retain_graph=True)
+        nonlocal gradients
+        gradients = torch.autograd.grad(kept, operands, gradient, retain_graph=True)
 
     def result(layout: Callable[[Tensor], Tensor], tensor: Tensor) -> Any:
         return layout(tensor).float().cpu().numpy()
@@ -91,5 +91,5 @@ def _passes(
     dtype = str(held.dtype).replace("torch.", "")
     return ForwardBackward(
         Operation(forward, lambda: result(shared[0], held), dtype),
-        Operation(backward, lambda: list(map(result, shared, found)), dtype),
+        Operation(backward, lambda: list(map(result, shared, gradients)), dtype),
     )

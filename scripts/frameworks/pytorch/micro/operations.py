@@ -40,7 +40,7 @@ def operation(
     tensors = [torch.from_numpy(array).to(device, dtype) for array in arrays]
     if name == MATMUL:
         swapped = zip(tensors, transposed, strict=True)
-        tensors = [one.transpose(-1, -2) if swap else one for one, swap in swapped]
+        tensors = [tensor.transpose(-1, -2) if swap else tensor for tensor, swap in swapped]
     function = FUNCTIONS[name]
     with torch.no_grad():
         held = function(*tensors).fill_(math.nan)  # which is seen where nothing is written

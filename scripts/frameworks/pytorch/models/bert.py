@@ -203,8 +203,8 @@ def drawn(model: nn.Module, hyper: Dict[str, Any]) -> nn.Module:
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
-    other = SpanFinder if hyper.get("head") == "span" else BertPretraining
-    return drawn((Classifier if "classes" in hyper else other)(hyper), hyper)
+    default = SpanFinder if hyper.get("head") == "span" else BertPretraining
+    return drawn((Classifier if "classes" in hyper else default)(hyper), hyper)
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:

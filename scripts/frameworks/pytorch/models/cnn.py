@@ -56,29 +56,29 @@ def _prepared(mode: Schedule, runs: Dict[str, Callable[..., Tensor]]) -> Prepare
     for before, call in zip([None, *mode.calls], mode.calls):
         own = (runs[call.layer.name], call.inputs, call.output, call.freed)
         if before and _are_parts(before, call):
-            sizes = [one.layer.shape.channels for one in (before, call)]
+            sizes = [part.layer.shape.channels for part in (before, call)]
             calls[-1:] = _split(sizes, before, call)
         else:
             calls.append(own)
     return calls, mode.places, mode.outputs
 
 
-def _are_parts(one: Call, other: Call) -> bool:
+def _are_parts(first: Call, second: Call) -> bool:
     """Return whether two layers divide the same channels into two parts."""
-    if not one.layer.op == other.layer.op == "channels" or one.inputs != other.inputs:
+    if not first.layer.op == second.layer.op == "channels" or first.inputs != second.inputs:
         return False
-    ends = [call.layer.attributes[end] for call in (one, other) for end in ("begin", "end")]
-    return ends == [0, ends[1], ends[1], one.layer.in_shape.channels]
+    ends = [call.layer.attributes[end] for call in (first, second) for end in ("begin", "end")]
+    return ends == [0, ends[1], ends[1], first.layer.in_shape.channels]
 
 
-def _split(sizes: List[int], one: Call, other: Call) -> List[Tuple[Any, ...]]:
+def _split(sizes: List[int], first: Call, second: Call) -> List[Tuple[Any, ...]]:
     """Both at once: behind two slices, the backward pass would add two gradients that are mostly
     zero."""
-    both = other.output
+    both = second.output
     return [
-        (lambda x: x.split(sizes, 1), one.inputs, both, ()),
-        (operator.itemgetter(0), (both,), one.output, one.freed),
-        (operator.itemgetter(1), (both,), other.output, other.freed),
+        (lambda x: x.split(sizes, 1), first.inputs, both, ()),
+        (operator.itemgetter(0), (both,), first.output, first.freed),
+        (operator.itemgetter(1), (both,), second.output, second.freed),
     ]
 
 
@@ -92,22 +92,22 @@ def _nest(root: nn.Module, name: str, module: nn.Module) -> None:
 
 
 def _convolution(layer: Layer) -> nn.Module:
-    given = layer.attributes
+    attributes = layer.attributes
     module = nn.Conv2d(
-        layer.in_shape.channels, given["channels"], given["kernel"], given["stride"],
-        given["padding"], groups=given["groups"], bias=given["bias"],
+        layer.in_shape.channels, attributes["channels"], attributes["kernel"], attributes["stride"],
+        attributes["padding"], groups=attributes["groups"], bias=attributes["bias"],
     )  # fmt: skip
-    return _initialized(module, given)
+    return _initialized(module, attributes)
 
 
 def _linear(layer: Layer) -> nn.Module:
     return _initialized(nn.Linear(layer.in_shape.channels, layer.shape.channels), layer.attributes)
 
 
-def _initialized(module: Any, given: Mapping[str, Any]) -> nn.Module:
+def _initialized(module: Any, attributes: Mapping[str, Any]) -> nn.Module:
     for array, (kind, value) in (
-        (module.weight, given["initial"]),
-        (module.bias, given["initial_bias"]),
+        (module.weight, attributes["initial"]),
+        (module.bias, attributes["initial_bias"]),
     ):
         if array is not None:
             INITIALS[kind](array, value)
@@ -122,18 +122,23 @@ INITIALS: Dict[str, Callable[[Tensor, float], Any]] = {
 
 
 def _batch_norm(layer: Layer) -> nn.Module:
-    given = layer.attributes
-    return nn.BatchNorm2d(layer.shape.channels, given["epsilon"], given["momentum"])
+    attributes = layer.attributes
+    return nn.BatchNorm2d(layer.shape.channels, attributes["epsilon"], attributes["momentum"])
 
 
 def _max_pool(layer: Layer) -> nn.Module:
-    given = layer.attributes
-    return nn.MaxPool2d(given["kernel"], given["stride"], given["padding"], ceil_mode=given["ceil"])
+    attributes = layer.attributes
+    return nn.MaxPool2d(
+        attributes["kernel"],
+        attributes["stride"],
+        attributes["padding"],
+        ceil_mode=attributes["ceil"],
+    )
 
 
 def _average_pool(layer: Layer) -> nn.Module:
-    given = layer.attributes
-    return nn.AvgPool2d(given["kernel"], given["stride"], given["padding"])
+    attributes = layer.attributes
+    return nn.AvgPool2d(attributes["kernel"], attributes["stride"], attributes["padding"])
 
 
 def _shuffle(layer: Layer) -> Callable[..., Tensor]:

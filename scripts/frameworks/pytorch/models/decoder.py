@@ -51,10 +51,10 @@ class Cache:
         """Keys and values of all positions, ``new`` ones behind those that were there."""
         if not self._kept:
             batch, heads, _, size = new[0].shape
-            self._kept = tuple(one.new_empty(batch, heads, self._room, size) for one in new)
+            self._kept = tuple(update.new_empty(batch, heads, self._room, size) for update in new)
         begin, end = self._length, self._length + new[0].shape[2]
-        for kept, one in zip(self._kept, new):
-            kept[:, :, begin:end] = one
+        for kept, update in zip(self._kept, new):
+            kept[:, :, begin:end] = update
         self._length = end
         return tuple(kept[:, :, :end] for kept in self._kept)
 

@@ -35,8 +35,8 @@ INPUTS = (
 
 def noise(draws: Tensor, vocabulary: int) -> Tensor:
     """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
-    words = torch.arange(vocabulary, device=draws.device) * WORD & MASK
-    mixed = draws.unsqueeze(-1) ^ words
+    bits = torch.arange(vocabulary, device=draws.device) * WORD & MASK
+    mixed = draws.unsqueeze(-1) ^ bits
     for _ in range(2):
         mixed = (mixed ^ mixed >> 16) * MIXER & MASK
     uniform = (mixed ^ mixed >> 16) >> 12
@@ -104,11 +104,11 @@ class Electra(nn.Module):
         shown = token_ids.gather(1, positions).masked_fill(masked, self.mask_token)
         x = self.embeddings(token_ids.scatter(1, positions, shown), segment_ids)
         x = self.generator(x, mask, positions)
-        words = F.linear(x, self.embeddings.token.weight, self.generator.decoder_bias)
-        sampled = (words.detach().float() + noise(sampling_draws, words.shape[-1])).argmax(-1)
+        logits = F.linear(x, self.embeddings.token.weight, self.generator.decoder_bias)
+        sampled = (logits.detach().float() + noise(sampling_draws, logits.shape[-1])).argmax(-1)
         corrupted = token_ids.scatter(1, positions, sampled)
         scores = self.discriminator(self.embeddings(corrupted, segment_ids), mask)
-        return scores, words, (corrupted != token_ids).to(scores.dtype)
+        return scores, logits, (corrupted != token_ids).to(scores.dtype)
 
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
@@ -123,10 +123,10 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 def loss(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tensor:
-    scores, words, replaced = (output.float() for output in outputs)
+    scores, logits, replaced = (output.float() for output in outputs)
     hyper = model_config["hyperparameters"]
     originals = batch["token_ids"].gather(1, batch["masked_positions"])
-    generator = F.cross_entropy(words.flatten(0, 1), originals.flatten())
+    generator = F.cross_entropy(logits.flatten(0, 1), originals.flatten())
     real = batch["attention_mask"].float()  # padding tells nothing
     discriminator = F.binary_cross_entropy_with_logits(
         scores, replaced, weight=real, reduction="sum"

@@ -58,8 +58,10 @@ class Definition:
         self.MEMORY_FORMAT = torch.channels_last if channels_last else torch.contiguous_format
 
     def _made(self) -> Tuple[Any, Any, Any, Any]:
-        made = self._module.make(self._case.batch_per_device)
-        return own_model_parts(made, self._case.batch_per_device, lambda some: tree_leaves(some)[0])
+        parts = self._module.make(self._case.batch_per_device)
+        return own_model_parts(
+            parts, self._case.batch_per_device, lambda some: tree_leaves(some)[0]
+        )
 
     def inputs(self, batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
         """Return the inputs of this rank; keep its targets for :meth:`loss`."""
@@ -70,24 +72,26 @@ class Definition:
         self._names = list(inputs) if named else []
         inputs = inputs.values() if named else inputs
         several = (inputs,) if isinstance(inputs, Tensor) else inputs
-        self._inputs = tuple(self._on_device(one) for one in several)
+        self._inputs = tuple(self._on_device(value) for value in several)
         return self._inputs
 
-    def _on_device(self, one: Any) -> Any:
-        if not isinstance(one, Tensor):
-            return one
-        exact = self._case.precision == FLOAT64 and one.is_floating_point()
-        return one.to(
+    def _on_device(self, value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        exact = self._case.precision == FLOAT64 and value.is_floating_point()
+        return value.to(
             self._rank_context.accelerator,  # the rank's own device is the current one
-            torch.float64 if exact else one.dtype,
-            memory_format=self.MEMORY_FORMAT if one.dim() == 4 else torch.preserve_format,
+            torch.float64 if exact else value.dtype,
+            memory_format=self.MEMORY_FORMAT if value.dim() == 4 else torch.preserve_format,
         )
 
     def build(self, model_config: Dict[str, Any]) -> nn.Module:
         model, _, _, loss = self._made()
         if not isinstance(model, nn.Module):
             raise TypeError(f"make returned {type(model).__name__} as the model, not a Module")
-        if self._case.mode == "train" and not any(one.requires_grad for one in model.parameters()):
+        if self._case.mode == "train" and not any(
+            parameter.requires_grad for parameter in model.parameters()
+        ):
             raise TypeError("make returned a model without a parameter that is trained")
         if not model_config["own"].get("dropout", True):
             without_dropout(model)
@@ -100,7 +104,7 @@ class Definition:
 
     def loss(self, outputs: Tuple[Tensor, ...], batch: Any, model_config: Any) -> Tensor:
         """The user's, of outputs that are float32 at least, as those of our models are."""
-        wide = tuple(_widened(one) for one in outputs)
+        wide = tuple(_widened(output) for output in outputs)
         value = self._loss(wide[0] if len(wide) == 1 else wide, self._targets)
         if not isinstance(value, Tensor) or value.dim():
             raise TypeError("the loss must be a tensor with one number")
@@ -112,18 +116,19 @@ class Definition:
             return optimizers.from_model_config(
                 model, [list(model.parameters())], self._model_config
             )
-        found = self._module.optimizer(model.parameters())
+        optimizer = self._module.optimizer(model.parameters())
         own: torch.optim.Optimizer = own_model_optimizer(
-            found, torch.optim.Optimizer, "torch.optim"
+            optimizer, torch.optim.Optimizer, "torch.optim"
         )
         return own
 
     def check(self, outputs: Any) -> None:
         """Raises :class:`Mismatch` unless ``outputs`` are tensors."""
-        for one in outputs:
-            if not isinstance(one, Tensor):
+        for output in outputs:
+            if not isinstance(output, Tensor):
                 raise Mismatch(
-                    f"the model returns {type(one).__name__}; allowed: a tensor, or a tuple of them"
+                    f"the model returns {type(output).__name__}; allowed: a tensor, "
+                    "or a tuple of them"
                 )
 
     def state(self, model: nn.Module) -> Dict[str, Variable]:
@@ -138,11 +143,11 @@ class Definition:
     def arrays(self) -> List[Any]:
         """This rank's inputs and targets."""
         tensors = tree_leaves((self._inputs, self._targets))
-        return [_widened(one).cpu().numpy() for one in tensors if isinstance(one, Tensor)]
+        return [_widened(tensor).cpu().numpy() for tensor in tensors if isinstance(tensor, Tensor)]
 
 
-def _widened(one: Tensor) -> Tensor:
-    return one.float() if one.is_floating_point() and one.itemsize < 4 else one
+def _widened(tensor: Tensor) -> Tensor:
+    return tensor.float() if tensor.is_floating_point() and tensor.itemsize < 4 else tensor
 
 
 def without_dropout(model: nn.Module) -> None:

@@ -67,8 +67,8 @@ def options(accumulates: bool) -> Dict[str, Any]:
 def wrap(model: nn.Module, device: torch.device, accumulates: bool) -> Any:
     """``model`` with its gradients averaged over all ranks during the backward pass."""
     device_ids = [device] if device.type == "cuda" else None
-    given = options(accumulates)
-    return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, **given)
+    chosen = options(accumulates)
+    return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, **chosen)
 
 
 def count_all_reduces(run: Callable[[], Any]) -> int:

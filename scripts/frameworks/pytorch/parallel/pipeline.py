@@ -118,8 +118,8 @@ class Stage(nn.Module):
         """Return the outputs of micro-batch ``number``."""
         batch = self._batches[int(number)]
         with self._autocast():
-            found = self._compute(*(received or (None,)), *batch.inputs)
-        return self._loss(found, batch) / len(self._batches) if self._is_last else found
+            computed = self._compute(*(received or (None,)), *batch.inputs)
+        return self._loss(computed, batch) / len(self._batches) if self._is_last else computed
 
 
 class Pipeline:
@@ -241,7 +241,7 @@ class Pipeline:
             schedule.step(number=numbers, target=numbers, losses=losses, return_outputs=False)
             value = torch.zeros((), device=self._device)
             if is_last:
-                value = torch.stack([one.detach() for one in losses]).sum()
+                value = torch.stack([loss.detach() for loss in losses]).sum()
             distributed.broadcast(value, src=self._ranks[-1], group=self._group)
             return value
 
@@ -255,15 +255,15 @@ class Pipeline:
     def _schedule(self, micro_steps: int) -> Any:
         stages = [self._stage(n) for n in self._stages]
         # the last stage's result is the loss
-        given = {
+        arguments = {
             "n_microbatches": micro_steps,
             "loss_fn": lambda result, _: result,
             "scale_grads": False,
         }
         if self._interleaved:
-            return ScheduleInterleaved1F1B(stages, **given)
+            return ScheduleInterleaved1F1B(stages, **arguments)
         # of a single micro-batch both are the same, and the latter wants as many as stages
-        return (ScheduleGPipe if micro_steps == 1 else Schedule1F1B)(stages[0], **given)
+        return (ScheduleGPipe if micro_steps == 1 else Schedule1F1B)(stages[0], **arguments)
 
     def _stage(self, number: int) -> PipelineStage:
         return PipelineStage(
@@ -295,11 +295,11 @@ class Pipeline:
         with torch.no_grad():
             for number in range(self._count):
                 if number in self._stages:
-                    found = self._stages[number].evaluate(x, *inputs)
+                    computed = self._stages[number].evaluate(x, *inputs)
                     if number == last:
-                        outputs = tuple(one.contiguous() for one in found)
+                        outputs = tuple(output.contiguous() for output in computed)
                     else:
-                        x = found.contiguous()
+                        x = computed.contiguous()
                 elif number < last:
                     sent = self._sent[number]
                     x = torch.empty(sent.shape, dtype=sent.dtype, device=self._device)
@@ -307,7 +307,7 @@ class Pipeline:
                     source = self._ranks[number % self._size]
                     distributed.broadcast(x, src=source, group=self._group)
             self._reshard()
-            return self._given_by_last(outputs)
+            return self._outputs_of_last(outputs)
 
     def _reshard(self) -> None:
         """After a forward pass that no backward pass follows."""
@@ -316,16 +316,16 @@ class Pipeline:
                 if isinstance(module, FSDPModule):
                     module.reshard()
 
-    def _given_by_last(self, outputs: Tuple[Tensor, ...]) -> Tuple[Tensor, ...]:
-        told = [[(one.shape, one.dtype) for one in outputs]]
+    def _outputs_of_last(self, outputs: Tuple[Tensor, ...]) -> Tuple[Tensor, ...]:
+        layouts = [[(output.shape, output.dtype) for output in outputs]]
         last, group = self._ranks[-1], self._group
-        distributed.broadcast_object_list(told, src=last, group=group, device=self._device)
+        distributed.broadcast_object_list(layouts, src=last, group=group, device=self._device)
         if not outputs:
             outputs = tuple(
-                torch.empty(shape, dtype=dtype, device=self._device) for shape, dtype in told[0]
+                torch.empty(shape, dtype=dtype, device=self._device) for shape, dtype in layouts[0]
             )
-        for one in outputs:
-            distributed.broadcast(one, src=last, group=group)
+        for output in outputs:
+            distributed.broadcast(output, src=last, group=group)
         return outputs
 
     def groups(self) -> List[List[nn.Parameter]]:
@@ -333,7 +333,7 @@ class Pipeline:
         return sharded.by_mesh(self._own(self._kept))
 
     def _own(self, names: Set[str]) -> List[nn.Parameter]:
-        return [one for name, one in self._model.named_parameters() if name in names]
+        return [parameter for name, parameter in self._model.named_parameters() if name in names]
 
     def summed_up(self, differentiate: Callable[[], Tensor]) -> Callable[[], Tensor]:
         """``differentiate``, and behind it the sums of gradients: of tied parameters those of the

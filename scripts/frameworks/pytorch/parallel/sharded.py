@@ -72,15 +72,17 @@ class Whole:
 class FirstInput(ParallelStyle):
     """The first input of a module, which may have others, brought from one placement to another."""
 
-    def __init__(self, given: Placement, wanted: Placement, as_local: bool = False) -> None:
+    def __init__(self, source: Placement, target: Placement, as_local: bool = False) -> None:
         super().__init__()
-        self._given, self._wanted, self._as_local = given, wanted, as_local
+        self._source, self._target, self._as_local = source, target, as_local
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         def bring(_: nn.Module, inputs: Tuple[Any, ...]) -> Tuple[Any, ...]:
-            given = DTensor.from_local(inputs[0], device_mesh, [self._given], run_check=False)
-            wanted = given.redistribute(placements=[self._wanted])
-            return (wanted.to_local() if self._as_local else wanted, *inputs[1:])
+            distributed = DTensor.from_local(
+                inputs[0], device_mesh, [self._source], run_check=False
+            )
+            redistributed = distributed.redistribute(placements=[self._target])
+            return (redistributed.to_local() if self._as_local else redistributed, *inputs[1:])
 
         module.register_forward_pre_hook(bring)
         return module
@@ -88,10 +90,10 @@ class FirstInput(ParallelStyle):
 
 def by_mesh(parameters: Iterable[nn.Parameter]) -> List[List[nn.Parameter]]:
     """Group parameters by device mesh, so that one operation can take all tensors of a group."""
-    found: Dict[Any, List[nn.Parameter]] = defaultdict(list)
-    for one in parameters:
-        found[one.device_mesh if isinstance(one, DTensor) else None].append(one)
-    return list(found.values())
+    groups: Dict[Any, List[nn.Parameter]] = defaultdict(list)
+    for parameter in parameters:
+        groups[parameter.device_mesh if isinstance(parameter, DTensor) else None].append(parameter)
+    return list(groups.values())
 
 
 def squared_norm(groups: Sequence[Sequence[nn.Parameter]]) -> Tensor:
@@ -217,8 +219,10 @@ class Sharding:
     def gradients(self) -> Dict[str, Whole]:
         """Return the gradients of the parameters by name."""
         named = self._model.named_parameters()
-        found = {name: one.grad for name, one in named}
-        return {name: self.whole(name, grad) for name, grad in found.items() if grad is not None}
+        gradients = {name: parameter.grad for name, parameter in named}
+        return {
+            name: self.whole(name, grad) for name, grad in gradients.items() if grad is not None
+        }
 
     def held(self) -> int:
         """Elements of parameters in this rank's memory."""
@@ -226,7 +230,9 @@ class Sharding:
 
 
 def _is_partial(gradient: Optional[Tensor]) -> bool:
-    return isinstance(gradient, DTensor) and any(one.is_partial() for one in gradient.placements)
+    return isinstance(gradient, DTensor) and any(
+        placement.is_partial() for placement in gradient.placements
+    )
 
 
 def count_collectives(run: Callable[[], Any]) -> Dict[str, int]:

@@ -24,9 +24,9 @@ def _pruned(module: nn.Module, kept: Set[str], prefix: str = "") -> nn.Module:
         return module
     part = copy.copy(module)
     part._parameters = {
-        name: one
-        for name, one in module._parameters.items()
-        if one is None or f"{prefix}{name}" in kept
+        name: parameter
+        for name, parameter in module._parameters.items()
+        if parameter is None or f"{prefix}{name}" in kept
     }
     part._modules = {
         name: None if child is None else _pruned(child, kept, f"{prefix}{name}.")

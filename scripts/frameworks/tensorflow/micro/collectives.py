@@ -17,7 +17,7 @@ def program(
     strategy: tf.distribute.Strategy, replica: Callable[..., Any], *arguments: tf.Tensor
 ) -> Any:
     """``replica`` of such arguments, run in each rank of the ``strategy``, traced."""
-    function = traced(lambda *given: strategy.run(replica, args=given))
+    function = traced(lambda *arguments: strategy.run(replica, args=arguments))
     return function.get_concrete_function(*arguments)
 
 

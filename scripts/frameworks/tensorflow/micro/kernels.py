@@ -15,11 +15,11 @@ from ..models.transformers import (
 from ..steps import traced
 
 
-def passes(of: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
+def passes(layer: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
-    if isinstance(of, Convolution):
-        return _convolution(of, arrays, dtype)
-    return _attention(of, arrays, dtype)
+    if isinstance(layer, Convolution):
+        return _convolution(layer, arrays, dtype)
+    return _attention(layer, arrays, dtype)
 
 
 def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
@@ -57,7 +57,7 @@ def _passes(
         kept = program(*operands)
     program = program.get_concrete_function(*operands)
     try:
-        held, found = program(*operands), tape.gradient(kept, operands, gradient)
+        held, gradients = program(*operands), tape.gradient(kept, operands, gradient)
     except tf.errors.OpError as error:
         if "not supported" not in error.message:
             raise
@@ -68,13 +68,13 @@ def _passes(
         held = program(*operands)
 
     def backward() -> None:
-        nonlocal found
-        found = tape.gradient(kept, operands, gradient)
+        nonlocal gradients
+        gradients = tape.gradient(kept, operands, gradient)
 
     def result(tensor: tf.Tensor) -> Any:
         return tensor.numpy().astype("float32")
 
     return ForwardBackward(
         Operation(forward, lambda: result(held), held.dtype.name),
-        Operation(backward, lambda: list(map(result, found)), held.dtype.name),
+        Operation(backward, lambda: list(map(result, gradients)), held.dtype.name),
     )

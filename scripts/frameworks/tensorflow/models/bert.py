@@ -41,9 +41,9 @@ def build(model_config: Dict[str, Any]) -> keras.Model:
     pooled = dense(hyperparameters["hidden"], hyperparameters, "pooler", "tanh")(x[:, 0])
     if classes:
         return keras.Model(tensors, float32(dense(classes, hyperparameters, "classifier")(pooled)))
-    words = masked_words(x, tensors["masked_positions"], hyperparameters, embeddings)
+    logits = masked_words(x, tensors["masked_positions"], hyperparameters, embeddings)
     next_sentence = dense(2, hyperparameters, "next_sentence")(pooled)
-    return keras.Model(tensors, [float32(words), float32(next_sentence)])
+    return keras.Model(tensors, [float32(logits), float32(next_sentence)])
 
 
 def encoded(
@@ -80,8 +80,8 @@ def loss(outputs: Any, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
         return tf.reduce_mean(entropy(batch["labels"], outputs))
     if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
         return tf.reduce_mean(entropy(batch["spans"], tf.transpose(outputs, (0, 2, 1))))
-    words, next_sentence = outputs
-    return tf.reduce_mean(entropy(batch["masked_labels"], words)) + tf.reduce_mean(
+    logits, next_sentence = outputs
+    return tf.reduce_mean(entropy(batch["masked_labels"], logits)) + tf.reduce_mean(
         entropy(batch["next_sentence_labels"], next_sentence)
     )
 

@@ -39,7 +39,7 @@ class CNN(keras.Model):
         }
         for layer in network.layers:
             if layer.name in self.holders:
-                self.holders[layer.name].build(_given(layer, self.holders[layer.name]))
+                self.holders[layer.name].build(_build_shape(layer, self.holders[layer.name]))
         self.plans = {training: schedule(network, training) for training in (True, False)}
         self.built = True
 
@@ -64,7 +64,7 @@ class CNN(keras.Model):
         return holder(x)
 
 
-def _given(layer: Layer, holder: layers.Layer) -> Tuple[Any, ...]:
+def _build_shape(layer: Layer, holder: layers.Layer) -> Tuple[Any, ...]:
     """The shape of what the holder is called with."""
     height, width, channels = layer.in_shape
     if isinstance(holder, layers.Dense):
@@ -111,19 +111,19 @@ def _initializer(initial: networks.initials.Initial) -> keras.initializers.Initi
 
 
 def _convolution(layer: Layer, initials: Initials) -> layers.Layer:
-    given = layer.attributes
-    kernel, stride, groups = given["kernel"], given["stride"], given["groups"]
+    attributes = layer.attributes
+    kernel, stride, groups = attributes["kernel"], attributes["stride"], attributes["groups"]
     # "same" pads both sides alike where nothing strides; elsewhere the input is padded before
-    same = stride == 1 and given["padding"] == tuple(size // 2 for size in kernel)
+    same = stride == 1 and attributes["padding"] == tuple(size // 2 for size in kernel)
     common: Dict[str, Any] = {
         "strides": stride,
         "padding": "same" if same else "valid",
-        "use_bias": given["bias"],
+        "use_bias": attributes["bias"],
         "bias_initializer": _initializer(initials.get("bias", ("constant", 0.0))),
         "name": layer.name,
     }
     return layers.Conv2D(
-        given["channels"],
+        attributes["channels"],
         kernel,
         groups=groups,
         kernel_initializer=_initializer(initials["weight"]),
@@ -170,29 +170,31 @@ def _padded(
 
 def _grouped(layer: Layer, holder: layers.Conv2D, x: tf.Tensor, training: bool) -> tf.Tensor:
     """Convolve in groups without the layer's own call, which compiles each with XLA."""
-    kernel, given = tf.cast(holder.kernel, x.dtype), layer.attributes
-    stride, padding = given["stride"], holder.padding.upper()
-    if given["groups"] == given["channels"] == layer.in_shape.channels:
-        kernel = tf.reshape(kernel, (*given["kernel"], given["channels"], 1))
+    kernel, attributes = tf.cast(holder.kernel, x.dtype), layer.attributes
+    stride, padding = attributes["stride"], holder.padding.upper()
+    if attributes["groups"] == attributes["channels"] == layer.in_shape.channels:
+        kernel = tf.reshape(kernel, (*attributes["kernel"], attributes["channels"], 1))
         y = tf.nn.depthwise_conv2d(x, kernel, (1, stride, stride, 1), padding)
     elif training and not has_gradient_of_groups():
-        pairs = zip(tf.split(x, given["groups"], -1), tf.split(kernel, given["groups"], -1))
+        pairs = zip(
+            tf.split(x, attributes["groups"], -1), tf.split(kernel, attributes["groups"], -1)
+        )
         y = tf.concat([tf.nn.conv2d(part, own, stride, padding) for part, own in pairs], -1)
     else:
         y = tf.nn.conv2d(x, kernel, stride, padding)
-    return tf.nn.bias_add(y, tf.cast(holder.bias, x.dtype)) if given["bias"] else y
+    return tf.nn.bias_add(y, tf.cast(holder.bias, x.dtype)) if attributes["bias"] else y
 
 
 def _max_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    given = layer.attributes
-    x = _padded(x, (given["padding"],) * 2, given["extra"], x.dtype.min)
-    return tf.nn.max_pool2d(x, given["kernel"], given["stride"], "VALID")
+    attributes = layer.attributes
+    x = _padded(x, (attributes["padding"],) * 2, attributes["extra"], x.dtype.min)
+    return tf.nn.max_pool2d(x, attributes["kernel"], attributes["stride"], "VALID")
 
 
 def _average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    given = layer.attributes
-    x = _padded(x, (given["padding"],) * 2)
-    return tf.nn.avg_pool2d(x, given["kernel"], given["stride"], "VALID")
+    attributes = layer.attributes
+    x = _padded(x, (attributes["padding"],) * 2)
+    return tf.nn.avg_pool2d(x, attributes["kernel"], attributes["stride"], "VALID")
 
 
 def _adaptive_average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:

@@ -65,11 +65,11 @@ class Cache:
         """Put ``new`` keys and values at the position ``begin``. Gives those that they see: several
         begin, a single one sees all that there is room for."""
         length = new[0].shape[2]
-        for kept, one in zip(self._kept, new):
+        for kept, update in zip(self._kept, new):
             if self._xla:  # the bounds of slices are constants to it: it would compile for each
-                kept.assign(keras.ops.slice_update(kept, (0, 0, begin, 0), one))
+                kept.assign(keras.ops.slice_update(kept, (0, 0, begin, 0), update))
             else:
-                kept[:, :, begin : begin + length].assign(one)
+                kept[:, :, begin : begin + length].assign(update)
         return new if length > 1 else [tf.convert_to_tensor(kept) for kept in self._kept]
 
 

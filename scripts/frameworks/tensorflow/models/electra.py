@@ -35,20 +35,20 @@ def build(model_config: Dict[str, Any]) -> keras.Model:
     a token is replaced, else 0 (batch, sequence)."""
     hyper = model_config["hyperparameters"]
     own = {**hyper, **hyper["generator"]}
-    given = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
-    tokens, segments, mask, positions, _, draws = given.values()
+    inputs = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
+    tokens, segments, mask, positions, _, draws = inputs.values()
     embeddings = Embeddings(hyper, name="embeddings")  # both have it
-    shown = Masked(hyper)([tokens, positions, given["mask_draws"]])
+    shown = Masked(hyper)([tokens, positions, inputs["mask_draws"]])
     x = dense(own["hidden"], hyper, "generator.project")(embeddings([shown, segments]))
     x = encoded(x, mask, own, "generator.")
-    words = masked_words(x, positions, hyper, embeddings, "generator.")
-    corrupted = Replaced()([tokens, positions, Sampled()([words, draws])])
+    logits = masked_words(x, positions, hyper, embeddings, "generator.")
+    corrupted = Replaced()([tokens, positions, Sampled()([logits, draws])])
     x = encoded(embeddings([corrupted, segments]), mask, hyper, "discriminator.")
     x = dense(hyper["hidden"], hyper, "discriminator.transform", gelu)(x)
     scores = dense(1, hyper, "discriminator.score")(x)[..., 0]
     float32 = layers.Activation("linear", dtype="float32")
-    outputs = (scores, words, Differ()([corrupted, tokens]))
-    return keras.Model(given, [float32(output) for output in outputs])
+    outputs = (scores, logits, Differ()([corrupted, tokens]))
+    return keras.Model(inputs, [float32(output) for output in outputs])
 
 
 def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
@@ -60,13 +60,13 @@ def loss(
 ) -> tf.Tensor:
     """Mean cross entropies of the generator over the masked positions and of the discriminator over
     all that are no padding, weighted."""
-    scores, words, replaced = outputs
+    scores, logits, replaced = outputs
     hyper = model_config["hyperparameters"]
     originals = at(batch["masked_positions"], batch["token_ids"])
-    generator = tf.nn.sparse_softmax_cross_entropy_with_logits(originals, words)
+    generator = tf.nn.sparse_softmax_cross_entropy_with_logits(originals, logits)
     real = tf.cast(batch["attention_mask"], scores.dtype)
-    told = real * tf.nn.sigmoid_cross_entropy_with_logits(replaced, scores)
-    discriminator = tf.reduce_sum(told) / tf.reduce_sum(real)
+    entropies = real * tf.nn.sigmoid_cross_entropy_with_logits(replaced, scores)
+    discriminator = tf.reduce_sum(entropies) / tf.reduce_sum(real)
     return hyper["generator_weight"] * tf.reduce_mean(generator) + (
         hyper["discriminator_weight"] * discriminator
     )
@@ -102,8 +102,8 @@ def noise(draws: tf.Tensor, vocabulary: int) -> tf.Tensor:
     """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
     bits = tf.bitwise
     mask, half, lower = (tf.constant(number, tf.int64) for number in (MASK, 16, 12))
-    words = bits.bitwise_and(tf.range(vocabulary, dtype=tf.int64) * WORD, mask)
-    mixed = bits.bitwise_xor(draws[..., tf.newaxis], words)
+    patterns = bits.bitwise_and(tf.range(vocabulary, dtype=tf.int64) * WORD, mask)
+    mixed = bits.bitwise_xor(draws[..., tf.newaxis], patterns)
     for _ in range(2):
         mixed = bits.bitwise_xor(mixed, bits.right_shift(mixed, half)) * MIXER
         mixed = bits.bitwise_and(mixed, mask)

@@ -50,18 +50,18 @@ class Definition:
         self._module = own_module(model_config)
 
     def _made(self) -> Tuple[Any, Any, Any, Any]:
-        made = self._module.make(self._case.batch_per_device)
+        parts = self._module.make(self._case.batch_per_device)
         return own_model_parts(
-            made, self._case.batch_per_device, lambda some: tf.nest.flatten(some)[0]
+            parts, self._case.batch_per_device, lambda some: tf.nest.flatten(some)[0]
         )
 
-    def batch(self, given: Dict[str, Any]) -> Dict[str, np.ndarray]:
+    def batch(self, drawn: Dict[str, Any]) -> Dict[str, np.ndarray]:
         """This rank's, drawn by ``given["seed"]``."""
-        keras.utils.set_random_seed(int(given["seed"]))
+        keras.utils.set_random_seed(int(drawn["seed"]))
         with computing_in("float32"):  # in another it would draw other numbers
             _, inputs, targets, _ = self._made()
         self._structure = (inputs, targets)
-        arrays = [np.asarray(one) for one in tf.nest.flatten(self._structure)]
+        arrays = [np.asarray(tensor) for tensor in tf.nest.flatten(self._structure)]
         if self._case.precision == FLOAT64:
             arrays = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays]
         self._arrays = {f"{number:03d}": array for number, array in enumerate(arrays)}
@@ -118,8 +118,8 @@ class Definition:
     def optimizer(self) -> keras.optimizers.Optimizer:
         """The file's own, or the usual one."""
         if hasattr(self._module, "optimizer"):
-            found = self._module.optimizer()
-            return own_model_optimizer(found, keras.optimizers.Optimizer, "keras.optimizers")
+            optimizer = self._module.optimizer()
+            return own_model_optimizer(optimizer, keras.optimizers.Optimizer, "keras.optimizers")
         return optimizers.from_model_config(self._model_config, self.name)
 
     def arrays(self) -> List[np.ndarray]:
@@ -127,5 +127,5 @@ class Definition:
         return list(self._arrays.values())
 
 
-def _widened(one: tf.Tensor) -> tf.Tensor:
-    return tf.cast(one, tf.float32) if one.dtype in (tf.bfloat16, tf.float16) else one
+def _widened(tensor: tf.Tensor) -> tf.Tensor:
+    return tf.cast(tensor, tf.float32) if tensor.dtype in (tf.bfloat16, tf.float16) else tensor

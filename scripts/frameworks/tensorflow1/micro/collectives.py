@@ -23,7 +23,7 @@ class Reduction(NamedTuple):
     """Operations of a graph: ``update`` makes the variable the sum of those of all ranks, ``reset``
     what this rank brought; ``value``: its own, in float32."""
 
-    given: tf.Tensor
+    operand: tf.Tensor
     initializers: Tuple[Any, Any]
     reset: tf.Operation
     update: tf.Operation
@@ -31,20 +31,20 @@ class Reduction(NamedTuple):
 
     def start(self, session: tf.Session, array: Any) -> None:
         """Initialize the variables with this rank's ``array``."""
-        session.run(self.initializers, {self.given: array})
+        session.run(self.initializers, {self.operand: array})
 
 
 def reduction(shape: Any, dtype: str, rank_context: RankContext) -> Reduction:
     """Return the reduction, made in the default graph on the default device."""
     number = next(_NUMBERS)
-    given = tf.placeholder(tf.float32, shape)
-    own = tf.get_local_variable(f"brought_{number}", initializer=tf.cast(given, dtype))
+    operand = tf.placeholder(tf.float32, shape)
+    own = tf.get_local_variable(f"brought_{number}", initializer=tf.cast(operand, dtype))
     held = tf.get_local_variable(f"reduced_{number}", initializer=tf.zeros(shape, dtype))
     reset = tf.assign(held, own).op
     total = devices.all_reduce(held, rank_context, devices.ALONE_KEY + number, mean=False)
     update = tf.assign(held, total).op
     value = tf.cast(held.value(), tf.float32)
-    return Reduction(given, (own.initializer, held.initializer), reset, update, value)
+    return Reduction(operand, (own.initializer, held.initializer), reset, update, value)
 
 
 def all_reduce(
@@ -53,13 +53,13 @@ def all_reduce(
     """See :class:`harness.communication.Communication`."""
     graph = tf.Graph()
     with graph.as_default(), tf.device(devices.device_name(rank_context)):
-        made = reduction(array.shape, dtype, rank_context)
+        program = reduction(array.shape, dtype, rank_context)
     session = session_of(graph)
-    made.start(session, array)
+    program.start(session, array)
     return Collective(
-        session.make_callable(made.reset),
-        session.make_callable(made.update),
-        session.make_callable(made.value),
+        session.make_callable(program.reset),
+        session.make_callable(program.update),
+        session.make_callable(program.value),
     )
 
 

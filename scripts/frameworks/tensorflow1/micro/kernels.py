@@ -28,21 +28,23 @@ def convolution(
     padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
     with graph.as_default(), tf.device(device):
         resident = variables.resident(named)
-        images, kernel, gradient = (one.read_value() for one in resident.values())
+        images, kernel, gradient = (variable.read_value() for variable in resident.values())
         computed = tf.nn.conv2d(images, kernel, strides=shape.stride, padding=padding)
         gradients = tf.gradients(computed, [images, kernel], gradient)
         extents = [shape.images_shape, shape.kernel_shape]
         forward, result = _kept([computed], [shape.result_shape])
-        backward, found = _kept(gradients, extents)
+        backward, gradients_of = _kept(gradients, extents)
     session = session_of(graph)
     variables.load(resident, named, session)
-    forward, result, backward, found = map(
-        session.make_callable, (forward, result[0], backward, found)
+    forward, result, backward, gradients_of = map(
+        session.make_callable, (forward, result[0], backward, gradients_of)
     )
     forward()
     backward()
     name = computed.dtype.name
-    return ForwardBackward(Operation(forward, result, name), Operation(backward, found, name))
+    return ForwardBackward(
+        Operation(forward, result, name), Operation(backward, gradients_of, name)
+    )
 
 
 def _kept(
@@ -50,7 +52,7 @@ def _kept(
 ) -> Tuple[tf.Operation, List[tf.Tensor]]:
     """Return the operation that writes ``tensors`` to variables, and the variables' values in
     float32."""
-    held = [variables.empty(extent, one.dtype) for one, extent in zip(tensors, extents)]
+    held = [variables.empty(extent, tensor.dtype) for tensor, extent in zip(tensors, extents)]
     pairs = zip(held, tensors)
-    update = tf.group(*[variable.assign(one, read_value=False) for variable, one in pairs])
+    update = tf.group(*[variable.assign(tensor, read_value=False) for variable, tensor in pairs])
     return update, [tf.cast(variable.read_value(), tf.float32) for variable in held]

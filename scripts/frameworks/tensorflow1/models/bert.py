@@ -23,19 +23,19 @@ def variables(model_config: Dict[str, Any]) -> Variables:
     """All weights by the names that the frameworks share."""
     hyper = model_config["hyperparameters"]
     hidden, deviation = hyper["hidden"], hyper["initializer_range"]
-    found: Variables = {}
+    created: Variables = {}
 
     def dense(name: str, inner: int, outer: int) -> None:
-        found[f"{name}.weight"] = normal((inner, outer), deviation)
-        found[f"{name}.bias"] = constant((outer,), 0.0)
+        created[f"{name}.weight"] = normal((inner, outer), deviation)
+        created[f"{name}.bias"] = constant((outer,), 0.0)
 
     def norm(name: str) -> None:
-        found[f"{name}.weight"] = constant((hidden,), 1.0)
-        found[f"{name}.bias"] = constant((hidden,), 0.0)
+        created[f"{name}.weight"] = constant((hidden,), 1.0)
+        created[f"{name}.bias"] = constant((hidden,), 0.0)
 
     tables = {"token": "vocabulary", "position": "positions", "segment": "segments"}
     for name, rows in tables.items():
-        found[f"embeddings.{name}.weight"] = normal((hyper[rows], hidden), deviation)
+        created[f"embeddings.{name}.weight"] = normal((hyper[rows], hidden), deviation)
     norm("embeddings.norm")
     for layer in (f"layers.{number}" for number in range(hyper["layers"])):
         for name in ("query", "key", "value", "output"):
@@ -46,17 +46,17 @@ def variables(model_config: Dict[str, Any]) -> Variables:
         norm(f"{layer}.output_norm")
     if hyper.get("head") == "span":
         dense("span", hidden, 2)
-        return found
+        return created
     dense("pooler", hidden, hidden)
     if "classes" in hyper:
         dense("classifier", hidden, hyper["classes"])
-        return found
+        return created
     dense("transform", hidden, hidden)
     norm("transform_norm")
     # The decoder's weight is the token embedding, its bias is its own.
-    found["decoder_bias"] = constant((hyper["vocabulary"],), 0.0)
+    created["decoder_bias"] = constant((hyper["vocabulary"],), 0.0)
     dense("next_sentence", hidden, 2)
-    return found
+    return created
 
 
 def forward(
@@ -120,11 +120,11 @@ def forward(
             return [dense(pooled, "classifier")], {}
         masked = tf.gather(x, tf.reshape(batch["masked_positions"] + first[:, None], [-1]))
         masked = norm(_gelu(dense(masked, "transform")), "transform_norm")
-        words = tf.matmul(masked, tokens, transpose_b=True)
-        words = tf.nn.bias_add(words, variables["decoder_bias"])
-        words = tf.reshape(words, (rows, -1, hyper["vocabulary"]))
+        logits = tf.matmul(masked, tokens, transpose_b=True)
+        logits = tf.nn.bias_add(logits, variables["decoder_bias"])
+        logits = tf.reshape(logits, (rows, -1, hyper["vocabulary"]))
         next_sentence = dense(pooled, "next_sentence")
-    return [words, next_sentence], {}
+    return [logits, next_sentence], {}
 
 
 def loss(
@@ -137,8 +137,8 @@ def loss(
     if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
         scores = tf.transpose(outputs[0], (0, 2, 1))
         return tf.reduce_mean(entropy(labels=batch["spans"], logits=scores))
-    words, next_sentence = outputs
-    return tf.reduce_mean(entropy(labels=batch["masked_labels"], logits=words)) + tf.reduce_mean(
+    logits, next_sentence = outputs
+    return tf.reduce_mean(entropy(labels=batch["masked_labels"], logits=logits)) + tf.reduce_mean(
         entropy(labels=batch["next_sentence_labels"], logits=next_sentence)
     )
 

@@ -107,21 +107,21 @@ def _parts(computed: Sequence[Layer]) -> Iterator[List[Layer]]:
 
 
 def _convolution(layer: Layer, variables: Variables, x: tf.Tensor) -> tf.Tensor:
-    weight, given = variables[f"{layer.name}.weight"], layer.attributes
-    stride, groups, inner = given["stride"], given["groups"], layer.in_shape.channels
+    weight, attributes = variables[f"{layer.name}.weight"], layer.attributes
+    stride, groups, inner = attributes["stride"], attributes["groups"], layer.in_shape.channels
     if groups == 1:
         y = _ungrouped(layer, x, weight)
     elif groups == inner:
         # It has no explicit padding.
-        x = _padded(x, given["padding"])
-        weight = tf.reshape(weight, (*given["kernel"], inner, given["channels"] // inner))
+        x = _padded(x, attributes["padding"])
+        weight = tf.reshape(weight, (*attributes["kernel"], inner, attributes["channels"] // inner))
         y = tf.nn.depthwise_conv2d(x, weight, (1, stride, stride, 1), "VALID")
     else:
         # On a CPU, Conv2D refuses groups. Split and concatenated, as users of TensorFlow 1 had
         # their ResNeXt, the matmuls are those of a grouped convolution.
         pairs = zip(tf.split(x, groups, -1), tf.split(weight, groups, -1))
         y = tf.concat([_ungrouped(layer, *pair) for pair in pairs], -1)
-    return tf.nn.bias_add(y, variables[f"{layer.name}.bias"]) if given["bias"] else y
+    return tf.nn.bias_add(y, variables[f"{layer.name}.bias"]) if attributes["bias"] else y
 
 
 def _ungrouped(layer: Layer, x: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
@@ -141,15 +141,15 @@ def _padded(
 
 
 def _max_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    given = layer.attributes
-    x = _padded(x, (given["padding"],) * 2, given["extra"], x.dtype.min)
-    return tf.nn.max_pool2d(x, given["kernel"], given["stride"], "VALID")
+    attributes = layer.attributes
+    x = _padded(x, (attributes["padding"],) * 2, attributes["extra"], x.dtype.min)
+    return tf.nn.max_pool2d(x, attributes["kernel"], attributes["stride"], "VALID")
 
 
 def _average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    given = layer.attributes
-    x = _padded(x, (given["padding"],) * 2)
-    return tf.nn.avg_pool2d(x, given["kernel"], given["stride"], "VALID")
+    attributes = layer.attributes
+    x = _padded(x, (attributes["padding"],) * 2)
+    return tf.nn.avg_pool2d(x, attributes["kernel"], attributes["stride"], "VALID")
 
 
 def _adaptive_average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:

@@ -23,21 +23,21 @@ def variables(model_config: Dict[str, Any]) -> Variables:
     hidden, inner, deviation = (hyper[k] for k in ("hidden", "intermediate", "initializer_range"))
     # what is added to the residuals starts the smaller, the more layers add to them
     added = (2 * hyper["layers"]) ** -0.5
-    found: Variables = {}
+    created: Variables = {}
 
     def dense(name: str, cin: int, cout: int, share: float = 1.0) -> None:
-        found[f"{name}.weight"] = normal((cin, cout), share * deviation)
+        created[f"{name}.weight"] = normal((cin, cout), share * deviation)
         if hyper["bias"]:
-            found[f"{name}.bias"] = constant((cout,), 0.0)
+            created[f"{name}.bias"] = constant((cout,), 0.0)
 
     def norm(name: str) -> None:
-        found[f"{name}.weight"] = constant((hidden,), 1.0)
+        created[f"{name}.weight"] = constant((hidden,), 1.0)
         if hyper["norm"] == "layer":
-            found[f"{name}.bias"] = constant((hidden,), 0.0)
+            created[f"{name}.bias"] = constant((hidden,), 0.0)
 
-    found["embeddings.token.weight"] = normal((hyper["vocabulary"], hidden), deviation)
+    created["embeddings.token.weight"] = normal((hyper["vocabulary"], hidden), deviation)
     if hyper["position"] == "learned":
-        found["embeddings.position.weight"] = normal((hyper["positions"], hidden), deviation)
+        created["embeddings.position.weight"] = normal((hyper["positions"], hidden), deviation)
     columns = (hyper["heads"] + 2 * hyper["key_value_heads"]) * (hidden // hyper["heads"])
     for layer in (f"layers.{number}" for number in range(hyper["layers"])):
         norm(f"{layer}.attention_norm")
@@ -51,7 +51,7 @@ def variables(model_config: Dict[str, Any]) -> Variables:
     norm("norm")
     if not hyper["tied"]:
         dense("head", hidden, hyper.get("classes", hyper["vocabulary"]))
-    return found
+    return created
 
 
 def forward(
@@ -124,9 +124,9 @@ def forward(
             x += dropout(feed_forward(y, f"{layer}.feed_forward"))
     with scope():
         x = norm(x, "norm")
-        words = tf.matmul(x, tokens, transpose_b=True) if hyper["tied"] else dense(x, "head")
-        words = tf.reshape(words, (rows, length, -1))
-    return [words], {}
+        logits = tf.matmul(x, tokens, transpose_b=True) if hyper["tied"] else dense(x, "head")
+        logits = tf.reshape(logits, (rows, length, -1))
+    return [logits], {}
 
 
 def loss(

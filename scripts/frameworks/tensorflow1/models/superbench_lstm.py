@@ -26,16 +26,16 @@ def variables(model_config: Dict[str, Any]) -> Variables:
     hyper = model_config["hyperparameters"]
     inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
     bound, wide = hidden**-0.5, len(GATES) * hidden
-    made: Variables = {}
+    created: Variables = {}
     for layer in range(hyper["layers"]):
-        made[f"lstm.weight_ih_l{layer}"] = uniform((inputs, wide), bound)
-        made[f"lstm.weight_hh_l{layer}"] = uniform((hidden, wide), bound)
-        made[f"lstm.bias_ih_l{layer}"] = uniform((wide,), bound)
-        made[f"lstm.bias_hh_l{layer}"] = uniform((wide,), bound)
+        created[f"lstm.weight_ih_l{layer}"] = uniform((inputs, wide), bound)
+        created[f"lstm.weight_hh_l{layer}"] = uniform((hidden, wide), bound)
+        created[f"lstm.bias_ih_l{layer}"] = uniform((wide,), bound)
+        created[f"lstm.bias_hh_l{layer}"] = uniform((wide,), bound)
         inputs = hidden
-    made["classifier.weight"] = uniform((hidden, classes), bound)
-    made["classifier.bias"] = uniform((classes,), bound)
-    return made
+    created["classifier.weight"] = uniform((hidden, classes), bound)
+    created["classifier.bias"] = uniform((classes,), bound)
+    return created
 
 
 def forward(

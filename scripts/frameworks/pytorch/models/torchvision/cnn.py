@@ -54,9 +54,9 @@ def adapt(model: nn.Module, described: Network) -> None:
     """Give torchvision's ``model`` the rates, epsilons and momenta of the description, and what
     :func:`harness.adapter.state_of_modules` needs. Raises Unsupported where they are not the same
     network."""
-    expected = {name: _size(one.shape) for name, one in weights(described).items()}
-    found = {name: array.numel() for name, array in model.state_dict().items()}
-    own = {name: size for name, size in found.items() if not name.endswith("num_batches_tracked")}
+    expected = {name: _size(weight.shape) for name, weight in weights(described).items()}
+    sizes = {name: array.numel() for name, array in model.state_dict().items()}
+    own = {name: size for name, size in sizes.items() if not name.endswith("num_batches_tracked")}
     dropouts = [layer for layer in described.layers if layer.op == "dropout"]
     theirs = [module for module in model.modules() if isinstance(module, nn.Dropout)]
     if own != expected or len(theirs) != len(dropouts):
