@@ -213,10 +213,9 @@ def check_between_two_nodes(network: dict[str, Any], exchange: dict[str, Any]) -
         assert len({node["node"] for node in record["nodes"]}) == 2
 
 
-def test_a_weak_scaling_table_of_real_frameworks(slurm_project: OnCluster) -> None:
-    """Fail if real frameworks give no weak-scaling table over two nodes, with one and two devices.
-    One framework per topology, since each rank starts it. Includes the network between two nodes,
-    with and without a framework."""
+def test_a_weak_scaling_table_of_a_real_framework(slurm_project: OnCluster) -> None:
+    """Fail if a real framework gives no weak-scaling table over two nodes with two devices each.
+    Includes the network between two nodes, with and without a framework."""
     if shutil.which("iperf3") is None:
         assert not install_debian_packages("iperf3")
     between = {"nodes": [2], "devices_per_node": [1]}
@@ -225,13 +224,12 @@ def test_a_weak_scaling_table_of_real_frameworks(slurm_project: OnCluster) -> No
     exchange = {"framework": "pytorch", "operation": "all_reduce", "largest_bytes": 64}
     records = run_real(
         slurm_project,
-        ("pytorch", "mxnet"),
+        ("pytorch",),
         "all",
         axes={"nodes": [1, 2], "devices_per_node": [1, 2]},
         exclude=[
             {"nodes": [1], "devices_per_node": [2]},
-            {"framework": ["pytorch"], "model": [BERT], "nodes": [2], "devices_per_node": [1]},
-            {"framework": ["mxnet"], "devices_per_node": [2]},
+            {"model": [BERT], "nodes": [2], "devices_per_node": [1]},
         ],
         measurements={
             "network": {**between, **network},
@@ -242,9 +240,7 @@ def test_a_weak_scaling_table_of_real_frameworks(slurm_project: OnCluster) -> No
     submitted = "".join(path.read_text() for path in logs)
     assert "/slurm_logs/rule_reference/" in submitted, "the login node computed the reference"
     check_between_two_nodes(records.pop((None, "2n1g")), records.pop(("pytorch", "2n1g")))
-    assert set(records) == {
-        ("pytorch", "1n1g"), ("pytorch", "2n2g"), ("mxnet", "1n1g"), ("mxnet", "2n1g"),
-    }  # fmt: skip
+    assert set(records) == {("pytorch", "1n1g"), ("pytorch", "2n2g")}
     table = {
         (row.framework, f"{row.nodes}n{row.devices_per_node}g"): row
         for row in slurm_project.table("weak_scaling").itertuples()
@@ -260,7 +256,7 @@ def test_a_weak_scaling_table_of_real_frameworks(slurm_project: OnCluster) -> No
 
 def test_the_other_frameworks_on_two_nodes(slurm_project: OnCluster) -> None:
     """Fail if a framework mistakes the local rank for the global one, with one device per node."""
-    frameworks = ("tensorflow", "tensorflow1", "paddle", "oneflow", "jax")
+    frameworks = ("tensorflow", "tensorflow1", "paddle", "oneflow", "mxnet", "jax")
     two = {"nodes": [2], "devices_per_node": [1]}
     records = run_real(
         slurm_project,
