@@ -22,7 +22,7 @@ from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
 from framebench.tables import answers, frames, grouping, origin, registry, view
 from framebench.tables.columns import Row
 from framebench.tables.declared import overview
-from framebench.tables.ratios import Sides, with_verdicts
+from framebench.tables.ratios import Sides, verdicts
 from framebench.tables.table import Inputs
 
 from ..made_up_records import write_records
@@ -114,8 +114,8 @@ def test_so_many_repeats_do_show_a_single_lead(settings: int, choices: int) -> N
         low = [float(value) for value in range(1, repeats + 1)]
         apart = Sides(low, times(100.0, low), choices)
         same = Sides(low, [value + 0.5 * (-1) ** at for at, value in enumerate(low)], choices)
-        first, *_ = with_verdicts([({}, apart), *([({}, same)] * (settings - 1))])
-        return str(first["verdict"])
+        first, *_ = verdicts([apart, *[same] * (settings - 1)])
+        return first
 
     assert verdict(count) == FASTER
     assert verdict(count - 1) != FASTER
@@ -141,8 +141,8 @@ def called_by_chance(frameworks: int, ways: int, adjusts: bool) -> float:
         several = max(table[:ways], key=np.median)
         second, first = sorted([several, *table[ways:]], key=np.median)[-2:]
         choices = ways if adjusts and first is several else 1
-        (row,) = with_verdicts([({}, Sides(second, first, choices))])
-        called += row["verdict"] == FASTER
+        (verdict,) = verdicts([Sides(second, first, choices)])
+        called += verdict == FASTER
     return called / len(draws)
 
 

@@ -23,7 +23,7 @@ from ..cases.names import topology
 from ..files import bounded
 from ..records.run import RecordsError
 from ..records.tidy_csv import LARGEST_COUNT
-from ..tables import frames
+from ..tables import frames, view
 from ..tables.columns import (
     AGREES,
     COLUMNS,
@@ -36,10 +36,9 @@ from ..tables.columns import (
     shared,
 )
 from ..tables.columns import Row as Values
-from ..tables.declared.scaling import weak
-from ..tables.ratios import with_verdicts
+from ..tables.declared.scaling import WEAK
 from ..tables.results import CaseResults
-from ..tables.table import Overview, Table
+from ..tables.table import Inputs, Overview, Table
 from .figures import ROUNDING, half_unit
 from .printed import KEYS, key_of
 
@@ -167,7 +166,7 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     """
     cells = read_cells(published_csv)
     causes = read_causes(published_csv.parent)
-    known = {key_of(row): row for row in with_verdicts(weak(cases, {}))}
+    known = {key_of(row): row for row in view.records(Inputs(cases).made(WEAK))}
     rows = [_compared(cell, known, causes) for cell in cells]
     return frames.frame(TABLE, rows)
 

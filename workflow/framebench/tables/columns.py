@@ -1,19 +1,21 @@
 """Declaration of columns, and the register of columns that several tables share.
 
-A column is declared once, with its content, unit, meaning and format. Data frames take their types
-from it; Markdown, the report, lint and docs/columns.md read the same declaration. Columns of a
-single table are declared in its module."""
+A column is declared once, with its value, unit, meaning and format. Data frames take their values
+and types from it; Markdown, the report, lint and docs/columns.md read the same declaration. Columns
+of a single table are declared in its module."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from core import axes
 
-from ..cases.conditions import CONDITIONS, KEYS
+from ..cases.conditions import CASE, CONDITIONS, COUNTS, KEYS
 from ..config.statuses import STATUSES
+from .results import CaseResult, marks_of
 
 #: Types by pandas' names. COUNT and NUMBER may be missing, WHOLE may not.
 TEXT, WHOLE, COUNT, NUMBER, YES_NO, YES_NO_OR_NEITHER = (
@@ -21,8 +23,12 @@ TEXT, WHOLE, COUNT, NUMBER, YES_NO, YES_NO_OR_NEITHER = (
 )  # fmt: skip
 NUMBERS = (WHOLE, COUNT, NUMBER)
 
+#: Columns of a data frame with the case itself, as :class:`CaseResult`, and with its key.
+RESULT, KEY = "result", "key"
 #: Row of any table: value by column, None if missing.
 Row = Mapping[str, Any]
+#: Function that returns the value of a case.
+Value = Callable[[CaseResult], Any]
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,8 @@ TOPOLOGY = Form(name="topology")
 class Column:
     """A column of a table.
 
-    ``unit``: "" for none. ``title``: header, by default the name.
+    ``unit``: "" for none. ``title``: header, by default the name. ``value``: function that returns
+    the value of a case; None if only the rows of a table have it.
 
     CSV files have each column by itself. Readers see some columns merged: ``to`` names the upper
     end of a range, ``share`` a fraction shown as percentage in brackets, ``detail`` text in
@@ -86,6 +93,7 @@ class Column:
     type: str
     explanation: str
     unit: str = ""
+    value: Value | None = field(default=None, hash=False)
     title: str = ""
     form: Form = PLAIN
     marked: bool = False  # shows the flags of its row
@@ -118,17 +126,25 @@ class Column:
         return self.check or ("text" if self.type == TEXT else "figure")
 
 
-def interval(name: str, of: str, unit: str = "", **shown: Any) -> list[Column]:
+def interval(
+    name: str, of: str, unit: str = "", value: Value | None = None, **shown: Any
+) -> list[Column]:
     """Return columns of both ends of a 95 % interval, which readers see as one.
 
-    ``shown``: further arguments of :class:`Column`."""
+    ``value``: function that returns both ends, or None. ``shown``: further arguments of
+    :class:`Column`."""
     end = f"{name}_ci_high"
     words = "end of the 95 % interval of"
     first = {"title": "95 % interval", **shown}
+    low, high = (_end(value, at) if value else None for at in (0, 1))
     return [
-        Column(f"{name}_ci_low", NUMBER, f"lower {words} {of}", unit, to=end, **first),
-        Column(end, NUMBER, f"upper {words} {of}", unit, check=shown.get("check", "")),
+        Column(f"{name}_ci_low", NUMBER, f"lower {words} {of}", unit, low, to=end, **first),
+        Column(end, NUMBER, f"upper {words} {of}", unit, high, check=shown.get("check", "")),
     ]
+
+
+def _end(value: Value, at: int) -> Value:
+    return lambda case: ends[at] if (ends := value(case)) else None
 
 
 def interval_cells(name: str, ends: Sequence[float | None] | None) -> dict[str, float | None]:
@@ -261,45 +277,58 @@ _DECLARED = [
     Column(
         "product_dtypes", TEXT,
         "dtypes of the matrix products that were observed, the commonest first, where the "
-        "precision leaves them to the framework",
+        "precision leaves them to the framework", value=attrgetter("product_dtypes"),
     ),
     Column(
         "uncompiled", TEXT,
         "how the framework runs without a compiler: `op by op`, `eager`, or as a `graph`; of "
-        "`none` alone",
+        "`none` alone", value=attrgetter("uncompiled"),
     ),
     # Outcome.
     Column(
         "status", TEXT, "`" + "`, `".join(STATUSES[:-1]) + f"` or `{STATUSES[-1]}`", form=STATUS,
-        hoisted=True,
+        hoisted=True, value=attrgetter("status"),
     ),
     Column(
         "reason", TEXT, "why the status is another than `ok`, or why a figure is missing",
-        note=True,
+        note=True, value=attrgetter("reason"),
     ),
     Column("note", TEXT, "why a figure is missing, or why it differs", note=True),
-    Column("marks", TEXT, "quality flags of the figure, between blanks", hidden=True),
-    Column("remarks", TEXT, "what is odd about the repeats, in words", note=True),
+    Column(
+        "marks", TEXT, "quality flags of the figure, between blanks", hidden=True,
+        value=marks_of,
+    ),
+    Column(
+        "remarks", TEXT, "what is odd about the repeats, in words", note=True,
+        value=lambda case: "; ".join(case.remarks),
+    ),
     Column(
         "repeats", WHOLE, "repeats behind the figure; without one, those that were tried",
-        check="repeats",
+        check="repeats", value=lambda case: len(case.values) or len(case.runs),
     ),
     # Throughput.
-    Column("unit", TEXT, "of the throughput, or of the metric", hoisted=True, follows="model"),
+    Column(
+        "unit", TEXT, "of the throughput, or of the metric", hoisted=True, follows="model",
+        value=attrgetter("unit"),
+    ),
     Column(
         "throughput_median", NUMBER, "median over repeats, of all devices together", RATE,
         title="median", marked=True, figure=True, check="throughput",
+        value=attrgetter("throughput"),
     ),
     Column(
         "peak_device_memory_bytes", COUNT, "most that any rank held on its device", "bytes",
-        title="device GiB", form=GIBIBYTES, optional=True,
+        title="device GiB", form=GIBIBYTES, optional=True, value=attrgetter("peak_device_memory"),
     ),
     Column(
         "peak_host_memory_bytes", COUNT, "most that any rank held on the host", "bytes",
-        title="host GiB", form=GIBIBYTES,
+        title="host GiB", form=GIBIBYTES, value=attrgetter("peak_host_memory"),
     ),
     # Ratios.
-    Column("devices", WHOLE, "nodes x devices per node", hidden=True),
+    Column(
+        "devices", WHOLE, "nodes x devices per node", hidden=True,
+        value=attrgetter("case.devices"),
+    ),
     Column(
         "speedup", NUMBER, "median over the median of the baseline", title="speed-up",
         marked=True, check="ratio",
@@ -317,11 +346,22 @@ _DECLARED = [
     Column("quantity", TEXT, "what is compared, or what a printed figure is"),
     Column("recomputed", NUMBER, "what the runs, or the other figures, give"),
 ]  # fmt: skip
+
+
+def _key_value(name: str) -> Value:
+    """Return the function of an axis or condition; None for a count that an import lacks."""
+    value: Value = attrgetter(f"case.{name}" if name in CASE else f"conditions.{name}")
+    return (lambda case: value(case) or None) if name in COUNTS else value
+
+
 #: Shared columns by name, in the order of docs/columns.md.
-COLUMNS = {column.name: column for column in _DECLARED}
+COLUMNS = {
+    one.name: replace(one, value=_key_value(one.name)) if one.name in KEYS else one
+    for one in _DECLARED
+}
 #: Columns of the case and its conditions.
 CASE_COLUMNS = tuple(COLUMNS[name] for name in KEYS)
-#: Columns of the case and its execution: see :attr:`CaseResult.row`.
+#: Columns of the case and its execution.
 RESULT_COLUMNS = (*CASE_COLUMNS, COLUMNS["product_dtypes"], COLUMNS["uncompiled"])
 
 

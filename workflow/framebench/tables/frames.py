@@ -14,7 +14,7 @@ from pandas.api.types import is_numeric_dtype
 
 from ..files.text import no_formula
 from ..files.whole_files import write_together
-from . import latex, markdown, registry
+from . import case_frame, latex, markdown, registry
 from .columns import Row
 from .declared import coverage
 from .table import Inputs, Table
@@ -22,27 +22,13 @@ from .table import Inputs, Table
 
 def build(inputs: Inputs) -> dict[Table, pd.DataFrame]:
     """Return all tables in page order: those always present, and others that have rows."""
-    built = {table: frame(table, table.rows(inputs)) for table in registry.tables_of(inputs)}
+    built = {table: inputs.made(table) for table in registry.tables_of(inputs)}
     return {table: rows for table, rows in built.items() if table.always or len(rows)}
 
 
-def frame(table: Table, rows: Iterable[Row]) -> pd.DataFrame:
-    """Return a data frame with the columns of ``table`` in their declared types.
-
-    Raises ValueError for a row with other columns than the table."""
-    listed = list(rows)
-    for row in listed:
-        if row.keys() != table.by_name.keys():
-            differing = ", ".join(sorted(row.keys() ^ table.by_name.keys()))
-            raise ValueError(
-                f"table {table.name}: its columns and those of a row differ: {differing}"
-            )
-    return pd.DataFrame(
-        {
-            column.name: pd.Series([row[column.name] for row in listed], dtype=column.type)
-            for column in table.columns
-        }
-    )
+def frame(table: Table, rows: pd.DataFrame | Iterable[Row]) -> pd.DataFrame:
+    """Return a data frame with the columns of ``table``; see :func:`case_frame.typed`."""
+    return case_frame.typed(table.name, table.columns, rows)
 
 
 def write(tables: Mapping[Table, pd.DataFrame], folder: Path) -> None:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .columns import COLUMNS, Row, interval_cells
-from .results import CaseResult
+from ..cases.conditions import Key
+from .columns import COLUMNS, KEY, RESULT, interval_cells
+from .results import CaseResult, marks_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Column with the baseline of a case, as :class:`CaseResult`; None without one.
+BASE = "base"
+_CELLS = (
+    *(BASE, "throughput_baseline", "speedup", "speedup_ci_low", "speedup_ci_high"),
+    *("reason", "marks"),
+)
 
 
 class Sides(NamedTuple):
@@ -33,60 +44,103 @@ VERDICT_RULE = (
 VERDICT = replace(COLUMNS["verdict"], about=VERDICT_RULE)
 
 
-def ratio(result: CaseResult, base: CaseResult | None, name: str, at: str = "") -> dict[str, Any]:
-    """Return the cells of ``speedup``, its interval and ``reason``.
+def ratio_table(
+    cases: pd.DataFrame,
+    every: pd.DataFrame,
+    base: Callable[[Key], Key],
+    name: str | Sequence[str],
+    at: str | Sequence[str] = "",
+    times: int | Sequence[int] = 1,
+    refused: Callable[[CaseResult], str] = lambda base: "",
+) -> pd.DataFrame:
+    """Return ``cases`` with the ratio of each throughput to that of its baseline.
 
-    The speed-up is median over median, unrounded. ``name``: name of the baseline. ``at``: setting
-    at which it was expected, for the reason."""
-    if result.throughput is None:
-        return no_ratio(f"{result.status}: {result.reason}")
-    if base is None:
-        return no_ratio(f"no {name} run{at}")
-    if base.throughput is None:
-        return no_ratio(f"{name} is {base.status}: {base.reason}")
-    value = result.throughput / base.throughput
-    if base is result:
-        return {"speedup": value, **interval_cells("speedup", (value, value)), "reason": ""}
-    from ..statistics import intervals  # slow to import, and plans make no rows
+    Parameters
+    ----------
+    cases, every : the compared cases, and those with their baselines; see :mod:`case_frame`.
+    base : returns the key of the baseline of a case.
+    name, at : name of the baseline, and setting at which it is expected, for reasons.
+    times : factor of the baseline's figures for verdicts.
+    refused : returns why a case must not be a baseline; "" if it may.
 
-    ends = intervals.ratio_interval(base.values, result.values)
-    return {"speedup": value, **interval_cells("speedup", ends), "reason": ""}
+    Returns
+    -------
+    The columns of ``cases`` and BASE (None without one), ``throughput_baseline``, ``speedup``, its
+    interval, ``reason``, ``marks`` and ``verdict``. The verdict is adjusted for all rows.
+    """
+    import pandas as pd  # slow to import, and plans make no rows
+
+    found = every[[KEY, RESULT]].rename(columns={RESULT: BASE})
+    sought = cases[[RESULT]].assign(key=cases[KEY].map(base), name=name, at=at, times=times)
+    pairs = sought.merge(found, on=KEY, how="left", validate="many_to_one")
+    pairs[BASE] = pairs[BASE].astype(object).where(pairs[BASE].notna(), None)
+    columns = (pairs[one] for one in (RESULT, BASE, "name", "at", "times"))
+    rows, sides = [], []
+    for case, other, other_name, other_at, factor in zip(*columns, strict=True):
+        cells = _ratio(case, other, other_name, other_at, refused)
+        rows.append({BASE: other, **cells, "marks": marks_of(case, other)})
+        is_compared = cells["speedup"] is not None and other is not case
+        multiplied = [factor * value for value in other.values] if is_compared else ()
+        sides.append(Sides(multiplied, case.values) if is_compared else None)
+    ratios = pd.DataFrame(rows, cases.index, _CELLS, dtype=object)
+    return cases.assign(**ratios, verdict=verdicts(sides))
 
 
-def no_ratio(reason: str) -> dict[str, Any]:
-    """Return the cells of :func:`ratio` without a ratio."""
-    return {"speedup": None, **interval_cells("speedup", None), "reason": reason}
+def _ratio(
+    case: CaseResult,
+    base: CaseResult | None,
+    name: str,
+    at: str,
+    refused: Callable[[CaseResult], str],
+) -> dict[str, Any]:
+    """Return the ratio of unrounded medians, its interval, or the reason why there is none."""
+    from ..statistics import intervals  # as above
+
+    speedup: float | None = None
+    ends: Sequence[float] | None = None
+    reason = ""
+    if case.throughput is None:
+        reason = f"{case.status}: {case.reason}"
+    elif base is None:
+        reason = f"no {name} run{at}"
+    elif base.throughput is None:
+        reason = f"{name} is {base.status}: {base.reason}"
+    elif why := refused(base):
+        reason = why
+    else:
+        speedup = case.throughput / base.throughput
+        is_base = base is case
+        ends = (speedup,) * 2 if is_base else intervals.ratio_interval(base.values, case.values)
+    return {
+        "throughput_baseline": base and base.throughput,
+        "speedup": speedup,
+        **interval_cells("speedup", ends),
+        "reason": reason,
+    }
 
 
-def sides(result: CaseResult, base: CaseResult | None, times: int = 1) -> Sides | None:
-    """Return the repeats that a verdict compares; None for the baseline or without one.
+def verdicts(sides: Sequence[Sides | None]) -> list[str]:
+    """Return the verdict on each comparison, adjusted for all of them.
 
-    ``times``: factor of the baseline's figures."""
-    if base is None or base is result:
-        return None
-    return Sides([times * value for value in base.values], result.values)
+    It is "" without a comparison or with too few repeats for an interval. The p-value of a case
+    chosen from several is multiplied by their number (Bonferroni)."""
+    from ..statistics import descriptive, intervals  # as above
+    from ..statistics.verdicts import verdict
 
-
-def with_verdicts(rows: Iterable[tuple[Row, Sides | None]]) -> Iterator[dict[str, Any]]:
-    """Yield each row with its ``verdict``, adjusted for all rows.
-
-    The verdict is "" without a comparison or with too few repeats for an interval. The p-value of a
-    case chosen from several is multiplied by their number (Bonferroni)."""
-    from ..statistics import descriptive, intervals, verdicts  # slow to import
-
-    listed = list(rows)
     tested = {
         index: (interval, min(1.0, both.choices * intervals.rank_test(both.base, both.values)))
-        for index, (_, both) in enumerate(listed)
+        for index, both in enumerate(sides)
         if both and (interval := intervals.ratio_interval(both.base, both.values))
     }
     adjusted = dict(zip(tested, intervals.adjusted([p for _, p in tested.values()]), strict=True))
-    for index, (row, both) in enumerate(listed):
-        text = ""
-        if both and index in tested:
-            found = descriptive.median(both.values) / descriptive.median(both.base)
-            text = verdicts.verdict(found, tested[index][0], adjusted[index])
-        yield {**row, "verdict": text}
+
+    def text(index: int, both: Sides | None) -> str:
+        if both is None or index not in tested:
+            return ""
+        ratio = descriptive.median(both.values) / descriptive.median(both.base)
+        return verdict(ratio, tested[index][0], adjusted[index])
+
+    return [text(index, both) for index, both in enumerate(sides)]
 
 
 def possible(interval: Sequence[float]) -> str:

@@ -57,11 +57,11 @@ class CaseResult:
     @property
     def row(self) -> dict[str, Any]:
         """Values of RESULT_COLUMNS by column: the case, and how the framework ran it."""
-        own = {"product_dtypes": self._product_dtypes, "uncompiled": self.uncompiled}
+        own = {"product_dtypes": self.product_dtypes, "uncompiled": self.uncompiled}
         return self.key.row | own
 
     @property
-    def _product_dtypes(self) -> str:
+    def product_dtypes(self) -> str:
         """Observed matmul dtypes of our runs in precisions of several dtypes; otherwise ""."""
         known = precisions.known().get(self.case.precision)
         if known is None or len(known.dtypes) == 1 or not (self._is_ours and self.ok):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core import axes
 
@@ -24,6 +24,9 @@ from .datasheets import Datasheet
 from .nodes.judging import JudgedNode
 from .printed_cells import Printed
 from .results import CaseResults
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Fields of a case with values of another case.
 Fields = Mapping[str, Any]
@@ -48,6 +51,25 @@ class Inputs:
     nodes: Sequence[JudgedNode] = ()
     printed: Sequence[Printed] = ()
     expected: Sequence[ExpectedCase] = ()
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The cases of steps as a data frame."""
+        from .case_frame import case_frame  # slow to import, and plans make no rows
+
+        return case_frame(self.cases.values())
+
+    @cached_property
+    def _made(self) -> dict[str, pd.DataFrame]:
+        return {}
+
+    def made(self, table: Table) -> pd.DataFrame:
+        """Return the data frame of a table. It is computed once."""
+        from .case_frame import typed  # as above
+
+        if table.name not in self._made:
+            self._made[table.name] = typed(table.name, table.columns, table.rows(self))
+        return self._made[table.name]
 
 
 @dataclass(frozen=True)
@@ -134,8 +156,9 @@ class Table:
     title: str
     explanation: str
     columns: tuple[Column, ...]
-    #: Rows with all columns; tables that need more than records have none here.
-    rows: Callable[[Inputs], Iterable[Row]] = _no_rows
+    #: Data frame or rows with the values that columns do not compute from a row's ``result``.
+    #: Tables that need more than records have none here.
+    rows: Callable[[Inputs], pd.DataFrame | Iterable[Row]] = _no_rows
     group: str = ""
     heading: str = ""
     always: bool = False  # written even without rows

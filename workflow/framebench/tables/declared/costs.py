@@ -86,7 +86,7 @@ def _number(name: str, meaning: str, unit: str, title: str, **shown: Any) -> Col
     return Column(name, NUMBER, meaning, unit, title=title, form=THREE_DIGITS, **shown)
 
 
-_FOR = {"form": THREE_DIGITS, "optional": True}
+_FOR: dict[str, Any] = {"form": THREE_DIGITS, "optional": True}
 COSTS = Table(
     name="costs",
     title="Costs and emissions",

@@ -24,7 +24,7 @@ from ..columns import (
     why_no_ratio_interval,
 )
 from ..contests import ON_MACHINE, OWN, SETTING, Contest
-from ..ratios import VERDICT, Sides, possible, with_verdicts
+from ..ratios import VERDICT, Sides, possible, verdicts
 from ..results import CaseResult, marks_of
 from ..table import Fields, Inputs, Table
 
@@ -43,8 +43,8 @@ def rows(inputs: Inputs) -> Iterator[Row]:
     3. The verdict is adjusted for all settings with a comparison."""
     found = contests.of(inputs)
     count = sum(contest.pair is not None for contest in found)
-    compared = ((_figures(contest, count), _sides(contest)) for contest in found)
-    for row in with_verdicts(compared):
+    for contest, verdict in zip(found, verdicts([*map(_sides, found)]), strict=True):
+        row = {**_figures(contest, count), "verdict": verdict}
         yield row if row["reason"] else {**row, "reason": _undecided(row)}
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from core import precisions
 
@@ -15,21 +15,23 @@ from ..table import Inputs, Table
 from .scaling import STRONG, WEAK
 from .speedups import COMPILERS, PRECISIONS
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _SAME_BATCH = {WEAK.name: "same batch per device", STRONG.name: "same total batch"}
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
     """Yield a row per change that has ratios in its table, without the baselines."""
     for table in (PRECISIONS, COMPILERS, WEAK, STRONG):
-        changes: dict[str, list[Row]] = defaultdict(list)
-        for row in table.rows(inputs):
-            if row["speedup"] is not None and row.get("devices") != 1:
-                changes[_change(table, row)].append(row)
-        for change, some in changes.items():
-            yield _row(table, change, some)
+        made = inputs.made(table)
+        ratios = made[made["speedup"].notna() & (made.get("devices", 0) != 1)]
+        changes = [_change(table, row) for row in ratios.to_dict("records")]
+        for change, some in ratios.assign(change=changes).groupby("change", sort=False):
+            yield _row(table, str(change), some)
 
 
-def _change(table: Table, row: Row) -> str:
+def _change(table: Table, row: Mapping[Any, Any]) -> str:
     if table is PRECISIONS:
         return f"{row['precision']} over {precisions.baseline(row['precision'])}"
     if table is COMPILERS:
@@ -38,35 +40,31 @@ def _change(table: Table, row: Row) -> str:
     return f"{size} over 1n1g, {_SAME_BATCH[table.name]}"
 
 
-def _row(table: Table, change: str, rows: Sequence[Row]) -> Row:
-    ordered = sorted(rows, key=lambda row: (row["speedup"], row["framework"], row["model"]))
-    least, most = ordered[0], ordered[-1]
-    verdicts = [row["verdict"] for row in rows]
+def _row(table: Table, change: str, ratios: pd.DataFrame) -> Row:
+    ordered = ratios.sort_values(["speedup", "framework", "model"])
+    least, most = ordered.iloc[0], ordered.iloc[-1]
     return {
         "change": change,
         "most": most["speedup"],
-        "most_of": _case(most, rows),
+        "most_of": _case(most, ratios),
         "least": least["speedup"],
-        "least_of": _case(least, rows),
-        "ratios": len(rows),
-        "ratio_frameworks": len({row["framework"] for row in rows}),
-        "faster": verdicts.count(FASTER),
-        "slower": verdicts.count(SLOWER),
-        "perfect": rows[0].get("devices"),
+        "least_of": _case(least, ratios),
+        "ratios": len(ratios),
+        "ratio_frameworks": ratios["framework"].nunique(),
+        "faster": sum(ratios["verdict"] == FASTER),
+        "slower": sum(ratios["verdict"] == SLOWER),
+        "perfect": ratios["devices"].iloc[0] if "devices" in ratios else None,
         "of_table": table.name,
         "marks": " ".join(sorted({*most["marks"].split(), *least["marks"].split()})),
     }
 
 
-def _case(row: Row, rows: Sequence[Row]) -> str:
-    """Return the framework and whatever else distinguishes the case from others in ``rows``."""
-    words: Mapping[str, str] = {
-        name: str(row[name]) for name in ("model", "mode", "precision", "compiler")
-    }
+def _case(row: pd.Series[Any], ratios: pd.DataFrame) -> str:
+    """Return the framework and whatever else distinguishes the case from others in ``ratios``."""
     apart = [
-        word
-        for name, word in words.items()
-        if word != UNCOMPILED and len({other[name] for other in rows}) > 1
+        row[name]
+        for name in ("model", "mode", "precision", "compiler")
+        if row[name] != UNCOMPILED and ratios[name].nunique() > 1
     ]
     return ", ".join([row["framework"], *apart])
 

@@ -4,10 +4,10 @@ The two are never mixed in a table or a plot."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from ...cases.conditions import Key
 from ...records.run import Run
@@ -15,8 +15,10 @@ from ...statistics import descriptive
 from .. import losses
 from ..columns import (
     COUNT,
+    KEY,
     NUMBER,
     PERCENT,
+    RESULT,
     RESULT_COLUMNS,
     WHOLE,
     Column,
@@ -26,11 +28,13 @@ from ..columns import (
     shared,
     why_no_ratio_interval,
 )
-from ..ratios import VERDICT, Sides, ratio, sides, with_verdicts
-from ..results import CaseResult, CaseResults, marks_of
+from ..ratios import BASE, VERDICT, ratio_table
+from ..results import CaseResult
 from ..table import Drawing, Inputs, Pivot, Table
 
-Rows = Callable[[Inputs], Iterator[tuple[Row, Sides | None]]]
+if TYPE_CHECKING:
+    import pandas as pd
+
 COMMUNICATION = (
     "communication_alone",
     "communication_alone_ci_low",
@@ -98,21 +102,24 @@ def shared_hardware(rows: Sequence[Row]) -> Iterator[str]:
         yield SHARED_HARDWARE
 
 
-def weak(cases: CaseResults, others: CaseResults) -> Iterator[tuple[Row, Sides | None]]:
-    """Yield a row per data-parallel case, relative to one device with equal batch per device.
+def weak(inputs: Inputs) -> pd.DataFrame:
+    """Return the data-parallel cases, relative to one device with equal batch per device."""
+    from ..case_frame import with_cells  # slow to import, and plans make no rows
 
-    ``others``: cases of other benchmarks, such as controls."""
-    for result in cases.values():
-        if result.key.replicas < result.case.devices:
-            continue
-        base = cases.get(result.key.on_one)
-        lost = losses.cells(result, base, losses.control_of(result, others))
-        row = {**_row(result, base, ""), **lost}
-        yield row, sides(result, base, result.case.devices)
+    replicas = inputs.frame[KEY].map(attrgetter("replicas"))
+    cases = inputs.frame[replicas == inputs.frame["devices"]]
+    table = _efficiencies(cases, inputs, attrgetter("on_one"))
+    return with_cells(
+        table,
+        (
+            losses.cells(case, base, losses.control_of(case, inputs.others))
+            for case, base in zip(table[RESULT], table[BASE], strict=True)
+        ),
+    )
 
 
-def strong(cases: CaseResults) -> Iterator[tuple[Row, Sides | None]]:
-    """Yield a row per case of a strong-scaling series, relative to one device.
+def strong(inputs: Inputs) -> pd.DataFrame:
+    """Return the cases of strong-scaling series, relative to one device.
 
     1. Cases that would have the same one-device baseline, with their total batch in as many
        micro-steps, form a group.
@@ -120,47 +127,43 @@ def strong(cases: CaseResults) -> Iterator[tuple[Row, Sides | None]]:
     3. Without a measured baseline, it is a series only if one of its cases lacks a weak-scaling
        baseline too: in a grid of batches and devices, equal total batches occur by chance. The rows
        then say what is missing."""
-    groups: dict[Key, list[CaseResult]] = defaultdict(list)
-    for result in cases.values():
-        alone = result.case.batch_per_device * result.key.replicas
-        groups[result.key.on_one.at(batch_per_device=alone)].append(result)
-    for base in sorted(groups, key=lambda key: key.order):
-        if _is_series(base, groups[base], cases):
-            total = base.total_batch
-            for result in sorted(groups[base], key=lambda one: (one.case.devices, one.case.nodes)):
-                row = _row(result, cases.get(base), f" with total batch {total}")
-                yield (
-                    {**row, "total_batch": total},
-                    sides(result, cases.get(base), result.case.devices),
-                )
+    import pandas as pd  # as above
+
+    cases, keys = inputs.frame, inputs.frame[KEY]
+    bases = keys.map(_base_of_total)
+    lacks_weak = keys.map(lambda key: key.on_one not in inputs.cases)
+    groups, _ = pd.factorize(bases.to_numpy())
+    is_series = cases["devices"].groupby(groups).transform("nunique") > 1
+    is_measured = bases.map(lambda base: base in inputs.cases)
+    is_series &= is_measured | lacks_weak.groupby(groups).transform("any")
+
+    def place(row: Any) -> tuple[Any, ...]:
+        return bases[row].order, keys[row].case.devices, keys[row].case.nodes
+
+    series = cases.loc[sorted(cases.index[is_series], key=place)]
+    totals = [bases[row].total_batch for row in series.index]
+    at = [f" with total batch {total}" for total in totals]
+    return _efficiencies(series.assign(total_batch=totals), inputs, _base_of_total, at)
 
 
-def _is_series(base: Key, group: Sequence[CaseResult], cases: CaseResults) -> bool:
-    """Return whether a group is a series. ``base``: key of its baseline."""
-    if len({result.case.devices for result in group}) == 1:
-        return False
-    return base in cases or any(result.key.on_one not in cases for result in group)
+def _base_of_total(key: Key) -> Key:
+    """Return the key of one device with the same total batch."""
+    return key.on_one.at(batch_per_device=key.case.batch_per_device * key.replicas)
 
 
-def _row(result: CaseResult, base: CaseResult | None, at: str) -> dict[str, Any]:
-    """Return the cells that both tables share.
+def _efficiencies(
+    cases: pd.DataFrame, inputs: Inputs, base: Callable[[Key], Key], at: str | Sequence[str] = ""
+) -> pd.DataFrame:
+    """Return speed-ups, efficiencies and communication.
 
-    ``at``: setting at which the baseline was expected."""
-    ratios = ratio(result, base, "1n1g", at)
-    efficiencies = {
-        name.replace("speedup", "efficiency"): ratios[name] and ratios[name] / result.case.devices
-        for name in ("speedup", "speedup_ci_low", "speedup_ci_high")
-    }
-    return {
-        **result.row,
-        "devices": result.case.devices,
-        "throughput_median": result.throughput,
-        "unit": result.unit,
-        **ratios,
-        **efficiencies,
-        **_communication(result),
-        "marks": marks_of(result, base),
-    }
+    ``at``: settings at which the baselines were expected."""
+    from ..case_frame import with_cells  # slow to import, and plans make no rows
+
+    table = ratio_table(cases, inputs.frame, base, "1n1g", at, [*cases["devices"]])
+    for name in ("speedup", "speedup_ci_low", "speedup_ci_high"):
+        efficiency = table[name].astype("float64") / table["devices"]
+        table[name.replace("speedup", "efficiency")] = efficiency
+    return with_cells(table, map(_communication, table[RESULT]))
 
 
 def _communication(result: CaseResult) -> dict[str, float | None]:
@@ -331,7 +334,7 @@ def _table(
     explanation: str,
     columns: Sequence[Column],
     heading: str,
-    rows: Rows,
+    rows: Callable[[Inputs], pd.DataFrame],
     drawings: Sequence[Drawing] = (),
 ) -> Table:
     kind = KINDS[name]
@@ -340,7 +343,7 @@ def _table(
         title=kind.title,
         explanation=explanation,
         columns=tuple(columns),
-        rows=lambda inputs: with_verdicts(rows(inputs)),
+        rows=rows,
         group="Scaling",
         heading=kind.name,
         always=True,
@@ -363,7 +366,7 @@ WEAK = _table(
     f"are in the table of strong scaling. {_EFFICIENCY}",
     (*RESULT_COLUMNS, *shared("devices"), *_RATIOS, *losses.COLUMNS, *_EXCHANGE),
     "bsz",
-    lambda inputs: weak(inputs.cases, inputs.others),
+    weak,
     [Drawing("losses")],
 )
 STRONG = _table(
@@ -375,6 +378,6 @@ STRONG = _table(
     "chance.",
     (*RESULT_COLUMNS, *shared("devices"), _TOTAL_BATCH, *_RATIOS, *_EXCHANGE),
     "total bsz",
-    lambda inputs: strong(inputs.cases),
+    strong,
 )
 TABLES = (WEAK, STRONG)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from core import precisions
 
@@ -12,8 +13,10 @@ from ...config import catalog
 from ...statistics import descriptive
 from ..columns import (
     COUNT,
+    KEY,
     NUMBER,
     RATE,
+    RESULT,
     RESULT_COLUMNS,
     TEXT,
     Column,
@@ -21,9 +24,12 @@ from ..columns import (
     shared,
     why_no_ratio_interval,
 )
-from ..ratios import VERDICT, Sides, no_ratio, ratio, sides, with_verdicts
-from ..results import UNCOMPILED, CaseResult, marks_of
+from ..ratios import BASE, VERDICT, ratio_table
+from ..results import UNCOMPILED, CaseResult
 from ..table import Drawing, Fields, Inputs, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = (
     *RESULT_COLUMNS,
@@ -35,7 +41,15 @@ COLUMNS = (
         title="baseline",
         check="throughput",
     ),
-    Column("throughput", NUMBER, "median of the case", RATE, figure=True, check="throughput"),
+    Column(
+        "throughput",
+        NUMBER,
+        "median of the case",
+        RATE,
+        attrgetter("throughput"),
+        figure=True,
+        check="throughput",
+    ),
     *shared("unit", "speedup", "speedup_ci_low", "speedup_ci_high", "reason", "marks"),
 )
 BASELINE_RUNS = Column(
@@ -46,29 +60,41 @@ BASELINE_RUNS = Column(
 )
 
 
-def of_precisions(inputs: Inputs) -> Iterator[tuple[Row, Sides | None]]:
-    """Yield a row per case in a precision with a baseline, with the ratio of their medians."""
-    for result in inputs.cases.values():
-        if baseline := precisions.baseline(result.case.precision):
-            base = inputs.cases.get(result.key.at(precision=baseline))
-            row = _row(result, base, baseline, f" at batch {result.case.batch_per_device}")
-            yield row, sides(result, base)
+def of_precisions(inputs: Inputs) -> pd.DataFrame:
+    """Return the cases in a precision with a baseline, with the ratio of their medians."""
+    baselines = inputs.frame["precision"].map(precisions.baseline)
+    cases = inputs.frame[baselines.notna()]
+    return ratio_table(
+        cases,
+        inputs.frame,
+        lambda key: key.at(precision=precisions.baseline(key.case.precision)),
+        [*baselines.dropna()],
+        [f" at batch {key.case.batch_per_device}" for key in cases[KEY]],
+    )
 
 
-def of_compilers(inputs: Inputs) -> Iterator[tuple[Row, Sides | None]]:
-    """Yield a row per compiled case, with the ratio to the uncompiled case.
+def of_compilers(inputs: Inputs) -> pd.DataFrame:
+    """Return the compiled cases, with the ratio to the uncompiled case.
 
     Frameworks that are always trained with a compiler have no ratio. Imported cases with unknown
     compiler have no row."""
-    for result in inputs.cases.values():
-        if result.case.compiler not in (UNCOMPILED, ""):
-            base = inputs.cases.get(result.key.at(compiler=UNCOMPILED))
-            refused = _no_baseline(base)
-            cells = _row(result, base, "uncompiled", refused=refused)
-            low = cells["speedup_ci_low"]
-            paid = steps_to_pay(result, base) if base and low is not None and low > 1 else None
-            more = {BASELINE_RUNS.name: base.uncompiled if base else "", STEPS_TO_PAY.name: paid}
-            yield {**cells, **more}, None if refused else sides(result, base)
+    cases = inputs.frame[~inputs.frame["compiler"].isin([UNCOMPILED, ""])]
+    table = ratio_table(
+        cases,
+        inputs.frame,
+        lambda key: key.at(compiler=UNCOMPILED),
+        "uncompiled",
+        refused=_why_refused,
+    )
+    columns = (table[name] for name in (RESULT, BASE, "speedup_ci_low"))
+    paid: list[Any] = [
+        steps_to_pay(case, base) if low is not None and low > 1 else None
+        for case, base, low in zip(*columns, strict=True)
+    ]
+    return table.assign(
+        baseline_runs=[base.uncompiled if base else "" for base in table[BASE]],
+        steps_to_pay=paid,
+    )
 
 
 def steps_to_pay(result: CaseResult, base: CaseResult) -> int | None:
@@ -103,32 +129,10 @@ def _why_not_paid(row: Row) -> str:
     return "no gain is shown" if row["speedup_ci_low"] <= 1 else "not recorded"
 
 
-def _no_baseline(base: CaseResult | None) -> str:
-    """Return why the uncompiled case is no baseline; "" if it is one."""
-    if base is None or not base.uncompiled:
-        return ""
-    usual = catalog.facts_of(base.case.framework).get("trained_with")
+def _why_refused(base: CaseResult) -> str:
+    """Return why an uncompiled case is no baseline; "" if it is one."""
+    usual = catalog.facts_of(base.case.framework).get("trained_with") if base.uncompiled else None
     return f"no ratio: it runs {base.uncompiled} without {usual}, as nobody does" if usual else ""
-
-
-def _row(
-    result: CaseResult, base: CaseResult | None, name: str, at: str = "", refused: str = ""
-) -> dict[str, Any]:
-    """Return the cells of a speed-up.
-
-    ``name``: name of the baseline; ``at``: setting at which it was expected. ``refused``: why an
-    existing ratio must not be shown."""
-    ratios = ratio(result, base, name, at)
-    if refused and ratios["speedup"] is not None:
-        ratios = no_ratio(refused)
-    return {
-        **result.row,
-        "throughput_baseline": base and base.throughput,
-        "throughput": result.throughput,
-        "unit": result.unit,
-        **ratios,
-        "marks": marks_of(result, base),
-    }
 
 
 def _both_precisions(row: Row) -> Sequence[tuple[str, Fields]]:
@@ -146,7 +150,7 @@ PRECISIONS = Table(
     explanation="Each precision against its baseline, at the same batch size per device. Ratios "
     "come from unrounded medians.",
     columns=(*COLUMNS, VERDICT),
-    rows=lambda inputs: with_verdicts(of_precisions(inputs)),
+    rows=of_precisions,
     group="Speed-ups",
     heading="Precisions",
     drawings=(Drawing("ratios", "Precision against its baseline"),),
@@ -173,7 +177,7 @@ COMPILERS = Table(
     "is optimized already, so ratios of frameworks whose baseline runs otherwise do not compare. "
     "Ratios come from unrounded medians.",
     columns=(*COLUMNS, BASELINE_RUNS, STEPS_TO_PAY, VERDICT),
-    rows=lambda inputs: with_verdicts(of_compilers(inputs)),
+    rows=of_compilers,
     group="Speed-ups",
     heading="Compilers",
     drawings=(Drawing("ratios", "Compiled against not compiled"),),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from operator import attrgetter
 
 from ..columns import (
     COUNT,
@@ -14,47 +14,28 @@ from ..columns import (
     Column,
     Row,
     interval,
-    interval_cells,
     shared,
     why_no_interval,
     why_no_spread,
 )
-from ..results import CaseResult, marks_of
-from ..table import Drawing, Inputs, Table
+from ..results import CaseResult
+from ..table import Drawing, Table
 
 #: Target width of the interval for ``repeats_needed``, end to end, as a fraction of the median.
 WIDTH = 0.01
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per case with statistics over its successful repeats.
+def _repeats_needed(result: CaseResult) -> int | None:
+    from ...statistics import intervals  # slow to import, and plans make no rows
 
-    Columns: median, extremes, interval, spread (max - min) / median, repeats needed for an interval
-    of WIDTH, and remarks."""
-    return map(_row, inputs.cases.values())
+    return intervals.repeats_for_width(result.values, WIDTH)
 
 
-def _row(result: CaseResult) -> Row:
-    from ...statistics import intervals, shape  # slow to import, and plans make no rows
+def throughput_spread(result: CaseResult) -> float | None:
+    """Return (maximum - minimum) / median of the throughput; None for fewer than two repeats."""
+    from ...statistics import shape  # as above
 
-    return {
-        **result.row,
-        "status": result.status,
-        "reason": result.reason,
-        "repeats": len(result.values) or len(result.runs),
-        "throughput_median": result.throughput,
-        "throughput_min": min(result.values, default=None),
-        "throughput_max": max(result.values, default=None),
-        **interval_cells("throughput", result.interval),
-        "unit": result.unit,
-        "marks": marks_of(result),
-        "throughput_spread": shape.spread(result.values),
-        "repeats_needed": intervals.repeats_for_width(result.values, WIDTH),
-        TOKENS.name: tokens_per_second(result),
-        "peak_device_memory_bytes": result.peak_device_memory,
-        "peak_host_memory_bytes": result.peak_host_memory,
-        "remarks": "; ".join(result.remarks),
-    }
+    return shape.spread(result.values)
 
 
 def tokens_per_second(result: CaseResult) -> float | None:
@@ -75,6 +56,7 @@ TOKENS = Column(
     NUMBER,
     "the median times the length of its sequences",
     "tokens/s",
+    tokens_per_second,
     title="tokens/s",
     form=TENTHS,
     optional=True,
@@ -97,17 +79,33 @@ SUMMARY = Table(
             NUMBER,
             "slowest repeat",
             RATE,
+            lambda case: min(case.values, default=None),
             title="min \N{EN DASH} max",
             to="throughput_max",
             check="throughput",
         ),
-        Column("throughput_max", NUMBER, "fastest repeat", RATE, check="throughput"),
-        *interval("throughput", "the median", RATE, why=why_no_interval, check="throughput"),
+        Column(
+            "throughput_max",
+            NUMBER,
+            "fastest repeat",
+            RATE,
+            lambda case: max(case.values, default=None),
+            check="throughput",
+        ),
+        *interval(
+            "throughput",
+            "the median",
+            RATE,
+            attrgetter("interval"),
+            why=why_no_interval,
+            check="throughput",
+        ),
         *shared("unit", "marks"),
         Column(
             "throughput_spread",
             NUMBER,
             "(maximum - minimum) / median",
+            value=throughput_spread,
             title="spread %",
             form=PERCENT,
             why=why_no_spread,
@@ -117,13 +115,14 @@ SUMMARY = Table(
             "repeats_needed",
             COUNT,
             "repeats that an interval 1 % wide would take",
+            value=_repeats_needed,
             title="repeats for 1 %",
             why=why_no_spread,
         ),
         TOKENS,
         *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "remarks"),
     ),
-    rows=rows,
+    rows=attrgetter("frame"),
     group="Results",
     drawings=(Drawing("throughput"),),
     heading="Throughput",

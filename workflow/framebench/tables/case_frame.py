@@ -1,0 +1,61 @@
+"""Data frames of cases: a row per case, a column per axis, condition and figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from .columns import COLUMNS, KEY, RESULT, Column, Row
+from .results import CaseResult
+
+
+def case_frame(results: Iterable[CaseResult]) -> pd.DataFrame:
+    """Return the shared columns that have a value, RESULT and KEY, a row per case."""
+    listed = list(results)
+    columns = {one.name: values(one, listed) for one in COLUMNS.values() if one.value}
+    columns[RESULT] = pd.Series(listed, dtype=object)
+    columns[KEY] = pd.Series([one.key for one in listed], dtype=object)
+    return pd.DataFrame(columns)
+
+
+def values(column: Column, results: Iterable[CaseResult]) -> pd.Series[Any]:
+    """Return the values of a column in its declared type, one per case."""
+    found = map(column.value, results) if column.value else ()
+    return pd.Series(list(found), dtype=column.type)
+
+
+def with_cells(cases: pd.DataFrame, cells: Iterable[Row]) -> pd.DataFrame:
+    """Return ``cases`` with further columns. ``cells``: their values by name, one row per case."""
+    return cases.assign(**pd.DataFrame(list(cells), index=cases.index, dtype=object))
+
+
+def typed(name: str, columns: Sequence[Column], rows: pd.DataFrame | Iterable[Row]) -> pd.DataFrame:
+    """Return a data frame with the columns of the table ``name`` in their declared types.
+
+    Values that ``rows`` lack are computed from the case in their column RESULT. Raises ValueError
+    if a value is missing, or has no column."""
+    if isinstance(rows, pd.DataFrame):
+        found = rows.reset_index(drop=True)
+    else:
+        listed = list(rows)
+        found = pd.DataFrame(listed, dtype=object)
+        names = {RESULT, *(column.name for column in columns)}
+        for row in listed:
+            if differing := ({*found} ^ row.keys()) | (row.keys() - names):
+                raise ValueError(
+                    f"table {name}: its columns and those of a row differ: "
+                    f"{', '.join(sorted(differing))}"
+                )
+    for column in columns if len(found) else ():
+        if column.name not in found and not (column.value and RESULT in found):
+            raise ValueError(f"table {name}: its rows lack the column {column.name}")
+    return pd.DataFrame(
+        {
+            column.name: pd.Series(found[column.name], dtype=column.type)
+            if column.name in found
+            else values(column, found.get(RESULT, ()))
+            for column in columns
+        }
+    )
