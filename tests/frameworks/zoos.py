@@ -1,6 +1,6 @@
 """Comparison of the networks in a framework's own zoo with ours of the same names.
 
-COMMAND writes the page about it.
+``PYTHONPATH=scripts:workflow python -m tests.frameworks.zoos`` writes its tables in docs/zoos.md.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from networks import Shape, describe_images
 from networks.schedule import schedule
 from reference import cnn
 
-from ..conftest import build_environment
+from ..conftest import ROOT, build_environment
 from ..framebench.settings import CATALOG
 from . import zoo_observed
 from .cnns import TORCHVISION
@@ -33,26 +33,7 @@ TITLES = {
 #: Tolerance of outputs of the same weights: float32 against float64, up to 500 layers in a row.
 RELATIVE = 1e-3
 SAME = "same"
-COMMAND = "PYTHONPATH=scripts:workflow .venv/bin/python -m tests.frameworks.zoos > docs/zoos.md"
-HEADING = f"""# The frameworks' own networks
-
-Is the ResNet-50 of a framework's own zoo ours? For each network of a zoo that has one of our names,
-this page says so. Its layers are observed as they run: shapes of their arrays, multiply-adds,
-constants of batch normalisation, dropout. Where all arrays are alike, both get the same weights,
-and the outputs of inference in float32 are compared with the reference's in float64: a network
-whose row names *other outputs* computes something else, all others with our parameters do not.
-Initial weights and backward passes are not compared.
-
-torchvision has all {len(TORCHVISION)}. Outputs, gradients and running statistics of these are
-compared with ours by `tests/frameworks/test_torchvision.py`, in float64, and are the same.
-OneFlow and JAX bring no zoo; that of TensorFlow 1 is an older version of Keras's. Names are ours:
-`resnet50` is `resnet50_v1` in MXNet and `ResNet50` in Keras.
-
-This page is made by
-`{COMMAND}`,
-and `tests/frameworks/test_zoos.py` holds that it is what is found; it compares outputs of the
-smallest network of each kind alone.
-"""
+PAGE = ROOT / "docs/zoos.md"
 
 Layers = Sequence[Mapping[str, Any]]
 
@@ -125,8 +106,8 @@ def differences(framework: str, network: str, zoo: Mapping[str, Any]) -> Iterato
     sums = [sum(layer.get("multiply_adds", 0) for layer in layers) for layers in (mine, theirs)]
     known = all(layer.get("multiply_adds", 1) for layer in theirs)
     if known and sums[0] != sums[1]:
-        yield f"{sums[1]:,} multiply-adds of an image of {size} x {size}, not {sums[0]:,}"
-    for key, name in (("epsilon", "epsilon"), ("momentum", "share of new statistics")):
+        yield f"{sums[1]:,} multiply-adds for an image of {size} x {size}, not {sums[0]:,}"
+    for key, name in (("epsilon", "epsilon"), ("momentum", "weight of new statistics")):
         found, wanted = ({one[key] for one in layers if key in one} for layers in (theirs, mine))
         if found != wanted:
             yield f"{name} {_listed(found)}, not {_listed(wanted)}"
@@ -150,7 +131,7 @@ def _dropout(layers: Layers) -> str:
         before += bool(layer["shapes"])
         if layer["op"] == "dropout" and layer["rate"]:
             unusual = layer["mode"] if layer["mode"] != "upscale_in_train" else ""
-            found.append(f"{layer['rate']:g} behind {before} layers {unusual}".rstrip())
+            found.append(f"{layer['rate']:g} after {before} layers {unusual}".rstrip())
     return ", ".join(found)
 
 
@@ -167,7 +148,7 @@ def rows(framework: str, computed: Sequence[str] = TORCHVISION) -> list[str]:
 def summary(found: Sequence[str]) -> str:
     """Return a sentence about the rows of a zoo."""
     same = sum(row.endswith(f"| {SAME} |") for row in found)
-    return f"It has {len(found)} of our {len(TORCHVISION)} networks, {same} of them the same."
+    return f"It has {len(found)} of our {len(TORCHVISION)} networks; {same} are the same."
 
 
 def section(framework: str) -> str:
@@ -178,7 +159,7 @@ def section(framework: str) -> str:
         "",
         summary(found),
         "",
-        "| network | its own is |",
+        "| network | differences |",
         "|---|---|",
         *found,
     ]
@@ -186,8 +167,10 @@ def section(framework: str) -> str:
 
 
 def page() -> str:
-    return "\n".join([HEADING, *map(section, TITLES)])
+    """Return the page with new sections below its introduction."""
+    introduction = PAGE.read_text().partition("\n## ")[0]
+    return "\n".join([introduction, *map(section, TITLES)])
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    PAGE.write_text(page())
