@@ -22,7 +22,7 @@ OPERATIONS = (
 )  # fmt: skip
 
 
-class Collective(NamedTuple):
+class CollectiveOperation(NamedTuple):
     """Collective over all ranks.
 
     ``reset`` restores this rank's own array, ``run`` enqueues the collective, and ``result``
@@ -40,7 +40,7 @@ class Communication(Collectives):
     LACKING: ClassVar[str] = "offers no collectives but its gradient all-reduce"
 
     @abstractmethod
-    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         """Prepare one of OPERATIONS on this rank's one-dimensional float32 ``array``, as ``dtype``
         on the device.
 

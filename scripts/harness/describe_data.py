@@ -18,7 +18,7 @@ if __name__ == "__main__":
     import json
     from typing import Any, Dict
 
-    from tasks import BadData
+    from tasks import TaskError
 
     from harness.learning.amounts import amounts
     from harness.samples import folder
@@ -28,7 +28,7 @@ if __name__ == "__main__":
         asked = entry["model_config"], entry["input"], entry["sequence_length"], entry["folder"]
         try:
             data_amounts = amounts(*asked)
-        except (BadData, folder.BadData, OSError) as error:
+        except (TaskError, folder.BadData, OSError) as error:
             return {"wrong": str(error)}
         return data_amounts._asdict() if data_amounts else None
 

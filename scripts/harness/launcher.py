@@ -30,7 +30,7 @@ from harness.processes import launch, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.processes.guard import sweep
 from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
-from harness.processes.private_network import Network, private_network
+from harness.processes.private_network import PrivateNetwork, private_network
 from harness.provenance import computation, environment, packages, scheduler, software
 from harness.record import record
 from harness.record.schema import SchemaError, record_schema
@@ -61,7 +61,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     task = setup.task
     request, case = task.request, task.case
     node_result: Optional[node.NodeResult] = None
-    network: Optional[Network] = None
+    network: Optional[PrivateNetwork] = None
     entries: List[Dict[str, Any]] = []
     exposed = exposed_by(task, "it has several nodes") if case.nodes > 1 else ""
     if exposed:
@@ -118,7 +118,7 @@ def exposed_by(task: declaration.Task, why: str) -> str:
 
 
 @contextlib.contextmanager
-def network_of(task: declaration.Task) -> Iterator[Optional[Network]]:
+def network_of(task: declaration.Task) -> Iterator[Optional[PrivateNetwork]]:
     """Yield the private network of the ranks of one node.
 
     Yields None where there is nothing to reach (a single rank), or where it is unknown what they

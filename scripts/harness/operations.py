@@ -54,7 +54,7 @@ class SingleOperations(Capability):
         for what the framework cannot compute there."""
 
 
-class Convolution(NamedTuple):
+class ConvolutionShape(NamedTuple):
     """Convolution without a bias.
 
     Images are (batch, height, width, channels), the kernel is (rows, columns, channels / groups,
@@ -88,7 +88,7 @@ class Convolution(NamedTuple):
         return (self.batch, *places, self.filters)
 
 
-class Attention(NamedTuple):
+class AttentionShape(NamedTuple):
     """Attention of queries (batch, heads, sequence, size) to keys and values (batch,
     key_value_heads, sequence, size).
 
@@ -122,7 +122,7 @@ class ForwardBackward(NamedTuple):
     backward: Operation
 
 
-Layer = Union[Convolution, Attention]
+Layer = Union[ConvolutionShape, AttentionShape]
 
 
 class LayerOperations(Capability):

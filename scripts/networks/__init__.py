@@ -8,14 +8,14 @@ Standard library; Python 3.7 to 3.13.
 from __future__ import annotations
 
 from networks.description import describe, describe_images, forward_multiply_adds
-from networks.layers import IMAGES, Layer, Network, Shape
+from networks.layers import IMAGES, Layer, LayerGraph, SampleShape
 from networks.weights import Weight, weights
 
 __all__ = [
     "IMAGES",
     "Layer",
-    "Network",
-    "Shape",
+    "LayerGraph",
+    "SampleShape",
     "Weight",
     "describe",
     "describe_images",

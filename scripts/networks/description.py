@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Mapping
 
 from networks import densenet, inception, listed, mobile, resnet, shufflenet, vgg
-from networks.layers import Layer, Layers, Network, Shape
+from networks.layers import Layer, LayerGraph, Layers, SampleShape
 
 #: What adds a family's layers and returns the name of that with the logits.
 Family = Callable[[Layers], str]
@@ -25,20 +25,20 @@ FAMILIES: Dict[str, Family] = {
 }
 
 
-def describe(model_config: Mapping[str, Any]) -> Network:
+def describe(model_config: Mapping[str, Any]) -> LayerGraph:
     """The network of the model config, for images of the size of its inputs. Raises KeyError for
     what a family needs and the model config lacks, ValueError for images that are too small."""
     (shape,) = (item["shape"] for item in model_config["inputs"] if item["name"] == "images")
-    return describe_images(model_config["hyperparameters"], Shape(*shape[1:]))
+    return describe_images(model_config["hyperparameters"], SampleShape(*shape[1:]))
 
 
-def describe_images(hyper: Mapping[str, Any], images: Shape) -> Network:
+def describe_images(hyper: Mapping[str, Any], images: SampleShape) -> LayerGraph:
     """Return the network of hyper-parameters and the shape of an image, see :func:`describe`."""
     layers = Layers(hyper, images)
     return layers.network(FAMILIES[hyper["family"]](layers))
 
 
-def forward_multiply_adds(network: Network, training: bool) -> int:
+def forward_multiply_adds(network: LayerGraph, training: bool) -> int:
     """Return the multiply-adds of the convolutions and linear layers of one image."""
     return sum(
         _multiply_adds(layer)

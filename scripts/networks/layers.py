@@ -13,7 +13,7 @@ IMAGES = "images"
 Extent = Union[int, Sequence[int]]
 
 
-class Shape(NamedTuple):
+class SampleShape(NamedTuple):
     """Shape of one sample; after a global pool, a flattening or a linear layer 1 x 1 x channels."""
 
     height: int
@@ -47,12 +47,12 @@ class Layer(NamedTuple):
     name: str
     op: str
     inputs: Tuple[str, ...]
-    shape: Shape
-    in_shape: Shape
+    shape: SampleShape
+    in_shape: SampleShape
     attributes: Mapping[str, Any]
 
 
-class Network(NamedTuple):
+class LayerGraph(NamedTuple):
     """``layers``: each behind its inputs. ``outputs``: the layer with the logits, then those of
     auxiliary heads, which exist in training alone; ``output_weights``: of their cross-entropies in
     the loss. ``auxiliary``: the layers that only training computes; their weights are there in
@@ -68,18 +68,18 @@ class Layers:
     """The layers of a network as a family adds them. Every method that adds one returns its name,
     which the next takes as its input."""
 
-    def __init__(self, hyper: Mapping[str, Any], images: Shape) -> None:
+    def __init__(self, hyper: Mapping[str, Any], images: SampleShape) -> None:
         self.hyper = hyper
         self.initials = Initials()
         self._layers: List[Layer] = []
-        self._shapes: Dict[str, Shape] = {IMAGES: images}
+        self._shapes: Dict[str, SampleShape] = {IMAGES: images}
         self._heads: List[Tuple[str, float]] = []
         self._auxiliary: List[str] = []
 
-    def network(self, logits: str) -> Network:
+    def network(self, logits: str) -> LayerGraph:
         """All layers; ``logits``: the last."""
         names = [name for name, _ in self._heads]
-        return Network(
+        return LayerGraph(
             tuple(self._layers),
             (logits, *names),
             (1.0, *(weight for _, weight in self._heads)),
@@ -94,7 +94,7 @@ class Layers:
     def __len__(self) -> int:
         return len(self._layers)
 
-    def shape(self, name: str) -> Shape:
+    def shape(self, name: str) -> SampleShape:
         return self._shapes[name]
 
     def convolution(
@@ -113,7 +113,7 @@ class Layers:
         rows, columns = kernel = _pair(kernel)
         padding = (rows // 2, columns // 2) if padding is None else _pair(padding)
         before = self.shape(x)
-        shape = Shape(
+        shape = SampleShape(
             _places(before.height, rows, stride, padding[0]),
             _places(before.width, columns, stride, padding[1]),
             channels,
@@ -156,13 +156,13 @@ class Layers:
             sizes.append(places)
             extra.append(max(0, (places - 1) * stride + kernel - extent - 2 * padding))
         return self._add(
-            name, "max_pool", [x], Shape(sizes[0], sizes[1], before.channels), kernel=kernel,
+            name, "max_pool", [x], SampleShape(sizes[0], sizes[1], before.channels), kernel=kernel,
             stride=stride, padding=padding, ceil=ceil, extra=(extra[0], extra[1]),
         )  # fmt: skip
 
     def average_pool(self, x: str, name: str, kernel: int, stride: int, padding: int = 0) -> str:
         height, width, channels = self.shape(x)
-        shape = Shape(
+        shape = SampleShape(
             _places(height, kernel, stride, padding), _places(width, kernel, stride, padding),
             channels,
         )  # fmt: skip
@@ -175,21 +175,21 @@ class Layers:
         before = self.shape(x)
         if before[:2] == (size, size):
             return x
-        shape = Shape(size, size, before.channels)
+        shape = SampleShape(size, size, before.channels)
         return self._add(name, "adaptive_average_pool", [x], shape, size=size)
 
     def global_average_pool(self, x: str, name: str) -> str:
-        shape = Shape(1, 1, self.shape(x).channels)
+        shape = SampleShape(1, 1, self.shape(x).channels)
         return self._add(name, "global_average_pool", [x], shape)
 
     def flatten(self, x: str, name: str) -> str:
         height, width, channels = self.shape(x)
-        return self._add(name, "flatten", [x], Shape(1, 1, height * width * channels))
+        return self._add(name, "flatten", [x], SampleShape(1, 1, height * width * channels))
 
     def linear(self, x: str, name: str, features: int, initial: Optional[Rule] = None) -> str:
         fans = self.shape(x).channels, features
         return self._add(
-            name, "linear", [x], Shape(1, 1, features), features=features, bias=True,
+            name, "linear", [x], SampleShape(1, 1, features), features=features, bias=True,
             initial=(initial or self.initials.linear)(*fans),
             initial_bias=self.initials.linear_bias(*fans),
         )  # fmt: skip
@@ -215,7 +215,7 @@ class Layers:
         return self._add(name, op, [x], self.shape(x), **attributes)
 
     def _add(
-        self, name: str, op: str, inputs: Sequence[str], shape: Shape, **attributes: Any
+        self, name: str, op: str, inputs: Sequence[str], shape: SampleShape, **attributes: Any
     ) -> str:
         if name in self._shapes:
             raise ValueError(f"two layers are named {name}")

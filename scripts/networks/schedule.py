@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Dict, List, NamedTuple, Tuple
 
-from networks.layers import IMAGES, Layer, Network
+from networks.layers import IMAGES, Layer, LayerGraph
 
 #: Layers whose backward pass does not read what they put out.
 UNREAD = frozenset(("convolution", "batch_norm", "linear", "add"))
@@ -37,7 +37,7 @@ class Schedule(NamedTuple):
     outputs: Tuple[int, ...]
 
 
-def schedule(network: Network, training: bool) -> Schedule:
+def schedule(network: LayerGraph, training: bool) -> Schedule:
     """The layers of ``network``; those that exist in training only, and their outputs, only where
     ``training``."""
     layers = [layer for layer in network.layers if training or layer.name not in network.auxiliary]
@@ -66,7 +66,7 @@ def schedule(network: Network, training: bool) -> Schedule:
     return Schedule(tuple(calls), size, tuple(places[name] for name in outputs))
 
 
-def flattened(network: Network) -> Dict[str, Tuple[int, int, int]]:
+def flattened(network: LayerGraph) -> Dict[str, Tuple[int, int, int]]:
     """Return (channels, height, width) by the name of each linear layer after flattened images.
 
     A framework with channels first flattens in that order, so the rows of its weights are

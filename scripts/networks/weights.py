@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Dict, NamedTuple, Tuple
 
 from networks.initials import Initial
-from networks.layers import Layer, Network
+from networks.layers import Layer, LayerGraph
 
 
 class Weight(NamedTuple):
@@ -17,7 +17,7 @@ class Weight(NamedTuple):
     initial: Initial
 
 
-def weights(network: Network) -> Dict[str, Weight]:
+def weights(network: LayerGraph) -> Dict[str, Weight]:
     """Every parameter and running statistic by name, in the order of the layers."""
     held: Dict[str, Weight] = {}
     for layer in network.layers:

@@ -7,7 +7,7 @@ from typing import Any
 
 import autograd.numpy as np
 import numpy
-from networks import Layer, Network, Shape, describe, describe_images
+from networks import Layer, LayerGraph, SampleShape, describe, describe_images
 from networks import weights as weights_of
 
 from reference.operations import (
@@ -100,7 +100,7 @@ def _normalisation(
     }
 
 
-def _uses(network: Network) -> dict[str, list[Layer]]:
+def _uses(network: LayerGraph) -> dict[str, list[Layer]]:
     uses: dict[str, list[Layer]] = {layer.name: [] for layer in network.layers}
     for layer in network.layers:
         for name in layer.inputs:
@@ -187,12 +187,12 @@ def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> 
     )
 
 
-def _network(batch: dict[str, Any], hyper: dict[str, Any]) -> Network:
-    return describe_images(hyper, Shape(*batch["images"].shape[1:]))
+def _network(batch: dict[str, Any], hyper: dict[str, Any]) -> LayerGraph:
+    return describe_images(hyper, SampleShape(*batch["images"].shape[1:]))
 
 
 def _run(
-    network: Network,
+    network: LayerGraph,
     weights: dict[str, Array],
     batch: dict[str, Any],
     training: bool,

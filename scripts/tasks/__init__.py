@@ -22,7 +22,7 @@ Scored = Dict[str, Any]
 _HERE = os.path.dirname(os.path.realpath(__file__))
 
 
-class BadData(Exception):
+class TaskError(Exception):
     """Data are not as they must be; the message names the file and the place in it."""
 
 
@@ -57,7 +57,7 @@ class Data(NamedTuple):
     notes: Mapping[str, Any] = MappingProxyType({})
 
 
-class Task(NamedTuple):
+class LearningTask(NamedTuple):
     """``scores``: the names of what outputs are scored by, from 0 to 1, the principal one first;
     ``score``: from outputs and their batch to what is scored of each sample by name, and the
     ``loss`` of each, in float64; ``least_loss``: of generated text, the least that any generator
@@ -79,13 +79,13 @@ def names() -> List[str]:
     return sorted(file[:-3] for file in files if file.endswith(".py") and file[0] != "_")
 
 
-def load(name: str) -> Task:
+def load(name: str) -> LearningTask:
     """Raises ValueError where there is no such task."""
     if name not in names():
         raise ValueError(f"no task {name!r}; there are: {', '.join(names())}")
     module = importlib.import_module(f"{__name__}.{name}")
     further = (getattr(module, name, None) for name in ("least_loss", "amounts"))
-    return Task(name, tuple(module.SCORES), module.data, module.score, *further)
+    return LearningTask(name, tuple(module.SCORES), module.data, module.score, *further)
 
 
 def size(arrays: Arrays) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence, Tuple
 
-from tasks import DEFAULTS, Arrays, BadData, Data, DataOptions
+from tasks import DEFAULTS, Arrays, Data, DataOptions, TaskError
 from tasks.reading import spans, squad_scores
 
 SCORES = ("exact_match", "f1")
@@ -21,11 +21,13 @@ TRAIN, HELD_OUT = 4096, 512
 def data(options: DataOptions = DEFAULTS) -> Data:
     """``token_ids``, ``segment_ids`` (1: the text and what ends it) and ``attention_mask``,
     (samples, 24), ``spans`` (samples, 2): the first and the last token of the answer; all int64.
-    4,096 samples for training, 512 held out. Raises :class:`BadData` for another length."""
+    4,096 samples for training, 512 held out. Raises :class:`TaskError` for another length."""
     import numpy as np
 
     if options.sequence_length not in (None, TOKENS):
-        raise BadData(f"questions of the task have {TOKENS} tokens, not {options.sequence_length}")
+        raise TaskError(
+            f"questions of the task have {TOKENS} tokens, not {options.sequence_length}"
+        )
     # RandomState, not Generator: its stream is the same in every numpy since 1.0.
     random = np.random.RandomState(0)
     names = ("token_ids", "segment_ids", "attention_mask", "spans")

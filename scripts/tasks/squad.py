@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from tasks import DEFAULTS, Arrays, BadData, Data, DataOptions, Scored
+from tasks import DEFAULTS, Arrays, Data, DataOptions, Scored, TaskError
 from tasks.reading import questions, spans, squad_scores, windows, wordpiece
 
 SCORES = ("f1", "exact_match")
@@ -19,9 +19,9 @@ ANSWER = 30
 
 def data(options: DataOptions = DEFAULTS) -> Data:
     """Return questions as :func:`tasks.reading.windows.cut` makes them: those of ``train`` for
-    training, those of ``dev`` held out. Raises :class:`BadData`."""
+    training, those of ``dev`` held out. Raises :class:`TaskError`."""
     if options.folder is None or options.sequence_length is None:
-        raise BadData("SQuAD is read from a folder, into sequences of a length")
+        raise TaskError("SQuAD is read from a folder, into sequences of a length")
     version = _version(options.folder)
     tokens = wordpiece.read(os.path.join(options.folder, VOCABULARY))
     train, held_out = (
@@ -42,9 +42,9 @@ def data(options: DataOptions = DEFAULTS) -> Data:
 
 def amounts(options: DataOptions) -> Tuple[int, int]:
     """Questions for training and held out, of which a long paragraph makes more samples than one.
-    Raises :class:`BadData` where a file is missing."""
+    Raises :class:`TaskError` where a file is missing."""
     if options.folder is None:
-        raise BadData("SQuAD is read from a folder")
+        raise TaskError("SQuAD is read from a folder")
     version = _version(options.folder)
     wordpiece.read(os.path.join(options.folder, VOCABULARY))
     train, held_out = (
@@ -59,16 +59,16 @@ def _name(split: str, version: str) -> str:
 
 
 def _version(folder: str) -> str:
-    """Return the version of SQuAD of which the folder has a file. Raises :class:`BadData`."""
+    """Return the version of SQuAD of which the folder has a file. Raises :class:`TaskError`."""
     try:
         files = os.listdir(folder)
     except OSError as error:
-        raise BadData(f"{folder}: {error.strerror}") from None
+        raise TaskError(f"{folder}: {error.strerror}") from None
     versions = [v for v in VERSIONS if {_name("train", v), _name("dev", v)} & {*files}]
     if len(versions) == 1:
         return versions[0]
     allowed = " or ".join(f"{_name('train', v)} and {_name('dev', v)}" for v in VERSIONS)
-    raise BadData(
+    raise TaskError(
         f"{folder}: has files of {' and of '.join(versions) or 'no SQuAD'}; needs {allowed}"
     )
 
@@ -99,7 +99,7 @@ class _Total(NamedTuple):
 
     impossible: bool
     questions: Sequence[questions.Question]
-    windows: Sequence[windows.Window]
+    windows: Sequence[windows.TokenWindow]
 
     def __call__(self, scored: Scored) -> Dict[str, float]:
         """``f1`` and ``exact_match`` over questions, the ``loss`` over windows."""

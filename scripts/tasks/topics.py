@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks import DEFAULTS, Arrays, BadData, Data, DataOptions
+from tasks import DEFAULTS, Arrays, Data, DataOptions, TaskError
 from tasks.scoring import replaced
 
 SCORES = replaced.SCORES
@@ -35,12 +35,12 @@ def word_ids() -> Any:
 def data(options: DataOptions = DEFAULTS) -> Data:
     """``token_ids``, ``segment_ids`` and ``attention_mask``, int64 (samples, tokens): [begin] first
     half [separator] second half [separator], and padding behind up to a quarter of the tokens.
-    4,096 sentences for training, 512 held out. Raises :class:`BadData` for too few tokens."""
+    4,096 sentences for training, 512 held out. Raises :class:`TaskError` for too few tokens."""
     import numpy as np
 
     length = options.sequence_length or TOKENS
     if length < FEWEST:
-        raise BadData(f"sentences of the task have {FEWEST} tokens or more, not {length}")
+        raise TaskError(f"sentences of the task have {FEWEST} tokens or more, not {length}")
     random = np.random.RandomState(1)
     return Data(_sentences(random, TRAIN, length), _sentences(random, HELD_OUT, length))
 

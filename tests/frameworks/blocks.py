@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import networks
-from networks import IMAGES, Layer, Network
+from networks import IMAGES, Layer, LayerGraph
 from networks.layers import Layers
 from reference import compute
 
@@ -101,7 +101,7 @@ def facts_of_block(name: str) -> dict[str, Any]:
     return counted(facts)
 
 
-def _alone(network: Network, block: Block) -> Iterator[dict[str, Any]]:
+def _alone(network: LayerGraph, block: Block) -> Iterator[dict[str, Any]]:
     own = [layer for layer in network.layers if re.fullmatch(block.layers, layer.name)]
     names = {layer.name for layer in own}
     widths = {IMAGES: 3, **{layer.name: layer.shape.channels for layer in network.layers}}
@@ -124,7 +124,7 @@ def _alone(network: Network, block: Block) -> Iterator[dict[str, Any]]:
     yield {"op": "linear", "name": "logits", "features": 10}
 
 
-def _listed(layer: Layer, network: Network) -> dict[str, Any]:
+def _listed(layer: Layer, network: LayerGraph) -> dict[str, Any]:
     """Return a layer in the notation of the family ``layers``."""
     takes = set(inspect.signature(getattr(Layers, layer.op)).parameters) - {"initial"}
     found = {key: value for key, value in layer.attributes.items() if key in takes}
@@ -133,7 +133,7 @@ def _listed(layer: Layer, network: Network) -> dict[str, Any]:
     return {"op": layer.op, "name": layer.name, **found}
 
 
-def kinds(network: Network) -> set[tuple[Any, ...]]:
+def kinds(network: LayerGraph) -> set[tuple[Any, ...]]:
     """Return the properties that distinguish layers, except widths, for an interpreter."""
     return {kind for layer in network.layers for kind in _kinds_of(layer)}
 

@@ -66,7 +66,7 @@ def counted(facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def connections(network: networks.Network) -> set[tuple[Any, ...]]:
+def connections(network: networks.LayerGraph) -> set[tuple[Any, ...]]:
     """Return connected pairs of operations, with whether the reader is the only one.
     Also returns how many outputs the network has, and of which operations."""
     operations = {layer.name: layer.op for layer in network.layers}

@@ -130,8 +130,8 @@ def layered(module, shape):
     found = [made.forward.result(), *made.backward.result()]
     module.check(shape, arrays, found, "float32", random)
     return made.forward, found[0], 1
-strided = of_one.Convolution(2, 6, 5, 4, 8, (3, 3), 2, (1, 1), 1)
-shared = of_one.Attention(2, 4, 2, 6, 8, True)
+strided = of_one.ConvolutionShape(2, 6, 5, 4, 8, (3, 3), 2, (1, 1), 1)
+shared = of_one.AttentionShape(2, 4, 2, 6, 8, True)
 note("convolution", lambda: layered(convolutions, strided))
 note("grouped convolution", lambda: layered(convolutions, strided._replace(groups=2)))
 note("attention", lambda: layered(attentions, shared))

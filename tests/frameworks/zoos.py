@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from networks import Shape, describe_images
+from networks import SampleShape, describe_images
 from networks.schedule import schedule
 from reference import cnn
 
@@ -52,7 +52,7 @@ def observed(framework: str, computed: Sequence[str]) -> dict[str, dict[str, Any
 def ours(network: str, size: int) -> list[dict[str, Any]]:
     """Return our layers for inference, in the form of observed ones."""
     hyper = CATALOG.models[network]["hyperparameters"]
-    described = describe_images(hyper, Shape(size, size, 3))
+    described = describe_images(hyper, SampleShape(size, size, 3))
     found = []
     for layer in (call.layer for call in schedule(described, training=False).calls):
         given = layer.attributes

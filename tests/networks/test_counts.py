@@ -25,7 +25,7 @@ MODELS = load_catalog(ROOT).models
 DESCRIBED = [name for name, facts in MODELS.items() if facts.get("definition") == "cnn"]
 
 
-def sizes_of(network: networks.Network) -> dict[str, int]:
+def sizes_of(network: networks.LayerGraph) -> dict[str, int]:
     """Return the sizes of the trained parameters, by name."""
     weights = networks.weights(network)
     return {name: math.prod(one.shape) for name, one in weights.items() if one.trained}
@@ -67,9 +67,9 @@ def test_a_base_that_is_missing_is_named(tmp_path: Any) -> None:
         read_model(str(tmp_path / "new.json"))
 
 
-def layers(*layers: dict[str, Any], size: int = 8) -> networks.Network:
+def layers(*layers: dict[str, Any], size: int = 8) -> networks.LayerGraph:
     hyper = {"family": "layers", "layers": layers, "batch_norm_epsilon": 1e-5}
-    return networks.describe_images(hyper, networks.Shape(size, size, 3))
+    return networks.describe_images(hyper, networks.SampleShape(size, size, 3))
 
 
 def test_a_ceiling_pool_begins_no_window_behind_its_input() -> None:

@@ -25,7 +25,7 @@ from harness.adapter import (
     zeros,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import Collective, MatmulCollective
+from harness.communication import CollectiveOperation, MatmulCollective
 from harness.loader import Loading
 from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
 from harness.overlapping import Overlapped
@@ -406,7 +406,7 @@ class JaxAdapter(
 
         return ChainedMatmul(multiply, str(b.dtype))
 
-    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         if not self._collectives.has(operation):
             raise self.no_collective(operation, self._collectives.LACKING)
         return self._collectives.collective(

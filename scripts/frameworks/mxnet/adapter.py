@@ -21,11 +21,11 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import ALL_REDUCE, Collective, MatmulCollective
+from harness.communication import ALL_REDUCE, CollectiveOperation, MatmulCollective
 from harness.loader import Loading
 from harness.operations import (
     NEITHER,
-    Attention,
+    AttentionShape,
     ForwardBackward,
     Layer,
     Operation,
@@ -315,12 +315,12 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
 
         return ChainedMatmul(multiply, self._devices.name_of(b.dtype))
 
-    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         self._require_sum(operation, dtype)
         own = self._mx.nd.array(array, dtype="float32", ctx=self._context)
         held = own.copy()
         run, result = self._group.all_reduce_of(held)
-        return Collective(lambda: own.copyto(held), run, result)
+        return CollectiveOperation(lambda: own.copyto(held), run, result)
 
     def _require_sum(self, operation: str, dtype: str) -> None:
         if operation != ALL_REDUCE:
@@ -349,7 +349,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         return self._operations.operation(name, arrays, transposed, self._context, self._dtype)
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        if isinstance(layer, Attention):
+        if isinstance(layer, AttentionShape):
             raise Unsupported("MXNet has no attention as one operator")
         return self._kernels.convolution(layer, arrays, self._context, self._dtype)
 

@@ -16,11 +16,11 @@ from harness.adapter import (
     state_of_modules,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import Collective, MatmulCollective
+from harness.communication import CollectiveOperation, MatmulCollective
 from harness.loader import Loading
 from harness.operations import (
     NEITHER,
-    Attention,
+    AttentionShape,
     ForwardBackward,
     Layer,
     Operation,
@@ -315,7 +315,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
 
         return ChainedMatmul(multiply, str(b.dtype).replace("oneflow.", ""))
 
-    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         collectives, device = self._collectives, self._device
         return collectives.collective(operation, array, dtype, device, self.rank_context)
 
@@ -331,7 +331,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         return self._operations.operation(name, arrays, transposed, self._device, dtype)
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        if isinstance(layer, Attention):
+        if isinstance(layer, AttentionShape):
             raise Unsupported("OneFlow has no attention with gradients as one operator on a CPU")
         dtype = self._amp or self._oneflow.float32
         return self._kernels.convolution(layer, arrays, self._device, dtype)

@@ -25,7 +25,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import Collective, MatmulCollective
+from harness.communication import CollectiveOperation, MatmulCollective
 from harness.loader import Loading
 from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
 from harness.overlapping import Overlapped
@@ -316,7 +316,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
 
         return ChainedMatmul(multiply, b.dtype.name.lower())
 
-    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         return self._collectives.collective(operation, array, dtype, self.rank_context)
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:

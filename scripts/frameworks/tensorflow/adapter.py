@@ -29,7 +29,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import Collective, MatmulCollective
+from harness.communication import CollectiveOperation, MatmulCollective
 from harness.loader import Loading
 from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
 from harness.overlapping import Overlapped
@@ -373,7 +373,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
 
         return ChainedMatmul(multiply, b.dtype.name)
 
-    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         if operation not in self._collectives.OPERATIONS:
             raise self.no_collective(operation, self._collectives.LACKING)
         return self._collectives.collective(operation, array, dtype, self._strategy)

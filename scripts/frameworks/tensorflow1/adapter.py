@@ -18,11 +18,11 @@ from harness.adapter import (
     zeros,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import ALL_REDUCE, Collective, MatmulCollective
+from harness.communication import ALL_REDUCE, CollectiveOperation, MatmulCollective
 from harness.loader import Loading
 from harness.operations import (
     NEITHER,
-    Attention,
+    AttentionShape,
     ForwardBackward,
     Layer,
     Operation,
@@ -316,7 +316,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         self._variables.load(resident, arrays, session)
         return ChainedMatmul(session.make_callable(update), matmul.dtype.name)
 
-    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         self._require_sum(operation)
         return self._collectives.all_reduce(array, dtype, self.rank_context, self._session)
 
@@ -351,7 +351,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return self._operations.operation(name, arrays, transposed, device, self._session)
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        if isinstance(layer, Attention):
+        if isinstance(layer, AttentionShape):
             raise Unsupported("TensorFlow 1 has no attention as one operator")
         device = self._devices.device_name(self.rank_context)
         return self._kernels.convolution(layer, self._operands(*arrays), device, self._session)

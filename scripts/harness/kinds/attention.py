@@ -11,7 +11,7 @@ from typing import Dict
 
 from harness.kind import Workload
 from harness.measuring.micro import attentions, layer_kernels
-from harness.operations import Attention as Shape
+from harness.operations import AttentionShape
 
 
 class Attention(layer_kernels.ModelKernels):
@@ -24,7 +24,7 @@ class Attention(layer_kernels.ModelKernels):
     layers = attentions
     lacking = "{} has no attention"
 
-    def shapes(self, workload: Workload) -> Dict[Shape, int]:
+    def shapes(self, workload: Workload) -> Dict[AttentionShape, int]:
         case = workload.case
         return attentions.layer_counts(
             workload.model_config, case.batch_per_device, case.sequence_length

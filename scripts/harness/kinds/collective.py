@@ -12,8 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from harness import communication
 from harness.adapter import Case, Unsupported
-from harness.communication import Collective as Operation
-from harness.communication import Communication
+from harness.communication import CollectiveOperation, Communication
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of, point
 from harness.measuring import blocks
 from harness.measuring.micro import collectives
@@ -129,7 +128,7 @@ def check_room(case: Case, operation: str, dtype: str, size: int, available: Opt
         )
 
 
-def check_once(operation: Operation, expected: Optional[Any], description: str) -> None:
+def check_once(operation: CollectiveOperation, expected: Optional[Any], description: str) -> None:
     """Run the collective once. Raises Mismatch where its result is wrong."""
     operation.reset()
     operation.run()

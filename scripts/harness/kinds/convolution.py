@@ -10,7 +10,7 @@ from typing import Dict
 
 from harness.kind import Workload
 from harness.measuring.micro import convolutions, layer_kernels
-from harness.operations import Convolution as Shape
+from harness.operations import ConvolutionShape
 
 
 class Convolution(layer_kernels.ModelKernels):
@@ -20,5 +20,5 @@ class Convolution(layer_kernels.ModelKernels):
     layers = convolutions
     lacking = "no convolutions of {} are described"
 
-    def shapes(self, workload: Workload) -> Dict[Shape, int]:
+    def shapes(self, workload: Workload) -> Dict[ConvolutionShape, int]:
         return convolutions.layer_counts(workload.model_config, workload.case.batch_per_device)

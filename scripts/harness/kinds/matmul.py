@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Tuple
 
+from core.matmuls import MatmulShape
+
 from harness.kind import Context, Kind, Metric, Parameter, Workload, one_of, point
 from harness.measuring import blocks
 from harness.measuring.checks import check_matmuls
 from harness.measuring.micro.matmuls import check_matmul, operands
-from harness.measuring.micro.shapes import Shape, shapes, shapes_of
+from harness.measuring.micro.shapes import shapes, shapes_of
 from harness.operations import MATMUL, SingleOperations, Transposed
 
 
@@ -41,9 +43,9 @@ class Matmul(Kind):
         def highest(rank: Mapping[str, Any]) -> float:
             return max(rate(rank, shape) for shape in asked)
 
-        def at(shape: Shape) -> Tuple[str, Metric]:
+        def at(shape: MatmulShape) -> Tuple[str, Metric]:
             metric = Metric("TFLOP/s", "higher", "min", lambda rank: rate(rank, shape))
-            return point("rate", shape.at, metric)
+            return point("rate", dict(shape._asdict()), metric)
 
         # Devices share power, cooling and memory: the slowest of several counts, as for the peak.
         best = Metric("TFLOP/s", "higher", "min", highest)
@@ -56,12 +58,12 @@ class Matmul(Kind):
                 points.append(_measured(context, shape))
 
 
-def rate(rank: Mapping[str, Any], shape: Shape) -> float:
+def rate(rank: Mapping[str, Any], shape: MatmulShape) -> float:
     """Return the TFLOP/s of the median block."""
-    return 1e-12 * shape.operations / blocks.operation_seconds(rank, shape.at)
+    return 1e-12 * shape.operations / blocks.operation_seconds(rank, dict(shape._asdict()))
 
 
-def _measured(context: Context, shape: Shape) -> Dict[str, Any]:
+def _measured(context: Context, shape: MatmulShape) -> Dict[str, Any]:
     import numpy as np
 
     adapter, parameters = context.adapter, context.workload.parameters
@@ -77,7 +79,7 @@ def _measured(context: Context, shape: Shape) -> Dict[str, Any]:
     context.fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
     timing = blocks.measure(context, product)
     error = check_matmul(product.result(), first, second, product.dtype, random)
-    return {"at": shape.at, **timing, "error": error}
+    return {"at": dict(shape._asdict()), **timing, "error": error}
 
 
 def _laid_out(array: Any, transposed: bool) -> Any:

@@ -14,8 +14,10 @@ from __future__ import annotations
 import statistics
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
+from core.matmuls import MatmulShape
+
 from harness.adapter import Unsupported
-from harness.communication import ALL_REDUCE, Collective
+from harness.communication import ALL_REDUCE, CollectiveOperation
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
@@ -23,7 +25,7 @@ from harness.measuring.checks import check_matmuls
 from harness.measuring.micro import collectives
 from harness.measuring.micro.elementwise import check_elements, exact
 from harness.measuring.micro.matmuls import check_matmul, operands
-from harness.measuring.micro.shapes import Shape, shape
+from harness.measuring.micro.shapes import shape
 from harness.operations import MATMUL, MULTIPLY
 from harness.overlapping import Overlapped, Overlapping
 
@@ -110,7 +112,7 @@ class _Trial:
         rank_context = context.rank_context
         self._random = np.random.RandomState(rank_context.seed)
         self._operation: str = parameters["operation"]
-        self._shape: Shape = shape(parameters["shape"])
+        self._shape: MatmulShape = shape(parameters["shape"])
         self._arrays = operands_of(self._operation, self._shape, self._random)
         self._ranks = rank_context.world_size
         count = parameters["message_bytes"] // collectives.ITEM[_DTYPE]
@@ -144,7 +146,7 @@ class _Trial:
         turns. Raises Mismatch where work is still under way after a block."""
         overlapped = self.overlapped
         most = collectives.most_in_a_row(ALL_REDUCE, _DTYPE, self._ranks) or 1
-        both = Collective(overlapped.reset, overlapped.both, overlapped.reduced)
+        both = CollectiveOperation(overlapped.reset, overlapped.both, overlapped.reduced)
         runs = collectives.runs_of_block(self.adapter, both, most, seconds)
         taken: Dict[str, List[float]] = {part: [] for part in PARTS}
         results = {COMPUTE: [overlapped.computed], COMMUNICATION: [overlapped.reduced]}
@@ -165,7 +167,7 @@ class _Trial:
             BOTH: overlapped.both,
         }[part]
         return collectives.timed_block(
-            self.adapter, Collective(overlapped.reset, run, overlapped.reduced), runs
+            self.adapter, CollectiveOperation(overlapped.reset, run, overlapped.reduced), runs
         )
 
     def check(self, when: str) -> None:
@@ -182,7 +184,7 @@ class _Trial:
             check_elements(self._operation, computed, expected, dtype)
 
 
-def operands_of(operation: str, shape: Shape, random: Any) -> Sequence[Any]:
+def operands_of(operation: str, shape: MatmulShape, random: Any) -> Sequence[Any]:
     """Return two random float32 arrays: (m, k) and (k, n) for MATMUL, both (m, k) for MULTIPLY."""
     import numpy as np
 

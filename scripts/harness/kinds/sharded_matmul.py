@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, Mapping
 
+from core.matmuls import MatmulShape
+
 from harness.adapter import Mismatch, Unsupported
 from harness.communication import (
     ALL_GATHER,
     ALL_REDUCE,
-    Collective,
+    CollectiveOperation,
     MatmulCollective,
     ShardedMatmuls,
 )
@@ -25,7 +27,7 @@ from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.checks import check_matmuls
 from harness.measuring.micro import collectives
 from harness.measuring.micro.matmuls import check_matmul, operands
-from harness.measuring.micro.shapes import Shape, plain_shapes, shapes_of
+from harness.measuring.micro.shapes import plain_shapes, shapes_of
 
 INNER, COLUMNS = "inner", "columns"
 #: Collective after a matmul, by the sharded dimension.
@@ -83,7 +85,7 @@ class ShardedMatmul(Kind):
         blocks.check_same_counts(ranks, "operations")
 
 
-def share_of(shape: Shape, sharded: str, rank: int, ranks: int) -> slice:
+def share_of(shape: MatmulShape, sharded: str, rank: int, ranks: int) -> slice:
     """Return the slice of k, or of the columns n, that ``rank`` has. Raises Unsupported where the
     parts are not equal."""
     name, extent = ("k", shape.k) if sharded == INNER else ("n", shape.n)
@@ -101,13 +103,13 @@ def check_whole(
     Samples are taken of the whole result and of the columns of each rank."""
     check_matmul(result, left, right, dtype, random)
     if sharded == COLUMNS:
-        shape = Shape(1, len(left), len(right), right.shape[1])
+        shape = MatmulShape(1, len(left), len(right), right.shape[1])
         for rank in range(ranks):
             own = share_of(shape, sharded, rank, ranks)
             check_matmul(result[:, own], left, right[:, own], dtype, random)
 
 
-def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
+def _measured(context: Context, shape: MatmulShape) -> Iterator[Dict[str, Any]]:
     import numpy as np
 
     adapter, parameters, rank_context = (
@@ -149,7 +151,7 @@ def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
         in_a_row = (
             collectives.most_in_a_row(operation, sharded_matmul.dtype, ranks) if grows else None
         )
-        timed = Collective(sharded_matmul.matmul, run, sharded_matmul.result)
+        timed = CollectiveOperation(sharded_matmul.matmul, run, sharded_matmul.result)
         taken = collectives.measure(context, timed, in_a_row)
         seconds[part] = [duration / taken["operations"] for duration in taken["seconds"]]
         yield {"at": {**_at(shape), "part": part}, **taken}
@@ -157,24 +159,24 @@ def _measured(context: Context, shape: Shape) -> Iterator[Dict[str, Any]]:
     check("after")
 
 
-def _at(shape: Shape) -> Dict[str, int]:
+def _at(shape: MatmulShape) -> Dict[str, int]:
     """Return the point of a run that the shape is."""
     return {"m": shape.m, "k": shape.k, "n": shape.n}
 
 
-Figure = Callable[[Mapping[str, Any], Shape, str], float]
+Figure = Callable[[Mapping[str, Any], MatmulShape, str], float]
 
 
-def _of(figure: Figure, shape: Shape, part: str) -> Callable[[Mapping[str, Any]], float]:
+def _of(figure: Figure, shape: MatmulShape, part: str) -> Callable[[Mapping[str, Any]], float]:
     return lambda rank: figure(rank, shape, part)
 
 
-def milliseconds(rank: Mapping[str, Any], shape: Shape, part: str) -> float:
+def milliseconds(rank: Mapping[str, Any], shape: MatmulShape, part: str) -> float:
     """Return the milliseconds of the median block. Raises KeyError where there is none."""
     return 1e3 * blocks.operation_seconds(rank, {**_at(shape), "part": part})
 
 
-def rate(rank: Mapping[str, Any], shape: Shape, part: str) -> float:
+def rate(rank: Mapping[str, Any], shape: MatmulShape, part: str) -> float:
     """Return the TFLOP/s of the whole matmul, computed by all ranks together in the time of
     ``part``."""
     return 1e-9 * shape.operations / milliseconds(rank, shape, part)

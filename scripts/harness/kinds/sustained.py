@@ -12,12 +12,13 @@ import statistics
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
+from core.matmuls import MatmulShape
+
 from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero, at_least
 from harness.measuring import blocks, libraries
 from harness.measuring.checks import check_cores, check_matmuls
 from harness.measuring.micro.matmuls import check_matmul, operands
-from harness.measuring.micro.shapes import Shape
 from harness.measuring.window import all_ready
 from harness.operations import MATMUL, SingleOperations
 from harness.telemetry import meters, nvml
@@ -40,7 +41,7 @@ class Sustained(Kind):
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         size = workload.parameters["size"]
-        operations = Shape(1, size, size, size).operations
+        operations = MatmulShape(1, size, size, size).operations
 
         def rate(rank: Mapping[str, Any]) -> float:
             (block,) = rank["blocks"]
@@ -64,7 +65,7 @@ class Sustained(Kind):
         meter = device_meter(context)
         fields["absent"] = meter.absent
         random, size = np.random.RandomState(adapter.rank_context.seed), parameters["size"]
-        first, second = operands(Shape(1, size, size, size), random)
+        first, second = operands(MatmulShape(1, size, size, size), random)
         product = adapter.operation(MATMUL, [first, second])
         dtypes = {product.dtype: 1}
         fields["products"] = check_matmuls(context.workload.case.precision, dtypes)

@@ -30,7 +30,7 @@ def amounts(
 
     ``source``: where its samples come from, as in :mod:`core.inputs`. ``length``: tokens of a
     sequence. ``root``: folder of the files, or None. Questions and images are counted; sequences
-    are estimated from the bytes of their files. Raises :class:`tasks.BadData` and
+    are estimated from the bytes of their files. Raises :class:`tasks.TaskError` and
     :class:`folder.BadData` for an incomplete folder."""
     if source not in READING:
         return _of_task(model_config, length, root)

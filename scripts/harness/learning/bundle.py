@@ -14,7 +14,7 @@ import re
 import struct
 from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
-from tasks import BadData
+from tasks import TaskError
 
 from harness import bounded
 from harness.learning.stored import Stored
@@ -53,7 +53,7 @@ def is_checkpoint(path: str) -> bool:
 
 
 def open_checkpoint(path: str) -> Stored:
-    """Open a checkpoint. Raises :class:`BadData` where it is none, and OSError."""
+    """Open a checkpoint. Raises :class:`TaskError` where it is none, and OSError."""
     stem = path[: -len(_INDEX)] if path.endswith(_INDEX) else path
     index = stem + _INDEX
     content = bounded.read_bytes(index)
@@ -62,7 +62,7 @@ def open_checkpoint(path: str) -> Stored:
         shards = _shards(content, places.pop(b"", (0, 0)))
         entries = {name.decode("utf-8"): _entry(content, place) for name, place in places.items()}
     except (ValueError, IndexError, struct.error) as error:
-        raise BadData(f"{index}: is no index of a TensorFlow checkpoint: {error}") from None
+        raise TaskError(f"{index}: is no index of a TensorFlow checkpoint: {error}") from None
     files = [f"{stem}.data-{number:05d}-of-{shards:05d}" for number in range(shards)]
 
     def array(name: str) -> Any:
@@ -166,9 +166,9 @@ def _array(files: Any, name: str, entry: _Entry) -> Any:
         if masked(crc32c(content)) != entry.checksum:
             raise ValueError("its content has a wrong checksum")
     except KeyError:
-        raise BadData(f"{path}: {name} has a dtype that no weight has") from None
+        raise TaskError(f"{path}: {name} has a dtype that no weight has") from None
     except ValueError as error:
-        raise BadData(f"{path}: {name} cannot be read: {error}") from None
+        raise TaskError(f"{path}: {name} cannot be read: {error}") from None
     if entry.dtype == _BFLOAT16:
         array = (array.astype(np.uint32) << 16).view(np.float32)
     array = array.astype(np.float32)

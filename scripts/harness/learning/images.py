@@ -29,7 +29,7 @@ def scores(model_config: Mapping[str, Any]) -> Sequence[str]:
     return classes.scores(model_config.get("hyperparameters", {}).get("classes", 0))
 
 
-class FolderEvaluator(Evaluator):
+class ImageEvaluator(Evaluator):
     """Evaluator of this rank's part of the images, which adds up all ranks: every image counts
     once.
 
@@ -117,7 +117,7 @@ def source(
         len(train.paths),
         first,
         of_epoch,
-        lambda: FolderEvaluator(adapter, held_out, mine, first),
+        lambda: ImageEvaluator(adapter, held_out, mine, first),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict
 
-from tasks import BadData, Data, DataOptions, Task
+from tasks import Data, DataOptions, LearningTask, TaskError
 
 from harness.adapter import Unsupported
 from harness.kind import Context
@@ -17,7 +17,7 @@ from harness.samples.folder import SKIP
 NONE = "none"
 
 
-def data_of(context: Context, task: Task) -> Data:
+def data_of(context: Context, task: LearningTask) -> Data:
     """Return the data of the model's task, from a folder if the model config says so.
 
     Raises :class:`Unsupported` where the folder is missing, :class:`harness.adapter.Mismatch` where
@@ -48,7 +48,7 @@ def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
     """Overwrite the built model's weights with those in a file; return notes for the record.
 
     ``path``: the file, or a folder with one whose name begins with ``alike``. Weights that the file
-    lacks stay. Raises :class:`tasks.BadData`."""
+    lacks stay. Raises :class:`tasks.TaskError`."""
     drawn = {**adapter.weights(), **adapter.statistics()}
     start = starting.read(
         starting.file_of(path, alike), {name: array.shape for name, array in drawn.items()}
@@ -59,11 +59,11 @@ def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
 
 def leave(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
     """Write weights and running statistics in a form that any framework can start from; return
-    notes for the record. Raises :class:`tasks.BadData` where they cannot be written."""
+    notes for the record. Raises :class:`tasks.TaskError` where they cannot be written."""
     path = os.path.join(folder, name + safetensors.SUFFIX)
     try:
         os.makedirs(folder, exist_ok=True)
         safetensors.write(path, {**adapter.weights(), **adapter.statistics()})
         return {"file": path, "sha256": safetensors.open_safetensors(path).sha256()}
     except OSError as error:
-        raise BadData(f"{error.filename or path}: {error.strerror}") from None
+        raise TaskError(f"{error.filename or path}: {error.strerror}") from None

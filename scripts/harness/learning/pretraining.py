@@ -65,7 +65,7 @@ def masked_batch(batch: Arrays, length: int, *seed: int) -> Arrays:
     return masking.hidden_by_electra(batch, predictions(length), np.random.RandomState(list(seed)))
 
 
-def of_task(context: Context, task: tasks.Task, data: tasks.Data) -> Parts:
+def of_task(context: Context, task: tasks.LearningTask, data: tasks.Data) -> Parts:
     """Return the parts of a source of sentences in memory. Notes the least reachable loss, where
     the task knows it."""
     case, rank_context, model_config = (
@@ -96,7 +96,7 @@ def of_task(context: Context, task: tasks.Task, data: tasks.Data) -> Parts:
     )
 
 
-class FolderEvaluator(Evaluator):
+class SequenceEvaluator(Evaluator):
     """Evaluator of this rank's part of the sequences, which adds up all ranks."""
 
     def __init__(self, trained: Any, source: TokenSource, first: Arrays, total: Any) -> None:
@@ -157,7 +157,7 @@ def of_folder(context: Context) -> Parts:
         fields["task"]["train"],
         first,
         of_epoch,
-        lambda: FolderEvaluator(adapter, held_out, scored, total_of(workload.model_config)),
+        lambda: SequenceEvaluator(adapter, held_out, scored, total_of(workload.model_config)),
     )
 
 

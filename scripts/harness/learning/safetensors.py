@@ -6,7 +6,7 @@ import json
 import os
 from typing import IO, Any, Dict, Mapping, Tuple
 
-from tasks import BadData
+from tasks import TaskError
 
 from harness import bounded
 from harness.learning.stored import Stored
@@ -19,7 +19,7 @@ _METADATA, _OWN = "__metadata__", {"format": "framebench"}
 
 
 def open_safetensors(path: str) -> Stored:
-    """Open a file. Raises :class:`BadData` where it is not safetensors, and OSError."""
+    """Open a file. Raises :class:`TaskError` where it is not safetensors, and OSError."""
     with bounded.opened(path) as file:
         declared, begin = _header(path, file)
     is_own = declared.pop(_METADATA, None) == _OWN
@@ -66,7 +66,7 @@ def _header(path: str, file: IO[bytes]) -> Tuple[Dict[str, Any], int]:
         if not isinstance(declared, dict):
             raise ValueError("its header is no object")
     except (ValueError, RecursionError) as error:
-        raise BadData(f"{path}: is no file of safetensors: {error}") from None
+        raise TaskError(f"{path}: is no file of safetensors: {error}") from None
     return declared, 8 + size
 
 
@@ -81,7 +81,7 @@ def _array(path: str, file: IO[bytes], name: str, entry: Any, begin: int) -> Any
         content = file.read(int(behind) - int(first))
         array = np.frombuffer(content, dtype).reshape(shape)
     except (KeyError, TypeError, ValueError) as error:
-        raise BadData(f"{path}: {name} cannot be read: {error!r}") from None
+        raise TaskError(f"{path}: {name} cannot be read: {error!r}") from None
     if entry["dtype"] == "BF16":
         array = (array.astype(np.uint32) << 16).view(np.float32)
     return array.astype(np.float32)

@@ -7,7 +7,7 @@ import os
 import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from tasks import BadData
+from tasks import TaskError
 
 from harness.learning import bundle, safetensors
 from harness.learning.stored import Stored
@@ -65,14 +65,14 @@ def our_name(theirs: str) -> Optional[str]:
 
 def file_of(path: str, alike: str) -> str:
     """Return ``path``, or the one file of a training in that folder whose name begins with
-    ``alike``. Raises :class:`BadData` where there is not exactly one."""
+    ``alike``. Raises :class:`TaskError` where there is not exactly one."""
     if not os.path.isdir(path):
         return path
     known = sorted(name for name in os.listdir(path) if name.endswith(safetensors.SUFFIX))
     files = [name for name in known if name.startswith(alike)]
     if len(files) == 1:
         return os.path.join(path, files[0])
-    raise BadData(
+    raise TaskError(
         f"{path}: has {len(files) or 'no'} files {alike}*{safetensors.SUFFIX}; allowed: one, which "
         "a training with `weights` in this folder leaves when it has ended (there are: "
         f"{', '.join(known) or 'none'})"
@@ -82,7 +82,7 @@ def file_of(path: str, alike: str) -> str:
 def read(path: str, shapes: Mapping[str, Tuple[int, ...]]) -> Start:
     """Return what the file has of a model with arrays of these ``shapes``, by our names.
 
-    Raises :class:`BadData` where it has neither format, lacks a part of the encoder, or has another
+    Raises :class:`TaskError` where it has neither format, lacks part of the encoder, or has another
     shape."""
     try:
         stored = (
@@ -93,13 +93,15 @@ def read(path: str, shapes: Mapping[str, Tuple[int, ...]]) -> Start:
         weights, left = _arrays(path, stored, shapes)
         digest = stored.sha256()
     except OSError as error:
-        raise BadData(f"{error.filename or path}: {error.strerror}") from None
+        raise TaskError(f"{error.filename or path}: {error.strerror}") from None
     lacking = [name for name in shapes if name not in weights]
     if stored.is_own and lacking and not _is_pretrained(stored, shapes):
-        raise BadData(f"{path}: lacks {lacking[0]}, {len(lacking)} arrays in all: of another model")
+        raise TaskError(
+            f"{path}: lacks {lacking[0]}, {len(lacking)} arrays in all: of another model"
+        )
     body = [name for name in lacking if name.startswith(_BODY)]
     if body:
-        raise BadData(
+        raise TaskError(
             f"{path}: lacks {body[0]} and {len(body) - 1} others of the encoder; it must be of "
             "BERT or ELECTRA with Hugging Face's names or, a checkpoint of TensorFlow, with "
             "Google's"
@@ -140,6 +142,6 @@ def _arrays(
         dense = array.ndim == 2 and not ours.startswith("embeddings.")
         array = array.T if dense and not stored.is_own else array  # theirs is (out, in)
         if array.shape != tuple(shapes[ours]):
-            raise BadData(f"{path}: {theirs} is {array.shape}, {ours} is {tuple(shapes[ours])}")
+            raise TaskError(f"{path}: {theirs} is {array.shape}, {ours} is {tuple(shapes[ours])}")
         arrays[ours] = array
     return arrays, left

@@ -14,7 +14,7 @@ from harness.machine import cores as cores_of
 from harness.messages.wire import Connection
 from harness.processes import launch, memory, outcome
 from harness.processes.log_files import LogKeeper
-from harness.processes.private_network import Network
+from harness.processes.private_network import PrivateNetwork
 from harness.request import own_model
 from harness.request.command_line import Request
 from harness.request.declaration import Task
@@ -103,7 +103,7 @@ def run_ranks(
     common: Dict[str, str],
     link: Optional[Connection] = None,
     lease: Optional[Lease] = None,
-    network: Optional[Network] = None,
+    network: Optional[PrivateNetwork] = None,
 ) -> NodeResult:
     """Start the ranks of ``share``, wait for them, and judge them.
 
@@ -136,7 +136,7 @@ def run_ranks(
     part = case.devices_per_node / all_devices
     gpus = case.devices_per_node if request.accelerator == "cuda" else 0
     may = memory.allowed(request.memory_limit, request.spare_memory, part, request.node_memory)
-    held = memory.Memory(share.run, os.getpid(), may, len(used), request.spare_memory)
+    held = memory.MemoryMonitor(share.run, os.getpid(), may, len(used), request.spare_memory)
     with LogKeeper() as keeper, Watcher(share.run, used, common, gpus) as watcher:
         ranks = launch.start_ranks(
             spec,

@@ -18,7 +18,7 @@ from harness import variables
 from harness.messages import report, wire
 from harness.processes.guard import RUN_VARIABLE, end, note, processes_in
 from harness.processes.log_files import LogKeeper
-from harness.processes.memory import Memory
+from harness.processes.memory import MemoryMonitor
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
 _GUARD = os.path.join(_HERE, "guard.py")
@@ -217,7 +217,7 @@ def watch(
     ranks: Sequence[RankProcess],
     folder: str,
     deadline: float,
-    memory: Memory,
+    memory: MemoryMonitor,
     link: Optional[wire.Connection] = None,
 ) -> None:
     """Return when all ranks have ended.

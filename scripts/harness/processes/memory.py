@@ -88,7 +88,7 @@ def allowed(
     return Allowed(max(most, 1), reserve)
 
 
-class Memory:
+class MemoryMonitor:
     """Memory that the processes of ``run`` hold, against what they may.
 
     ``cores``: how many can fill memory at once; ``often``: look as often as possible, to see the

@@ -25,7 +25,7 @@ _SIOCSIFFLAGS, _SIOCSIFADDR = 0x8914, 0x8916
 _UP_AND_RUNNING = 0x1 | 0x40
 
 
-class Network(NamedTuple):
+class PrivateNetwork(NamedTuple):
     """Network of the ranks.
 
     ``enter``: called in each rank before it starts; None where there is no private network, and
@@ -40,7 +40,7 @@ class Network(NamedTuple):
 
 
 @contextlib.contextmanager
-def private_network(addresses: Sequence[str]) -> Iterator[Network]:
+def private_network(addresses: Sequence[str]) -> Iterator[PrivateNetwork]:
     """Yield a private network that exists until the context ends, and as long as a process in it.
 
     ``addresses``: of this machine, which its loopback interface gets too."""
@@ -59,7 +59,7 @@ def private_network(addresses: Sequence[str]) -> Iterator[Network]:
             answer = maker.stdout.readline().strip()
             if answer == _READY:
                 files += _namespaces(maker.pid)
-        yield _tried(files) if files else Network(None, answer or "its maker has ended")
+        yield _tried(files) if files else PrivateNetwork(None, answer or "its maker has ended")
     finally:
         for file in files:
             os.close(file)
@@ -76,7 +76,7 @@ def _namespaces(process: int) -> List[int]:
     return opened
 
 
-def _tried(files: Sequence[int]) -> Network:
+def _tried(files: Sequence[int]) -> PrivateNetwork:
     """Return the network of these namespaces after a process has entered it."""
     import ctypes
 
@@ -90,8 +90,8 @@ def _tried(files: Sequence[int]) -> Network:
     try:
         subprocess.run([sys.executable, "-I", "-S", "-c", ""], preexec_fn=enter, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        return Network(None, f"no process can enter one: {error}")
-    return Network(enter)
+        return PrivateNetwork(None, f"no process can enter one: {error}")
+    return PrivateNetwork(enter)
 
 
 def main(addresses: Sequence[str]) -> None:

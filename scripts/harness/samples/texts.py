@@ -55,7 +55,7 @@ def read_vocabulary(root: str) -> Optional[Vocabulary]:
         return None
     try:
         pieces = wordpiece.read(path)
-    except tasks.BadData as error:
+    except tasks.TaskError as error:
         raise BadData(str(error)) from None
     numbers = pieces.numbers
     marks = (numbers[wordpiece.BEGIN], numbers[wordpiece.SEPARATOR], numbers.get(_MASK))

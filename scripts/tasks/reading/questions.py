@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
-from tasks import BadData
+from tasks import TaskError
 from tasks.reading.text_files import read_json
 
 _HOW = "bad_answers: skip leaves the question out and counts it"
@@ -28,7 +28,7 @@ class Questions(NamedTuple):
 
 def read(path: str, skips: bool) -> Questions:
     """All of a file. ``skips``: questions with an answer that is not where it should be are left
-    out. Raises :class:`BadData` for these, unless it skips, and for all else that is wrong."""
+    out. Raises :class:`TaskError` for these, unless it skips, and for all else that is wrong."""
     questions: List[Question] = []
     skipped: List[str] = []
     for place, context, entry in _entries(path):
@@ -39,14 +39,14 @@ def read(path: str, skips: bool) -> Questions:
         elif skips:
             skipped.append(f"{place}{wrong}")
         else:
-            raise BadData(f"{path}: {place}{wrong}; {_HOW}")
+            raise TaskError(f"{path}: {place}{wrong}; {_HOW}")
     if not questions:
-        raise BadData(f"{path}: has no question")
+        raise TaskError(f"{path}: has no question")
     return Questions(path, questions, skipped)
 
 
 def count(path: str) -> int:
-    """Questions of a file, good or not. Raises :class:`BadData`."""
+    """Questions of a file, good or not. Raises :class:`TaskError`."""
     return sum(1 for _ in _entries(path))
 
 
@@ -68,7 +68,7 @@ def _question(path: str, place: str, context: str, entry: Any) -> Question:
         return Question(text, context, [])
     answers = _item(path, place, entry, "answers", list)
     if not answers:
-        raise BadData(f"{path}: {place}.answers: is empty, and is_impossible is not true")
+        raise TaskError(f"{path}: {place}.answers: is empty, and is_impossible is not true")
     return Question(
         text,
         context,
@@ -100,11 +100,11 @@ def _short(text: str) -> str:
 
 
 def _item(path: str, place: str, holder: Any, key: str, kind: type) -> Any:
-    """Return the value of ``key`` in ``holder``, of type ``kind``. Raises :class:`BadData`."""
+    """Return the value of ``key`` in ``holder``, of type ``kind``. Raises :class:`TaskError`."""
     names: Dict[type, str] = {list: "a list", str: "a text", int: "a whole number"}
     if not isinstance(holder, dict) or key not in holder:
-        raise BadData(f"{path}: {place or 'the file'} lacks {key}")
+        raise TaskError(f"{path}: {place or 'the file'} lacks {key}")
     value = holder[key]
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise BadData(f"{path}: {'.'.join(filter(None, (place, key)))} is not {names[kind]}")
+        raise TaskError(f"{path}: {'.'.join(filter(None, (place, key)))} is not {names[kind]}")
     return value

@@ -5,26 +5,26 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tasks import BadData
+from tasks import TaskError
 
 
 def read_text(path: str) -> str:
-    """Raises :class:`BadData` where the file cannot be read, or is not UTF-8."""
+    """Raises :class:`TaskError` where the file cannot be read, or is not UTF-8."""
     try:
         with open(path, "rb") as file:
             content = file.read()
     except OSError as error:
-        raise BadData(f"{path}: {error.strerror}") from None
+        raise TaskError(f"{path}: {error.strerror}") from None
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise BadData(f"{path}: line {line}, byte {error.start} is not UTF-8") from None
+        raise TaskError(f"{path}: line {line}, byte {error.start} is not UTF-8") from None
 
 
 def read_json(path: str) -> Any:
-    """Raises :class:`BadData` where the file cannot be read, or is not JSON."""
+    """Raises :class:`TaskError` where the file cannot be read, or is not JSON."""
     try:
         return json.loads(read_text(path))
     except ValueError as error:  # with line and column
-        raise BadData(f"{path}: is no JSON: {error}") from None
+        raise TaskError(f"{path}: is no JSON: {error}") from None

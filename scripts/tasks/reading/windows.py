@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from tasks import Arrays, BadData
+from tasks import Arrays, TaskError
 from tasks.reading.questions import Question
 from tasks.reading.wordpiece import BEGIN, PADDING, SEPARATOR, Piece, WordPiece
 
@@ -13,7 +13,7 @@ from tasks.reading.wordpiece import BEGIN, PADDING, SEPARATOR, Piece, WordPiece
 QUESTION, STRIDE = 64, 128
 
 
-class Window(NamedTuple):
+class TokenWindow(NamedTuple):
     """``question``: its place among them; ``characters``: of each token of the context, the first
     character and that behind the last; ``first``: where the context begins among the tokens."""
 
@@ -29,17 +29,17 @@ class Window(NamedTuple):
 
 def cut(
     questions: Sequence[Question], tokens: WordPiece, length: int
-) -> Tuple[Arrays, List[Window]]:
+) -> Tuple[Arrays, List[TokenWindow]]:
     """``token_ids``, ``segment_ids`` (1: the context and what ends it), ``attention_mask``,
     (windows, length), and ``spans`` (windows, 2), the first and the last token of the first answer,
     (0, 0) where the window does not have it: int64. And what the windows are of. Raises
-    :class:`BadData` where ``length`` has no room for a context."""
+    :class:`TaskError` where ``length`` has no room for a context."""
     import numpy as np
 
     if length < QUESTION + 4:
-        raise BadData(f"sequence_length {length}: questions and contexts need {QUESTION + 4}")
+        raise TaskError(f"sequence_length {length}: questions and contexts need {QUESTION + 4}")
     rows: Dict[str, List[Any]] = {}
-    windows: List[Window] = []
+    windows: List[TokenWindow] = []
     known: Dict[str, List[Piece]] = {}
     for number, question in enumerate(questions):
         if question.context not in known:
@@ -60,7 +60,9 @@ def cut(
             }
             for name, values in row.items():
                 rows.setdefault(name, []).append(np.array(values, np.int64))
-            windows.append(Window(number, len(head), [(piece.begin, piece.end) for piece in part]))
+            windows.append(
+                TokenWindow(number, len(head), [(piece.begin, piece.end) for piece in part])
+            )
     return {name: np.stack(rows.pop(name)) for name in [*rows]}, windows
 
 

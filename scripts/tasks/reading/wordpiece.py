@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 
-from tasks import BadData
+from tasks import TaskError
 from tasks.reading.text_files import read_text
 
 UNKNOWN, BEGIN, SEPARATOR, PADDING = "[UNK]", "[CLS]", "[SEP]", "[PAD]"
@@ -39,10 +39,10 @@ class WordPiece:
 
     def __init__(self, numbers: Dict[str, int], path: str = "vocab.txt") -> None:
         """``numbers``: of each token; ``path``: of the file that they are from. Raises
-        :class:`BadData` where a token is not there that every text needs."""
+        :class:`TaskError` where a token is not there that every text needs."""
         for token in (UNKNOWN, BEGIN, SEPARATOR, PADDING):
             if token not in numbers:
-                raise BadData(f"{path}: has no {token}; a vocabulary of BERT's WordPiece has it")
+                raise TaskError(f"{path}: has no {token}; a vocabulary of BERT's WordPiece has it")
         self.numbers = numbers
         self._known: Dict[str, List[Piece]] = {}
         self.cased = any(token != token.lower() for token in numbers if not token.startswith("["))
@@ -82,7 +82,7 @@ class WordPiece:
 
 def read(path: str) -> WordPiece:
     """Read a vocabulary from a file with a token a line, numbered by line from 0. Raises
-    :class:`BadData`."""
+    :class:`TaskError`."""
     lines = read_text(path).split("\n")
     tokens = [line.rstrip("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
     return WordPiece({token: number for number, token in enumerate(tokens)}, path)

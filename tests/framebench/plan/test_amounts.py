@@ -11,7 +11,7 @@ from framebench.config.catalog import forward_multiply_adds
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import amounts, estimates, targets
-from framebench.plan.amounts import Amounts
+from framebench.plan.amounts import SampleCounts
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
 from framebench.runs import total
@@ -58,7 +58,7 @@ def test_a_training_takes_what_its_samples_take(tmp_path: Path) -> None:
     asked = {"model": ["bert_base_squad"], "sequence_length": [384], "epochs": 2}
     plan = plan_of(tmp_path, {"data": str(squad(tmp_path / "squad"))}, **asked)
     (case,) = plan.folders
-    assert amounts.of_cases([case], plan.settings, CATALOG) == {case: Amounts(TRAIN, HELD_OUT)}
+    assert amounts.of_cases([case], plan.settings, CATALOG) == {case: SampleCounts(TRAIN, HELD_OUT)}
     operations = 2 * forward_multiply_adds(CATALOG.models["bert_base_squad"], 384)
     work = (2 * 3 * TRAIN + 3 * HELD_OUT) * operations / (2 * estimates.CORE_RATE)
     start = estimates.start_of("pytorch", "converge", "none", plan.place)
@@ -72,7 +72,7 @@ def test_a_training_takes_what_its_samples_take(tmp_path: Path) -> None:
 def test_a_task_that_ships_is_counted_as_it_is(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, model=["digits_resnet"], epochs=10)
     (found,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
-    assert found == Amounts(1437, 360), "of 1,797 digits each fifth is held out"
+    assert found == SampleCounts(1437, 360), "of 1,797 digits each fifth is held out"
     longer = plan_of(tmp_path / "longer", model=["digits_resnet"], epochs=1000)
     assert seconds_of(longer) > 2 * seconds_of(plan)
 
@@ -87,7 +87,7 @@ def test_images_of_classes_are_counted(tmp_path: Path) -> None:
     asked = {"model": ["resnet50_v1.5"], "input": ["data"], "epochs": 3}
     plan = plan_of(tmp_path, {"data": str(tmp_path / "images")}, **asked)
     (found,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
-    assert found == Amounts(80, 12)
+    assert found == SampleCounts(80, 12)
     (tmp_path / "images" / "val" / "dog" / "note.txt").touch()
     amounts._counted.cache_clear()
     with pytest.raises(ConfigError, match=r"val/dog/note.txt: its suffix is none of"):
@@ -104,7 +104,7 @@ def test_texts_are_guessed_by_their_bytes(tmp_path: Path) -> None:
     asked = {"model": ["electra_base"], "input": ["data"], "sequence_length": [128]}
     plan = plan_of(tmp_path, {"data": str(folder)}, **asked)
     (found,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
-    assert found == Amounts(50, 5)
+    assert found == SampleCounts(50, 5)
 
 
 def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from core.matmuls import MatmulShape
 from framebench.config import catalog
 from framebench.records.run import MetricValue, Run
 from framebench.report import drawings
@@ -15,7 +16,6 @@ from framebench.report.plots import Look
 from framebench.tables import frames
 from framebench.tables.declared.products import LEAST_COVERED, PRODUCTS
 from framebench.tables.expectation import products
-from framebench.tables.expectation.products import MatmulShape
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 

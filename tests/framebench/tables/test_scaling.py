@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from framebench import cli
 from framebench.records import record_sets
-from framebench.records.fields.communication import AllReduce, GradientExchange
+from framebench.records.fields.communication import AllReduceTiming, GradientExchange
 from framebench.records.run import Run
 from framebench.report import html_report
 from framebench.report.charts import scaling_curves
@@ -288,7 +288,7 @@ def test_lint_recomputes_strong_scaling(tmp_path: Path) -> None:
 
 
 def test_bus_bandwidth_has_the_factor_of_nccl_tests() -> None:
-    runs = [on(4, 64, all_reduce=AllReduce(0.02, 8.0))]
+    runs = [on(4, 64, all_reduce=AllReduceTiming(0.02, 8.0))]
     found = row(build(runs)["weak_scaling"], devices=4)
     assert found["all_reduce_bus_gbytes_per_second"] == 8.0 * 2 * 3 / 4
 
@@ -297,7 +297,7 @@ def test_the_share_is_the_median_over_repeats_of_seconds_by_steps() -> None:
     """Fail if the communication share is not the median of region time over steps.
     If a framework runs ahead, the host sees other step times."""
     steps = (0.001, 0.001, 0.298)
-    told = [AllReduce(0.02, 1.0), AllReduce(0.03, 3.0), AllReduce(0.09, 2.0)]
+    told = [AllReduceTiming(0.02, 1.0), AllReduceTiming(0.03, 3.0), AllReduceTiming(0.09, 2.0)]
     runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, step_seconds=steps, all_reduce=one)
                          for n, one in enumerate(told, 1))]  # fmt: skip
     for name in scaling.KINDS:
@@ -345,12 +345,12 @@ def test_devices_of_one_processor_are_not_the_frameworks_communication(
 
 
 def test_what_is_not_known_of_communication_is_missing_and_says_why() -> None:
-    known = on(2, 64, all_reduce=AllReduce(0.02, 1.0))
+    known = on(2, 64, all_reduce=AllReduceTiming(0.02, 1.0))
     runs = [
         on(1, 64),
         known,
         on(4, 64, framework="jax"),
-        on(2, 64, mode="inference", all_reduce=AllReduce(0.02, 1.0)),
+        on(2, 64, mode="inference", all_reduce=AllReduceTiming(0.02, 1.0)),
         on(2, 64, None, framework="mxnet"),
     ]
     made = build(runs)["weak_scaling"]

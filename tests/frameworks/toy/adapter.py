@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.adapter import AllReduce, ChainedMatmul, ExecutedMatmul, Mismatch, Unsupported
-from harness.communication import Collective, MatmulCollective
+from harness.communication import CollectiveOperation, MatmulCollective
 from harness.operations import (
     ADD,
     EXP,
@@ -247,7 +247,7 @@ class ToyAdapter(plain.PlainToy):
         made = super().operation(name, arrays, transposed)
         return made._replace(result=lambda: self._spoilt(made.result()))
 
-    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         if "no_collective" in self.does:
             raise NotImplementedError("the toy box has no such thing")
         made = super().collective(operation, array, dtype)

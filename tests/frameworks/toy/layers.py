@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from harness.operations import Attention, Convolution
+from harness.operations import AttentionShape, ConvolutionShape
 
 
-def convolution(shape: Convolution, images: Any, kernel: Any, gradient: Any) -> list[Any]:
+def convolution(shape: ConvolutionShape, images: Any, kernel: Any, gradient: Any) -> list[Any]:
     """Return the result, and the gradients of images and kernel."""
     rows, columns = shape.padding
     padded = np.pad(images, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
@@ -32,7 +32,7 @@ def convolution(shape: Convolution, images: Any, kernel: Any, gradient: Any) -> 
     return [result, of_images, of_kernel]
 
 
-def attention(shape: Attention, query: Any, key: Any, value: Any, gradient: Any) -> list[Any]:
+def attention(shape: AttentionShape, query: Any, key: Any, value: Any, gradient: Any) -> list[Any]:
     """Return the result, and the gradients of query, key and value."""
     sharing, scale = shape.heads // shape.key_value_heads, shape.size**-0.5
     keys, values = (np.repeat(one, sharing, axis=1) for one in (key, value))

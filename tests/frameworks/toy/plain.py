@@ -27,7 +27,7 @@ from harness.communication import (
     REDUCE,
     REDUCE_SCATTER,
     SEND_RECEIVE,
-    Collective,
+    CollectiveOperation,
     MatmulCollective,
     ShardedMatmuls,
 )
@@ -40,7 +40,7 @@ from harness.operations import (
     SCALAR,
     SCALE,
     TRIAD,
-    Convolution,
+    ConvolutionShape,
     ForwardBackward,
     Layer,
     LayerOperations,
@@ -272,7 +272,7 @@ class PlainToy(
         """Return the seconds of a single operation."""
         return 1e-4
 
-    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         """Return a collective, computed as a sum of the arrays that ranks put at their places."""
         import numpy as np
 
@@ -309,7 +309,7 @@ class PlainToy(
             self._wait_until(self.done_at)
             return latest[0]
 
-        return Collective(reset, run, result)
+        return CollectiveOperation(reset, run, result)
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         """Communicate and compute at the same time."""
@@ -354,7 +354,9 @@ class PlainToy(
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
         from . import layers
 
-        compute: Any = layers.convolution if isinstance(layer, Convolution) else layers.attention
+        compute: Any = (
+            layers.convolution if isinstance(layer, ConvolutionShape) else layers.attention
+        )
         result, *gradients = compute(layer, *arrays)
 
         def read(computed: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from harness.adapter import Mismatch
 from harness.measuring.micro import attentions, convolutions, samples
-from harness.operations import Attention, Convolution
+from harness.operations import AttentionShape, ConvolutionShape
 from harness.request.declaration import read_model
 
 from ...bench import ROOT, Bench, Finished
@@ -98,15 +98,15 @@ def test_a_model_without_either_is_unsupported(toy: Bench, kind: str, reason: st
 
 
 SHAPES = [
-    Convolution(2, 7, 6, 3, 4, (3, 3), 1, (1, 1), 1),
-    Convolution(2, 9, 8, 4, 6, (5, 3), 2, (2, 1), 2),
-    Convolution(1, 8, 8, 4, 8, (1, 1), 2, (0, 0), 1),
-    Convolution(2, 6, 5, 6, 6, (3, 3), 1, (1, 1), 6),
+    ConvolutionShape(2, 7, 6, 3, 4, (3, 3), 1, (1, 1), 1),
+    ConvolutionShape(2, 9, 8, 4, 6, (5, 3), 2, (2, 1), 2),
+    ConvolutionShape(1, 8, 8, 4, 8, (1, 1), 2, (0, 0), 1),
+    ConvolutionShape(2, 6, 5, 6, 6, (3, 3), 1, (1, 1), 6),
 ]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_elements_in_float64_are_those_of_whole_arrays(shape: Convolution) -> None:
+def test_elements_in_float64_are_those_of_whole_arrays(shape: ConvolutionShape) -> None:
     random = np.random.RandomState(1)
     arrays = convolutions.operands(shape, random)
     found = layers.convolution(shape, *arrays)
@@ -117,7 +117,7 @@ def test_elements_in_float64_are_those_of_whole_arrays(shape: Convolution) -> No
 @pytest.mark.parametrize("key_value_heads", [2, 6])
 def test_a_head_in_float64_is_that_of_whole_arrays(causal: bool, key_value_heads: int) -> None:
     random = np.random.RandomState(2)
-    shape = Attention(2, 6, key_value_heads, 20, 8, causal)
+    shape = AttentionShape(2, 6, key_value_heads, 20, 8, causal)
     arrays = attentions.operands(shape, random)
     found = layers.attention(shape, *arrays)
     assert attentions.check(shape, arrays, found, "float32", random) < 1e-5
@@ -127,7 +127,7 @@ def test_a_head_in_float64_is_that_of_whole_arrays(causal: bool, key_value_heads
 
 
 def test_rows_of_queries_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    shape = Attention(1, 2, 1, 20, 4, True)
+    shape = AttentionShape(1, 2, 1, 20, 4, True)
     arrays = attentions.operands(shape, np.random.RandomState(3))
     whole = attentions.exact(shape, arrays, 0, 0)
     monkeypatch.setattr(attentions, "_ROWS", 7)
@@ -169,14 +169,14 @@ def test_every_network_s_convolutions_are_counted_as_its_facts_count_them() -> N
 
 def test_attention_is_that_of_the_models() -> None:
     assert attentions.layer_counts(facts_of("bert_base"), 8, 128) == {
-        Attention(8, 12, 12, 128, 64, causal=False): 12
+        AttentionShape(8, 12, 12, 128, 64, causal=False): 12
     }
     assert attentions.layer_counts(facts_of("llama_1b"), 1, 512) == {
-        Attention(1, 32, 8, 512, 64, causal=True): 16
+        AttentionShape(1, 32, 8, 512, 64, causal=True): 16
     }
     assert list(attentions.layer_counts(facts_of("electra_base"), 1, 128)) == [
-        Attention(1, 12, 12, 128, 64, causal=False),
-        Attention(1, 4, 4, 128, 64, causal=False),
+        AttentionShape(1, 12, 12, 128, 64, causal=False),
+        AttentionShape(1, 4, 4, 128, 64, causal=False),
     ]
     pairs = facts_of("gpt2_small")["forward_multiply_adds"]["per_token_pair"]
     (shape,) = attentions.layer_counts(facts_of("gpt2_small"), 1, 64)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.matmuls import MatmulShape
 from harness.adapter import Case, Mismatch, Unsupported
 from harness.communication import OPERATIONS
 from harness.kinds.collective import check_room
 from harness.measuring.micro import collectives
 from harness.measuring.micro.matmuls import check_matmul
-from harness.measuring.micro.shapes import Shape, shapes, shapes_of
+from harness.measuring.micro.shapes import shapes, shapes_of
 
 from ...bench import Bench, Finished
 from ..bare import BARE, LATE, LATER, QUICK, values
@@ -96,7 +97,7 @@ def test_a_product_of_another_shape_is_none() -> None:
 
 
 def test_shapes_are_written_in_one_way() -> None:
-    assert shapes_of("2x3x4 5x2x3x4") == [Shape(1, 2, 3, 4), Shape(5, 2, 3, 4)]
+    assert shapes_of("2x3x4 5x2x3x4") == [MatmulShape(1, 2, 3, 4), MatmulShape(5, 2, 3, 4)]
     assert shapes(" 02x3x4   1x2x3x4 ") == "2x3x4"
     for wrong in ("", "2x3", "2x3x0", "2x3x4x5x6", "axbxc"):
         with pytest.raises(ValueError, match="must be shapes like 1024x512x256"):

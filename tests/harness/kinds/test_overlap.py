@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import Mismatch
-from harness.communication import Collective
+from harness.communication import CollectiveOperation
 from harness.kind import combined
 from harness.kinds import overlap
 from harness.measuring.micro import collectives, matmuls
@@ -183,9 +183,9 @@ class Enqueued(Overlapping):
     def operation(self, *given: Any) -> Operation:
         return Operation(lambda: self.asked.append("product"), lambda: None, "float32")
 
-    def collective(self, *given: Any) -> Collective:
+    def collective(self, *given: Any) -> CollectiveOperation:
         run = lambda: self.asked.append("all-reduce")  # noqa: E731
-        return Collective(lambda: None, run, lambda: None)
+        return CollectiveOperation(lambda: None, run, lambda: None)
 
 
 def test_an_all_reduce_is_on_its_way_before_the_products_and_nothing_waits() -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.matmuls import MatmulShape
 from harness.adapter import Mismatch, Unsupported
 from harness.kinds import sharded_matmul
 from harness.measuring.micro.matmuls import operands
-from harness.measuring.micro.shapes import Shape, plain_shapes, shapes_of
+from harness.measuring.micro.shapes import plain_shapes, shapes_of
 
 from ...bench import Bench, Finished
 from ..bare import BARE, LATE, values
@@ -70,7 +71,7 @@ def test_one_wrong_part_of_many_is_found() -> None:
     """Fail if one wrong part of 64 ranks is missed: a sample of the whole would miss one
     in three."""
     random = np.random.RandomState(0)
-    shape, ranks = Shape(1, 4, 16, 128), 64
+    shape, ranks = MatmulShape(1, 4, 16, 128), 64
     left, right = operands(shape, random)
     whole = left @ right
     given = (left, right, "columns", ranks, "float32", random)
@@ -87,10 +88,10 @@ def test_one_wrong_part_of_many_is_found() -> None:
 
 
 def test_parts_are_equal_and_shapes_have_no_batch() -> None:
-    shape = Shape(1, 8, 6, 9)
+    shape = MatmulShape(1, 8, 6, 9)
     assert sharded_matmul.share_of(shape, "inner", 1, 3) == slice(2, 4)
     with pytest.raises(Unsupported, match="2 ranks cannot have equal parts of n of 8x6x9: 9"):
         sharded_matmul.share_of(shape, "columns", 0, 2)
-    assert shapes_of(plain_shapes("8x6x9 1x2x2x2")) == [shape, Shape(1, 2, 2, 2)]
+    assert shapes_of(plain_shapes("8x6x9 1x2x2x2")) == [shape, MatmulShape(1, 2, 2, 2)]
     with pytest.raises(ValueError, match="without a batch"):
         plain_shapes("4x8x6x9")

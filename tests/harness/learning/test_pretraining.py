@@ -72,7 +72,7 @@ def test_sentences_are_what_their_topics_say(sentences: tasks.Data) -> None:
     assert (sentences.train["segment_ids"].sum(axis=1) > 10).all()
     other = {*map(bytes, sentences.held_out["token_ids"])}
     assert len(other & {*map(bytes, ids)}) < 5
-    with pytest.raises(tasks.BadData, match="8 tokens or more, not 7"):
+    with pytest.raises(tasks.TaskError, match="8 tokens or more, not 7"):
         topics.data(tasks.DataOptions(7))
 
 
@@ -211,10 +211,10 @@ def test_a_phase_begins_with_the_file_of_its_own_kind_and_seed(tmp_path: Path) -
     alike = "electra_base-pytorch-amp-seed1-"
     assert Path(starting.file_of(str(tmp_path), alike)).name == f"{alike}abc.safetensors"
     assert starting.file_of("model.safetensors", alike) == "model.safetensors"
-    with pytest.raises(tasks.BadData, match=r"has no files electra_base-jax.*there are: electra"):
+    with pytest.raises(tasks.TaskError, match=r"has no files electra_base-jax.*there are: electra"):
         starting.file_of(str(tmp_path), "electra_base-jax-amp-seed1-")
     (tmp_path / f"{alike}def.safetensors").touch()
-    with pytest.raises(tasks.BadData, match="has 2 files electra_base-pytorch-amp-seed1-"):
+    with pytest.raises(tasks.TaskError, match="has 2 files electra_base-pytorch-amp-seed1-"):
         starting.file_of(str(tmp_path), alike)
 
 
@@ -228,5 +228,5 @@ def test_what_is_fine_tuned_begins_with_the_discriminator(tmp_path: Path) -> Non
     assert start.notes["left"] == [generator]
     assert (start.weights["layers.0.attention.query.weight"] == 2.0).all()
     # weights of a smaller model of the same kind are refused as usual
-    with pytest.raises(tasks.BadData, match=r"lacks generator\.project\.weight"):
+    with pytest.raises(tasks.TaskError, match=r"lacks generator\.project\.weight"):
         starting.read(str(path), {own: (2, 2), "generator.project.weight": (2, 2)})

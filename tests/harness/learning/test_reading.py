@@ -15,7 +15,7 @@ from harness.adapter import Mismatch
 from harness.learning import batches, starting
 from harness.request.declaration import read_model
 from reference import bert, compute
-from tasks import BadData, DataOptions, span, squad
+from tasks import DataOptions, TaskError, span, squad
 from tasks.reading import questions, spans, squad_scores, windows, wordpiece
 
 from ...bench import Bench
@@ -120,7 +120,7 @@ def test_generated_questions_are_scored_by_words() -> None:
     several = data["spans"][:, 1] > data["spans"][:, 0]
     assert (scored["exact_match"] == ~several).all()
     assert ((scored["f1"] > 0) & (scored["f1"] < 1))[several].all()
-    with pytest.raises(BadData, match="have 24 tokens, not 32"):
+    with pytest.raises(TaskError, match="have 24 tokens, not 32"):
         span.data(DataOptions(sequence_length=32))
 
 
@@ -278,7 +278,7 @@ def test_the_best_window_of_a_question_decides(tmp_path: Path) -> None:
     In 2.0, the smallest no-answer score of all windows decides, as in the official run_squad.py."""
     path = folder(tmp_path, "2.0") / "dev-v2.0.json"
     found = questions.read(str(path), skips=False).questions[:1]
-    parts = [windows.Window(0, 3, [(4, 10)]), windows.Window(0, 3, [(0, 3)])]
+    parts = [windows.TokenWindow(0, 3, [(4, 10)]), windows.TokenWindow(0, 3, [(0, 3)])]
     scored = {"first": [3, 3], "last": [3, 3], "value": [2.0, 5.0], "none": [9.0, 4.0]}
     text = squad._Total(True, found, parts).predictions(scored)
     assert text == ["The"], "the second window has the better span, and less for none"
@@ -332,7 +332,7 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, name: 
     path.unlink()
     if written is not None:
         path.write_bytes(written)
-    with pytest.raises(BadData, match=words):
+    with pytest.raises(TaskError, match=words):
         squad.data(DataOptions(96, str(tmp_path)))
 
 
@@ -346,19 +346,21 @@ def test_misplaced_answers_are_skipped_and_counted(tmp_path: Path) -> None:
 
 
 def test_one_version_lies_in_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(BadData, match=r"no SQuAD; needs train-v1\.1\.json and dev-v1\.1\.json or"):
+    with pytest.raises(
+        TaskError, match=r"no SQuAD; needs train-v1\.1\.json and dev-v1\.1\.json or"
+    ):
         squad.data(DataOptions(96, str(tmp_path)))
     folder(folder(tmp_path), "2.0")
-    with pytest.raises(BadData, match=r"has files of 1\.1 and of 2\.0"):
+    with pytest.raises(TaskError, match=r"has files of 1\.1 and of 2\.0"):
         squad.data(DataOptions(96, str(tmp_path)))
-    with pytest.raises(BadData, match="No such file"):
+    with pytest.raises(TaskError, match="No such file"):
         squad.data(DataOptions(96, str(tmp_path / "nowhere")))
     tmp_path.joinpath("train-v2.0.json").unlink()
     tmp_path.joinpath("dev-v2.0.json").unlink()
     tmp_path.joinpath("vocab.txt").write_text("the\nriver\n")
-    with pytest.raises(BadData, match=r"vocab.txt: has no \[UNK\]"):
+    with pytest.raises(TaskError, match=r"vocab.txt: has no \[UNK\]"):
         squad.data(DataOptions(96, str(tmp_path)))
-    with pytest.raises(BadData, match="sequence_length 60: questions and contexts need 68"):
+    with pytest.raises(TaskError, match="sequence_length 60: questions and contexts need 68"):
         squad.data(DataOptions(60, str(folder(tmp_path))))
 
 
@@ -462,7 +464,7 @@ def test_all_names_of_a_bert_are_known() -> None:
 def test_a_damaged_file_of_weights_is_refused(tmp_path: Path, damage: Any, words: str) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(damage(safetensors({name: np.zeros(s) for name, s in THEIRS.items()})))
-    with pytest.raises(BadData, match=words):
+    with pytest.raises(TaskError, match=words):
         starting.read(str(path), SHAPES)
 
 
@@ -470,13 +472,15 @@ def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     made = {name: np.zeros(shape) for name, shape in THEIRS.items()}
     path.write_bytes(safetensors({**made, "embeddings.word_embeddings.weight": np.zeros((6, 4))}))
-    with pytest.raises(BadData, match=r"is \(6, 4\), embeddings.token.weight is \(5, 4\)"):
+    with pytest.raises(TaskError, match=r"is \(6, 4\), embeddings.token.weight is \(5, 4\)"):
         starting.read(str(path), SHAPES)
     del made["embeddings.LayerNorm.beta"]
     path.write_bytes(safetensors(made))
-    with pytest.raises(BadData, match=r"lacks embeddings\.norm\.bias and 0 others of the encoder"):
+    with pytest.raises(
+        TaskError, match=r"lacks embeddings\.norm\.bias and 0 others of the encoder"
+    ):
         starting.read(str(path), SHAPES)
-    with pytest.raises(BadData, match="No such file"):
+    with pytest.raises(TaskError, match="No such file"):
         starting.read(str(tmp_path / "nowhere"), SHAPES)
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from networks.layers import IMAGES, Layer, Network, Shape
+from networks.layers import IMAGES, Layer, LayerGraph, SampleShape
 from networks.schedule import flattened, schedule
 
-IMAGE, VECTOR = Shape(2, 2, 3), Shape(1, 1, 12)
+IMAGE, VECTOR = SampleShape(2, 2, 3), SampleShape(1, 1, 12)
 
 
-def layer(name: str, op: str, *inputs: str, shape: Shape = IMAGE, **attributes: Any) -> Layer:
+def layer(name: str, op: str, *inputs: str, shape: SampleShape = IMAGE, **attributes: Any) -> Layer:
     in_shape = VECTOR if op == "linear" else IMAGE
     return Layer(name, op, inputs, shape, in_shape, attributes)
 
 
 #: A residual, two heads, the second only in training, and a sum of the rest after them.
-NETWORK = Network(
+NETWORK = LayerGraph(
     layers=(
         layer("conv", "convolution", IMAGES),
         layer("relu", "relu", "conv"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.learning import bundle, safetensors, starting
-from tasks import BadData
+from tasks import TaskError
 
 from ...conftest import build_environment
 from .test_reading import small_model
@@ -160,13 +160,13 @@ def test_a_damaged_checkpoint_is_refused(
                 continue
             raw = damage(raw)
         (tmp_path / path.name).write_bytes(raw)
-    with pytest.raises(BadData, match=words):
+    with pytest.raises(TaskError, match=words):
         starting.read(str(tmp_path / "double.ckpt"), written.shapes)
 
 
 def test_a_checkpoint_of_another_model_is_refused(written: Written) -> None:
     shapes = {**written.shapes, "layers.7.output.bias": (4,)}
-    with pytest.raises(BadData, match=r"lacks layers\.7\.output\.bias .*with Google's"):
+    with pytest.raises(TaskError, match=r"lacks layers\.7\.output\.bias .*with Google's"):
         starting.read(str(written.folder / "half.ckpt"), shapes)
 
 
@@ -182,5 +182,5 @@ def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
     start = starting.read(str(file), {name: array.shape for name, array in arrays.items()})
     assert all((start.weights[name] == array).all() for name, array in arrays.items())
     assert [one.name for one in tmp_path.glob("left*")] == [file.name]
-    with pytest.raises(BadData, match="lacks more, 1 arrays in all: of another model"):
+    with pytest.raises(TaskError, match="lacks more, 1 arrays in all: of another model"):
         starting.read(str(file), {**shapes, "more": (1,)})

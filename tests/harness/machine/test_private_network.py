@@ -17,7 +17,7 @@ import pytest
 from harness import launcher
 from harness.machine import interfaces
 from harness.processes import private_network as module
-from harness.processes.private_network import Network, private_network
+from harness.processes.private_network import PrivateNetwork, private_network
 from harness.request.declaration import read_framework
 
 from ...bench import ROOT, Bench
@@ -35,7 +35,7 @@ print("called", flush=True)
 
 
 @pytest.fixture(scope="module")
-def network() -> Iterator[Network]:
+def network() -> Iterator[PrivateNetwork]:
     own = interfaces.addresses()
     with private_network(sorted({own[name] for name in own if name != "lo"})) as made:
         if made.enter is None:
@@ -70,13 +70,17 @@ def reached(address: str, enter: Callable[[], None] | None) -> bool:
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
-def test_nobody_outside_reaches_what_listens_in_it(network: Network, everywhere: bool) -> None:
+def test_nobody_outside_reaches_what_listens_in_it(
+    network: PrivateNetwork, everywhere: bool
+) -> None:
     listening = "0.0.0.0" if everywhere else "127.0.0.1"
     assert reached(listening, None), "nobody would reach it anyway"
     assert not reached(listening, network.enter)
 
 
-def test_those_in_it_reach_each_other_at_every_address_of_the_machine(network: Network) -> None:
+def test_those_in_it_reach_each_other_at_every_address_of_the_machine(
+    network: PrivateNetwork,
+) -> None:
     assert "127.0.0.1" in addresses()
     for address in addresses():
         with served(address, "call", network.enter) as server:
@@ -84,7 +88,7 @@ def test_those_in_it_reach_each_other_at_every_address_of_the_machine(network: N
         assert printed.split()[1:] == ["called"], address
 
 
-def test_who_enters_is_who_he_was(network: Network) -> None:
+def test_who_enters_is_who_he_was(network: PrivateNetwork) -> None:
     code = "import os; print(os.geteuid(), os.getegid())"
     done = subprocess.run(
         [sys.executable, "-c", code], preexec_fn=network.enter, capture_output=True, text=True
@@ -107,7 +111,7 @@ def network_of(process: int | str) -> str:
     return os.readlink(f"/proc/{process}/ns/net")
 
 
-def test_ranks_of_several_devices_of_one_node_have_one(toy: Bench, network: Network) -> None:
+def test_ranks_of_several_devices_of_one_node_have_one(toy: Bench, network: PrivateNetwork) -> None:
     launcher = toy.start("hang", devices_per_node=2)
     toy.wait_for_phase("warm-up", 2)
     ranks = [*toy.processes("RANK=0"), *toy.processes("RANK=1")]
@@ -122,7 +126,9 @@ def test_ranks_of_several_devices_of_one_node_have_one(toy: Bench, network: Netw
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_the_record_says_whether_they_had_it(toy: Bench, network: Network, devices: int) -> None:
+def test_the_record_says_whether_they_had_it(
+    toy: Bench, network: PrivateNetwork, devices: int
+) -> None:
     record = toy.run("", devices_per_node=devices).record
     assert (record["status"], record["reason"]) == ("ok", "")
     expected = {"private": True, "reason": ""} if devices == 2 else None
@@ -185,11 +191,11 @@ WITHOUT_NAMESPACES = """
 import contextlib, sys
 sys.path.insert(0, sys.argv[1])
 from harness import launcher
-from harness.processes.private_network import Network
+from harness.processes.private_network import PrivateNetwork
 
 @contextlib.contextmanager
 def none(addresses):
-    yield Network(None, "the kernel gives none")
+    yield PrivateNetwork(None, "the kernel gives none")
 
 launcher.private_network = none
 sys.exit(launcher.main(sys.argv[2:]))

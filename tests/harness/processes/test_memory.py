@@ -86,10 +86,10 @@ class Processes:
     def leave(self, available: int) -> None:
         (self.folder / "meminfo").write_text(f"MemAvailable: {available // 1024} kB\n")
 
-    def memory(self, cores: int = 1, often: bool = False) -> memory.Memory:
+    def memory(self, cores: int = 1, often: bool = False) -> memory.MemoryMonitor:
         may = memory.Allowed(limit=16 * GIB, reserve=GIB)
         os.rename(self.folder / "20", self.folder / "later")
-        made = memory.Memory("R", 10, may, cores, often, str(self.folder))
+        made = memory.MemoryMonitor("R", 10, may, cores, often, str(self.folder))
         os.rename(self.folder / "later", self.folder / "20")
         (self.folder / "20" / "environ").write_text(f"{RUN_VARIABLE}=R\0")
         return made

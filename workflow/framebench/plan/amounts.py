@@ -24,7 +24,7 @@ LONGEST_COUNT = 600.0
 _NO_FOLDER = "none"
 
 
-class Amounts(NamedTuple):
+class SampleCounts(NamedTuple):
     """Numbers of samples of an epoch and of the held-out set."""
 
     train: int
@@ -39,7 +39,7 @@ class Wrong(NamedTuple):
 
 def of_cases(
     cases: Iterable[Case], settings: Settings, catalog: Catalog
-) -> Mapping[Case, Amounts | Wrong]:
+) -> Mapping[Case, SampleCounts | Wrong]:
     """Return the sample counts of the cases that train to a target.
 
     Cases are missing whose folder is not visible on this machine.
@@ -70,7 +70,7 @@ def _asked(case: Case, settings: Settings, catalog: Catalog) -> str:
 
 
 @cache
-def _counted(texts: tuple[str, ...], root: Path) -> list[Amounts | Wrong | None]:
+def _counted(texts: tuple[str, ...], root: Path) -> list[SampleCounts | Wrong | None]:
     if not texts:
         return []
     command = [sys.executable, str(root / "scripts" / "harness" / "describe_data.py")]
@@ -81,7 +81,7 @@ def _counted(texts: tuple[str, ...], root: Path) -> list[Amounts | Wrong | None]
     return [_read(one) for one in json.loads(counted)]
 
 
-def _read(told: dict[str, Any] | None) -> Amounts | Wrong | None:
+def _read(told: dict[str, Any] | None) -> SampleCounts | Wrong | None:
     if told is None:
         return None
-    return Wrong(told["wrong"]) if "wrong" in told else Amounts(**told)
+    return Wrong(told["wrong"]) if "wrong" in told else SampleCounts(**told)

@@ -16,7 +16,7 @@ from ..config.settings import Settings
 from ..config.suite import Suite
 from ..records.run import Run
 from . import amounts, batch_searches, repeats
-from .amounts import Amounts, Wrong
+from .amounts import SampleCounts, Wrong
 
 #: Floating-point operations per second of a core with AVX-512 and of a GPU.
 CORE_RATE, GPU_RATE = 6e10, 1e13
@@ -106,7 +106,7 @@ def _estimate(
     steps: int,
     place: Capacity,
     catalog: Catalog,
-    learned: Amounts | Wrong | None = None,
+    learned: SampleCounts | Wrong | None = None,
 ) -> float:
     """Return the seconds of a run without records; ``learned``: the samples of one that learns."""
     start = start_of(case.framework, case.mode, case.compiler, place)
@@ -116,7 +116,7 @@ def _estimate(
         samples = steps * case.samples_of_replica * shared
         return start + samples * _seconds_of_sample(case, place, catalog, case.mode in _TRAINING)
     start += MEASURING_SECONDS * slowness(place)
-    if not isinstance(learned, Amounts):
+    if not isinstance(learned, SampleCounts):
         return start
     given = dict(case.parameters)
     epochs, each = int(given["epochs"]), int(given["epoch_steps"])

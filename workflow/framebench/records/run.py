@@ -11,7 +11,7 @@ from ..config.statuses import STATUSES as STATUSES
 from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
-from .fields.communication import AllReduce, GradientExchange
+from .fields.communication import AllReduceTiming, GradientExchange
 from .fields.curves import LearningCurve
 from .fields.fed import Fed
 from .fields.phases import RunPhases
@@ -107,7 +107,7 @@ class Run:
     joules_per_sample: float | None = None
     energy_sources: str = ""
     split: Split | None = None
-    all_reduce: AllReduce | None = None
+    all_reduce: AllReduceTiming | None = None
     exchange: GradientExchange | None = None
     phases: RunPhases | None = None
     largest: bool = False

@@ -13,7 +13,7 @@ from harness.communication import (
     ALL_TO_ALL,
     REDUCE_SCATTER,
     SEND_RECEIVE,
-    Collective,
+    CollectiveOperation,
     MatmulCollective,
 )
 
@@ -49,7 +49,7 @@ def collective(
     device: jax.Device,
     ranks: Ranks,
     note: Callable[[Any], None],
-) -> Collective:
+) -> CollectiveOperation:
     """See :class:`harness.communication.Communication`. ``note`` is told each result. An all-reduce
     takes what the one before gave; the others get it for nothing but to begin behind it."""
     own = jax.device_put(array.astype(dtype), device)
@@ -76,7 +76,7 @@ def collective(
         held = program(stacked, held)
         note(held)
 
-    return Collective(reset, run, lambda: np.array(local(held)[0]).astype(np.float32))
+    return CollectiveOperation(reset, run, lambda: np.array(local(held)[0]).astype(np.float32))
 
 
 def sharded_matmul(

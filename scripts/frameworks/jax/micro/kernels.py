@@ -8,7 +8,7 @@ from typing import Any, Callable, List, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from harness.operations import Attention, Convolution, ForwardBackward, Layer, Operation
+from harness.operations import AttentionShape, ConvolutionShape, ForwardBackward, Layer, Operation
 
 from ..models import layers
 from .operations import chained
@@ -25,13 +25,13 @@ def passes(
     note: Callable[[Any], None],
 ) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
-    if isinstance(layer, Convolution):
+    if isinstance(layer, ConvolutionShape):
         return _convolution(layer, arrays, device, dtype, note)
     return _attention(layer, arrays, device, dtype, note)
 
 
 def _convolution(
-    shape: Convolution,
+    shape: ConvolutionShape,
     arrays: Sequence[Any],
     device: jax.Device,
     dtype: Any,
@@ -45,7 +45,7 @@ def _convolution(
 
 
 def _attention(
-    shape: Attention,
+    shape: AttentionShape,
     arrays: Sequence[Any],
     device: jax.Device,
     dtype: Any,

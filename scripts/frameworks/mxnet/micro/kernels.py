@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 import mxnet as mx
 from harness.adapter import Unsupported
-from harness.operations import Convolution, ForwardBackward, Operation
+from harness.operations import ConvolutionShape, ForwardBackward, Operation
 
 from ..devices import (
     DTYPES,
@@ -20,7 +20,7 @@ _IMAGES_BACK, _KERNEL_BACK = (0, 2, 3, 1), (2, 3, 1, 0)
 
 
 def convolution(
-    shape: Convolution, arrays: Sequence[Any], device: mx.Context, dtype: str
+    shape: ConvolutionShape, arrays: Sequence[Any], device: mx.Context, dtype: str
 ) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
     layouts = (_IMAGES, _KERNEL, _IMAGES)

@@ -9,7 +9,7 @@ import networks
 import numpy as np
 from mxnet.contrib.amp import amp
 from mxnet.gluon import nn
-from networks import Layer, Network
+from networks import Layer, LayerGraph
 from networks.schedule import Schedule, flattened, schedule
 
 LAYOUT = "NCHW"  # the only layout of convolutions on the CPU; oneDNN reorders it by itself
@@ -155,7 +155,7 @@ class CNN(nn.HybridBlock):
     """Images (batch, 3, h, w) -> logits (batch, classes); in training, behind them those of the
     auxiliary heads."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: LayerGraph) -> None:
         super().__init__()
         initials: Dict[str, Initials] = {}
         for name, weight in networks.weights(network).items():

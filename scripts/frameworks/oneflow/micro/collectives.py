@@ -14,14 +14,14 @@ from harness.communication import (
     REDUCE,
     REDUCE_SCATTER,
     SEND_RECEIVE,
-    Collective,
+    CollectiveOperation,
     MatmulCollective,
 )
 
 
 def collective(
     operation: str, array: Any, dtype: str, device: oneflow.device, rank_context: RankContext
-) -> Collective:
+) -> CollectiveOperation:
     """See :class:`harness.communication.Communication`."""
     comm, ranks = oneflow.comm, rank_context.world_size
     own = oneflow.tensor(array, dtype=getattr(oneflow, dtype), device=device)
@@ -62,7 +62,7 @@ def collective(
             return oneflow.cat(incoming).float().numpy()
         return (held if in_place else received).float().numpy()
 
-    return Collective(reset, runs[operation], result)
+    return CollectiveOperation(reset, runs[operation], result)
 
 
 def sharded_matmul(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 import oneflow
-from harness.operations import Convolution, ForwardBackward, Operation
+from harness.operations import ConvolutionShape, ForwardBackward, Operation
 from oneflow import Tensor
 from oneflow.nn import functional as F
 
@@ -15,7 +15,7 @@ _IMAGES_BACK, _KERNEL_BACK = (0, 2, 3, 1), (2, 3, 1, 0)
 
 
 def convolution(
-    shape: Convolution, arrays: Sequence[Any], device: oneflow.device, dtype: oneflow.dtype
+    shape: ConvolutionShape, arrays: Sequence[Any], device: oneflow.device, dtype: oneflow.dtype
 ) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
     layouts = (_IMAGES, _KERNEL, _IMAGES)

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Tuple
 import networks
 import oneflow
 import oneflow.nn.functional as F
-from networks import Layer, Network
+from networks import Layer, LayerGraph
 from networks.schedule import Schedule, flattened, schedule
 from oneflow import Tensor, nn
 
@@ -132,7 +132,7 @@ class CNN(nn.Module):
     """Images (batch, 3, h, w) -> logits (batch, classes); in training, behind them those of the
     auxiliary heads."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: LayerGraph) -> None:
         super().__init__()
         for layer in network.layers:
             if layer.op in MODULES:

@@ -15,12 +15,14 @@ from harness.communication import (
     REDUCE,
     REDUCE_SCATTER,
     SEND_RECEIVE,
-    Collective,
+    CollectiveOperation,
     MatmulCollective,
 )
 
 
-def collective(operation: str, array: Any, dtype: str, rank_context: RankContext) -> Collective:
+def collective(
+    operation: str, array: Any, dtype: str, rank_context: RankContext
+) -> CollectiveOperation:
     """See :class:`harness.communication.Communication`."""
     ranks = rank_context.world_size
     own = paddle.to_tensor(array).astype(dtype)
@@ -65,7 +67,7 @@ def collective(operation: str, array: Any, dtype: str, rank_context: RankContext
             return paddle.concat(parts).astype("float32").numpy()
         return (held if in_place else received).astype("float32").numpy()
 
-    return Collective(reset, runs[operation], result)
+    return CollectiveOperation(reset, runs[operation], result)
 
 
 def sharded_matmul(left: Any, right: Any, operation: str, dtype: str) -> MatmulCollective:

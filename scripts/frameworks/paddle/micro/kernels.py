@@ -6,7 +6,7 @@ from typing import Any, Callable, Sequence, Tuple
 
 import paddle
 import paddle.nn.functional as F
-from harness.operations import Attention, Convolution, ForwardBackward, Layer, Operation
+from harness.operations import AttentionShape, ConvolutionShape, ForwardBackward, Layer, Operation
 from paddle import Tensor
 
 Layout = Tuple[int, ...]
@@ -14,12 +14,12 @@ Layout = Tuple[int, ...]
 
 def passes(layer: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
-    if isinstance(layer, Convolution):
+    if isinstance(layer, ConvolutionShape):
         return _convolution(layer, arrays, dtype)
     return _attention(layer, arrays, dtype)
 
 
-def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
+def _convolution(shape: ConvolutionShape, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     images, kernel, gradient = arrays
     return _passes(
         lambda x, weight: F.conv2d(
@@ -32,7 +32,7 @@ def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> Forwa
     )
 
 
-def _attention(shape: Attention, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
+def _attention(shape: AttentionShape, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     sharing = shape.heads // shape.key_value_heads
 
     def attended(query: Tensor, key: Tensor, value: Tensor) -> Tensor:

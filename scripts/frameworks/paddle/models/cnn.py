@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Tuple
 import networks
 import paddle
 import paddle.nn.functional as F
-from networks import Layer, Network
+from networks import Layer, LayerGraph
 from networks.schedule import Schedule, flattened, schedule
 from paddle import Tensor, nn
 
@@ -130,7 +130,7 @@ class CNN(nn.Layer):
     """Images (batch, 3, h, w) -> logits (batch, classes); in training, behind them those of the
     auxiliary heads."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: LayerGraph) -> None:
         super().__init__()
         initials: Dict[str, Initials] = {}
         for name, weight in networks.weights(network).items():

@@ -8,7 +8,7 @@ from typing import Any, Callable, Sequence
 
 from harness.adapter import AllReduce, ChainedMatmul, Rounding, Unsupported, zeros
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import Collective, MatmulCollective
+from harness.communication import CollectiveOperation, MatmulCollective
 from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
 from harness.overlapping import Overlapped
 from harness.transfers import PairTransfers, Transfers
@@ -49,7 +49,7 @@ class MicroBenchmarks(Rounding, CommonCapabilities, Transfers, PairTransfers):
         tensors = [self._torch.from_numpy(zeros(size)).to(self._device) for size in messages]
         return lambda: data_parallel.all_reduce_together(tensors)
 
-    def collective(self, operation: str, array: Any, dtype: str) -> Collective:
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         from . import collectives
 
         return collectives.collective(operation, array, dtype, self._device, self.rank_context)

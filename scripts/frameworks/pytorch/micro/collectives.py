@@ -15,14 +15,14 @@ from harness.communication import (
     REDUCE,
     REDUCE_SCATTER,
     SEND_RECEIVE,
-    Collective,
+    CollectiveOperation,
     MatmulCollective,
 )
 
 
 def collective(
     operation: str, array: Any, dtype: str, device: torch.device, rank_context: RankContext
-) -> Collective:
+) -> CollectiveOperation:
     """See :class:`harness.communication.Communication`."""
     ranks = rank_context.world_size
     own = torch.from_numpy(array).to(device, getattr(torch, dtype))
@@ -52,7 +52,7 @@ def collective(
         if result is received:
             received.zero_()
 
-    return Collective(reset, runs[operation], lambda: result.float().cpu().numpy())
+    return CollectiveOperation(reset, runs[operation], lambda: result.float().cpu().numpy())
 
 
 def sharded_matmul(

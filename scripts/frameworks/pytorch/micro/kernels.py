@@ -6,7 +6,7 @@ from typing import Any, Callable, Sequence, Tuple
 
 import torch
 import torch.nn.functional as F
-from harness.operations import Attention, Convolution, ForwardBackward, Layer, Operation
+from harness.operations import AttentionShape, ConvolutionShape, ForwardBackward, Layer, Operation
 from torch import Tensor
 
 
@@ -18,13 +18,13 @@ def passes(
     memory_format: torch.memory_format,
 ) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
-    if isinstance(layer, Convolution):
+    if isinstance(layer, ConvolutionShape):
         return _convolution(layer, arrays, device, dtype, memory_format)
     return _attention(layer, arrays, device, dtype)
 
 
 def _convolution(
-    shape: Convolution,
+    shape: ConvolutionShape,
     arrays: Sequence[Any],
     device: torch.device,
     dtype: torch.dtype,
@@ -47,7 +47,7 @@ def _convolution(
 
 
 def _attention(
-    shape: Attention, arrays: Sequence[Any], device: torch.device, dtype: torch.dtype
+    shape: AttentionShape, arrays: Sequence[Any], device: torch.device, dtype: torch.dtype
 ) -> ForwardBackward:
     *operands, gradient = (torch.from_numpy(array).to(device, dtype) for array in arrays)
     grouped = shape.heads != shape.key_value_heads

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 import torch
 import torch.nn.functional as F
-from networks import Layer, Network, describe
+from networks import Layer, LayerGraph, describe
 from networks.schedule import Call, Schedule, flattened, schedule
 from torch import Tensor, nn
 
@@ -19,7 +19,7 @@ class ConvolutionalNetwork(nn.Module):
     """Images (batch, 3, h, w) -> logits (batch, classes), in training those of auxiliary heads
     behind them. Modules are nested by the dots in the layers' names."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: LayerGraph) -> None:
         super().__init__()
         runs = {layer.name: OPERATIONS[layer.op](layer) for layer in network.layers}
         for name, run in runs.items():

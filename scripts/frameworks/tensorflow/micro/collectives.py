@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import tensorflow as tf
-from harness.communication import ALL_GATHER, ALL_REDUCE, Collective, MatmulCollective
+from harness.communication import ALL_GATHER, ALL_REDUCE, CollectiveOperation, MatmulCollective
 
 from ..steps import traced
 
@@ -33,7 +33,7 @@ def exchanged(operation: str, value: tf.Tensor, axis: int = 0) -> tf.Tensor:
 
 def collective(
     operation: str, array: Any, dtype: str, strategy: tf.distribute.Strategy
-) -> Collective:
+) -> CollectiveOperation:
     """See :class:`harness.communication.Communication`."""
     own = tf.cast(tf.constant(array), dtype)
     exchanging = program(strategy, lambda value: exchanged(operation, value), own)
@@ -47,7 +47,7 @@ def collective(
         nonlocal held
         held = exchanging(held if operation == ALL_REDUCE else own)
 
-    return Collective(reset, run, lambda: held.numpy().astype("float32"))
+    return CollectiveOperation(reset, run, lambda: held.numpy().astype("float32"))
 
 
 def sharded_matmul(

@@ -6,7 +6,7 @@ from typing import Any, Callable, Sequence
 
 import tensorflow as tf
 from harness.adapter import Unsupported
-from harness.operations import Attention, Convolution, ForwardBackward, Layer, Operation
+from harness.operations import AttentionShape, ConvolutionShape, ForwardBackward, Layer, Operation
 
 from ..models.transformers import (
     MASKED_SCORE,
@@ -17,12 +17,12 @@ from ..steps import traced
 
 def passes(layer: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
-    if isinstance(layer, Convolution):
+    if isinstance(layer, ConvolutionShape):
         return _convolution(layer, arrays, dtype)
     return _attention(layer, arrays, dtype)
 
 
-def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
+def _convolution(shape: ConvolutionShape, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     rows, columns = shape.padding
     stride = (1, shape.stride, shape.stride, 1)
     padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
@@ -36,7 +36,7 @@ def _convolution(shape: Convolution, arrays: Sequence[Any], dtype: str) -> Forwa
     return _passes(function, arrays, dtype)
 
 
-def _attention(shape: Attention, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
+def _attention(shape: AttentionShape, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     """TensorFlow has no fused one: it is written out, as in the models."""
     ones = tf.ones((shape.sequence, shape.sequence), dtype)
     later = (ones - tf.linalg.band_part(ones, -1, 0)) * MASKED_SCORE

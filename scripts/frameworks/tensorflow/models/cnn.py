@@ -12,7 +12,7 @@ import keras
 import networks
 import tensorflow as tf
 from keras import layers
-from networks import Layer, Network
+from networks import Layer, LayerGraph
 from networks.schedule import schedule
 
 from ..devices import has_gradient_of_groups
@@ -26,7 +26,7 @@ class CNN(keras.Model):
     """Images (batch, h, w, 3) to float32 logits (batch, classes), and in training behind them those
     of the auxiliary heads. Not a functional model: those compute all outputs in inference too."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: LayerGraph) -> None:
         super().__init__()
         initials: Dict[str, Initials] = {}
         for name, weight in networks.weights(network).items():

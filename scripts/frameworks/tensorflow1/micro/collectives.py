@@ -7,7 +7,7 @@ from typing import Any, Callable, NamedTuple, Tuple
 
 import tensorflow as tf
 from harness.adapter import RankContext
-from harness.communication import Collective, MatmulCollective
+from harness.communication import CollectiveOperation, MatmulCollective
 
 from .. import (
     devices,
@@ -49,14 +49,14 @@ def reduction(shape: Any, dtype: str, rank_context: RankContext) -> Reduction:
 
 def all_reduce(
     array: Any, dtype: str, rank_context: RankContext, session_of: Callable[[tf.Graph], tf.Session]
-) -> Collective:
+) -> CollectiveOperation:
     """See :class:`harness.communication.Communication`."""
     graph = tf.Graph()
     with graph.as_default(), tf.device(devices.device_name(rank_context)):
         program = reduction(array.shape, dtype, rank_context)
     session = session_of(graph)
     program.start(session, array)
-    return Collective(
+    return CollectiveOperation(
         session.make_callable(program.reset),
         session.make_callable(program.update),
         session.make_callable(program.value),

@@ -7,13 +7,13 @@ from typing import Any, Callable, List, Sequence, Tuple
 
 import tensorflow as tf
 from harness.adapter import Unsupported
-from harness.operations import Convolution, ForwardBackward, Operation
+from harness.operations import ConvolutionShape, ForwardBackward, Operation
 
 from .. import variables
 
 
 def convolution(
-    shape: Convolution,
+    shape: ConvolutionShape,
     arrays: Sequence[Any],
     device: str,
     session_of: Callable[[tf.Graph], tf.Session],

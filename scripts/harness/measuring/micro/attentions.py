@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from harness.measuring.micro import samples
-from harness.operations import Attention
+from harness.operations import AttentionShape
 
 #: Rows of queries that are computed in float64 at a time.
 _ROWS = 512
@@ -17,7 +17,7 @@ _ROWS = 512
 
 def layer_counts(
     model_config: Mapping[str, Any], batch: int, sequence: Optional[int]
-) -> Dict[Attention, int]:
+) -> Dict[AttentionShape, int]:
     """Return the distinct attention shapes of a model and the number of layers of each; {} without
     attention.
 
@@ -25,10 +25,10 @@ def layer_counts(
     hyper = model_config.get("hyperparameters", {})
     if "heads" not in hyper or sequence is None:
         return {}
-    counts: Dict[Attention, int] = Counter()
+    counts: Dict[AttentionShape, int] = Counter()
     for config in [hyper, *([{**hyper, **hyper["generator"]}] if "generator" in hyper else [])]:
         heads = config["heads"]
-        shape = Attention(
+        shape = AttentionShape(
             batch, heads, config.get("key_value_heads", heads), sequence, config["hidden"] // heads,
             causal="key_value_heads" in config,
         )  # fmt: skip
@@ -36,7 +36,7 @@ def layer_counts(
     return dict(counts)
 
 
-def operations(shape: Attention) -> int:
+def operations(shape: AttentionShape) -> int:
     """Return the floating-point operations of the forward pass.
 
     There are two matmuls; causal attention needs only the elements on and below the diagonal. The
@@ -45,7 +45,7 @@ def operations(shape: Attention) -> int:
     return 4 * shape.batch * shape.heads * pairs * shape.size
 
 
-def operands(shape: Attention, random: Any) -> List[Any]:
+def operands(shape: AttentionShape, random: Any) -> List[Any]:
     """Return float32 query, key, value and gradient of the result, random numbers around 0."""
     import numpy as np
 
@@ -53,7 +53,7 @@ def operands(shape: Attention, random: Any) -> List[Any]:
     return [random.standard_normal(extents).astype(np.float32) for extents in shapes]
 
 
-def exact(shape: Attention, arrays: Sequence[Any], n: int, group: int) -> List[Any]:
+def exact(shape: AttentionShape, arrays: Sequence[Any], n: int, group: int) -> List[Any]:
     """Return float64 results of sample ``n`` for the heads that share key-value head ``group``.
 
     They are the result (heads, sequence, size), and the gradients of query, key and value."""
@@ -86,7 +86,7 @@ def exact(shape: Attention, arrays: Sequence[Any], n: int, group: int) -> List[A
 
 
 def check(
-    shape: Attention, arrays: Sequence[Any], results: Sequence[Any], dtype: str, random: Any
+    shape: AttentionShape, arrays: Sequence[Any], results: Sequence[Any], dtype: str, random: Any
 ) -> float:
     """Return the largest error against float64 of one key-value head. Raises Mismatch where it
     exceeds rounding.
@@ -108,7 +108,7 @@ def check(
     return max(errors)
 
 
-def at(shape: Attention, times: int) -> Dict[str, Any]:
+def at(shape: AttentionShape, times: int) -> Dict[str, Any]:
     """Return the point of a run that the shape is."""
     named = dict(shape._asdict(), causal="yes" if shape.causal else "no")
     return {**named, "times": times}

@@ -20,7 +20,7 @@ from harness.communication import (
     REDUCE,
     REDUCE_SCATTER,
     SEND_RECEIVE,
-    Collective,
+    CollectiveOperation,
     Communication,
 )
 from harness.kind import Context
@@ -114,7 +114,7 @@ def expected(operation: str, arrays: List[Any], rank: int) -> Any:
     return arrays[sender[operation]]
 
 
-def timed_block(adapter: Communication, collective: Collective, runs: int) -> float:
+def timed_block(adapter: Communication, collective: CollectiveOperation, runs: int) -> float:
     """Return the seconds of consecutive ``runs`` that all ranks start together."""
     collective.reset()
     adapter.synchronize()
@@ -122,7 +122,9 @@ def timed_block(adapter: Communication, collective: Collective, runs: int) -> fl
     return blocks.time_together(adapter, collective.run, runs)
 
 
-def runs_of_block(adapter: Communication, collective: Collective, most: int, seconds: float) -> int:
+def runs_of_block(
+    adapter: Communication, collective: CollectiveOperation, most: int, seconds: float
+) -> int:
     """Return how many runs take ``seconds``, at most ``most``, the same in all ranks."""
     ranks, count = adapter.rank_context.world_size, 1
     while True:
@@ -134,7 +136,7 @@ def runs_of_block(adapter: Communication, collective: Collective, most: int, sec
 
 
 def measure(
-    context: Context, collective: Collective, in_a_row: Optional[int] = None
+    context: Context, collective: CollectiveOperation, in_a_row: Optional[int] = None
 ) -> Dict[str, Any]:
     """Time blocks that all ranks start together, as :func:`harness.measuring.blocks.measure`.
 

@@ -11,17 +11,17 @@ from typing import Any, Dict, List, Mapping, Sequence
 import networks
 
 from harness.measuring.micro import samples
-from harness.operations import Convolution
+from harness.operations import ConvolutionShape
 
 
-def layer_counts(model_config: Mapping[str, Any], batch: int) -> Dict[Convolution, int]:
+def layer_counts(model_config: Mapping[str, Any], batch: int) -> Dict[ConvolutionShape, int]:
     """Return the distinct convolutions of a training step in order, and how often each occurs; {}
     for a model that is no network description."""
-    counts: Dict[Convolution, int] = Counter()
+    counts: Dict[ConvolutionShape, int] = Counter()
     for layer in _layers(model_config):
         if layer.op == "convolution":
             attributes = layer.attributes
-            shape = Convolution(
+            shape = ConvolutionShape(
                 batch,
                 *layer.in_shape,
                 attributes["channels"],
@@ -41,7 +41,7 @@ def _layers(model_config: Mapping[str, Any]) -> Sequence[networks.Layer]:
     return networks.describe(model_config).layers
 
 
-def operations(shape: Convolution) -> int:
+def operations(shape: ConvolutionShape) -> int:
     """Return the floating-point operations of the forward pass.
 
     Each product counts as a multiplication and an addition, including those with padding. The
@@ -51,7 +51,7 @@ def operations(shape: Convolution) -> int:
     return 2 * batch * height * width * filters * rows * columns * channels
 
 
-def operands(shape: Convolution, random: Any) -> List[Any]:
+def operands(shape: ConvolutionShape, random: Any) -> List[Any]:
     """Return float32 images, kernel and gradient of the result.
 
     Values are random numbers around 0, small enough that sums fit float16."""
@@ -69,7 +69,7 @@ def operands(shape: Convolution, random: Any) -> List[Any]:
 class Exact:
     """Results in float64 of the ``arrays`` that :func:`operands` makes."""
 
-    def __init__(self, shape: Convolution, arrays: Sequence[Any]) -> None:
+    def __init__(self, shape: ConvolutionShape, arrays: Sequence[Any]) -> None:
         import numpy as np
 
         self._shape = shape
@@ -119,7 +119,7 @@ def _dot(first: Any, second: Any) -> float:
 
 
 def check(
-    shape: Convolution, arrays: Sequence[Any], results: Sequence[Any], dtype: str, random: Any
+    shape: ConvolutionShape, arrays: Sequence[Any], results: Sequence[Any], dtype: str, random: Any
 ) -> float:
     """Return the largest error of a sample against float64. Raises Mismatch where it exceeds
     rounding.
@@ -142,7 +142,7 @@ def check(
     return max(errors)
 
 
-def at(shape: Convolution, times: int) -> Dict[str, Any]:
+def at(shape: ConvolutionShape, times: int) -> Dict[str, Any]:
     """Return the point of a run that the shape is."""
     return {
         "images": _text(shape.images_shape),

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
+from core.matmuls import MatmulShape
+
 from harness.adapter import Mismatch
-from harness.measuring.micro.shapes import Shape
 
 #: Elements of a result that are recomputed in float64.
 SAMPLE = 64
@@ -18,7 +19,7 @@ SAMPLE = 64
 ROUNDING, HALF_ROUNDING = 1e-4, 3e-2
 
 
-def operands(shape: Shape, random: Any) -> Sequence[Any]:
+def operands(shape: MatmulShape, random: Any) -> Sequence[Any]:
     """Return two float32 arrays, (.., m, k) and (.., k, n).
 
     Values are random numbers around 0, small enough that sums fit float16."""

@@ -5,32 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple
+from typing import List
+
+from core.matmuls import MatmulShape
 
 
-class Shape(NamedTuple):
-    """Matmul of (m, k) by (k, n), ``batch`` times."""
-
-    batch: int
-    m: int
-    k: int
-    n: int
-
-    @property
-    def at(self) -> Dict[str, int]:
-        """Point of a run that the shape is."""
-        return dict(self._asdict())
-
-    @property
-    def operations(self) -> int:
-        """Floating-point operations: a multiplication and an addition for each term."""
-        return 2 * self.batch * self.m * self.k * self.n
-
-    def __str__(self) -> str:
-        return "x".join(map(str, self[1:] if self.batch == 1 else self))
-
-
-def shape(text: str) -> Shape:
+def shape(text: str) -> MatmulShape:
     """Return the shape that ``text`` says. Raises ValueError."""
     try:
         extents = [int(word) for word in text.split("x")]
@@ -41,10 +21,10 @@ def shape(text: str) -> Shape:
             "must be shapes like 1024x512x256 (m, k, n) or 8x1024x512x256 (batch, m, k, n), with "
             "blanks between several"
         )
-    return Shape(*extents) if len(extents) == 4 else Shape(1, *extents)
+    return MatmulShape(*extents) if len(extents) == 4 else MatmulShape(1, *extents)
 
 
-def shapes_of(text: str) -> List[Shape]:
+def shapes_of(text: str) -> List[MatmulShape]:
     """Return each distinct shape in order. Raises ValueError where there is none."""
     return [shape(word) for word in dict.fromkeys(text.split())] or [shape("")]
 

@@ -19,7 +19,7 @@ from ...statistics.descriptive import median
 BYTES_PER_GRADIENT = 4  # float32
 
 
-class AllReduce(NamedTuple):
+class AllReduceTiming(NamedTuple):
     """Timing of all-reduces over all ranks.
 
     ``gradient_seconds``: expected for all gradients in one message; None if the two timed sizes
@@ -52,7 +52,7 @@ def gradient_exchange_of(ranks: Sequence[Mapping[str, Any]]) -> GradientExchange
     return GradientExchange(tuple(map(max, rounds)), len(sizes), sizes)
 
 
-def all_reduce_of(ranks: Sequence[Mapping[str, Any]]) -> AllReduce | None:
+def all_reduce_of(ranks: Sequence[Mapping[str, Any]]) -> AllReduceTiming | None:
     """Return the all-reduce timing of a record's ranks; None unless all ranks timed some.
 
     1. An all-reduce of some size takes the median over its rounds, on the slowest rank.
@@ -74,7 +74,7 @@ def all_reduce_of(ranks: Sequence[Mapping[str, Any]]) -> AllReduce | None:
     risen = seconds[largest] - seconds[smallest]
     parameters = ranks[0].get("trainable_parameters")
     if parameters is None or risen <= 0:
-        return AllReduce(None, rate)
+        return AllReduceTiming(None, rate)
     slope = risen / (largest - smallest)
     latency = max(0.0, seconds[smallest] - slope * smallest)
-    return AllReduce(latency + slope * parameters * BYTES_PER_GRADIENT, rate)
+    return AllReduceTiming(latency + slope * parameters * BYTES_PER_GRADIENT, rate)

@@ -15,11 +15,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.matmuls import MatmulShape
+
 from ...machine.identities import same
 from ...records.run import Run
 from ..results import CaseResult, CaseResults
 from . import products
-from .products import MatmulShape
 
 #: Benchmark that replaces the two matmuls per head of :mod:`.products`.
 ATTENTION = "attention"

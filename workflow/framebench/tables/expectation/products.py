@@ -8,33 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from core.matmuls import MatmulShape
 
 #: Name of the benchmark.
 KIND = "matmul"
-
-
-class MatmulShape(NamedTuple):
-    """Shape of a matmul: (m, k) by (k, n), ``batch`` times.
-
-    Field names are the parameters of a point of the benchmark."""
-
-    batch: int
-    m: int
-    k: int
-    n: int
-
-    @property
-    def multiply_adds(self) -> int:
-        return self.batch * self.m * self.k * self.n
-
-    @property
-    def backward(self) -> tuple[MatmulShape, MatmulShape]:
-        return self._replace(k=self.n, n=self.k), self._replace(m=self.k, k=self.m)
-
-    def __str__(self) -> str:
-        """Return the shape as in a suite."""
-        return "x".join(map(str, self[1:] if self.batch == 1 else self))
 
 
 #: Pairs of a shape and its count per forward pass.

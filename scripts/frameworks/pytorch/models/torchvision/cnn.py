@@ -7,7 +7,7 @@ from typing import Any, Dict, Tuple
 
 import torch
 from harness.adapter import Unsupported
-from networks import Network, describe, weights
+from networks import LayerGraph, describe, weights
 from networks.schedule import flattened
 from torch import Tensor, nn
 
@@ -50,7 +50,7 @@ def build(model_config: Dict[str, Any]) -> nn.Module:
     return model.to(memory_format=MEMORY_FORMAT)
 
 
-def adapt(model: nn.Module, described: Network) -> None:
+def adapt(model: nn.Module, described: LayerGraph) -> None:
     """Give torchvision's ``model`` the rates, epsilons and momenta of the description, and what
     :func:`harness.adapter.state_of_modules` needs. Raises Unsupported where they are not the same
     network."""
