@@ -14,12 +14,12 @@ import re
 import struct
 from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
+from core.checksums import masked_crc32c
 from tasks import TaskError
 
 from harness import bounded
 from harness.learning.stored import Stored
 from harness.loader.examples import fields, varint
-from harness.loader.records import crc32c, masked
 
 _INDEX = ".index"
 _FOOTER, _MAGIC = 48, 0xDB4775248B80FB57
@@ -106,7 +106,7 @@ def _block(content: bytes, begin: int, size: int) -> Iterator[Tuple[bytes, Tuple
     trailer = content[end : end + _TRAILER]
     if len(trailer) < _TRAILER:
         raise ValueError("it is truncated")
-    if masked(crc32c(content[begin : end + 1])) != struct.unpack("<I", trailer[1:])[0]:
+    if masked_crc32c(content[begin : end + 1]) != struct.unpack("<I", trailer[1:])[0]:
         raise ValueError("a block has a wrong checksum")
     if trailer[0]:
         raise ValueError("it is compressed, which TensorFlow does not do")
@@ -163,7 +163,7 @@ def _array(files: Any, name: str, entry: _Entry) -> Any:
             file.seek(entry.offset)
             content = file.read(entry.size)
         array = np.frombuffer(content, dtype).reshape(entry.shape)
-        if masked(crc32c(content)) != entry.checksum:
+        if masked_crc32c(content) != entry.checksum:
             raise ValueError("its content has a wrong checksum")
     except KeyError:
         raise TaskError(f"{path}: {name} has a dtype that no weight has") from None

@@ -18,12 +18,12 @@ import os
 import struct
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from core.checksums import masked_crc32c
+
 from harness.loader import examples
 
 #: Features of an example in a TFRecord: bytes of a JPEG file, and the label from 0.
 IMAGE, LABEL = "image/encoded", "image/class/label"
-#: Bytes of a block of :func:`crc32c`.
-_BLOCK = 1024
 _MAGIC = 0xCED7230A
 _BEHIND = "stands behind a record that cannot be read"
 
@@ -90,7 +90,7 @@ def frames_of(file: str) -> Tuple[List[Tuple[int, int]], str]:
 
 def _checked_length(head: bytes) -> int:
     length, checksum = struct.unpack("<QI", head)
-    if masked(crc32c(head[:8])) != checksum:
+    if masked_crc32c(head[:8]) != checksum:
         raise ValueError("its length has a wrong checksum, and nothing behind it can be read")
     return int(length)
 
@@ -124,7 +124,7 @@ def framed(
 
 def check_content(content: Any, offset: int, length: int) -> None:
     (checksum,) = struct.unpack("<I", content[offset + length : offset + length + 4])
-    if masked(crc32c(content[offset : offset + length])) != checksum:
+    if masked_crc32c(content[offset : offset + length]) != checksum:
         raise ValueError("its content has a wrong checksum")
 
 
@@ -189,47 +189,6 @@ def _first(
             return place
         return next(examples.parts(content, place, 1), None)
     return None
-
-
-@functools.lru_cache(maxsize=None)
-def _table() -> Any:
-    """Return uint32 (_BLOCK, 256): checksum of each byte at each position of a block of zeros."""
-    import numpy as np
-
-    first = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        first = np.where(first & np.uint32(1), np.uint32(0x82F63B78), 0) ^ (first >> np.uint32(1))
-    rows = [first.astype(np.uint32)]
-    for _ in range(_BLOCK - 1):
-        last = rows[-1]
-        rows.append((last >> np.uint32(8)) ^ rows[0][last & np.uint32(255)])
-    return np.stack(rows[::-1])
-
-
-def crc32c(content: bytes) -> int:
-    """Return Castagnoli's checksum of at least four bytes, combined from blocks. Raises ValueError
-    for fewer."""
-    import numpy as np
-
-    if len(content) < 4:
-        raise ValueError("the record is no example of TensorFlow")
-    table, blocks = _table(), -(-len(content) // _BLOCK)
-    levels = np.zeros(blocks * _BLOCK, np.uint8)
-    begin = len(levels) - len(content)
-    levels[begin:] = np.frombuffer(content, np.uint8)
-    levels[begin : begin + 4] ^= np.uint8(255)
-    each = table[np.arange(_BLOCK), levels.reshape(blocks, _BLOCK)]
-    state, carried = 0, table[:4].tolist()
-    for part in np.bitwise_xor.reduce(each, axis=1).tolist():
-        for place in range(4):
-            part ^= carried[place][state >> 8 * place & 255]
-        state = part
-    return state ^ 0xFFFFFFFF
-
-
-def masked(checksum: int) -> int:
-    """Return the checksum as TFRecord masks it."""
-    return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 # ---- RecordIO -----------------------------------------------------------------------------------

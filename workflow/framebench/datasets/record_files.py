@@ -10,15 +10,14 @@ features (oneflow/core/record/record.proto).
 
 from __future__ import annotations
 
-import functools
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-import numpy as np
+from core.checksums import masked_crc32c
 
 from ..files.whole_files import write_whole
 from .folders import SPLITS
@@ -31,8 +30,6 @@ FORMATS = (TFRECORD, RECORDIO, OFRECORD)
 #: reader.
 _EACH = 256
 _MAGIC = struct.pack("<I", 0xCED7230A)
-#: Block size of :func:`crc32c`, in bytes.
-_BLOCK = 1024
 
 
 def parts(form: str, names: Iterable[str]) -> dict[str, list[str]]:
@@ -153,38 +150,7 @@ def write_plain(file: BinaryIO, content: bytes) -> None:
 
 
 def _checksum(content: bytes) -> bytes:
-    """Return the masked CRC-32C, as the format requires for a CRC stored with its data."""
-    plain = crc32c(content)
-    return struct.pack("<I", ((plain >> 15 | plain << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-
-@functools.cache
-def _table() -> Any:
-    """Return the checksum of each byte at each place of a block of zeros, uint32 (_BLOCK, 256)."""
-    first = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        first = np.where(first & 1, np.uint32(0x82F63B78), np.uint32(0)) ^ (first >> 1)
-    rows = [first]
-    for _ in range(_BLOCK - 1):
-        rows.append((rows[-1] >> 8) ^ first[rows[-1] & 255])
-    return np.stack(rows[::-1])
-
-
-def crc32c(content: bytes) -> int:
-    """Return Castagnoli's CRC-32C of at least four bytes, combined from blocks.
-    The harness has the same function for reading (``harness.loader.records``)."""
-    table, blocks = _table(), -(-len(content) // _BLOCK)
-    levels = np.zeros(blocks * _BLOCK, np.uint8)
-    begin = len(levels) - len(content)
-    levels[begin:] = np.frombuffer(content, np.uint8)
-    levels[begin : begin + 4] ^= 255
-    each = table[np.arange(_BLOCK), levels.reshape(blocks, _BLOCK)]
-    state, carried = 0, table[:4].tolist()
-    for part in np.bitwise_xor.reduce(each, axis=1).tolist():
-        for place in range(4):
-            part ^= carried[place][state >> 8 * place & 255]
-        state = part
-    return state ^ 0xFFFFFFFF
+    return struct.pack("<I", masked_crc32c(content))
 
 
 # ---- RecordIO -----------------------------------------------------------------------------------
