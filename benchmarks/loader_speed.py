@@ -354,7 +354,7 @@ def main() -> int:
         measure(given.inside, given.data, given.rounds, given.workers)
         return 0
     sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "benchmarks")]
-    from framebench.datasets import image_folder
+    from framebench.features.datasets import image_folder
 
     with tempfile.TemporaryDirectory() as name:
         if given.data is None:

@@ -33,7 +33,8 @@ import yaml
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "workflow"), str(ROOT)]
 
-from framebench.comparison import gate, node_health  # noqa: E402
+from framebench.comparison import gate  # noqa: E402
+from framebench.features.node_health import command as node_health  # noqa: E402
 
 from tests.hog import hog  # noqa: E402
 from tests.slurm import configuration  # noqa: E402

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.audit import published
+from framebench.features.audit import published
 from framebench.records import record_sets
 from framebench.records.sidecars.calls import CallEntry
 from framebench.report import html_report

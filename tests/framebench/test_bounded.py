@@ -18,15 +18,15 @@ WORKFLOW = Path(__file__).parents[2] / "workflow"
 OPENING = {
     "framebench/files/bounded.py": {"open", "os.open"},
     "framebench/files/whole_files.py": {"os.open"},
-    "framebench/datasets/folders.py": {"os.open"},
-    "framebench/datasets/record_files.py": {"open"},
-    "framebench/datasets/image_folder.py": {"Image.open"},
+    "framebench/features/datasets/folders.py": {"os.open"},
+    "framebench/features/datasets/record_files.py": {"open"},
+    "framebench/features/datasets/image_folder.py": {"Image.open"},
     "framebench/runs/ensure_environment.py": {"os.open"},
-    "framebench/archive/contents.py": {"zipfile.ZipFile"},
+    "framebench/features/archive/contents.py": {"zipfile.ZipFile"},
     "framebench/files/archives.py": {"open", "zipfile.ZipFile", "tarfile.open", "entry.open"},
     "framebench/files/temporary.py": {"os.open"},
     "framebench/driver/signals.py": {"os.open"},
-    "framebench/history/index.py": {"sqlite3.connect"},
+    "framebench/features/history/index.py": {"sqlite3.connect"},
 }
 #: Methods of any object, and functions by their full name.
 METHODS = {"open", "read_text", "read_bytes", "fromfile", "memmap", "ZipFile"}

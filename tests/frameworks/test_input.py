@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from framebench.datasets import sequences
+from framebench.features.datasets import sequences
 from framebench.records import record_files
 from PIL import Image
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from framebench.datasets import record_files, sequences
+from framebench.features.datasets import record_files, sequences
 from harness.loader import content_of
 from harness.loader.pillow import PillowImages
 from harness.samples import folder, order, tokens

@@ -15,24 +15,25 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from framebench.audit import lint
 from framebench.config import catalog
-from framebench.config.node_rules import health
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.config.yaml_files import read_mapping
-from framebench.datasets import folders
 from framebench.environments.venvs import read_environment_file
+from framebench.features.audit import lint
+from framebench.features.datasets import folders
+from framebench.features.formats import transfer
+from framebench.features.history import index, sources
+from framebench.features.node_health import kept_rules as node_health
+from framebench.features.node_health.rules import health
 from framebench.files import children
-from framebench.formats import transfer
-from framebench.history import index, sources
 from framebench.records import device_peaks, record_sets, searches, verifications
 from framebench.records.run import RecordsError
-from framebench.records.sidecars import assumptions, calls, interruptions, node_health
+from framebench.records.sidecars import assumptions, calls, interruptions
 from harness.request import declaration, own_model
 
 from ..conftest import ROOT
-from ..framebench.formats import samples
+from ..framebench.features.formats import samples
 from ..framebench.saved_records import ROW, record, save
 
 CATALOG = catalog.load_catalog(ROOT)

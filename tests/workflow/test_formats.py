@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..framebench.formats import samples
+from ..framebench.features.formats import samples
 from .conftest import Project
 from .test_workflow import rows
 

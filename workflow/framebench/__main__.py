@@ -45,11 +45,11 @@ def run(arguments: list[str]) -> int:
 
         return ensure_environment.main(arguments[1:])
     if arguments[:1] == ["gate"]:
-        from framebench.gate import command
+        from framebench.features.gate import command
 
         return command.main(arguments[1:])
     if arguments[:1] == ["bisect"]:
-        from framebench.bisect import command as bisect
+        from framebench.features.bisect import command as bisect
 
         return bisect.main(arguments[1:])
     from framebench import cli

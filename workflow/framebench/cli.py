@@ -8,12 +8,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from .archive import contents
 from .commands import exit_status, reporting, sets, upkeep
 from .comparison import gate
 from .config.arguments import facts, share
 from .config.validation import ConfigError
 from .config.values import RecordSource
+from .features.archive import contents
 from .records import record_sets
 
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"

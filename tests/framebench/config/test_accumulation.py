@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from core.case import Case
-from framebench.audit import lint_results
 from framebench.config.catalog import load_catalog
 from framebench.config.validation import ConfigError
+from framebench.features.audit import lint_results
 from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan

@@ -6,8 +6,8 @@ from itertools import chain
 
 import pytest
 from framebench import cli
-from framebench.audit import findings, published
 from framebench.comparison import compare
+from framebench.features.audit import findings, published
 from framebench.tables import columns, frames, measured, registry
 from framebench.tables.table import Table
 

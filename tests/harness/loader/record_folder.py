@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from framebench.datasets import record_files
+from framebench.features.datasets import record_files
 
 from .images import jpeg
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from framebench.datasets import record_files
+from framebench.features.datasets import record_files
 from harness.loader import RECORDIO, TFRECORD, sequential
 from harness.samples import folder, order
 from harness.samples.folder import REFUSE, SKIP, TRAIN, VALIDATION, BadData

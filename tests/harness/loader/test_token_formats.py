@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from framebench.datasets import record_files, sequences
+from framebench.features.datasets import record_files, sequences
 from harness.adapter import Mismatch
 from harness.loader import LoadedTokens, examples, records
 from harness.samples import folder, masking, recorded_tokens, tokens

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from .. import PROJECT
 from ..config import catalog
+from ..features.node_health import kept_rules as kept_health
 from ..files import bounded, json_files, marked_block
 from ..files.whole_files import write_together, write_whole
 from ..records import record_sets, searches, verifications
 from ..records.run import Run, cause
 from ..records.sidecars import assumptions, calls, expected, interruptions
-from ..records.sidecars import node_health as kept_health
 from ..records.sidecars.assumptions import Assumptions
 from ..records.sidecars.expected import ExpectedCase
 
@@ -41,8 +41,8 @@ def make_report(source: Path, results: Path) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
     Prints the summary. The fingerprint is written last: it marks the rest as complete."""
     # pandas and Matplotlib are slow to import; other commands need neither.
-    from ..audit import published
-    from ..comparison import node_health
+    from ..features.audit import published
+    from ..features.node_health import command as node_health
     from ..records import device_peaks
     from ..report import html_report, record_links
     from ..tables import answers, frames, origin
@@ -147,7 +147,7 @@ def tabulated(
     """Group and judge a set of records. Returns the inputs, all tables, and a baseline of the
     nodes. The baseline is "" without nodes. ``results``: folder of the node rules; ``asked``:
     requested cases of the measured suites."""
-    from ..comparison import node_health
+    from ..features.node_health import command as node_health
     from ..records import device_peaks, verified
     from ..tables import datasheets, frames, grouping
     from ..tables.table import Inputs
@@ -177,9 +177,9 @@ def printed_beside(record_set: record_sets.RecordSet) -> list[Printed]:
     """Return the cells of published tables to compare these runs with.
     These are the tables next to the runs; else the shipped tables, if they have a comparable case.
     """
-    from ..audit import lint
-    from ..tables.nvidia.measured_rows import MODELS
-    from ..tables.nvidia.printed_rows import AMP
+    from ..features.audit import lint
+    from ..features.vendor_tables.measured_rows import MODELS
+    from ..features.vendor_tables.printed_rows import AMP
 
     cases = {run.case for run in record_set.runs}
     folders = [record_set.root]

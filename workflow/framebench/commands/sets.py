@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..archive import contents
 from ..comparison import gate
 from ..config.values import RecordSource
+from ..features.archive import contents
 from ..files import bounded, temporary
 from ..files.whole_files import write_together, write_whole
 from ..records import record_sets, searches
@@ -22,7 +22,7 @@ from ..tables.judged import grouped
 from .reporting import FINGERPRINT, fingerprint, make_report, probes_of, tabulated
 
 if TYPE_CHECKING:
-    from ..audit import findings
+    from ..features.audit import findings
 
 SETS = "folders of results, CSVs of runs, archives, or a folder of these"
 
@@ -62,7 +62,7 @@ def make_archive(source: contents.ArchiveSource, redacts: bool) -> None:
     """Write ``archives/NAME.zip`` below the results folder.
     It has records, suite, environments and metadata, and tables and report made anew from these
     records. Raises ConfigError for a folder without records, or of another suite."""
-    from ..archive import crate
+    from ..features.archive import crate
     from ..tables import origin
 
     contents.check(source)
@@ -86,7 +86,7 @@ def make_archive(source: contents.ArchiveSource, redacts: bool) -> None:
 
 def make_history(sets: Sequence[Path], by: str, results: Path) -> None:
     """Make a history; see :func:`history.command.make`."""
-    from ..history import command
+    from ..features.history import command
 
     for path in sets:
         if not path.exists():
@@ -96,7 +96,7 @@ def make_history(sets: Sequence[Path], by: str, results: Path) -> None:
 
 def make_nodes(source: Path, results: Path, fail_on: float | None) -> None:
     """Judge nodes; see :func:`comparison.node_health.make`."""
-    from ..comparison import node_health  # pandas is slow to import
+    from ..features.node_health import command as node_health  # pandas is slow to import
 
     node_health.make(source, results, fail_on)
 
@@ -105,7 +105,7 @@ def make_lint(sources: Sequence[Path], results: Path) -> None:
     """Write ``tables/lint.csv`` below ``results`` and print the findings.
     Raises :class:`Faulty` at the end if our own results have a finding; published tables may have
     some."""
-    from ..audit import findings, lint
+    from ..features.audit import findings, lint
     from ..tables import frames
 
     linted = []
@@ -123,7 +123,7 @@ def make_lint(sources: Sequence[Path], results: Path) -> None:
 
 def lint_own(source: Path, results: Path) -> findings.Linted:
     """Check the records at ``source``, and their tables next to them or below ``results``."""
-    from ..audit import lint_results
+    from ..features.audit import lint_results
     from ..records import device_peaks, verifications
 
     read = found = record_sets.load(source)
@@ -152,7 +152,7 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
 
 def make_export(source: Path, name: str, target: Path | None, results: Path) -> None:
     """Write the records at ``source`` in the format ``name`` to ``target`` or below ``results``."""
-    from ..formats import transfer
+    from ..features.formats import transfer
 
     print(
         "\n".join(transfer.export_cases(grouped(RecordSource(source, "")), name, target, results))
@@ -161,6 +161,6 @@ def make_export(source: Path, name: str, target: Path | None, results: Path) -> 
 
 def make_import(name: str, source: Path, facts: Mapping[str, Any], results: Path) -> None:
     """Write the content of the files at ``source`` as a set of records below ``results``."""
-    from ..formats import transfer
+    from ..features.formats import transfer
 
     print("\n".join(transfer.import_files(name, source, facts, results)))

@@ -15,7 +15,7 @@ def make_data(
     """Make a data set of images or tokens in a folder, and print a summary.
     ``form``: the format, None for folders of image files. Raises ConfigError for a folder with
     other content."""
-    from ..datasets import folders, image_folder, sequences, texts
+    from ..features.datasets import folders, image_folder, sequences, texts
 
     allowed = (*image_folder.FORMATS, *texts.FORMATS, *sequences.FORMATS)
     form = form or image_folder.FOLDER
@@ -88,18 +88,18 @@ def clean(environments: Path, wanted: Sequence[str]) -> None:
 
 def print_formats() -> None:
     """Print the generated table of docs/formats.md."""
-    from ..formats import page
+    from ..features.formats import page
 
     print(page.text(), end="")
 
 
 def print_columns() -> None:
     """Print the page docs/columns.md."""
-    from ..audit import findings, published
-    from ..bisect import messages
     from ..comparison import compare
-    from ..gate import decisions
-    from ..history import trends
+    from ..features.audit import findings, published
+    from ..features.bisect import messages
+    from ..features.gate import decisions
+    from ..features.history import trends
     from ..tables import columns_page, registry
 
     made = (compare.TABLE, decisions.TABLE, messages.TABLE, trends.POINTS, trends.CHANGES)

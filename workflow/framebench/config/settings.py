@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from core import axes
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
+from ..features.node_health.rules import health
+from ..features.node_health.rules.health import NodeRuleFile
 from . import secrets, values
 from .catalog import Catalog
 from .cluster import Cluster
@@ -46,8 +48,6 @@ from .fields import (
     text,
     validated,
 )
-from .node_rules import health
-from .node_rules.health import NodeRuleFile
 from .own_model import OwnModel, own_model
 from .provided import ImageEntry, Interpreter, ModulesEntry
 from .statuses import FAILURES

@@ -8,17 +8,18 @@ from tempfile import NamedTemporaryFile
 from typing import IO
 
 from .. import PROJECT
-from ..archive import contents
 from ..commands import exit_status
 from ..commands.exit_status import Ended
 from ..commands.reporting import ARCHIVED, FINGERPRINT, fingerprint
 from ..config import values
 from ..config.validation import ConfigError
+from ..features.archive import contents
+from ..features.node_health import kept_rules as node_health
 from ..files import bounded
 from ..plan import plan_text, targets
 from ..plan.forecast import DAY
 from ..records import searches
-from ..records.sidecars import assumptions, interruptions, node_health
+from ..records.sidecars import assumptions, interruptions
 from ..records.sidecars.assumptions import Assumptions
 from ..runs import allocations, partial, peak_flops, requests, slurm, verify
 from ..runs.total import lines

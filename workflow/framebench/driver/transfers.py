@@ -22,7 +22,7 @@ class TransferCommands:
         """Return the arguments of ``export``."""
         settings = self._settings("export")
         # Imported here, because it imports all table code.
-        from ..formats import registry
+        from ..features.formats import registry
 
         checked(registry.writer, settings.format)
         records = settings.records or f"{self._work.results}/runs"
@@ -33,7 +33,7 @@ class TransferCommands:
     def imported(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of ``import``."""
         settings = self._settings("import")
-        from ..formats import registry
+        from ..features.formats import registry
 
         checked(registry.reader, settings.format)
         if settings.imported is None:

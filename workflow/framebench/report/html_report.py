@@ -17,9 +17,9 @@ import pandas as pd
 from core import precisions
 from markupsafe import Markup
 
-from ..audit import published as published_tables
 from ..comparison import compare
 from ..config.catalog import load_catalog
+from ..features.audit import published as published_tables
 from ..files import bounded
 from ..files.whole_files import write_whole
 from ..machine.identities import UNKNOWN

@@ -1,6 +1,7 @@
 """Registry of tables made from records.
 
-Modules in ``declared`` contribute their TABLES; each benchmark other than steps adds one."""
+Modules in ``declared`` and module ``tables`` of each feature contribute their TABLES; each
+benchmark other than steps adds one."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from .. import feature_registry as features
 from . import declared, measured
 from .table import Inputs, Table
 
@@ -25,10 +27,12 @@ ELSEWHERE = ("compare", "gate", "bisect", "history", "changes", "lint", "publish
 @cache
 def known() -> Mapping[str, Table]:
     """Return declared tables by name, in page order. Raises ValueError for duplicate names."""
-    modules = sorted(module.name for module in iter_modules(declared.__path__))
+    modules = sorted(module.name for module in iter_modules(declared.__path__, "declared."))
     tables: list[Table] = []
     for name in modules:
-        tables += import_module(f"{declared.__name__}.{name}").TABLES
+        tables += import_module(f".{name}", __package__).TABLES
+    for module in features.modules("tables"):
+        tables += module.TABLES
     if len({table.name for table in tables}) < len(tables):
         raise ValueError(f"two tables have one name: {sorted(table.name for table in tables)}")
     return {table.name: table for table in sorted(tables, key=_place)}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from core import axes
 
 from ..cases.conditions import KEYS
+from ..features.node_health.judging import JudgedNode
 from ..records.device_peaks import PeakFlopsLookup
 from ..records.run import Run
 from ..records.searches import Result
@@ -21,7 +22,6 @@ from ..records.verifications import VerificationResult
 from .cells import Cell
 from .columns import Column, Row
 from .datasheets import Datasheet
-from .nodes.judging import JudgedNode
 from .printed_cells import Printed
 from .results import CaseResults
 

@@ -1,0 +1,223 @@
+"""DLPerf v1.0: every printed cell with runs follows from them, or states why not."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from framebench.cases.names import topology_of
+from framebench.features.audit import published
+from framebench.features.audit.figures import half_unit
+from framebench.features.audit.printed import KEYS
+from framebench.features.audit.published import CELL, compare_published
+from framebench.records import record_sets
+from framebench.records.record_sets import RecordsError, Run
+from framebench.tables import frames
+from framebench.tables.grouping import group
+from framebench.tables.results import CaseResults
+
+from ...made_up_runs import build
+
+DLPERF = Path(__file__).parents[4] / "results" / "published" / "dlperf-v1.0"
+
+
+@pytest.fixture(scope="module")
+def runs() -> tuple[Run, ...]:
+    return record_sets.load(DLPERF).runs
+
+
+@pytest.fixture(scope="module")
+def results(runs: tuple[Run, ...]) -> CaseResults:
+    return group(runs, None)
+
+
+@pytest.fixture(scope="module")
+def compared(results: CaseResults) -> pd.DataFrame:
+    return compare_published(results, DLPERF / "published.csv")
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def cases(listed: list[dict[str, str]]) -> set[tuple[str, ...]]:
+    """Return the keys of runs.csv, built independently from the file."""
+    return {tuple(row[key] for key in KEYS) for row in listed}
+
+
+def test_every_published_run_is_read(runs: tuple[Run, ...]) -> None:
+    found = record_sets.load(DLPERF)
+    assert not found.problems
+    assert len(found.runs) == len(rows(DLPERF / "runs.csv")) == 217
+
+
+def test_every_printed_cell_with_runs_agrees_or_has_a_cause(compared: pd.DataFrame) -> None:
+    printed = rows(DLPERF / "published.csv")
+    measured = cases(rows(DLPERF / "runs.csv"))
+    with_runs = [
+        row for row in printed
+        if tuple(row[key] for key in KEYS) in measured and half_unit(row["printed"]) is not None
+    ]  # fmt: skip
+    assert len(compared) == len(printed) == 393
+    checked = compared[compared["agrees"].notna()]
+    assert len(checked) == len(with_runs) == 30
+    differing = checked[~checked["agrees"].astype(bool)]
+    listed = {tuple(row[name] for name in CELL) for row in rows(DLPERF / "causes.csv")}
+    assert {tuple(cell) for cell in differing[list(CELL)].to_numpy()} == listed, (
+        "causes.csv lists exactly the cells that differ"
+    )
+    assert published.UNEXPLAINED not in set(compared["note"])
+    assert len(checked) - len(differing) == 28
+
+
+def test_every_cell_without_a_verdict_says_why(compared: pd.DataFrame) -> None:
+    silent = compared[compared["agrees"].isna()]
+    assert silent["recomputed"].isna().all(), "no number without a verdict"
+    assert (silent["note"] != "").all()
+    agreeing = compared[compared["agrees"].fillna(False)]
+    assert (agreeing["note"] == "").all()
+
+
+def test_the_causes_say_what_the_runs_say(runs: tuple[Run, ...]) -> None:
+    # "below the slowest of the seven runs, so no choice of repeats has it as median"
+    values = [
+        run.throughput or 0.0
+        for run in runs
+        if (run.case.framework, topology_of(run.case)) == ("mxnet", "4n8g")
+    ]
+    assert len(values) == 7
+    assert min(values) == 11283.49 > 11233.92
+    readme = 11233.92
+    assert readme / 392.24 == pytest.approx(28.64, abs=0.005)
+    assert readme / 28.67 == pytest.approx(391.8, abs=0.05)
+
+
+def test_the_tables_regenerate_the_reports_medians_and_speedups(runs: tuple[Run, ...]) -> None:
+    scaling = build(runs)["weak_scaling"]
+    known = {
+        (row["framework"], row["precision"], row["nodes"], row["devices_per_node"]): row
+        for row in scaling.to_dict("records")
+        if row["source"] != "pytorch/examples@49ec0bd"
+    }
+    # reports/dlperf_benchmark_test_report_v1.md, lines 89 to 107
+    printed: dict[tuple[str, str], list[tuple[int, int, float, float]]] = {
+        ("mxnet", "fp32"): [
+            (1, 1, 392.24, 1.00),
+            (1, 8, 3006.98, 7.67),
+            (2, 8, 5758.49, 14.68),
+            (4, 8, 11331.93, 28.89),
+        ],
+        ("paddle", "fp32"): [
+            (1, 1, 352.72, 1.00),
+            (1, 8, 2625.38, 7.44),
+            (2, 8, 4895.27, 13.88),
+            (4, 8, 9348.17, 26.50),
+        ],
+        ("pytorch", "amp"): [
+            (1, 1, 802.9, 1.00),
+            (1, 8, 6154.66, 7.67),
+            (2, 8, 11991.94, 14.94),
+            (4, 8, 22551.16, 28.09),
+        ],
+    }
+    for (framework, precision), lines in printed.items():
+        for nodes, devices, throughput, speedup in lines:
+            row = known[framework, precision, nodes, devices]
+            assert row["throughput_median"] == pytest.approx(throughput, abs=0.00501), row
+            assert row["speedup"] == pytest.approx(speedup, abs=0.00501), row
+
+
+def test_near_matches_are_not_taken_for_matches(compared: pd.DataFrame) -> None:
+    oneflow = compared[(compared["framework"] == "oneflow") & (compared["printed"] == "397.64")]
+    assert oneflow["note"].item() == (
+        "runs are of version 0.1.9, source OneFlow-Benchmark@8a78044; this figure is of version "
+        "0.2.0, source OneFlow-Benchmark@v0.2.0"
+    )
+    examples = compared[compared["printed"] == "348.62"]["note"].item()
+    assert "variant dali;workers=8;dali-cpu" in examples
+    assert "variant workers=48" in examples
+
+
+def test_the_order_of_runs_does_not_matter(runs: tuple[Run, ...], compared: pd.DataFrame) -> None:
+    again = compare_published(group(list(reversed(runs)), None), DLPERF / "published.csv")
+    pd.testing.assert_frame_equal(again, compared)
+
+
+@pytest.mark.parametrize(
+    ("printed", "half"),
+    [("28.89", 0.005), ("10.2", 0.05), ("802.9", 0.05), ("11650.0", 0.05), ("1376", 0.5)],
+)
+def test_half_a_unit_of_the_last_printed_digit(printed: str, half: float) -> None:
+    assert half_unit(printed) == half
+
+
+@pytest.mark.parametrize("printed", ["-", "OOM", "", "nan"])
+def test_what_is_no_number_has_no_unit(printed: str) -> None:
+    assert half_unit(printed) is None
+
+
+def publish(folder: Path, **changes: Any) -> Path:
+    """Write published.csv with MXNet's first cell, changed."""
+    cell = {**rows(DLPERF / "published.csv")[8], **changes}
+    assert cell["framework"] == "mxnet"
+    path = folder / "published.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(cell))
+        writer.writeheader()
+        writer.writerow(cell)
+    return path
+
+
+def test_a_difference_without_a_cause_is_unexplained(results: CaseResults, tmp_path: Path) -> None:
+    found = compare_published(results, publish(tmp_path, printed="392.25")).iloc[0]
+    assert not found["agrees"]
+    assert (found["recomputed"], found["note"]) == (392.24, published.UNEXPLAINED)
+
+
+def test_a_speedup_without_1n1g_has_no_verdict(
+    runs: tuple[Run, ...], results: CaseResults, tmp_path: Path
+) -> None:
+    path = publish(tmp_path, quantity="speedup", printed="7.67", devices_per_node="8")
+    assert bool(compare_published(results, path)["agrees"].item())
+    others = group([run for run in runs if run.case.devices_per_node == 8], None)
+    found = compare_published(others, path).iloc[0]
+    assert pd.isna(found["agrees"])
+    assert found["note"] == "no 1n1g run"
+
+
+def test_wrong_columns_and_quantities_are_named(results: CaseResults, tmp_path: Path) -> None:
+    with pytest.raises(RecordsError, match=r"found columns .*colour; allowed: table,place"):
+        compare_published(results, publish(tmp_path, colour="red"))
+    with pytest.raises(RecordsError, match="found quantity 'latency'; allowed: throughput"):
+        compare_published(results, publish(tmp_path, quantity="latency"))
+    for column, text in (
+        ("repeats", "many"), ("repeats", "9" * 18), ("nodes", "x"), ("nodes", "0"),
+        ("devices_per_node", "9" * 18), ("devices_per_node", ""),
+    ):  # fmt: skip
+        with pytest.raises(RecordsError, match=f"found {column} '{text}'; allowed: a whole number"):
+            compare_published(results, publish(tmp_path, **{column: text}))
+
+
+@pytest.mark.parametrize("printed", ["1e308", "-1e-308", "1E+999999", "9" * 400])
+def test_no_figure_is_larger_than_any_that_is_printed(
+    results: CaseResults, tmp_path: Path, printed: str
+) -> None:
+    found = compare_published(results, publish(tmp_path, printed=printed)).iloc[0]
+    assert found["note"].startswith("no figure is printed")
+
+
+def test_runs_do_not_tell_other_quantities(results: CaseResults, tmp_path: Path) -> None:
+    found = compare_published(results, publish(tmp_path, quantity="latency_p99")).iloc[0]
+    assert pd.isna(found["agrees"])
+    assert found["note"] == "runs do not tell a latency_p99"
+
+
+def test_the_comparison_is_written_with_its_counts(compared: pd.DataFrame, tmp_path: Path) -> None:
+    frames.write({published.TABLE: compared}, tmp_path)
+    text = (tmp_path / "published.md").read_text()
+    assert "393 printed cells; 30 with runs, of which 28 agree and 2 differ; 363 without" in text
+    assert len(rows(tmp_path / "published.csv")) == 393

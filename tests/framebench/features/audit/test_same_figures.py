@@ -1,0 +1,64 @@
+"""Equal figures from equal records, in every cell of every table.
+The sets: a real run of the suite ``quick``, a made-up set with rows for every table, and the
+published sets (see tests/data/figures/README.md)."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from ...figures import COMMANDS, made, unpacked
+
+FRACTION = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+#: Tolerance for another library or processor, which may sum in another order.
+RELATIVE_ERROR = 1e-12
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked("results", tmp_path_factory.mktemp("given"))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked("tables", tmp_path_factory.mktemp("kept"))
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def agree(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    if not (FRACTION.fullmatch(one) and FRACTION.fullmatch(other)) or one.isdigit():
+        return False
+    return math.isclose(float(one), float(other), rel_tol=RELATIVE_ERROR)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_cell_of_every_table_is_what_it_was(
+    name: str, results: Path, kept: Path, tmp_path: Path
+) -> None:
+    tables = made(name, results, tmp_path)
+    expected = {path.name: rows(path) for path in (kept / name).iterdir()}
+    found = {path.name: rows(path) for path in tables.glob("*.csv")}
+    assert found.keys() == expected.keys()
+    for table, were in expected.items():
+        are = found[table]
+        assert len(are) == len(were), table
+        for place, (now, then) in enumerate(zip(are, were, strict=True)):
+            assert [*now] == [*then], f"{table}: other columns"
+            for column, value in then.items():
+                assert agree(value, now[column]), f"{table}: row {place}: {column}"
+
+
+def test_every_table_has_rows_to_compare(kept: Path) -> None:
+    filled = {path.name for path in kept.rglob("*.csv") if rows(path)}
+    assert filled == {path.name for path in kept.rglob("*.csv")}
+    assert {"parity.csv", "largest_batch_attempts.csv", "compare.csv", "published.csv"} <= filled

@@ -1,0 +1,288 @@
+"""Bisection: next version, state of each version, and final message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from framebench.config.validation import ConfigError
+from framebench.environments import other_version
+from framebench.environments.venvs import read_environment_file
+from framebench.features.bisect import command, messages, steps, versions
+from framebench.features.bisect.search import (
+    CHANGED,
+    OPEN,
+    SKIPPED,
+    UNCHANGED,
+    BisectStep,
+    most_steps,
+    search,
+)
+from framebench.features.bisect.steps import BisectSetup
+from framebench.records.run import RecordsError
+from framebench.tables.grouping import group
+
+from ..gate.test_gate import in_pairs
+
+ASKED = messages.BisectRequest("torch", "0", "9", "pytorch x", 0.05)
+
+
+def looked(states: Sequence[str]) -> tuple[Any, list[str]]:
+    """Return the end of a search over versions 0, 1, .. with these states, and the
+    versions tested."""
+    names, known = [str(number) for number in range(len(states))], dict[str, str]()
+    while (now := search(names, known)).following:
+        assert now.following not in known, "looked at twice"
+        assert now.path == tuple(known), "it does not go on where it was"
+        known[now.following] = states[int(now.following)]
+    return now, [*known]
+
+
+@pytest.mark.parametrize("count", range(2, 18))
+def test_every_place_of_a_change_is_found_in_the_fewest_steps(count: int) -> None:
+    names = [str(number) for number in range(count)]
+    for place in range(1, count):
+        states = [UNCHANGED] * place + [CHANGED] * (count - place)
+        found, path = looked(states)
+        assert (found.before, found.changed) == (str(place - 1), str(place))
+        assert path[0] == str(count - 1), "first of all there must be a change"
+        assert len(path) <= most_steps(names)
+    assert most_steps([str(number) for number in range(9)]) == 4
+
+
+def test_a_figure_that_changed_and_changed_back_has_one_of_its_changes_named() -> None:
+    for states in ("UCUCC", "UCCUUUCUC", "UUCUCUC"):
+        named = [CHANGED if one == "C" else UNCHANGED for one in states]
+        found, _ = looked(named)
+        assert int(found.changed) == int(found.before) + 1
+        assert named[int(found.before)] == UNCHANGED
+        assert named[int(found.changed)] == CHANGED
+
+
+def test_without_a_change_at_the_end_nothing_is_looked_for() -> None:
+    found, path = looked([UNCHANGED] * 6)
+    assert (found.changed, path) == ("", ["5"])
+    assert messages.status(found) == 1
+    found, path = looked([UNCHANGED, CHANGED, SKIPPED])
+    assert (found.changed, path, messages.status(found)) == ("", ["2"], 3)
+
+
+def test_what_is_skipped_is_gone_around_and_named_where_it_may_be_the_one() -> None:
+    found, path = looked([UNCHANGED, SKIPPED, SKIPPED, UNCHANGED, CHANGED, CHANGED])
+    assert (found.before, found.changed, found.skipped) == ("3", "4", ())
+    assert messages.status(found) == 0
+    found, path = looked([UNCHANGED, UNCHANGED, SKIPPED, SKIPPED, CHANGED, CHANGED, CHANGED])
+    assert (found.before, found.changed, found.skipped) == ("1", "4", ("2", "3"))
+    assert messages.status(found) == 3, "one of three is no answer"
+    all_skipped, path = looked([UNCHANGED, *[SKIPPED] * 5, CHANGED])
+    assert len(path) == 6
+    assert len(all_skipped.skipped) == 5
+
+
+def test_what_cannot_be_told_waits_for_more() -> None:
+    names = [str(number) for number in range(9)]
+    assert search(names, {"8": OPEN}).open == "8"
+    waiting = search(names, {"8": CHANGED, "4": OPEN, "6": UNCHANGED})
+    assert (waiting.open, waiting.following) == ("4", "")
+    assert messages.status(waiting) == 3
+    assert search(names, {"8": CHANGED, "4": CHANGED}).following == "2", "it does not go on"
+
+
+def judged(factor: float, slower: bool | None = None, apart: float = 1) -> BisectStep:
+    sides = [group(one, None) for one in in_pairs(factor, apart)]
+    return steps.judge("2", *sides, 0.05, slower)
+
+
+@pytest.mark.parametrize(
+    ("factor", "slower", "state"),
+    [
+        (0.9, None, CHANGED),
+        (1.1, None, CHANGED),
+        (1.0, None, UNCHANGED),
+        (0.97, None, UNCHANGED),
+        (0.95, None, OPEN),
+        (1 / 0.95, None, OPEN),
+        (0.9, True, CHANGED),
+        (1.1, True, UNCHANGED),  # a change in the other direction
+        (1.1, False, CHANGED),
+        (0.9, False, UNCHANGED),
+    ],
+)
+def test_a_change_is_shown_in_either_direction_or_not(
+    factor: float, slower: bool | None, state: str
+) -> None:
+    step = judged(factor, slower)
+    assert step.state == state
+    assert step.ratio == pytest.approx(factor, rel=0.01)
+    assert step.interval is not None
+    assert step.pairs == 8
+
+
+def test_what_scatters_says_how_many_pairs_it_takes() -> None:
+    step = judged(0.94, apart=20)
+    assert step.state == OPEN
+    assert step.needed is not None
+    assert step.needed > 8
+    found = search(["0", "2"], {"2": OPEN})
+    lines = messages.ending(found, {"2": step}, replace_asked("2"))
+    assert lines[0].startswith("cannot tell of 2: cannot tell: 0.9")
+    assert lines[1] == f"The same command with --pairs {step.needed} goes on from here."
+    limit = judged(0.95)
+    assert limit.needed is None
+    assert "choose another margin" in messages.ending(found, {"2": limit}, replace_asked("2"))[1]
+
+
+def replace_asked(bad: str) -> messages.BisectRequest:
+    return replace(ASKED, bad=bad)
+
+
+def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
+    good, other = in_pairs(1.0)
+    dead = [
+        replace(
+            run, status="failed", reason="no kernel", metrics=(run.metrics[0]._replace(value=None),)
+        )
+        for run in other
+    ]
+    step = steps.judge("2", group(good, None), group(dead, None), 0.05, None)
+    assert (step.state, step.ratio) == (SKIPPED, None)
+    assert "no kernel" in step.reason
+    with pytest.raises(RecordsError, match="the good version is failed: no kernel"):
+        steps.judge("2", group(dead, None), group(good, None), 0.05, None)
+    with pytest.raises(RecordsError, match="has no run"):
+        steps.judge("2", {}, group(good, None), 0.05, None)
+
+
+@dataclass(frozen=True)
+class Scripted(BisectSetup):
+    """Bisection that returns listed answers, and notes its questions."""
+
+    answers: Mapping[str, BisectStep] = field(default_factory=dict)
+    asked: list[tuple[str, bool | None]] = field(default_factory=list)
+
+    def look(self, version: str, slower: bool | None) -> BisectStep:
+        self.asked.append((version, slower))
+        return self.answers[version]
+
+
+def scripted(folder: Path, answers: Sequence[BisectStep]) -> Scripted:
+    own: Any = None
+    return Scripted(
+        "toy", "torch", "toy x", "0", own, own, {}, 0.05, 12, [], [], folder,
+        {one.version: one for one in answers},
+    )  # fmt: skip
+
+
+def test_the_end_names_the_version_with_its_figure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["0", "1", "2", "3", "4"]
+    answers = [
+        BisectStep("4", CHANGED, "", 0.93, (0.91, 0.95), 12),
+        BisectStep("2", SKIPPED, "cannot be installed: no wheel"),
+        BisectStep("1", UNCHANGED, "", 1.0, (0.99, 1.01), 12),
+        BisectStep("3", UNCHANGED, "", 0.99, (0.98, 1.01), 12, moved="numpy 1 -> 2"),
+    ]
+    bench = scripted(tmp_path, answers)
+    asked = replace(ASKED, bad="4")
+    assert command.go(bench, names, asked) == 0
+    said = capsys.readouterr().out
+    assert "\nfirst changed in 4: changed: 0.930 [0.910, 0.950], 12 pairs\n" in said, said
+    assert "3: not changed: 0.990 [0.980, 1.010], 12 pairs (with numpy 1 -> 2)" in said
+    assert bench.asked[0] == ("4", None)
+    assert {slower for _, slower in bench.asked[1:]} == {True}, "another change was looked for"
+    table = pd.read_csv(tmp_path / "tables" / "bisect.csv")
+    assert table["version"].tolist() == [4, 2, 1, 3]
+    assert table["verdict"].tolist() == [CHANGED, SKIPPED, UNCHANGED, UNCHANGED]
+    note = (tmp_path / "bisect.md").read_text()
+    assert note.startswith("**Framebench bisect: torch 0 to 4**")
+    assert "- 2: skipped: cannot be installed: no wheel" in note
+
+
+def test_other_ends_say_what_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = replace(ASKED, bad="2")
+    same = scripted(tmp_path, [BisectStep("2", UNCHANGED, "", 0.99, (0.97, 1.01), 12)])
+    assert command.go(same, ["0", "1", "2"], asked) == 1
+    assert "not changed: 2 is within 5.0% of 0: 0.990 [0.970, 1.010]" in capsys.readouterr().out
+    dead = scripted(tmp_path, [BisectStep("2", SKIPPED, "the candidate is failed: x")])
+    assert command.go(dead, ["0", "1", "2"], asked) == 3
+    assert "choose a bad version that runs" in capsys.readouterr().out
+    gap = scripted(
+        tmp_path,
+        [
+            BisectStep("2", CHANGED, "", 1.2, (1.1, 1.3), 12),
+            BisectStep("1", SKIPPED, "cannot be installed: y"),
+        ],
+    )
+    assert command.go(gap, ["0", "1", "2"], asked) == 3
+    said = capsys.readouterr().out
+    assert "changed in 1 or 2: changed: 1.200" in said
+    assert gap.asked[1] == ("1", False), "the bad one is faster"
+
+
+def test_versions_are_those_between_both() -> None:
+    known = ["1.0", "1.1", "1.2", "1.3"]
+    assert versions.between("1.0", "1.2", known, "x") == ["1.0", "1.1", "1.2"]
+    for good, bad, message in (
+        ("1.2", "1.1", "comes after the good"),
+        ("1.1", "1.1", "comes after the good"),
+        ("1.1", "1.22", "did you mean 1.2"),
+        ("0.9", "1.1", "--good: found '0.9'"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            versions.between(good, bad, known, "x")
+    assert versions.listed("1.0, 1.1") == ["1.0", "1.1"]
+    for wrong in ("1.0,,1.1", "1.0,1.0", "../x", ""):
+        with pytest.raises(ConfigError, match="--versions: found"):
+            versions.listed(wrong)
+    assert [versions.is_early(one) for one in ("2.1.0rc1", "2.1.0.dev3", "2.1.0")] == [
+        *(True, True, False)
+    ]
+
+
+def test_what_moved_beside_a_version_is_named(tmp_path: Path) -> None:
+    files = []
+    for name, pins in (("a", ["torch==1.0", "numpy==2.0"]), ("b", ["torch==1.1", "sympy==1.0"])):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(f"dependencies: [python=3.11, {{pip: {pins}}}]\n".replace("'", ""))
+        files.append(read_environment_file(path, hashed=False))
+    found = other_version.moved(*files)
+    assert found == {"numpy": "2.0 -> none", "sympy": "none -> 1.0", "torch": "1.0 -> 1.1"}
+
+
+USUAL = ["--framework", "pytorch", "--package", "torch", "--good", "1", "--bad", "3"]
+CASE = "pytorch resnet50_v1.5 train fp32 none 1n1g batch 2"
+BAD = {
+    "no framework": (["--framework", "pytorc", *USUAL[2:]], "did you mean pytorch"),
+    "no package": (["--framework", "pytorch", "--package", "jax", *USUAL[4:]], "found no jax"),
+    "many cases": (USUAL, "--case: found none; allowed: one of the"),
+    "no case": ([*USUAL, "--case", f"{CASE}1"], f"did you mean {CASE}"),
+    "no version": ([*USUAL, "--case", CASE, "--versions", "1,2"], "--bad: found '3'"),
+    "a key of its own": ([*USUAL, "--config", "cases=x"], "allowed: --case"),
+    "no margin": ([*USUAL, "--margin", "0"], "above 0"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_said_before_anything_starts(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given, message = BAD[name]
+    assert command.main([*given, "--results", str(tmp_path / "out")]) == 4
+    said = capsys.readouterr().err
+    assert message in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_is_of_one_bisection(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "bisect.json").write_text('{"framework": "jax"}')
+    given = [*USUAL, "--case", CASE, "--versions", "1,2,3", "--results", str(folder)]
+    assert command.main(given) == 4
+    assert "of another bisection" in capsys.readouterr().err

@@ -1,0 +1,72 @@
+"""Imports of files, and the records that they leave."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from framebench.features.formats import registry, transfer
+from framebench.records import record_sets
+from framebench.records.record_sets import RecordSet
+from framebench.records.run import Run
+
+READ = [name for name, one in registry.known().items() if one.read]
+NOTHING: Mapping[str, Any] = {}
+
+
+def brought(
+    name: str, text: str, folder: Path, facts: Mapping[str, Any] = NOTHING, at: str = "results"
+) -> RecordSet:
+    """Return the set that an import of one file leaves, as report, lint and compare read it."""
+    file = folder / f"given{registry.reader(name).suffix}"
+    file.write_text(text)
+    transfer.import_files(name, file, facts, folder / at)
+    found = record_sets.load(folder / at / "runs")
+    assert not found.problems
+    return found
+
+
+def figures(found: RecordSet) -> dict[tuple[Any, ...], float | None]:
+    """Return figures by mode, model, parameters, metric and repeat."""
+    return {
+        (run.case.mode, run.case.model, *dict(run.case.parameters).values(), run.metrics[0].name,
+         run.repeat): run.figure
+        for run in found.runs
+    }  # fmt: skip
+
+
+def one(found: RecordSet, **wanted: Any) -> Run:
+    (run,) = (
+        run
+        for run in found.runs
+        if all(
+            wanted[name] == (run.metrics[0].name if name == "metric" else getattr(run.case, name))
+            for name in wanted
+        )
+    )
+    return run
+
+
+def imported(
+    name: str, files: Mapping[str, str | bytes], folder: Path, facts: Mapping[str, Any] = {}
+) -> tuple[tuple[Run, ...], list[str]]:
+    """Return the runs that an import of a folder with these files leaves, and the printed lines."""
+    for path, content in files.items():
+        file = folder / "given" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+    said = transfer.import_files(name, folder / "given", facts, folder / "results")
+    found = record_sets.load(folder / "results" / "runs")
+    assert not found.problems
+    return tuple(found.runs), said
+
+
+def values_by_case(runs: tuple[Run, ...], metric: str) -> list[list[float | None]]:
+    """Return the figures of each case, cases ordered by their first figure."""
+    cases: dict[Any, list[float | None]] = defaultdict(list)
+    for run in sorted(runs, key=lambda run: run.repeat):
+        if run.metrics[0].name == metric:
+            cases[run.key].append(run.figure)
+    return sorted(cases.values(), key=str)

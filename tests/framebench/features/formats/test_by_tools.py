@@ -1,0 +1,85 @@
+"""Import reads files that the other tools wrote, and their programs read ours."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.statistics.descriptive import median
+from mlperf_logging import mllog
+
+from ....debian import install_debian_packages
+from ...made_up_runs import repeats
+from .importing import brought, one
+from .test_export import CLEAN, NAME, of_steps, saved
+
+#: Test files of google-benchmark, in its Debian package.
+TOOLS = Path("/usr/share/benchmark")
+
+
+@pytest.fixture(scope="module")
+def google_benchmark() -> Path:
+    if not TOOLS.exists():
+        why = install_debian_packages("libbenchmark-tools")
+        if why:
+            pytest.skip(why)
+    return TOOLS
+
+
+def test_google_benchmarks_compare_py_tests_ours_against_each_other(
+    google_benchmark: Path, tmp_path: Path
+) -> None:
+    paths = []
+    for name, factor in (("base", 1.0), ("slower", 0.8)):
+        (tmp_path / name).mkdir()
+        of = [*map(of_steps, repeats(*(factor * value for value in CLEAN)))]
+        paths.append(str(saved("google-benchmark", tmp_path / name, of)))
+    told = str(tmp_path / "told.json")
+    words = [str(google_benchmark / "compare.py"), "-d", told, "benchmarks", *paths]
+    ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    found = {one["name"]: one for one in json.loads(Path(told).read_text())}[NAME]
+    assert [one["time"] for one in found["measurements"]] == pytest.approx([0.25] * len(CLEAN))
+    # All values of one side exceed the other's, 2 of 924 ways to draw 6 of 12.
+    assert found["utest"]["time_pvalue"] == pytest.approx(2 / 924)
+
+
+def test_files_of_google_benchmark_are_read(google_benchmark: Path, tmp_path: Path) -> None:
+    for number in (1, 2):
+        text = (google_benchmark / f"gbench/Inputs/test1_run{number}.json").read_text()
+        rows = [row for row in json.loads(text)["benchmarks"] if "aggregate" not in row.values()]
+        found = brought("google-benchmark", text, tmp_path, at=f"results{number}")
+        taken = {run.case.model: (run.figure, run.unit) for run in found.runs}
+        assert taken == {row["name"]: (row["real_time"], row["time_unit"]) for row in rows}
+
+
+def test_a_file_that_pyperf_measures_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "measured.json"
+    few = ["--processes", "2", "--values", "3", "--warmups", "1", "--loops", "10"]
+    words = [sys.executable, "-m", "pyperf", "timeit", *few, "--name", "nothing", "--output"]
+    subprocess.run([*words, str(path), "pass"], capture_output=True, check=True)
+    import pyperf
+
+    measured = pyperf.BenchmarkSuite.load(str(path)).get_benchmark("nothing")
+    found = brought("pyperf", path.read_text(), tmp_path)
+    taken = [run.figure for run in sorted(found.runs, key=lambda run: run.repeat)]
+    assert taken == pytest.approx([median(run.values) for run in measured.get_runs()])
+    assert {(run.case.model, run.unit) for run in found.runs} == {("nothing", "s")}
+
+
+def test_a_log_that_mlperfs_logger_writes_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "written.log"
+    mllog.config(filename=str(path))
+    logger: Any = mllog.get_mllogger()
+    logger.event(key="submission_benchmark", value="resnet")
+    logger.event(key="global_batch_size", value=64)
+    logger.start(key="run_start", time_ms=1_000)
+    logger.end(key="run_stop", metadata={"status": "success"}, time_ms=61_500)
+    found = brought("mllog", path.read_text(), tmp_path)
+    run = one(found, metric="time_to_train")
+    assert (run.figure, run.unit, run.case.model) == (60.5, "s", "resnet")
+    assert dict(run.case.parameters) == {"global_batch_size": 64}

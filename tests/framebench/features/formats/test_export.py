@@ -1,0 +1,452 @@
+"""Results in formats of other tools, each read by the tool itself where installable."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+from framebench.features.formats import names, registry, transfer
+from framebench.features.formats.declared import latex, superbench
+from framebench.features.formats.format import ExportedFile, Results
+from framebench.records import record_sets, tidy_csv
+from framebench.records.record_sets import RecordsError
+from framebench.records.run import Flag, MetricValue, Run
+from framebench.statistics.descriptive import median
+from framebench.statistics.intervals import median_interval
+from framebench.tables import grouping
+from framebench.tables.results import CaseResults
+from junitparser import JUnitXml
+from mlperf_logging.compliance_checker import mlp_parser
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from pylatexenc.latexwalker import LatexWalker
+
+from ...made_up_runs import changed, measured, repeats, run
+
+WRITTEN = [name for name, one in registry.known().items() if one.write]
+CLEAN = (100.0, 101.0, 102.0, 103.0, 104.0, 105.0)
+MIDDLE = median(CLEAN)
+INTERVAL = median_interval(CLEAN)
+assert INTERVAL
+LOW, HIGH = INTERVAL
+ODD = 'ran <out> of "memory" & 100 % of $_{x}^2'
+NAME = "pytorch/resnet50_v1.5/train/1n1g/b32/fp32"
+
+
+def of_steps(one: Run, steps: int = 4) -> Run:
+    """Return a run with start time, and step times consistent with its throughput."""
+    seconds = one.case.batch_per_device / (one.throughput or 1.0)
+    times = tuple(seconds * factor for factor in (0.5, 1.5) * (steps // 2))
+    steps = {"step_seconds": times, "waited_seconds": times}
+    return changed(one, **steps, started=1.7e9 + one.repeat, wall_seconds=30.0)
+
+
+def runs() -> list[Run]:
+    """Return runs of all kinds: clean, flagged, out of memory, unsupported, and two
+    micro-benchmarks."""
+    flag = (Flag("disturbed", "somebody compiled"),)
+    return [
+        *map(of_steps, repeats(*CLEAN)),
+        *(of_steps(one) for one in repeats(50.0, 52.0, precision="amp", flags=flag)),
+        run(None, batch_per_device=512, status="oom", reason=ODD),
+        run(None, compiler="xla", status="unsupported", reason="has no xla"),
+        measured("peak", [MetricValue("peak", 1.5, "TFLOP/s")], size=2048),
+        measured("copy", [MetricValue("latency", 2.5, "ms", "lower")], bytes=64),
+    ]
+
+
+def results(of: list[Run] | None = None) -> Results:
+    cases = grouped(of)
+    return Results(tuple(cases.values()), names.names_of(cases))
+
+
+def grouped(of: list[Run] | None = None) -> CaseResults:
+    cases = grouping.group(of or runs(), None)
+    # So few steps cannot be judged, which is not tested here.
+    return {
+        key: type(one)(**{**vars(one), "marks": one.marks - {"untested"}})
+        for key, one in cases.items()
+    }
+
+
+def written(name: str, of: list[Run] | None = None) -> ExportedFile:
+    write = registry.writer(name).write
+    assert write
+    return write(results(of))
+
+
+def text(name: str, of: list[Run] | None = None) -> str:
+    content = written(name, of).content
+    return content if isinstance(content, str) else content.decode()
+
+
+def saved(name: str, folder: Path, of: list[Run] | None = None) -> Path:
+    path = folder / f"results{registry.writer(name).suffix}"
+    content = written(name, of).content
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+# ---- by the tools -------------------------------------------------------------------------------
+
+
+def test_bencher_has_intervals_and_no_alert_for_marked_figures() -> None:
+    document = json.loads(text("bencher"))
+    measure = document[NAME]["throughput (images/s)"]
+    assert measure == {"value": MIDDLE, "lower_value": LOW, "upper_value": HIGH}
+    marked = document["pytorch/resnet50_v1.5/train/1n1g/b32/amp-bencher-ignore"]
+    assert marked == {"throughput (images/s)": {"value": 51.0}}
+    assert document["peak/1n1g/size=2048-bencher-ignore"] == {"peak (TFLOP/s)": {"value": 1.5}}
+    for measures in document.values():
+        for one in measures.values():
+            assert {*one} <= {"value", "lower_value", "upper_value"}
+            assert all(isinstance(value, float) for value in one.values())
+
+
+def test_github_action_benchmark_has_one_direction_a_file() -> None:
+    bigger = {one["name"]: one for one in json.loads(text("github-action-benchmark"))}
+    smaller = json.loads(text("github-action-benchmark-smaller"))
+    assert bigger[f"{NAME} throughput"] == {
+        "name": f"{NAME} throughput",
+        "unit": "images/s",
+        "value": MIDDLE,
+        "range": f"{LOW:.6g} to {HIGH:.6g}",
+        "extra": "no marks",
+    }
+    assert "marks: disturbed few" in bigger[f"{NAME[:-4]}amp throughput"]["extra"]
+    assert [one["name"] for one in smaller] == ["copy/1n1g/bytes=64 latency"]
+    assert any(
+        "latency: lower is better" in one for one in written("github-action-benchmark").left_out
+    )
+
+
+def test_pyperf_reads_and_compares_our_steps(tmp_path: Path) -> None:
+    path = saved("pyperf", tmp_path)
+    for command in (["check", path], ["compare_to", path, path]):
+        done = subprocess.run(
+            [sys.executable, "-m", "pyperf", *map(str, command)], capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+    import pyperf
+
+    suite = pyperf.BenchmarkSuite.load(str(path))
+    benchmark = suite.get_benchmark(NAME)
+    assert benchmark.get_nrun() == len(CLEAN)
+    assert benchmark.get_unit() == "second"
+    assert benchmark.mean() == pytest.approx(sum(32 / one for one in CLEAN) / len(CLEAN))
+    marked = suite.get_benchmark(NAME[:-4] + "amp")
+    assert marked.get_metadata()["framebench_marks"] == "disturbed few"
+
+
+def test_prometheus_reads_openmetrics() -> None:
+    families = {one.name: one for one in text_string_to_metric_families(text("openmetrics"))}
+    throughput = families["framebench_throughput_images_per_second"]
+    assert throughput.unit == "images_per_second"
+    assert {one.labels["case"]: one.value for one in throughput.samples}[NAME] == MIDDLE
+    ends = families["framebench_throughput_ci_low_images_per_second"].samples
+    assert [(one.labels["case"], one.value) for one in ends] == [(NAME, LOW)]
+    marks = {
+        (one.labels["case"], one.labels["mark"]) for one in families["framebench_mark"].samples
+    }
+    assert (NAME[:-4] + "amp", "disturbed") in marks
+    assert NAME not in {case for case, _ in marks}
+    counted = {
+        (one.labels["batch_per_device"], one.labels["status"]): one.value
+        for one in families["framebench_repeats"].samples
+        if one.labels["status"] in ("ok", "oom") and "batch_per_device" in one.labels
+    }
+    assert counted["512", "oom"] == 1
+    (latency,) = families["framebench_latency_ms"].samples
+    assert (latency.labels["better"], latency.labels["unit"]) == ("lower", "ms")
+
+
+def test_junit_counts_failures_by_status(tmp_path: Path) -> None:
+    found = JUnitXml.fromfile(str(saved("junit", tmp_path)))
+    found_counts = (found.tests, found.failures, found.errors, found.skipped)
+    assert found_counts == (6, 1, 0, 1)
+    (suite,) = found
+    failed = [case for case in suite if case.is_failure]
+    assert [case.result[0].message for case in failed] == [ODD]
+    marked = next(case for case in suite if case.name.startswith(NAME[:-4] + "amp"))
+    properties = {one.get("name"): one.get("value") for one in marked._elem.iter("property")}
+    assert properties["marks"] == "disturbed few"
+    assert properties["median"] == "51.0"
+
+
+def test_pandas_reads_parquet_as_the_table_of_runs(tmp_path: Path) -> None:
+    frame = pd.read_parquet(saved("parquet", tmp_path))
+    assert frame["value"].dropna().tolist() == [1.0 * one for one in (2.5, 1.5, *_ok())]
+    assert str(frame["nodes"].dtype) == "Int64"
+    copies = [one for one in runs() if one.case.mode == "copy"]
+    without = pd.read_parquet(saved("parquet", tmp_path, copies))
+    assert str(without["batch_per_device"].dtype) == "Int64", "though none is known"
+    assert set(frame.loc[frame["precision"] == "amp", "marks"]) == {"disturbed"}
+
+
+def _ok() -> list[float]:
+    return [50.0, 52.0, *CLEAN]
+
+
+def test_parquet_without_a_library_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pyarrow", "fastparquet"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(OSError, match="pip install fastparquet"):
+        written("parquet")
+
+
+def test_mlperfs_parser_reads_mllog(tmp_path: Path) -> None:
+    lines, failed = mlp_parser.parse_file(str(saved("mllog", tmp_path)), ruleset="5.1.0")
+    assert not failed
+    keys = [line.key for line in lines]
+    assert keys[:5] == [
+        "submission_benchmark", "global_batch_size", "run_start", "tracked_stats", "run_stop",
+    ]  # fmt: skip
+    stops = [line for line in lines if line.key == "run_stop"]
+    assert len(stops) == 8, "of which it is known when they were"
+    stats = [line.value for line in lines if line.key == "tracked_stats"]
+    assert stats[0]["metadata"]["marks"] == "disturbed few"
+    assert stats[-1]["value"] == {"throughput": CLEAN[-1]}
+
+
+def test_latex_is_a_table_with_everything_escaped(tmp_path: Path) -> None:
+    table = text("latex", [run(1.0, model=ODD), run(None, model="a\\b")])
+    nodes, _, _ = LatexWalker(table, tolerant_parsing=False).get_latex_nodes()
+    environments = [node for node in nodes if getattr(node, "environmentname", "")]
+    assert [node.environmentname for node in environments] == ["longtable"]
+    rows = [line for line in table.splitlines() if line.endswith(r"\\")]
+    assert {line.replace(r"\&", "").count("&") for line in rows} == {len(latex.HEADER) - 1}
+    assert r"a\textbackslash{}b" in table
+    assert r"\$\_\{x\}\textasciicircum{}2" in table
+
+
+def test_svg_is_a_picture_of_its_own_in_a_browser(tmp_path: Path) -> None:
+    whole = ElementTree.fromstring(text("svg"))
+    assert whole.tag == "{http://www.w3.org/2000/svg}svg"
+    words = "".join(whole.itertext())
+    assert "disturbed few" in words
+    assert "oom" in words
+    assert "var(--" in text("svg")
+    used = {part.partition(")")[0] for part in text("svg").split("var(")[1:]}
+    assert all(f"{name}:" in text("svg") for name in used), "each colour is defined in the file"
+
+
+def test_superbench_is_per_device_and_the_mean_of_rates() -> None:
+    on_two = [of_steps(one) for one in repeats(80.0, devices_per_node=2)]
+    (line,) = text("superbench", on_two).splitlines()
+    found = json.loads(line)
+    prefix = f"{superbench.MARKED}:train-1n2g-b32-fp32/pytorch-resnet50_v1.5"
+    assert found[f"{prefix}/return_code"] == 0
+    steps = on_two[0].step_seconds
+    assert found[f"{prefix}/fp32_train_step_time"] == pytest.approx(1000 * sum(steps) / len(steps))
+    rate = found[f"{prefix}/fp32_train_throughput"]
+    assert rate == pytest.approx(sum(32 / one for one in steps) / len(steps))
+    assert rate > 32 / (sum(steps) / len(steps)), "which is not samples over time"
+
+
+def test_step_times_are_of_steps_that_were_waited_for() -> None:
+    """Fail if exported step times are not of steps that were waited for.
+    Of two steps in flight, the host sees one end right after the other: the mean rate is arbitrary.
+    """
+    one = changed(of_steps(run(352.0)), step_seconds=(0.179, 0.002) * 4, waited_seconds=(0.09, 0.1))
+    (line,) = text("superbench", [one]).splitlines()
+    found = {key.rpartition("/")[2]: value for key, value in json.loads(line).items()}
+    assert found["fp32_train_step_time"] == pytest.approx(95)
+    assert found["fp32_train_throughput"] == pytest.approx((32 / 0.09 + 32 / 0.1) / 2)
+    (benchmark,) = json.loads(text("pyperf", [one]))["benchmarks"]
+    assert [made["values"] for made in benchmark["runs"]] == [[0.09, 0.1]]
+
+
+def test_superbench_tells_failed_cases_apart() -> None:
+    found = json.loads(text("superbench"))
+    codes = {key: value for key, value in found.items() if key.endswith("return_code")}
+    assert sorted(codes.values()) == [0, 0, 1, 1]
+    clean = [key for key in found if key.startswith(f"{superbench.CLEAN}:train-1n1g-b32-fp32/")]
+    assert len(clean) == 1 + 2 * len(CLEAN), "a return code, and two figures of each repeat"
+
+
+def test_superbench_overwrites_no_case_whose_name_it_cannot_hold() -> None:
+    alike = [of_steps(run(10.0, source_variant=words)) for words in ("a b", "a-b")]
+    one = written("superbench", alike)
+    assert len(json.loads(one.content)) == 4, "node, return code and two figures"
+    assert any("another case has the same name there" in said for said in one.left_out)
+
+
+def test_google_benchmark_has_a_row_for_each_repeat() -> None:
+    document = json.loads(text("google-benchmark"))
+    rows = [row for row in document["benchmarks"] if row["run_name"] == NAME]
+    assert [row["repetition_index"] for row in rows] == [*range(6)]
+    assert {row["repetitions"] for row in rows} == {6}
+    assert [row["items_per_second"] for row in rows] == [*CLEAN]
+    assert rows[0]["real_time"] == pytest.approx(1_000_000 * 32 / CLEAN[0])
+    assert {row["time_unit"] for row in document["benchmarks"]} == {"us"}
+    read_by_compare = {"name", "run_type", "real_time", "cpu_time", "time_unit"}
+    assert all(read_by_compare <= {*row} for row in document["benchmarks"])
+    labels = {row["run_name"]: row.get("label") for row in document["benchmarks"]}
+    assert labels[NAME] is None
+    assert labels[NAME[:-4] + "amp"] == "disturbed few"
+    assert any(ODD in one for one in written("google-benchmark").left_out)
+
+
+# ---- back and forth -----------------------------------------------------------------------------
+
+
+def cells(one: Run) -> list[dict[str, str]]:
+    return tidy_csv.rows_of(one, {flag.name for flag in one.flags})
+
+
+@pytest.mark.parametrize("name", ["csv", "google-benchmark", "pyperf", "mllog"])
+def test_what_is_exported_and_imported_again_is_the_same(name: str, tmp_path: Path) -> None:
+    path = saved(name, tmp_path)
+    transfer.import_files(name, path, {}, tmp_path / "again")
+    found = record_sets.load(tmp_path / "again" / "runs")
+    assert not found.problems
+    again = [row for one in found.runs for row in cells(one)]
+    before = [row for one in runs() for row in cells(one)]
+    steps = [row for row in before if row["mode"] == "train" and row["status"] == "ok"]
+    expected = {
+        "csv": before,
+        "google-benchmark": [*steps, *(row for row in before if row["unit"] == "ms")],
+    }.get(name, steps)
+    assert sorted(again, key=repr) == sorted(expected, key=repr)
+
+
+def test_superbenchs_own_figures_come_back(tmp_path: Path) -> None:
+    path = saved("superbench", tmp_path)
+    transfer.import_files("superbench", path, {}, tmp_path / "again")
+    found = record_sets.load(tmp_path / "again" / "runs")
+    times = sorted(
+        one.figure or 0.0
+        for one in found.runs
+        if one.metrics[0].name == "step_time" and one.case.precision == "fp32"
+    )
+    assert times == pytest.approx(sorted(32_000 / rate for rate in CLEAN))
+    assert [one.reason for one in found.runs if one.status != "ok"] == ["return code 1"] * 2
+
+
+# ---- all of them --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_mark_is_in_the_file_or_the_figure_is_not(name: str) -> None:
+    """Fail if an export drops a flag without dropping the figure."""
+    flag = (Flag("disturbed", "somebody compiled"),)
+    clean = [*map(of_steps, repeats(*CLEAN))]
+    if name == "github-action-benchmark-smaller":
+        metric = MetricValue("latency", 2.5, "ms", "lower")
+        clean = [replace(measured("copy", [metric]), repeat=number) for number in range(1, 7)]
+    doubted = [replace(one, flags=flag) for one in clean]
+    assert written(name, clean).content != written(name, doubted).content
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_order_of_the_runs_does_not_matter(name: str) -> None:
+    assert written(name).content == written(name, runs()[::-1]).content
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_case_is_in_the_file_or_said_not_to_be(name: str) -> None:
+    one = written(name)
+    content = one.content.encode() if isinstance(one.content, str) else one.content
+    said = "\n".join(one.left_out)
+    for word in ("xla", "peak", "amp", "b512/"):
+        # In typed columns a number is no text.
+        word = "oom" if name == "parquet" and word == "b512/" else word
+        told = word in said or word.strip("b/").encode() in content
+        assert told, f"{word} is neither in the file nor among what is not"
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_an_export_of_nothing_is_an_error_without_a_file(name: str, tmp_path: Path) -> None:
+    failed = replace(
+        measured("copy", [MetricValue("share", None, "%")]), status="failed", reason=ODD
+    )
+    sets: list[CaseResults] = [{}]
+    if written(name, [failed]).is_empty:
+        sets.append(grouped([failed]))
+    for cases in sets:
+        with pytest.raises(RecordsError, match="export: nothing of these results") as error:
+            transfer.export_cases(cases, name, tmp_path / "x", tmp_path / "results")
+        assert not cases or "not in it: copy/1n1g" in str(error.value)
+        assert not [*tmp_path.rglob("*")]
+    with_no_place = {"bencher", "github-action-benchmark", "google-benchmark", "mllog", "pyperf"}
+    assert len(sets) == 2 or name not in with_no_place
+
+
+def test_all_that_an_export_leaves_out_is_said(tmp_path: Path) -> None:
+    said = transfer.export_cases(grouped(), "mllog", tmp_path / "x.log", tmp_path)
+    for name in ("b512", "xla", "peak", "copy"):
+        assert any(line.startswith("not in it: ") and name in line for line in said), name
+
+
+def points() -> list[Run]:
+    """Return runs with figures at two sizes."""
+    metrics = [
+        MetricValue("time", 1.0 * size, "us", "lower", (("bytes", size),)) for size in (64, 128)
+    ]
+    return [replace(measured("collective", metrics), repeat=repeat) for repeat in (1, 2)]
+
+
+@pytest.mark.parametrize("name", ["csv", "google-benchmark"])
+def test_points_of_a_run_come_back_apart(name: str, tmp_path: Path) -> None:
+    path = saved(name, tmp_path, points())
+    transfer.import_files(name, path, {}, tmp_path / "again")
+    found = record_sets.load(tmp_path / "again" / "runs").runs
+    figures = sorted((dict(one.case.parameters)["bytes"], one.repeat, one.figure) for one in found)
+    assert figures == [(64, 1, 64.0), (64, 2, 64.0), (128, 1, 128.0), (128, 2, 128.0)]
+
+
+@pytest.mark.parametrize("name", sorted({*WRITTEN} - {"parquet"}))
+def test_no_format_overwrites_one_point_by_another(name: str) -> None:
+    one = written(name, points())
+    everything = "\n".join([str(one.content), *one.left_out])
+    for size in ("64", "128"):
+        assert re.search(rf"bytes\W+{size}\b", everything), size
+
+
+def test_names_are_the_same_from_set_to_set_and_differ_within_one() -> None:
+    one, other = run(1.0), run(1.0, framework_version="3.0")
+    keys = [one.key, other.key]
+    assert names.names_of([one.key]) == {one.key: NAME}
+    both = names.names_of(keys)
+    assert len({*both.values()}) == 2
+    assert all(name.startswith(f"{NAME}/") for name in both.values())
+    units = names.names_of([one.key, run(1.0, unit="samples/s").key])
+    assert len({*units.values()}) == 2, "figures in two units are of two cases"
+    assert names.names_of([run(1.0, warmup_steps=7).key]).popitem()[1] == NAME
+
+
+def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
+    target, folder = tmp_path / "x.json", tmp_path / "results"
+    target.write_text("mine")
+    with pytest.raises(RecordsError, match=r"x\.json is there and was not written by export"):
+        transfer.export_cases(grouped(), "bencher", target, folder)
+    assert target.read_text() == "mine"
+    target.unlink()
+    transfer.export_cases(grouped(), "bencher", target, folder)
+    transfer.export_cases(grouped([run(1.0)]), "bencher", target, folder)  # ours is
+    target.write_text(target.read_text() + " ")
+    with pytest.raises(RecordsError, match="or was changed since"):
+        transfer.export_cases(grouped(), "bencher", target, folder)
+
+
+def test_the_table_of_formats_in_the_documentation_is_what_they_declare() -> None:
+    from framebench.features.formats import page
+
+    documented = Path(__file__).parents[4] / "docs" / "formats.md"
+    assert page.text() in documented.read_text(), (
+        "written anew by: .venv/bin/python workflow/framebench formats"
+    )
+
+
+def test_a_format_says_what_becomes_of_marks_and_what_is_lost() -> None:
+    for one in registry.known().values():
+        assert one.read or one.write
+        assert not one.write or (one.marks and one.lost)
+        assert not one.read or one.missing

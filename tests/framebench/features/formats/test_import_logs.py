@@ -1,0 +1,289 @@
+"""Import of logs as programs, launchers and ranks write them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.features.formats import transfer
+from framebench.features.formats.names import names_of
+from framebench.records import record_sets
+from framebench.records.record_sets import RecordsError
+
+from . import samples
+from .importing import brought, imported, one, values_by_case
+
+# ---- MLPerf --------------------------------------------------------------------------------------
+
+
+def mllog(seconds: float = 10.0, *, prefix: str = "", stop: bool = True, **told: Any) -> str:
+    """Return a log without event types, as launchers and ranks write it."""
+
+    def event(time: int, key: str, value: Any = None, **metadata: Any) -> str:
+        line = {"time_ms": time, "key": key, "value": value, "metadata": metadata}
+        return f"{prefix}:::MLLOG {json.dumps(line)}\n"
+
+    lines = [
+        "+ srun bash run.sh\n",
+        event(500, "seed", 17 + int(seconds)),
+        event(500, "init_start"),
+    ]
+    lines += [event(900, key, value) for key, value in told.items()]
+    lines += [event(1000, "run_start"), event(1500, "eval_accuracy", 0.5), "slurmstepd: a line\n"]
+    if stop:
+        lines.append(event(1000 + int(1000 * seconds), "run_stop", status="success"))
+    return "".join([*lines, "RESULT,BERT,,10"])
+
+
+def test_mllog_keeps_apart_whatever_was_logged_before_the_run(tmp_path: Path) -> None:
+    told = {"submission_benchmark": "bert", "submission_platform": "1xA"}
+    files = {
+        "a/result_0.txt": mllog(10, **told),
+        "a/result_1.txt": mllog(11, **told),
+        "b/result_0.log": mllog(20, **{**told, "submission_platform": "1xB"}),
+        "c/result_0.out": mllog(30, **told, submission_division="open"),
+        "d/result_0.txt": mllog(40, **told, opt_name="lamb"),
+    }
+    runs, said = imported("mllog", files, tmp_path)
+    assert values_by_case(runs, "time_to_train") == [[10, 11], [20], [30], [40]]
+    assert {run.case.model for run in runs} == {"bert"}
+    assert any("eval_accuracy (5)" in line for line in said)
+
+
+def test_mllogs_of_two_systems_of_a_submission_are_two_cases(tmp_path: Path) -> None:
+    told = {"submission_benchmark": "bert", "submission_platform": "DGX"}
+    files = {
+        f"results/{system}/bert/result_{number}.txt": mllog(seconds + number, **told)
+        for system, seconds in (("dgx_n1", 10), ("dgx_n8", 20))
+        for number in (0, 1)
+    }
+    runs, _ = imported("mllog", files, tmp_path)
+    assert values_by_case(runs, "time_to_train") == [[10, 11], [20, 21]]
+    assert {dict(run.case.parameters)["system"] for run in runs} == {"dgx_n1", "dgx_n8"}
+
+
+def test_an_mllog_that_ends_early_is_a_failed_repeat(tmp_path: Path) -> None:
+    files = {
+        "0.log": mllog(10, submission_benchmark="bert"),
+        "1.log": mllog(11, submission_benchmark="bert", stop=False),
+        "2.log": mllog(11, submission_benchmark="bert").partition(":::MLLOG {" + '"time_ms": 1000')[
+            0
+        ],
+    }
+    runs, _ = imported("mllog", files, tmp_path)
+    assert [(run.repeat, run.status) for run in runs] == [(1, "ok"), (2, "failed"), (3, "failed")]
+    assert "without the run_stop" in runs[1].reason
+    assert "without a run_start" in runs[2].reason
+
+
+def test_an_mllog_of_several_ranks_lasts_from_the_first_start_to_the_last_stop(
+    tmp_path: Path,
+) -> None:
+    first = mllog(10, prefix="0: ", submission_benchmark="bert").splitlines()
+    second = mllog(12, prefix="1: ", submission_benchmark="bert").splitlines()
+    both = [line for pair in zip(first, second, strict=True) for line in pair]
+    (run,) = brought("mllog", "\n".join(both), tmp_path).runs
+    assert run.figure == 12
+
+
+def test_a_log_of_mlperf_inference_is_refused_as_that(tmp_path: Path) -> None:
+    line = {"key": "result_samples_per_second", "value": 5.0, "time_ms": 1.5,
+            "namespace": "mlperf::logging", "metadata": {}}  # fmt: skip
+    with pytest.raises(RecordsError, match="of inference are not read"):
+        brought("mllog", f":::MLLOG {json.dumps(line)}\n", tmp_path)
+
+
+def test_mlperf_hpc_says_nodes_and_devices(tmp_path: Path) -> None:
+    text = mllog(submission_benchmark="cosmoflow", number_of_nodes=4, accelerators_per_node=8)
+    (run,) = brought("mllog", text, tmp_path).runs
+    assert (run.case.nodes, run.case.devices_per_node) == (4, 8)
+
+
+# ---- Megatron ------------------------------------------------------------------------------------
+
+
+def iteration(
+    at: int,
+    time: str = "(ms): 1000.0",
+    batch: int | None = 16,
+    *,
+    prefix: str = "",
+    rest: str = "",
+    total: int = 4,
+) -> str:
+    size = "" if batch is None else f" global batch size: {batch:5d} |"
+    return (
+        f"{prefix} iteration {at:8d}/{total:8d} | consumed samples: {16 * at:12d} | "
+        f"elapsed time per iteration {time} | learning rate: 1.0E-05 |{size} "
+        f"lm loss: 7.4E+00 |{rest}\n"
+    )
+
+
+def megatron(text: str, folder: Path) -> tuple[dict[str, float | None], list[str]]:
+    file = folder / "given.log"
+    file.write_text(text)
+    said = transfer.import_files("megatron", file, {}, folder / "results")
+    found = record_sets.load(folder / "results" / "runs")
+    return {run.metrics[0].name: run.figure for run in found.runs}, said
+
+
+@pytest.mark.parametrize(
+    ("rest", "metric", "value", "unit"),
+    [
+        (" throughput per GPU (TFLOP/s/GPU): 149.5 |", "tflops_per_device", 149.5, "TFLOP/s"),
+        (" compute per GPU (TFLOP/s/GPU): 149.5/151.0 |", "tflops_per_device", 149.5, "TFLOP/s"),
+        (" samples per second: 4.0 | TFLOPs: 140.25 |", "tflops_per_device", 140.25, "TFLOP/s"),
+        (
+            " tokens per gpu per second (tgs): 4096.5 |",
+            "tokens_per_second_per_device",
+            4096.5,
+            "tokens/s",
+        ),
+        (" energy per GPU (J/iter/GPU): 310.5 |", "energy_per_device_and_step", 310.5, "J"),
+    ],
+)
+def test_each_figure_of_megatron_has_its_unit(
+    rest: str, metric: str, value: float, unit: str, tmp_path: Path
+) -> None:
+    text = "".join(iteration(at, rest=rest) for at in (1, 2, 3, 4))
+    run = one(brought("megatron", text, tmp_path), metric=metric)
+    assert (run.figure, run.unit) == (value, unit)
+
+
+def test_megatron_times_in_seconds_are_seconds(tmp_path: Path) -> None:
+    prefix = "[default7]: [2024-01-01 10:00:00.123456]"
+    times = ("(s): 110.50", "(s): 104.00", "(s): 106.00", "(s): 105.00")
+    text = "".join(iteration(at, time, 2048, prefix=prefix) for at, time in enumerate(times, 1))
+    figures, said = megatron(text, tmp_path)
+    assert figures == {"step_time": 105.0, "samples_per_second": pytest.approx(2048 / 105)}
+    assert "not taken: lm loss: is no measure of speed" in said
+
+
+def test_megatron_without_a_batch_size_has_the_printed_rate(tmp_path: Path) -> None:
+    text = "".join(
+        iteration(at, batch=None, rest=" samples per second: 31.5 |") for at in (1, 2, 3, 4)
+    )
+    assert megatron(text, tmp_path)[0]["samples_per_second"] == 31.5
+
+
+def test_megatrons_ramp_up_leaves_the_part_with_the_last_batch_size(tmp_path: Path) -> None:
+    batches = {1: 16, 2: 16, 3: 32, 4: 32, 5: 32}
+    times = {1: 900.0, 2: 400.0, 3: 650.0, 4: 701.0, 5: 701.0}
+    text = "".join(
+        iteration(at, f"(ms): {times[at]}", batches[at], total=5) for at in sorted(batches)
+    )
+    figures, said = megatron(text, tmp_path)
+    assert figures == {"step_time": 0.701, "samples_per_second": pytest.approx(32 / 0.701)}
+    assert any("iterations up to 2: of a ramp-up" in line for line in said)
+
+
+def test_a_megatron_line_with_both_batch_sizes_of_a_ramp_up_is_no_figure(tmp_path: Path) -> None:
+    text = "".join(iteration(at, batch=16 if at < 30 else 32, total=30) for at in (10, 20, 30))
+    assert megatron(text, tmp_path)[0] == {"step_time": None, "samples_per_second": None}
+
+
+def test_megatron_ranks_that_print_the_same_iteration_are_one_run(tmp_path: Path) -> None:
+    text = "".join(
+        iteration(at, f"(ms): {1000 + rank}", prefix=f"{rank}: ")
+        for at in (1, 2, 3, 4)
+        for rank in (6, 7)
+    )
+    assert megatron(text, tmp_path)[0]["step_time"] == 1.006
+
+
+def test_a_megatron_log_that_was_started_again_has_two_runs(tmp_path: Path) -> None:
+    text = samples.megatron(last=20) + samples.megatron()
+    found = brought("megatron", text, tmp_path)
+    steps = [run for run in found.runs if run.metrics[0].name == "step_time"]
+    assert [(run.repeat, run.status, run.figure) for run in steps] == [
+        (1, "failed", None),
+        (2, "ok", 1.001),
+    ]
+
+
+def test_megatron_logs_differ_by_any_argument(tmp_path: Path) -> None:
+    log = samples.megatron()
+    files = {
+        "a.log": log.replace("seq_length", "save ..... /a\n  seed ..... 1\n  seq_length"),
+        "b.log": log.replace("seq_length", "save ..... /b\n  seed ..... 2\n  seq_length"),
+        "flash.out": log.replace("seq_length", "use_flash_attn ..... True\n  seq_length"),
+        "recompute.txt": log.replace(
+            "seq_length", "recompute_granularity ..... full\n  seq_length"
+        ),
+    }
+    runs, _ = imported("megatron", files, tmp_path)
+    assert sorted(map(len, values_by_case(runs, "step_time"))) == [1, 1, 2]
+
+
+def test_logs_that_say_nothing_of_their_configuration_are_two_cases(tmp_path: Path) -> None:
+    def text(milliseconds: int) -> str:
+        return "".join(iteration(at, f"(ms): {milliseconds}") for at in (1, 2, 3, 4))
+
+    runs, _ = imported("megatron", {"a.log": text(1000), "b.log": text(2000)}, tmp_path)
+    assert values_by_case(runs, "step_time") == [[1.0], [2.0]]
+
+
+# ---- DLLogger ------------------------------------------------------------------------------------
+
+
+def logged(step: Any, **data: Any) -> str:
+    return f"0: DLLL {json.dumps({'type': 'LOG', 'step': step, 'data': data})}\n"
+
+
+def test_of_a_dllogger_log_without_a_summary_steps_are_taken(tmp_path: Path) -> None:
+    text = "".join(
+        logged([0, at], **{"train_step_timing in s": time, "lr": 0.1, "ips": 100 * time})
+        for at, time in enumerate((90.0, 9.2, 9.25, 9.4))
+    ) + logged([0], ips=1.0)
+    file = tmp_path / "given.json"
+    file.write_text(text)
+    said = transfer.import_files("dllogger", file, {}, tmp_path / "results")
+    found = record_sets.load(tmp_path / "results" / "runs")
+    taken = {run.metrics[0][:4] for run in found.runs}
+    assert taken == {
+        ("train_step_timing in s", 9.25, "s", "lower"),
+        ("ips", 925.0, "", "higher"),
+    }
+    assert {run.case.parameters for run in found.runs} == {(("aggregate", "median of steps"),)}
+    assert "not taken: lr: of a log without a summary only times and rates are taken" in said
+
+
+def test_a_dllogger_log_without_any_figure_says_what_it_has(tmp_path: Path) -> None:
+    with pytest.raises(RecordsError, match=r"no figure of known direction.*it has lr") as error:
+        brought("dllogger", logged(1, lr=0.1), tmp_path)
+    assert "did not end" not in str(error.value)
+
+
+def test_dllogger_logs_of_two_configurations_are_two_cases(tmp_path: Path) -> None:
+    def text(batch: int, rate: float) -> str:
+        return logged("PARAMETER", batch_size=batch, seed=int(rate)) + logged([], throughput=rate)
+
+    files = {"a/log.json": text(8, 1.0), "b/log.json": text(8, 2.0), "c/log.json": text(16, 3.0)}
+    runs, _ = imported("dllogger", files, tmp_path)
+    assert values_by_case(runs, "throughput") == [[1.0, 2.0], [3.0]]
+
+
+def test_a_dllogger_log_that_was_appended_to_has_two_runs(tmp_path: Path) -> None:
+    text = "".join(
+        logged("PARAMETER", batch_size=8) + logged([], throughput=rate) for rate in (1.0, 2.0)
+    )
+    found = brought("dllogger", text, tmp_path)
+    assert [run.figure for run in found.runs] == [1.0, 2.0]
+
+
+# ---- all ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mllog", "megatron", "dllogger", "milabench", "pyperf"])
+def test_what_a_file_does_not_say_of_its_case_is_absent(name: str, tmp_path: Path) -> None:
+    found = brought(name, samples.ALL[name](), tmp_path)
+    lines = (tmp_path / "results" / "runs" / "runs.csv").read_text().splitlines()
+    header = lines[0].split(",")
+    for column in ("batch_per_device", "nodes", "devices_per_node"):
+        assert {one[column] for one in csv.DictReader(lines)} == {""}, column
+    assert "batch_per_device" in header
+    names = names_of(run.key for run in found.runs).values()
+    assert not [one for one in names if {"b0", "0n0g", "1n0g"} & {*one.split("/")}]

@@ -1,0 +1,205 @@
+"""Refusal of files that are incomplete or not of the stated format."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench import cli
+from framebench.config.validation import ConfigError
+from framebench.features.formats import registry, source
+from framebench.features.formats.rows import complete
+from framebench.files import bounded
+from framebench.records import tidy_csv
+from framebench.records.record_sets import RecordsError
+
+from . import samples
+from .importing import READ, brought, figures
+
+#: Log formats: a truncated file is a valid log of a stopped run.
+LOGS = ("megatron", "milabench", "mllog")
+#: Formats in which the order of lines matters.
+ORDERED = {*READ} - {"csv", "superbench", "dllogger"}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_file_of_another_tool_is_named(name: str, tmp_path: Path) -> None:
+    for other, sample in samples.ALL.items():
+        if other != name:
+            with pytest.raises(RecordsError, match=f"given.*can be read as {other}"):
+                brought(name, sample(), tmp_path)
+    assert not (tmp_path / "results").exists(), "nothing is written"
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_that_was_cut_off_is_of_a_run_that_failed(name: str, tmp_path: Path) -> None:
+    found = brought(name, samples.ALL[name]()[:-4], tmp_path)
+    assert {run.status for run in found.runs} == {"failed"}
+    assert all("ends" in run.reason for run in found.runs)
+
+
+@pytest.mark.parametrize("name", sorted({*READ} - {*LOGS}))
+def test_a_file_that_was_cut_off_is_refused_by_line(name: str, tmp_path: Path) -> None:
+    text = samples.ALL[name]()
+    with pytest.raises(RecordsError, match=r"given.*line \d+"):
+        brought(name, text[:-4], tmp_path)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_lines_in_another_order_give_the_same_or_are_refused(name: str, tmp_path: Path) -> None:
+    lines = samples.ALL[name]().splitlines(keepends=True)
+    head = 1 if name == "csv" else 0
+    turned = "".join([*lines[:head], *reversed(lines[head:])])
+    expected = figures(brought(name, "".join(lines), tmp_path))
+    if name in ORDERED:
+        with pytest.raises(RecordsError, match="given"):
+            brought(name, turned, tmp_path, at="turned")
+    else:
+        assert figures(brought(name, turned, tmp_path, at="turned")) == expected
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_huge_file_is_not_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded, "LARGEST_FILE", 200)
+    with pytest.raises(RecordsError, match=r"given.* bytes; allowed: at most 200"):
+        brought(name, samples.ALL[name](), tmp_path)
+
+
+def test_a_line_beyond_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "LONGEST_LINE", 300)
+    with pytest.raises(RecordsError, match=r"line 1: has \d+ bytes; allowed: at most 300"):
+        brought("superbench", samples.superbench(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "expected"),
+    [
+        ("superbench", "83.9", '"83.9"', "line 1: key '.*fp16_train_step_time': found '83.9'"),
+        ("superbench", '"sb-02"', '"sb-01"', "line 2: node 'sb-01' stands in line 1 too"),
+        (
+            "nvidia-report",
+            "410.5",
+            '"fast"',
+            "line 19, column 18: metrics.1.192.train.ips: found 'fast'",
+        ),
+        (
+            "nvidia-report",
+            '"ngpus": [\n  1',
+            '"ngpus": [\n  "1"',
+            "line 4, column 3: ngpus: found '1'; allowed",
+        ),
+        (
+            "nvidia-report",
+            '"val.ips"',
+            '"val.qps"',
+            "line 12, column 3: metric_keys: found 'val.qps'",
+        ),
+        ("dllogger", '"final_loss": 8.7', '"final_loss": NaN', "line 6: final_loss: found nan"),
+        ("megatron", "(ms): 1000.0", "(ms): 0.0", "line 8: .*found 0.0; allowed: a number above"),
+        (
+            "google-benchmark",
+            '"us"',
+            '"days"',
+            r"line 17, column 17: .*\[0\].time_unit: found 'days'",
+        ),
+        ("pyperf", '"second"', '"parsec"', r"line 7, column 13: .*runs\[1\]: unit: found 'parsec'"),
+        ("pyperf", "0.012", "null", r"line 31, column 7: .*runs\[1\].values: found None"),
+        (
+            "optimum-benchmark",
+            "0.05",
+            '"x"',
+            r"line 28, column 6: forward.latency.values: found 'x'",
+        ),
+        ("mllog", '"run_start"', '"block_start"', "line 6: run_stop without a run_start"),
+        ("csv", "392.25", "0.0", "line 3, column throughput: found '0.0'"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_place(
+    name: str, old: str, new: str, expected: str, tmp_path: Path
+) -> None:
+    text = samples.ALL[name]()
+    assert old in text
+    with pytest.raises(RecordsError, match=expected):
+        brought(name, text.replace(old, new), tmp_path)
+
+
+def altered(value: Any) -> Iterator[Any]:
+    """Yield the value with each part in turn replaced by another type."""
+    yield from (None, [], {}, "x", -1, 10**400, True, [{}], {"x": "\x1b"})
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield {name: one for name, one in value.items() if name != key}
+            yield from ({**value, key: one} for one in altered(part))
+    if isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from ([*value[:place], one, *value[place + 1 :]] for one in altered(part))
+
+
+def lines_altered(text: str) -> Iterator[str]:
+    """Yield a file with one value of another type, or one line missing or garbled."""
+    documents = [text] if text.startswith("{\n") else text.splitlines(keepends=True)
+    for place, document in enumerate(documents):
+        start, brace, rest = document.partition("{")
+        found = [document[: len(document) // 2] + "\n", "", "\n", "| : | (ms): nan |\n"]
+        if brace:
+            found += [f"{start}{json.dumps(one)}\n" for one in altered(json.loads(brace + rest))]
+        for one in found:
+            yield "".join([*documents[:place], one, *documents[place + 1 :]])
+
+
+@pytest.mark.parametrize("name", READ)
+def test_whatever_stands_there_is_read_or_refused(name: str, tmp_path: Path) -> None:
+    """Fail if any malformed file raises an unexpected exception, or is refused without a line."""
+    form, file = registry.reader(name), tmp_path / "given.csv"
+    assert form.read
+    refused: list[str] = []
+    for text in lines_altered(samples.ALL[name]()):
+        file.write_text(text)
+        try:
+            taken = complete(form.read(source.ImportedFile(file)), {}, name)
+            tidy_csv.text_of(row for run in taken for row in tidy_csv.rows_of(run))
+        except RecordsError as error:
+            refused.append(str(error))
+    assert refused or name in LOGS, "nothing of it is checked"
+    of_lines = [said for said in refused if "is of another format" not in said]
+    assert [said for said in of_lines if not re.search(r"line \d+", said)] == []
+
+
+def test_results_that_hold_something_else_are_left_alone(tmp_path: Path) -> None:
+    brought("csv", samples.csv(), tmp_path)
+    before = (tmp_path / "results" / "runs" / "runs.csv").read_text()
+    brought("csv", samples.csv(), tmp_path)  # importing the same again changes nothing
+    with pytest.raises(RecordsError, match=r"holds runs\.csv already"):
+        brought("pyperf", samples.pyperf(), tmp_path)
+    assert (tmp_path / "results" / "runs" / "runs.csv").read_text() == before
+
+
+def test_an_unknown_format_names_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="format: found 'latex'; allowed: csv, dllogger, "):
+        registry.reader("latex")
+    with pytest.raises(ConfigError, match=r"found 'megatrn' \(did you mean megatron\?\)"):
+        registry.reader("megatrn")
+    with pytest.raises(ConfigError, match="format: found nothing; allowed: bencher, "):
+        registry.writer(None)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ("{bad", "found '{bad'; allowed: a JSON object"),
+        ('{"modell": "x"}', "found 'modell' (did you mean model?); allowed: framework, "),
+        ('{"model": [1]}', "model: found [1]; allowed: a text or a number"),
+    ],
+)
+def test_facts_of_the_command_line_are_checked(
+    facts: str, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--format", "csv", "--from", "x.csv", "--facts", facts, "--results", str(tmp_path)]
+    assert cli.main(["import", *words]) == 2, "nothing was started"
+    assert expected in capsys.readouterr().err

@@ -1,0 +1,231 @@
+"""Export as SuperBench's summary: its names, its definitions, and results without a name there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from framebench.cases.conditions import Conditions
+from framebench.features.formats import registry, transfer
+from framebench.features.formats.format import ExportedFile, Results
+from framebench.features.formats.names import names_of
+from framebench.features.formats.superbench_metrics import meaning_of
+from framebench.records import record_sets
+from framebench.records.run import MetricValue, Run
+from framebench.tables import grouping
+
+from ...made_up_runs import changed, measured, run
+
+
+def written(*runs: Run) -> ExportedFile:
+    cases = grouping.group([*runs], None)
+    write = registry.writer("superbench").write
+    assert write
+    return write(Results(tuple(cases.values()), names_of(cases)))
+
+
+def summary(*runs: Run) -> dict[str, Any]:
+    """Return the summary's keys without annotations."""
+    (line,) = str(written(*runs).content).splitlines()
+    keys = {}
+    for key, value in json.loads(line).items():
+        benchmark, _, rest = key.partition("/")
+        keys[f"{benchmark.partition(':')[0]}/{rest}" if rest else key] = value
+    return keys
+
+
+def timed(*seconds: float, **case: Any) -> Run:
+    return changed(run(32.0, **case), step_seconds=seconds, waited_seconds=seconds, started=1.7e9)
+
+
+@pytest.mark.parametrize(
+    ("model", "theirs"),
+    [
+        ("superbench_bert_base", "bert-base"),
+        ("superbench_bert_large", "bert-large"),
+        ("superbench_gpt2_xl", "gpt2-xl"),
+        ("superbench_lstm", "lstm"),
+        ("resnext50_32x4d", "resnext50_32x4d"),
+        ("bert_base", "bert_base"),  # a different network from SuperBench's
+    ],
+)
+def test_models_have_superbenchs_names(model: str, theirs: str) -> None:
+    found = summary(timed(0.5, 0.5, model=model, precision="fp8"))
+    key = f"model-benchmarks/pytorch-{theirs}/fp8_hybrid_train_step_time"
+    assert found[key] == pytest.approx(500)
+    for name in found:
+        benchmark, _, metric = name.partition("/")
+        assert name == "node" or meaning_of(benchmark, metric.rpartition("/")[2])
+
+
+def test_inference_has_percentiles_as_superbench_takes_them() -> None:
+    seconds = np.random.default_rng(3).uniform(0.01, 0.09, 6636)
+    found = summary(timed(*seconds.tolist(), mode="inference"))
+    metric = "model-benchmarks/pytorch-resnet50_v1.5/fp32_inference"
+    for percent in ("50", "90", "95", "99", "99.9"):
+        times = np.percentile(1000 * seconds, float(percent), method="nearest")
+        rates = np.percentile(32 / seconds, float(percent), method="nearest")
+        assert found[f"{metric}_step_time_{percent}"] == pytest.approx(times)
+        assert found[f"{metric}_throughput_{percent}"] == pytest.approx(rates)
+
+
+def test_percentiles_of_too_few_steps_are_named() -> None:
+    one = timed(*[0.5] * 130, mode="inference")
+    assert {key.rpartition("_")[2] for key in summary(one) if key[-1].isdecimal()} == {
+        "50", "90", "95",
+    }  # fmt: skip
+    said = "\n".join(written(one).left_out)
+    for metric in ("step_time", "throughput"):
+        assert f"fp32_inference_{metric}: percentile 99 needs 662 steps" in said
+        assert f"fp32_inference_{metric}: percentile 99.9 needs 6636 steps" in said
+    assert not any("_99" in key for key in summary(timed(*[0.5] * 700)))  # of training it has none
+
+
+SIZE = (("bytes", 1024),)
+SHAPE = (("k", 3), ("m", 2), ("n", 4))
+#: SuperBench's defaults that its names do not state.
+WHOLE = (("k", 12288), ("m", 16000), ("n", 12288))
+OVERLAP = {"shape": "640x1024x1880", "products": 30, "message_bytes": 28000000}
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "metric", "case", "key", "value"),
+    [
+        ("launch", {"elements": 1}, MetricValue("time", 5.0, "us", "lower"), {},
+         "kernel-launch/wall_time", 0.005),
+        ("matmul", {}, MetricValue("rate", 1.5, "TFLOP/s", "higher", SHAPE), {"precision": "fp16"},
+         "cublaslt-gemm/fp16_0_2_4_3_flops", 1.5),
+        ("matmul", {}, MetricValue("rate", 1.5, "TFLOP/s", "higher", (("batch", 8), *SHAPE)),
+         {"precision": "fp32"}, "cublaslt-gemm/fp32_8_2_4_3_flops", 1.5),
+        ("matmul", {}, MetricValue("highest_rate", 1.5, "TFLOP/s"), {"precision": "fp32"},
+         "gemm-flops/fp32_flops", 1500),
+        ("peak", {}, MetricValue("peak", 1.5, "TFLOP/s"), {"precision": "amp"},
+         "gemm-flops/bf16_tc_flops", 1500),
+        ("sharded_matmul", {"sharded": "inner"},
+         MetricValue("both_time", 2.5, "ms", "lower", WHOLE), {},
+         "pytorch-sharding-matmul/allreduce_time", 2.5),
+        ("sharded_matmul", {"sharded": "columns"},
+         MetricValue("both_time", 2.5, "ms", "lower", WHOLE), {},
+         "pytorch-sharding-matmul/allgather_time", 2.5),
+        ("overlap", {"operation": "matmul", **OVERLAP},
+         MetricValue("both_time", 2.5, "ms", "lower"), {},
+         "pytorch-computation-communication-overlap/matmul_time", 250.0),
+        ("overlap", {"operation": "multiply", **OVERLAP},
+         MetricValue("both_time", 2.5, "ms", "lower"),
+         {}, "pytorch-computation-communication-overlap/mul_time", 250.0),
+        ("collective", {"operation": "all_reduce"},
+         MetricValue("time", 2.5, "us", "lower", SIZE), {},
+         "nccl-bw/allreduce_1024_time", 2.5),
+        ("collective", {"operation": "reduce_scatter"},
+         MetricValue("bus_bandwidth", 2.5, "GB/s", "higher", SIZE), {},
+         "nccl-bw/reducescatter_1024_busbw", 2.5),
+        ("collective", {"operation": "all_to_all"},
+         MetricValue("algorithm_bandwidth", 2.5, "GB/s", "higher", SIZE),
+         {"accelerator": "AMD MI250"},
+         "rccl-bw/alltoall_1024_algbw", 2.5),
+        ("memory", {}, MetricValue("triad", 2.5, "GB/s"), {}, "cpu-stream/triad_throughput", 2500),
+        ("transfer", {}, MetricValue("host_to_device", 2.5, "GB/s"), {}, "mem-bw/h2d_bw", 2.5),
+        ("transfer", {}, MetricValue("device_to_device", 2.5, "GB/s"), {}, "mem-bw/d2d_bw", 5.0),
+        ("storage", {}, MetricValue("random_mixed_read_iops", 2.5, "1/s"), {},
+         "disk-benchmark/file_rand_read_write_read_iops", 2.5),
+        ("storage", {}, MetricValue("random_mixed_write_latency_p99", 2.5, "us", "lower"), {},
+         "disk-benchmark/file_rand_read_write_write_lat_ns_99.0", 2500),
+    ],
+)  # fmt: skip
+def test_micro_benchmarks_have_superbenchs_names_and_units(
+    kind: str, parameters: dict[str, Any], metric: MetricValue, case: dict[str, str], key: str,
+    value: float,
+) -> None:  # fmt: skip
+    given = {"framework": "pytorch", **case}
+    one = measured(kind, [metric], **parameters)
+    if accelerator := given.pop("accelerator", ""):
+        one = replace(one, conditions=Conditions(accelerator))
+    one = replace(one, case=replace(one.case, **given), product_dtypes=("bfloat16",))
+    found = summary(one)
+    assert found[key] == pytest.approx(value)
+    benchmark, _, name = key.partition("/")
+    assert meaning_of(benchmark, name), "SuperBench's documentation has it"
+    assert found[f"{benchmark}/return_code"] == 0
+
+
+def test_the_product_of_its_matmul_is_a_time_too() -> None:
+    one = measured("matmul", [MetricValue("rate", 50.0, "TFLOP/s", "higher", WHOLE)])
+    one = replace(one, case=replace(one.case, framework="jax", precision="fp32"))
+    found = summary(one)
+    expected = 2 * 16000 * 12288 * 12288 / 50e12 * 1000
+    assert found["jax-matmul/nosharding_time"] == pytest.approx(expected)
+    assert found["cublaslt-gemm/fp32_0_16000_12288_12288_flops"] == 50.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric"),
+    [
+        ("overlap", MetricValue("hidden_share", 50.0, "%")),
+        ("launch", MetricValue("operations_per_second", 2e5, "1/s")),
+        ("collective", MetricValue("average_bus_bandwidth", 5.0, "GB/s")),
+        ("memory_latency", MetricValue("memory_latency", 90.0, "ns", "lower")),
+        ("generate", MetricValue("throughput", 90.0, "tokens/s")),
+        ("peak", MetricValue("peak", 1.5, "TFLOP/s")),  # unknown precision
+    ],
+)
+def test_a_figure_without_a_name_there_is_named(kind: str, metric: MetricValue) -> None:
+    one = written(measured(kind, [metric]))
+    assert one.is_empty
+    assert [said for said in one.left_out if metric.name in said]
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "metric"),
+    [
+        ("overlap", {"operation": "matmul", **OVERLAP, "products": 1},
+         MetricValue("both_time", 2.5, "ms", "lower")),
+        ("overlap", {"operation": "matmul", **OVERLAP, "message_bytes": 4},
+         MetricValue("both_time", 2.5, "ms", "lower")),
+        ("sharded_matmul", {"sharded": "inner"},
+         MetricValue("both_time", 2.5, "ms", "lower", SHAPE)),
+    ],
+)  # fmt: skip
+def test_a_name_that_tells_no_size_is_of_the_default_size_alone(
+    kind: str, parameters: dict[str, Any], metric: MetricValue
+) -> None:
+    assert written(measured(kind, [metric], **parameters)).is_empty
+
+
+def test_repeats_and_points_keep_apart() -> None:
+    metrics = [
+        MetricValue("time", float(size), "us", "lower", (("bytes", size),)) for size in (64, 128)
+    ]
+    runs = [replace(measured("collective", metrics, operation="broadcast"), repeat=repeat)
+            for repeat in (1, 2)]  # fmt: skip
+    found = summary(*runs)
+    assert {key: value for key, value in found.items() if key.endswith("_time")} == {
+        f"nccl-bw/{index}/broadcast_{size}_time": size for index in (0, 1) for size in (64, 128)
+    }
+
+
+def test_what_was_imported_goes_out_as_it_came(tmp_path: Path) -> None:
+    nodes = [
+        {
+            "node": "node-a",
+            "hipblaslt-gemm/return_code": 0,
+            "hipblaslt-gemm/fp16_1_4096_4096_4096_flops:0": 512.5,
+            "hipblaslt-gemm/fp16_1_4096_4096_4096_flops:1": 511.5,
+            "gemm-flops/int8_tc_iops:0": 570000.0,
+            "nccl-bw:nvlink/allreduce_8_time:0": 31.5,
+            "model-benchmarks:stress/pytorch-bert-base/0/fp8_hybrid_train_step_time": 12.5,
+            "model-benchmarks:stress/pytorch-bert-base/1/fp8_hybrid_train_step_time": 12.75,
+            "bert_models/pytorch-bert-large/steptime_train_float16": 90.5,
+            "ib-loopback/return_code": 36,
+        },
+        {"node": "node-b", "cpu-memory-bw-latency/mem_bandwidth_matrix_numa_0_0_bw": 198765.5},
+    ]
+    text = "".join(json.dumps(node) + "\n" for node in nodes)
+    (tmp_path / "in.jsonl").write_text(text)
+    transfer.import_files("superbench", tmp_path / "in.jsonl", {}, tmp_path / "set")
+    out = written(*record_sets.load(tmp_path / "set" / "runs").runs)
+    assert not out.left_out
+    assert [json.loads(line) for line in str(out.content).splitlines()] == nodes

@@ -1,0 +1,363 @@
+"""Gate: verdict on each case, exit status, and output."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+import yaml
+from framebench.features.gate import command, decisions, measuring, sides, summary
+from framebench.features.gate.decisions import Decision
+from framebench.features.gate.measuring import Measuring
+from framebench.files import bounded
+from framebench.records.run import Flag, Run
+from framebench.tables.grouping import group
+
+from ...comparison.test_compare import SEVEN, write_set
+from ...comparison.test_pairs import as_planned
+from ...made_up_runs import changed, repeats
+from ...settings import CATALOG
+
+NOISE = (0.999, 1.002, 0.998, 1.001, 1.0005, 0.9995, 1.003, 0.997)
+ASKED = summary.GateRequest("base", "candidate", 0.05, measured=True)
+
+
+def in_pairs(factor: float, apart: float = 1.0, **changes: Any) -> tuple[list[Run], list[Run]]:
+    """Return eight pairs of a case under a drift of 30 %; ``apart``: their noise, in units of
+    NOISE."""
+    sides = as_planned(len(NOISE), 3, 2)
+    drift = [100 * (1 + 0.3 * number / len(NOISE)) for number in range(len(NOISE))]
+    noise = [1 + apart * (one - 1) for one in NOISE]
+    values = (drift, [factor * one * own for one, own in zip(drift, noise, strict=True)])
+    base, candidate = (
+        [changed(run, throughput=value, **changes) for run, value in zip(*some, strict=True)]
+        for some in zip(sides, values, strict=True)
+    )
+    return base, candidate
+
+
+def decided(base: Sequence[Run], candidate: Sequence[Run]) -> list[Decision]:
+    return decisions.decide(group(base, None), group(candidate, None), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("factor", "apart", "verdict", "status"),
+    [
+        (1.0, 1, "within the margin", 0),
+        (1.3, 1, "within the margin", 0),  # faster is no reason to fail
+        (0.97, 1, "within the margin", 0),  # slower by less than the margin
+        (0.9, 1, "regression", 1),
+        (0.94, 20, "cannot tell", 3),
+        (0.95, 1, "cannot tell", 3),
+    ],
+)
+def test_a_verdict_is_shown_or_it_cannot_be_told(
+    factor: float, apart: float, verdict: str, status: int
+) -> None:
+    found = decided(*in_pairs(factor, apart))
+    assert [one.verdict for one in found] == [verdict]
+    assert found[0].estimate is not None
+    assert found[0].estimate.pairs == len(NOISE), "the drift was not taken out"
+    assert decisions.status(found) == status
+
+
+def test_of_a_metric_of_which_less_is_better_a_larger_value_is_a_regression() -> None:
+    base, candidate = (
+        [replace(run, metrics=(run.metrics[0]._replace(better="lower"),)) for run in side]
+        for side in in_pairs(1.1)
+    )
+    assert [one.verdict for one in decided(base, candidate)] == ["regression"]
+    assert [one.verdict for one in decided(candidate, base)] == ["within the margin"]
+
+
+def test_what_the_candidate_lost_or_computes_otherwise_is_broken() -> None:
+    base, candidate = in_pairs(1.0)
+    failed = [
+        replace(changed(run, throughput=None), status="failed", reason="no") for run in candidate
+    ]
+    for lost, why in ((failed, "the candidate is failed: no"), ([], "has no run of it")):
+        found = decided(base, lost)
+        assert found[0].verdict == "broken"
+        assert why in found[0].reason
+        assert decisions.status(found) == 4
+    other = [replace(run, flags=(Flag("parity", "off"),)) for run in candidate]
+    assert [one.verdict for one in decided(base, other)] == ["broken"]
+    wrong_before = [replace(run, flags=(Flag("parity", "off"),)) for run in base]
+    assert [one.verdict for one in decided(wrong_before, other)] == ["within the margin"]
+    also = decided([*base, *in_pairs(1, model="b")[0]], in_pairs(0.8, model="b")[1])
+    assert decisions.status(also) == 1, "a regression that is shown is told first"
+
+
+def test_a_case_of_the_candidate_alone_decides_nothing() -> None:
+    base, candidate = in_pairs(1.0)
+    found = decided(base, [*candidate, *in_pairs(1, model="new")[1]])
+    assert sorted(one.verdict for one in found) == ["not compared", "within the margin"]
+    assert decisions.status(found) == 0
+    assert decisions.status(decided([], candidate)) == 3
+    assert decisions.status([]) == 3
+
+
+def test_too_few_say_how_many_there_must_be() -> None:
+    few = decided(repeats(100.0, 101.0), repeats(100.2, 100.9))
+    assert few[0].verdict == "cannot tell"
+    assert few[0].needed is not None
+    assert few[0].needed >= 6
+    one = decided(repeats(100.0), repeats(100.0))
+    assert one[0].needed == 6, "of one repeat no scatter is known"
+    scattered = decided(*in_pairs(0.94, 20))[0]
+    assert scattered.needed is not None
+    assert scattered.needed > len(NOISE), "as many have not told"
+    assert decided(*in_pairs(0.95))[0].needed is None, "it lies at the limit"
+
+
+def test_sets_that_were_not_measured_in_pairs_are_decided_too() -> None:
+    found = decided(repeats(*SEVEN), repeats(*(0.9 * value for value in SEVEN)))
+    assert (found[0].verdict, found[0].estimate and found[0].estimate.pairs) == ("regression", 0)
+    same = decided(repeats(*SEVEN), repeats(*SEVEN))
+    assert same[0].verdict == "within the margin"
+
+
+def test_a_note_has_at_most_ten_lines_and_says_what_to_do() -> None:
+    base, candidate = [], []
+    for number, factor in enumerate((0.8, 0.7, 0.94, 0.95)):
+        for all_runs, some in zip(
+            (base, candidate),
+            in_pairs(factor, 20 if factor == 0.94 else 1, model=f"m{number}|\n<b>"),
+            strict=True,
+        ):
+            all_runs += some
+    for number in range(12):
+        base += in_pairs(1.0, model=f"lost {number}")[0]
+    found = decided(base, candidate)
+    text = summary.note(found, decisions.status(found), ASKED)
+    assert len(text.splitlines()) <= 10, text
+    assert text.startswith("**Framebench gate: regression**: candidate against base, margin 5.0%")
+    assert "ratio 0.70" in text.split("- ")[1], "the worst comes first"
+    assert "- and 13 more, see `tables/gate.md`" in text
+    assert "<b>" not in text
+    open_cases = [one for one in found if one.verdict == "cannot tell"]
+    open_note = summary.note(open_cases, 3, ASKED)
+    most = max(one.needed for one in open_cases if one.needed)
+    assert f"the same command with `--pairs {most}`" in open_note
+    assert "choose another margin" in open_note
+    assert len(summary.broken_note("x\n" * 100, ASKED).splitlines()) <= 10
+    assert "nothing could be compared" in summary.note([], 3, ASKED)
+
+
+def test_junit_has_a_case_each_with_what_is_wrong() -> None:
+    pairs_of = {name: in_pairs(factor, model=name) for name, factor in
+                (("good", 1.0), ("slow", 0.9), ("open", 0.95), ("lost\x1b", 1.0))}  # fmt: skip
+    base = [run for one, _ in pairs_of.values() for run in one]
+    candidate = [run for name, (_, one) in pairs_of.items() if "lost" not in name for run in one]
+    root = ElementTree.fromstring(summary.junit(decided(base, candidate), ASKED).encode())
+    suite = root[0]
+    assert suite.attrib["tests"] == "4"
+    counts = [suite.attrib[name] for name in ("failures", "errors", "skipped")]
+    assert counts == ["1", "1", "1"]
+    inner = {case.attrib["name"].split()[1]: case[0].tag for case in suite}
+    assert inner == {"good": "system-out", "slow": "failure", "open": "skipped",
+                     "lost\\x1b": "error"}  # fmt: skip
+    assert (
+        ElementTree.fromstring(summary.broken_junit("a\x00b").encode())[0].attrib["errors"] == "1"
+    )
+
+
+def test_the_note_and_junit_name_flags() -> None:
+    base, candidate = in_pairs(1.0)
+    noisy = replace(candidate[3], flags=(Flag("disturbed", "others used its cores"),))
+    found = decided(base, [*candidate[:3], noisy, *candidate[4:]])
+    text = summary.note(found, decisions.status(found), ASKED)
+    assert "disturbed (1)" in text
+    case = ElementTree.fromstring(summary.junit(found, ASKED).encode())[0][0]
+    assert "flags: disturbed" in (case.findtext("system-out") or "")
+
+
+def gate(*given: str, results: Path) -> int:
+    return command.main([*given, "--results", str(results)])
+
+
+def test_records_that_there_are_need_no_measuring(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = write_set(tmp_path / "base", 1.0)
+    slow = write_set(tmp_path / "slow", 0.9, 8)
+    out = tmp_path / "out"
+    assert gate("--base", str(base), "--candidate", str(slow), results=out) == 1
+    assert "1 regression" in capsys.readouterr().out
+    table = pd.read_csv(out / "tables" / "gate.csv")
+    assert table["verdict"].tolist() == ["regression"]
+    assert table["pairs"].tolist() == [7]
+    assert (out / "gate.md").read_text().startswith("**Framebench gate: regression**")
+    assert ElementTree.parse(out / "gate.xml").getroot()[0].attrib["failures"] == "1"
+    wide = ["--base", str(base), "--candidate", str(slow), "--fail-on", "15%"]
+    assert gate(*wide, results=out) == 0
+
+
+BAD = {
+    "no candidate": (["--base", "usual"], "--candidate"),
+    "no such side": (["--base", "usual", "--candidate", "usul"], "did you mean usual"),
+    "two kinds": (["--base", "usual", "--candidate", "."], "two of one kind"),
+    "no file": (["--base", "usual", "--candidate", "none.yaml"], "which is no file"),
+    "no model": (["--base", "a.py", "--candidate", "b.py"], "No such file"),
+    "no commit": (["--base", "x:a.py", "--candidate", "b.py"], "git says"),
+    "an option as commit": (["--base", "--output=x:a.py", "--candidate", "b.py"], "--base"),
+    "no margin": (["--base", "usual", "--candidate", "usual", "--fail-on", "0"], "above 0"),
+    "no pairs": (["--base", "usual", "--candidate", "usual", "--pairs", "0"], "at least 1"),
+    "no suite": (["--base", "usual", "--candidate", "usual", "--config", "suite=x"], "suite:"),
+    "no key": (["--base", "usual", "--candidate", "usual", "--config", "suite"], "KEY=VALUE"),
+    "a key of its own": (
+        ["--base", "usual", "--candidate", "usual", "--config", "results=x"],
+        "allowed: --results",
+    ),
+    "no records": (["--base", "@", "--candidate", "@"], "holds no record"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_said_once_and_is_no_regression(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given, message = BAD[name]
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    here = [str(folder) if word == "@" else word for word in given]
+    assert gate(*here, results=tmp_path / "out") == 4
+    said = capsys.readouterr().err
+    assert message in said
+    assert "Traceback" not in said
+
+
+def test_an_error_of_our_own_is_no_regression_and_keeps_its_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "decide", lambda *_: 1 / 0)
+    base = str(write_set(tmp_path / "base", 1.0))
+    assert gate("--base", base, "--candidate", base, results=tmp_path / "out") == 4
+    assert "Traceback" not in capsys.readouterr().err
+    assert "in _gate" in (tmp_path / "out" / "gate-error.log").read_text()
+    assert "**Framebench gate: broken**" in (tmp_path / "out" / "gate.md").read_text()
+
+
+class Noted(Measuring):
+    """Measurement that only notes the calls of Snakemake."""
+
+    calls: list[tuple[dict[str, Any], str, str]] = []  # noqa: RUF012
+
+    def _snakemake(
+        self, suite: Path, results: Path, model: Path | None = None, until: Sequence[str] = ()
+    ) -> None:
+        text = model.read_text() if model else ""
+        self.calls.append((yaml.safe_load(suite.read_text()), results.name, text))
+
+
+def test_models_are_measured_by_turns_and_which_comes_first_is_drawn(tmp_path: Path) -> None:
+    plan = Noted({"repeats": 7, "variants": {"x": None}, "axes": {}}, 12, [], [], tmp_path / "out")
+    one, other = (sides.ModelSide(name, "my.py", name.encode()) for name in ("old", "new"))
+    plan.models(one, other)
+    measuring_calls, last = plan.calls[:24], plan.calls[24:]
+    for number in range(12):
+        both = measuring_calls[2 * number : 2 * number + 2]
+        assert [suite["repeats"] for suite, *_ in both] == [number + 1] * 2
+        assert {(name, text) for _, name, text in both} == {("base", "old"), ("candidate", "new")}
+        assert all(suite["variants"] == {} for suite, *_ in both)
+    first = [name for _, name, _ in measuring_calls[::2]]
+    assert 3 <= first.count("base") <= 9, "the order is not drawn"
+    assert [name for _, name, _ in last] == ["base", "candidate"], "no certificates"
+
+
+def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
+    def plan(pairs: int = 6) -> Noted:
+        return Noted({"axes": {}}, pairs, [], [], tmp_path / "out")
+
+    usual, other = sides.VariantSide("usual", {}), sides.VariantSide("other", {"tuned": True})
+    plan().variants(usual, other)
+    plan(9).variants(usual, other)  # more pairs of the same sides
+    with pytest.raises(measuring.AnotherGate, match="the runs of another gate"):
+        plan().variants(other, usual)
+    (tmp_path / "used" / "runs").mkdir(parents=True)
+    with pytest.raises(measuring.AnotherGate, match="no gate has made"):
+        Noted({}, 6, [], [], tmp_path / "used").variants(usual, other)
+
+
+def test_a_model_of_a_commit_is_what_git_has_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*given: str) -> None:
+        own = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *own, *given], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "-q")
+    file = tmp_path / "my.py"
+    file.write_text("old")
+    git("add", "my.py")
+    git("commit", "-qm", "one")
+    file.write_text("new")
+    monkeypatch.chdir(tmp_path)
+    base, candidate = sides.both("HEAD:my.py", "my.py", {}, [], CATALOG)
+    assert isinstance(base, sides.ModelSide)
+    assert isinstance(candidate, sides.ModelSide)
+    assert (base.content, candidate.content) == (b"old", b"new")
+    assert base.name == candidate.name == "my.py"
+
+
+def test_an_environment_file_is_of_the_framework_that_it_pins() -> None:
+    found = sides.both("envs/jax.yaml", "usual", {}, [*CATALOG.frameworks], CATALOG)
+    assert [one.settings for one in found if isinstance(one, sides.VariantSide)] == [
+        {"environments": {"jax": "envs/jax.yaml"}},
+        {},
+    ]
+
+
+def test_versions_of_a_model_are_compared_under_its_name() -> None:
+    base, candidate = in_pairs(0.9)
+    found = [
+        command._called(group([changed(run, model=name) for run in some], None), "my")
+        for name, some in (("my@1", base), ("my@2", candidate))
+    ]
+    assert [one.verdict for one in decisions.decide(*found, 0.05)] == ["regression"]
+
+
+def test_a_suite_that_ships_is_found_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings, suite = command.settings_of(["suite=quick"], CATALOG, {})
+    assert settings.suite.name == "quick"
+    assert "axes" in suite
+
+
+def test_a_suite_of_the_user_is_found_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = bounded.read_text(CATALOG.root / "config" / "suites" / "quick.yaml")
+    (tmp_path / "speed.yaml").write_text(shipped.replace("repeats: 1", "repeats: 5"))
+    _, suite = command.settings_of(["suite=speed.yaml"], CATALOG, {})
+    assert suite["repeats"] == 5
+
+
+@pytest.mark.parametrize("state", ["absent", "there before", "locked"])
+def test_snakemake_s_folder_is_removed_where_the_gate_brought_it(
+    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    locks = tmp_path / ".snakemake" / "locks"
+    if state == "there before":
+        locks.mkdir(parents=True)
+
+    def interrupted() -> None:
+        with measuring.without_traces():
+            locks.mkdir(parents=True, exist_ok=True)
+            if state == "locked":  # by another call that still runs
+                (locks / "0.input.lock").touch()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert locks.exists() == (state != "absent")

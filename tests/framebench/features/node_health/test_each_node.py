@@ -1,0 +1,146 @@
+"""A suite that measures each node by name: plan, SLURM request, and refusals."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.config.cluster import Cluster
+from framebench.config.validation import ConfigError
+from framebench.machine.local import Machine
+from framebench.plan.planning import Plan, make_plan
+from framebench.runs import allocations, commands, slurm_nodes
+from framebench.runs.slurm import SlurmError
+
+from ...settings import CATALOG, settings
+
+MEMORY = {"repeats": 2, "measurements": {"memory": {}}, "nodes_named": "all"}
+NAMED = {"n1": "", "n2": "", "n10": "SLURM says down*, burnt"}
+GIVEN: dict[str, Any] = {"nodes": 4, "cores_per_node": 8, "memory_gib": 16, "exclusive": False}
+
+
+def plan(tmp_path: Path, named: Mapping[str, str] = NAMED, **config: Any) -> Plan:
+    asked = settings(tmp_path, MEMORY, **config)
+    return make_plan(asked, CATALOG, Machine(2, 0, named=named), None)
+
+
+def test_every_case_is_run_on_every_node_and_one_out_of_service_is_left_out(tmp_path: Path) -> None:
+    made = plan(tmp_path)
+    runs = [(run.case.node, run.repeat) for run in made.runs]
+    assert sorted(runs) == [("n1", 1), ("n1", 2), ("n2", 1), ("n2", 2)]
+    assert {repeat for _, repeat in runs[:2]} == {1}, "repeats are not interleaved"
+    assert len({*made.folders.values()}) == 2, "two nodes share a folder"
+    assert [one.reason for one in made.left_out] == [
+        "node n10 cannot be measured: SLURM says down*, burnt"
+    ]
+    words = commands.arguments(made, made.runs[0])
+    assert words[words.index("--node") + 1] == made.runs[0].case.node
+
+
+def test_the_configuration_names_others_than_the_suite(tmp_path: Path) -> None:
+    assert {case.node for case in plan(tmp_path, nodes_named="n2").folders} == {"n2"}
+    with pytest.raises(
+        ConfigError, match=r"nodes_named: found 'n3'; allowed: .* here \(n1, n2, n10\)"
+    ):
+        plan(tmp_path, nodes_named="n2,n3")
+
+
+@pytest.mark.parametrize(
+    ("suite", "config", "told"),
+    [
+        ({}, {"nodes_named": ["a b"]}, "nodes_named.*found 'a b'"),
+        ({}, {"nodes_named": []}, "nodes_named: found \\[\\]; allowed: all, or a list"),
+        ({}, {"nodes_named": "n1,n1"}, "nodes_named: found 'n1,n1'; allowed: all, or a list"),
+        ({"nodes_named": 3}, {}, "nodes_named: found 3; allowed: all, or a list"),
+        ({"measurements": {"memory": {"nodes": [1, 2]}}}, {}, "nodes: found 2; allowed: 1 beside"),
+        ({"nodes_named": None}, {"nodes_named": "n1"}, "nodes_named: found .*such as node_health"),
+        ({}, {"node_rules": "nowhere.yaml"}, "node_rules: found 'nowhere.yaml'; allowed: the path"),
+        ({}, {"node_baseline": "nowhere"}, "node_baseline: found 'nowhere'; allowed: the path"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    suite: dict[str, Any], config: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=told):
+        settings(tmp_path, {**MEMORY, **suite}, **config)
+
+
+def test_elsewhere_no_node_is_named(tmp_path: Path) -> None:
+    asked = settings(tmp_path, {**MEMORY, "nodes_named": None})
+    made = make_plan(asked, CATALOG, Machine(2, 0, named=NAMED), None)
+    assert {case.node for case in made.folders} == {""}
+    assert "--node" not in commands.arguments(made, made.runs[0])
+
+
+def test_slurm_is_asked_for_the_node_of_a_run() -> None:
+    cluster = Cluster(**GIVEN)
+    asked = cluster.resources(1, 1, 10.0, cuda=False, node="n2")
+    assert shlex.split(asked["slurm_extra"]) == ["--nodelist=n2"]
+    assert "--nodelist=n2" in cluster.options(1, 1, 10.0, cuda=False, node="n2")
+    assert cluster.resources(1, 1, 10.0, cuda=False)["slurm_extra"] is None
+    assert "slurm_extra" in cluster.asked(cuda=False, each_node=True)
+    assert "slurm_extra" not in cluster.asked(cuda=False)
+
+
+def test_runs_of_two_nodes_share_no_allocation(tmp_path: Path) -> None:
+    made = plan(tmp_path)
+    shared = allocations.allocations(made, 4)
+    assert sorted({*shared.values()}) == ["1n1g-n1-0", "1n1g-n2-0"]
+    nodes = {run.name: run.case.node for run in made.runs}
+    assert all(nodes[name] in allocation for name, allocation in shared.items())
+
+
+SINFO = """\
+n1|main*|idle|rack1,big|none
+n1|debug|idle|rack1,big|none
+n2|main*|mixed-|rack1|none
+n3|main*|down*|rack1,big|Not responding
+n4|main*|drained|rack1,big|disk full | replaced
+n5|debug|idle~|rack1|none
+"""
+
+
+@pytest.mark.parametrize(
+    ("described", "expected"),
+    [
+        (
+            {},
+            {"n1": "", "n2": "", "n3": "SLURM says down*, Not responding",
+             "n4": "SLURM says drained, disk full | replaced"},
+        ),
+        ({"partition": "debug"}, {"n1": "", "n5": ""}),
+        (
+            {"constraint": "big"},
+            {"n1": "", "n2": "it lacks the feature big", "n3": "SLURM says down*, Not responding",
+             "n4": "SLURM says drained, disk full | replaced"},
+        ),
+        ({"partition": "debug", "constraint": "a&b"}, {"n1": "", "n5": ""}),
+    ],
+)  # fmt: skip
+def test_the_nodes_of_a_partition_and_what_speaks_against_each(
+    described: dict[str, Any], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm_nodes, "told", lambda *_: SINFO)
+    assert slurm_nodes.nodes(Cluster(**GIVEN, **described)) == expected
+
+
+def test_without_an_answer_of_slurm_there_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(*_: str) -> str:
+        raise SlurmError(["sinfo"], "no such host")
+
+    monkeypatch.setattr(slurm_nodes, "told", silent)
+    with pytest.raises(
+        ConfigError, match="SLURM does not say which there are: sinfo: no such host"
+    ):
+        slurm_nodes.nodes(Cluster(**GIVEN))
+    monkeypatch.setattr(slurm_nodes, "told", lambda *_: SINFO)
+    with pytest.raises(ConfigError, match="SLURM has no node in partition gpu"):
+        slurm_nodes.nodes(Cluster(**GIVEN, partition="gpu"))
+
+
+def test_the_jobs_of_a_call_know_the_nodes_that_it_found(tmp_path: Path) -> None:
+    slurm_nodes.note(tmp_path, NAMED)
+    assert slurm_nodes.noted(tmp_path) == NAMED

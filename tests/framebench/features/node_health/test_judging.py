@@ -1,0 +1,220 @@
+"""Judging of nodes: which are named, and what is said of the others."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from framebench.comparison import gate
+from framebench.features.node_health import command as node_health
+from framebench.features.node_health import figures, judging
+from framebench.features.node_health.judging import JudgedNode
+from framebench.features.node_health.kept_rules import SHIPPED
+from framebench.features.node_health.rules import health
+from framebench.features.node_health.rules.health import NodeRuleFile
+from framebench.machine.identities import Identity
+from framebench.records.run import Run
+from framebench.tables import grouping
+
+from .sets import NODES, RECORDED, drawn, runs_of
+
+HEALTHY = [100.0, 101.0, 99.0, 100.5, 99.5]
+SLOW = [value / 2 + number / 100 for number, value in enumerate(HEALTHY)]
+ANY = {"rules": {"all": {"metrics": ".*"}}}
+
+
+def apart(values: Sequence[float], by: int) -> list[float]:
+    """Return the values shifted slightly, so that no two nodes have ties."""
+    return [value + by / 1000 for value in values]
+
+
+def four(**others: Sequence[float | None]) -> dict[str, dict[str, Sequence[float | None]]]:
+    """Return one figure of four nodes, healthy except for the ``others``."""
+    usual = {node: apart(HEALTHY, number) for number, node in enumerate(NODES)}
+    return {"memory/triad": {**usual, **others}}
+
+
+def judge(
+    runs: Sequence[Run], rules: object = ANY, baseline: object = None
+) -> dict[str, JudgedNode]:
+    assert isinstance(rules, dict)
+    kept = NodeRuleFile("base.json", baseline) if isinstance(baseline, dict) else None
+    given = health.health_of(NodeRuleFile("rules.yaml", rules), kept, Path("none"))
+    nodes = judging.judge(figures.measured(grouping.group(runs, None)), given)
+    return {node.name: node for node in nodes}
+
+
+def shipped(made: dict[str, dict[str, list[float]]]) -> list[JudgedNode]:
+    """Return the nodes that the shipped rules name."""
+    given = health.health_of(None, None, SHIPPED)
+    nodes = judging.judge(figures.measured(grouping.group(runs_of(made), None)), given)
+    return [node for node in nodes if node.verdict in judging.NAMED]
+
+
+def verdicts(nodes: dict[str, JudgedNode]) -> dict[str, str]:
+    return {name: node.verdict for name, node in sorted(nodes.items())}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_node_whose_core_is_shared_is_named_and_no_other(seed: int) -> None:
+    """Fail if the shipped rules miss a node with a shared core, or name another one."""
+    made, slow = drawn(seed)
+    named = shipped(made)
+    assert [node.name for node in named] == [slow]
+    telling = named[0].telling
+    assert telling is not None
+    assert telling.ratio is not None
+    assert telling.ratio < 0.9
+    assert telling.figure.name.split("/1n1g")[0] in RECORDED["figures"]
+
+
+def test_of_recorded_nodes_that_are_alike_none_is_named() -> None:
+    """Fail if more nodes are named than the rules allow: at most 5 % of draws, so 3 of 20."""
+    named = [node for seed in range(20) for node in shipped(drawn(seed, shared=False)[0])]
+    assert len(named) <= 3, named
+
+
+def test_the_same_runs_in_any_order_give_the_same_nodes() -> None:
+    runs = runs_of(drawn(3)[0])
+    first = judge(runs)
+    for seed in range(3):
+        mixed = random.Random(seed).sample(runs, len(runs))
+        assert list(judge(mixed).items()) == list(first.items())
+
+
+def test_one_slow_node_is_named_with_the_figure_that_told() -> None:
+    made = four(n3=SLOW) | {"disk/read": {node: apart(HEALTHY, n) for n, node in enumerate(NODES)}}
+    nodes = judge(runs_of(made))
+    assert verdicts(nodes) == {
+        "n1": "no difference shown", "n2": "no difference shown", "n3": "slower",
+        "n4": "no difference shown",
+    }  # fmt: skip
+    telling = nodes["n3"].telling
+    assert telling is not None
+    assert telling.figure.name == "memory/triad/1n1g/cpu"
+    assert telling.ratio == pytest.approx(0.5, abs=0.01)
+    assert next(iter(nodes)) == "n3", "what is bad does not stand first"
+
+
+def test_a_link_with_fewer_lanes_names_its_node_by_the_rules_that_ship() -> None:
+    """Fail if the shipped rules miss a link with fewer lanes, though it never varies."""
+    lanes = {node: [16.0] * 5 for node in NODES} | {"n2": [8.0] * 5}
+    (named,) = shipped({"transfer/pcie_lanes": lanes})
+    assert named.name == "n2"
+    assert named.telling is not None
+    assert named.telling.rule == "links"
+
+
+def test_a_node_within_the_margin_is_not_named_and_one_beyond_is() -> None:
+    a_little = [0.97 * value for value in HEALTHY]
+    assert verdicts(judge(runs_of(four(n2=a_little))))["n2"] == "no difference shown"
+    strict = {"rules": {"all": {"metrics": ".*", "worse_by": "1%"}}}
+    assert verdicts(judge(runs_of(four(n2=a_little)), strict))["n2"] == "slower"
+
+
+def test_a_figure_without_a_rule_does_not_count() -> None:
+    rules = {"rules": {"disks": {"metrics": "disk/.*"}}}
+    nodes = judge(runs_of(four(n3=SLOW)), rules)
+    assert verdicts(nodes)["n3"] == "cannot tell"
+    assert nodes["n3"].reason == "no rule is of any of its figures"
+
+
+def test_a_node_that_has_no_figure_where_others_have_one_has_failed() -> None:
+    nodes = judge(runs_of(four(n4=[None] * 5)))
+    assert verdicts(nodes)["n4"] == "failed"
+    assert nodes["n4"].reason == "failed: broke"
+    everywhere = {"memory/triad": {node: [None] * 5 for node in NODES}}
+    assert {*verdicts(judge(runs_of(everywhere))).values()} == {"cannot tell"}, (
+        "what no node can is a fault of none"
+    )
+
+
+def test_too_few_nodes_or_repeats_cannot_tell() -> None:
+    two = {"memory/triad": {"n1": HEALTHY, "n2": SLOW}}
+    assert {node.reason for node in judge(runs_of(two)).values()} == {
+        "needs 3 nodes of one kind of hardware, or a baseline"
+    }
+    once = {"memory/triad": {node: [100.0 + n] for n, node in enumerate(NODES)} | {"n3": [50.0]}}
+    nodes = judge(runs_of(once))
+    assert {*verdicts(nodes).values()} == {"cannot tell"}
+    assert nodes["n3"].reason == "needs about 3 repeats"
+
+
+def test_nodes_of_other_hardware_are_held_against_their_own_kind() -> None:
+    fast = {node: [2 * value for value in apart(HEALTHY, n)] for n, node in enumerate(NODES)}
+    runs = runs_of(four(), hardware="Old", machine=Identity("Old", memory="64 GiB"))
+    renamed = {"memory/triad": {f"m{node}": values for node, values in fast.items()}}
+    runs += runs_of(renamed, hardware="New", machine=Identity("New", memory="64 GiB"))
+    nodes = judge(runs)
+    assert {*verdicts(nodes).values()} == {"no difference shown"}
+    assert len({node.hardware for node in nodes.values()}) == 2
+
+
+def test_a_fault_of_all_nodes_shows_against_a_kept_baseline() -> None:
+    good = figures.measured(grouping.group(runs_of(four()), None))
+    given = health.health_of(NodeRuleFile("rules.yaml", ANY), None, Path("none"))
+    baseline = json.loads(judging.baseline_text(judging.judge(good, given), good))
+    worse = {node: [0.8 * value for value in apart(HEALTHY, n)] for n, node in enumerate(NODES)}
+    today = runs_of({"memory/triad": worse})
+    assert {*verdicts(judge(today)).values()} == {"no difference shown"}
+    nodes = judge(today, ANY, baseline)
+    assert {*verdicts(nodes).values()} == {"slower"}
+    assert {node.telling.side for node in nodes.values() if node.telling} == {"baseline"}
+
+
+def test_a_node_alone_is_held_against_the_baseline() -> None:
+    baseline = {
+        "format": health.FORMAT,
+        "figures": {"memory/triad/1n1g/cpu": {"unit": "GB/s", "values": apart(HEALTHY, 7)}},
+    }
+    alone = judge(runs_of({"memory/triad": {"n1": SLOW}}), ANY, baseline)
+    assert verdicts(alone) == {"n1": "slower"}
+    once = judge(runs_of({"memory/triad": {"n1": [50.0]}}), ANY, baseline)
+    assert verdicts(once) == {"n1": "cannot tell"}
+    assert once["n1"].reason == "needs about 2 repeats"
+
+
+def test_bad_nodes_make_no_baseline() -> None:
+    good = figures.measured(grouping.group(runs_of(four(n3=SLOW)), None))
+    given = health.health_of(NodeRuleFile("rules.yaml", ANY), None, Path("none"))
+    text = judging.baseline_text(judging.judge(good, given), good)
+    (figure,) = json.loads(text)["figures"].values()
+    assert len(figure["values"]) == 15
+    assert min(figure["values"]) > 90
+
+
+@pytest.mark.parametrize(
+    ("nodes", "fail_on", "status"),
+    [
+        (four(n3=SLOW), 0.05, gate.REGRESSION),
+        (four(n3=SLOW), 0.6, 0),  # not shown to be that large
+        (four(n3=SLOW), None, 0),
+        (four(n3=SLOW, n1=[None] * 5), 0.05, gate.REGRESSION),
+        (four(n1=[None] * 5), 0.05, gate.LOST),
+        (four(), 0.05, 0),
+        ({"memory/triad": {"n1": HEALTHY}}, 0.05, gate.NOTHING),
+        ({}, None, gate.NOTHING),
+    ],
+)
+def test_the_exit_status_says_what_is_worst(
+    nodes: dict[str, dict[str, list[float | None]]], fail_on: float | None, status: int
+) -> None:
+    judged = list(judge(runs_of(nodes)).values())
+    if status:
+        with pytest.raises(gate.NotPassed) as told:
+            node_health.check(judged, fail_on)
+        assert told.value.status == status
+    else:
+        node_health.check(judged, fail_on)
+
+
+def test_what_a_terminal_says_names_the_node_and_its_figure() -> None:
+    lines = [*node_health.lines([*judge(runs_of(four(n3=SLOW))).values()])]
+    assert lines[0] == (
+        "node n3: slower: memory/triad/1n1g/cpu: 50 against 100 GB/s of the others, rule all"
+    )
+    assert lines[-1] == "1 of 4 nodes named"
+    assert len(lines) == 2

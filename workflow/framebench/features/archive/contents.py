@@ -1,0 +1,155 @@
+"""Contents of an archive of results, gathered in a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import hashlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ... import PROJECT
+from ...config.settings import SOURCE
+from ...config.validation import ConfigError
+from ...files import archives, bounded, json_files
+from ...files.problem import Problem, cause
+from ...files.whole_files import write_whole_bytes
+from ...records import searches
+from ...records.sidecars import assumptions, calls, expected, interruptions
+from ..node_health import kept_rules as node_health
+from .redaction import Redaction
+
+#: Folders of records, and files of notes that are read with them.
+RECORDS = ("runs", "parity", "probes", searches.FOLDER)
+NOTED = (calls.FILE, expected.FILE, interruptions.FILE, assumptions.FILE, node_health.FILE)
+CHECKSUMS = archives.CHECKSUMS
+SUITE = "suite.yaml"
+README = "README.md"
+ENVIRONMENTS = "envs"
+#: Files of the project: what was run, and how to cite it.
+OF_PROJECT = ("workflow/Snakefile", "CITATION.cff", "LICENSE")
+_README = """# Results of Framebench
+
+`report.html` is the report, `tables/` has its figures, `runs/` the record behind each. `suite.yaml`
+and `envs/` are what was asked for and what it ran in. `sha256sum -c {checksums}` checks all files.
+With Framebench at the same commit (`environment.code` of a record),
+
+    snakemake --cores 1 report --config records=runs results=again
+
+makes the same tables from these records.
+"""
+#: Fixed time of each file in the archive, so that its bytes depend on the contents alone.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class ArchiveSource:
+    """Contents of an archive: a results folder, its suite file, and the environment files."""
+
+    results: Path
+    suite: Path
+    environments: Sequence[Path]
+
+
+def gather(source: ArchiveSource, folder: Path, redaction: Redaction | None) -> list[Problem]:
+    """Copy all results, the suite, environments and the project's own files into ``folder``.
+    With ``redaction``, names are replaced. Returns a problem for each file that could not be read
+    and is left out. Raises OSError."""
+    problems = []
+    for path in _records(source.results):
+        place = path.relative_to(source.results)
+        try:
+            content = bounded.read_bytes(path)
+            if redaction:
+                place = Path(*(redaction.text(part) for part in place.parts))
+                named = redaction.record(json_files.decode(content))
+                content = f"{json.dumps(named, indent=1)}\n".encode()
+            write_whole_bytes(folder / place, content)
+        except ValueError as error:
+            problems.append(Problem(str(path.relative_to(source.results)), cause(error)))
+    for name, path in _texts(source).items():
+        content = bounded.read_bytes(path)
+        if redaction:
+            name = redaction.text(name)
+            content = redaction.text(content.decode("utf-8", "replace")).encode()
+        write_whole_bytes(folder / name, content)
+    for path in (PROJECT / name for name in OF_PROJECT):
+        if path.is_file():  # some are missing if only the workflow was copied
+            write_whole_bytes(folder / path.relative_to(PROJECT), bounded.read_bytes(path))
+    write_whole_bytes(folder / README, _README.format(checksums=CHECKSUMS).encode())
+    return problems
+
+
+def _records(results: Path) -> list[Path]:
+    return [path for name in RECORDS for path in json_files.below(results / name)[0]]
+
+
+def _texts(source: ArchiveSource) -> dict[str, Path]:
+    """Return the text files by their names in the archive."""
+    texts = {name: source.results / name for name in NOTED}
+    texts[SUITE] = source.suite
+    texts |= {f"{ENVIRONMENTS}/{path.name}": path for path in source.environments}
+    return {name: path for name, path in texts.items() if path.is_file()}
+
+
+def redaction_of(source: ArchiveSource) -> Redaction:
+    """Return stand-ins for all hosts and users that anything of ``source`` names."""
+    roots = [str(PROJECT), os.path.expanduser("~"), str(source.results)]
+    people = [os.environ.get(name, "") for name in ("USER", "LOGNAME")]
+    with contextlib.suppress(KeyError, OSError):  # the user may have no account
+        people.append(getpass.getuser())
+    redaction = Redaction(roots, filter(None, people))
+    for path in _records(source.results):
+        try:
+            redaction.learn(json_files.decode(bounded.read_bytes(path)))
+        except ValueError:
+            continue  # reported where it is copied
+    for path in _texts(source).values():
+        redaction.learn_text(bounded.read_bytes(path).decode("utf-8", "replace"))
+    return redaction
+
+
+def check(source: ArchiveSource) -> None:
+    """Raise :class:`ConfigError` if ``source`` has no record, or results of other suites."""
+    if not json_files.below(source.results / "runs")[0]:
+        raise ConfigError(
+            f"{SOURCE}: results: found {source.results}, which has no record in runs/; allowed for "
+            "archive: a folder that was measured into"
+        )
+    known = {call.suite for call in calls.load(source.results)[0]}
+    if known and source.suite.stem not in known:
+        raise ConfigError(
+            f"{SOURCE}: suite: found {source.suite.stem} for archive, but {source.results} was "
+            f"measured by {', '.join(sorted(known))}; allowed: that suite"
+        )
+
+
+def files(folder: Path) -> list[Path]:
+    """Return all files to archive, in a fixed order; hidden ones can be made again and are left
+    out."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in found if not path.relative_to(folder).as_posix().startswith("."))
+
+
+def pack(folder: Path, target: Path) -> None:
+    """Write all files of ``folder`` with their checksums to one reproducible ZIP file.
+    Raises OSError."""
+    names = {path.relative_to(folder).as_posix(): path for path in files(folder)}
+    sums = [
+        f"{hashlib.sha256(bounded.read_bytes(path)).hexdigest()}  {name}\n"
+        for name, path in names.items()
+    ]
+    write_whole_bytes(folder / CHECKSUMS, "".join(sums).encode())
+    names[CHECKSUMS] = folder / CHECKSUMS
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(names):
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, bounded.read_bytes(names[name]))
+    write_whole_bytes(target, packed.getvalue())

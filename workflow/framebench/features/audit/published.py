@@ -1,0 +1,279 @@
+"""Published tables, and how they compare with the runs they were made from.
+
+A folder of published data holds `published.csv` (one row per printed cell) and, if the source
+prints them, `runs.csv` (the runs, see `tidy_csv`) and `causes.csv` (why a cell does not follow from
+its runs).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from core.text import printable
+
+from ...cases.conditions import NATIVE
+from ...cases.names import topology
+from ...files import bounded
+from ...records.run import RecordsError
+from ...records.tidy_csv import LARGEST_COUNT
+from ...tables import frames, view
+from ...tables.columns import (
+    AGREES,
+    COLUMNS,
+    NUMBER,
+    PLAIN,
+    PRINTED,
+    TEXT,
+    YES_NO_OR_NEITHER,
+    Column,
+    shared,
+)
+from ...tables.columns import Row as Values
+from ...tables.declared.scaling import WEAK
+from ...tables.results import CaseResults
+from ...tables.table import Inputs, Overview, Table
+from .figures import ROUNDING, half_unit
+from .printed import KEYS, key_of
+
+CELL = ("table", "place", "column", "quantity")
+
+
+def _as_printed(*names: str) -> tuple[Column, ...]:
+    """Return the columns of a case with values as printed text."""
+    return tuple(replace(COLUMNS[name], type=TEXT, form=PLAIN) for name in names)
+
+
+PUBLISHED = (
+    Column("table", TEXT, "the table that a figure is printed in"),
+    Column("place", TEXT, "its row there"),
+    Column("column", TEXT, "its column there"),
+    *_as_printed(
+        "framework", "framework_version", "source", "model", "mode", "precision", "compiler"
+    ),
+    Column("input_pipeline", TEXT, "`input` as it is printed"),
+    Column("variant", TEXT, "`source_variant` as it is printed"),
+    *_as_printed("nodes"),
+    replace(COLUMNS["devices_per_node"], type=TEXT),
+    *_as_printed("batch_per_device", "quantity"),
+    Column("printed", TEXT, "the figure as it is printed", form=PRINTED),
+    *_as_printed("unit"),
+    Column("repeats", TEXT, "repeats as they are stated"),
+)
+PUBLISHED_COLUMNS = tuple(column.name for column in PUBLISHED)
+CAUSE_COLUMNS = (*CELL, "cause")
+CAUSES_NAME = "causes.csv"
+UNEXPLAINED = "unexplained"
+# Quantities that follow from runs, and their columns in the table of all cases.
+FROM_RUNS = {"throughput": "throughput_median", "speedup": "speedup"}
+
+RISING = ("latency_p50", "latency_p90", "latency_p95", "latency_p99", "latency_max")
+TIMES = ("time_to_train", "latency_mean", *RISING)
+SCORES = ("top1", "exact_match", "f1", "loss")
+STATISTICS = ("mean", "std", "min", "max")
+#: Quantities of published figures. `speedup` is throughput over that of 1n1g, `amp_speedup` over
+#: that of full precision on the same devices; for a time, full precision over mixed precision.
+QUANTITIES = (
+    *FROM_RUNS,
+    "amp_speedup",
+    *TIMES,
+    *(f"{time}_amp_speedup" for time in TIMES),
+    *SCORES,
+    *(f"{score}_{statistic}" for score in SCORES for statistic in STATISTICS),
+    "accumulation_steps",
+)
+
+# Keys that a run must share with a figure besides its place, and their names in a note.
+_NAMES = {
+    "framework_version": "version",
+    "source": "source",
+    "precision": "precision",
+    "compiler": "compiler",
+    "variant": "variant",
+    "batch_per_device": "batch",
+}
+_ORDER = ("framework", "framework_version", "source", "model", "mode", "precision", "compiler",
+          "variant", "nodes", "devices_per_node", "batch_per_device")  # fmt: skip
+
+Row = Mapping[str, str]
+
+
+def _ranked(rows: Sequence[Values]) -> Iterator[Values]:
+    """Yield differing rows first, then agreeing ones, then those without runs."""
+    order = {False: 0, True: 1, None: 2}
+    for row in sorted(rows, key=lambda row: order[row["agrees"]]):
+        yield {column.name: row[column.name] for column in _SHOWN}
+
+
+def _counted(rows: Sequence[Values]) -> Iterator[str]:
+    agrees = Counter(row["agrees"] for row in rows)
+    yield (
+        f"{len(rows)} printed cells; {agrees[True] + agrees[False]} with runs, of which "
+        f"{agrees[True]} agree and {agrees[False]} differ; {agrees[None]} without runs."
+    )
+    reasons = Counter(row["note"] for row in rows if row["agrees"] is None)
+    if reasons:
+        yield "Without runs: " + "; ".join(f"{count}: {why}" for why, count in reasons.items())
+
+
+_HALF_UNIT = Column("half_unit", NUMBER, "half a unit of the last printed digit")
+_COMPARED = (
+    *shared("recomputed"),
+    _HALF_UNIT,
+    Column(
+        "agrees",
+        YES_NO_OR_NEITHER,
+        "whether the two differ by no more than half a unit",
+        form=AGREES,
+    ),
+    *shared("note"),
+)
+#: Columns that identify a cell, and its result.
+_SHOWN = tuple(
+    column
+    for column in (*PUBLISHED, *_COMPARED)
+    if column.name
+    in {"place", "column", "framework", "nodes", "devices_per_node", "quantity", "printed",
+        "recomputed", "agrees", "note"}
+)  # fmt: skip
+TABLE = Table(
+    name="published",
+    title="Published figures, recomputed from their runs",
+    explanation="A figure agrees if it lies within half a unit of the last printed digit of what "
+    "the runs give. Those that differ stand first; published.csv has the other keys of each.",
+    columns=(*PUBLISHED, *_COMPARED),
+    heading="Published figures",
+    overview=Overview(_SHOWN, _ranked, ("table", "place", "quantity")),
+    lead=_counted,
+    answers=("agrees", "printed", "recomputed"),
+    axes=(),
+)
+
+
+def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
+    """Compare every published cell with the runs of its case, in the order printed.
+
+    `recomputed` is not rounded; `half_unit` is half a unit of the last printed digit; `agrees` is
+    True, False, or missing if there is nothing to compare. `note` is the cause of a difference from
+    causes.csv ("unexplained" without one), or why there is nothing to compare. Raises RecordsError
+    for files with other columns or quantities.
+    """
+    cells = read_cells(published_csv)
+    causes = read_causes(published_csv.parent)
+    known = {key_of(row): row for row in view.records(Inputs(cases).made(WEAK))}
+    rows = [_compared(cell, known, causes) for cell in cells]
+    return frames.frame(TABLE, rows)
+
+
+def read_cells(published_csv: Path) -> list[dict[str, str]]:
+    """Return every printed cell, in the order printed.
+    Raises RecordsError for other columns or quantities, and for invalid numbers of repeats, nodes
+    or devices."""
+    cells = _read(published_csv, PUBLISHED_COLUMNS)
+    for cell in cells:
+        if cell["quantity"] not in QUANTITIES:
+            raise RecordsError(
+                f"{published_csv}: {cell['place']}: found quantity {cell['quantity']!r}; "
+                f"allowed: {', '.join(QUANTITIES)}"
+            )
+        if cell["repeats"] and not _is_count(cell["repeats"]):
+            raise RecordsError(
+                f"{published_csv}: {cell['place']}: found repeats {cell['repeats']!r}; "
+                f"allowed: a whole number up to {LARGEST_COUNT}, or nothing where none is stated"
+            )
+        for column in ("nodes", "devices_per_node"):
+            if not (_is_count(cell[column]) and int(cell[column])):
+                raise RecordsError(
+                    f"{published_csv}: {cell['place']}: found {column} {cell[column]!r}; "
+                    f"allowed: a whole number from 1 to {LARGEST_COUNT}"
+                )
+    return cells
+
+
+def _is_count(text: str) -> bool:
+    return bool(re.fullmatch("[0-9]{1,7}", text)) and int(text) <= LARGEST_COUNT
+
+
+def read_causes(folder: Path) -> dict[tuple[str, ...], str]:
+    """Return the causes of cells that do not follow from their runs, by CELL; empty without the
+    file."""
+    path = folder / CAUSES_NAME
+    listed = _read(path, CAUSE_COLUMNS) if path.is_file() else []
+    return {tuple(row[name] for name in CELL): row["cause"] for row in listed}
+
+
+def _read(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    try:
+        table = pd.read_csv(io.StringIO(bounded.read_text(path)), dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise RecordsError(f"{path}: cannot be read as CSV: {error}") from error
+    if list(table.columns) != list(columns):
+        raise RecordsError(
+            f"{path}: found columns {','.join(map(str, table.columns))}; "
+            f"allowed: {','.join(columns)}"
+        )
+    listed = table.to_dict("records")
+    return [{name: printable(str(row[name])) for name in columns} for row in listed]
+
+
+def _compared(
+    cell: Row,
+    cases: Mapping[tuple[str, ...], Mapping[Any, Any]],
+    causes: Mapping[tuple[str, ...], str],
+) -> Mapping[str, Any]:
+    half = half_unit(cell["printed"])
+
+    def row(note: str, value: float | None = None, agrees: bool | None = None) -> dict[str, Any]:
+        found = {"recomputed": value, _HALF_UNIT.name: half, "agrees": agrees, "note": note}
+        return {**cell, **found}
+
+    if half is None:
+        return row(f"no figure is printed, but {cell['printed']!r}")
+    if cell["quantity"] not in FROM_RUNS:
+        return row(f"runs do not tell a {cell['quantity']}")
+    case = cases.get(tuple(cell[key] for key in KEYS))
+    if case is None:
+        return row(_nearest(cell, cases))
+    value = case[FROM_RUNS[cell["quantity"]]]
+    if pd.isna(value):
+        return row(str(case["reason"]))
+    printed = float(cell["printed"])
+    agrees = abs(value - printed) <= half + ROUNDING * abs(printed)
+    cause = causes.get(tuple(cell[name] for name in CELL), UNEXPLAINED)
+    return row("" if agrees else cause, value, agrees)
+
+
+def _nearest(cell: Row, cases: Iterable[tuple[str, ...]]) -> str:
+    """Explain why a figure has no runs: the differences to the nearest runs."""
+    known = [_named(dict(zip(KEYS, key, strict=True))) for key in cases]
+    cell = _named(cell)
+    for keys in (("framework",), ("framework", "model"), ("framework", "model", "mode")):
+        known = [run for run in known if all(run[key] == cell[key] for key in keys)]
+        if not known:
+            return f"no runs of {', '.join(cell[key] for key in keys)}"
+
+    def differences(run: Row) -> list[str]:
+        return [key for key in _NAMES if run[key] != cell[key]]
+
+    # The keys of the run break ties, so that the order of the runs does not matter.
+    nearest = min(known, key=lambda run: (len(differences(run)), *(run[key] for key in _ORDER)))
+    other = differences(nearest)
+    if not other:
+        return f"no runs at {topology(cell['nodes'], cell['devices_per_node'])}"
+    return f"runs are of {_told(nearest, other)}; this figure is of {_told(cell, other)}"
+
+
+def _named(row: Row) -> Row:
+    """Return the row with a non-default input pipeline merged into the variant."""
+    pipeline = row["input_pipeline"] if row["input_pipeline"] != NATIVE else ""
+    return {**row, "variant": ";".join(filter(None, (pipeline, row["variant"])))}
+
+
+def _told(row: Row, keys: Sequence[str]) -> str:
+    return ", ".join(f"{_NAMES[key]} {row[key] or '(none)'}" for key in keys)

@@ -1,0 +1,147 @@
+"""Output of a bisection: a table of the tested versions, and a note."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from ...tables import frames
+from ...tables.columns import (
+    COUNT,
+    NUMBER,
+    TEXT,
+    THOUSANDTHS,
+    WHOLE,
+    Column,
+    Form,
+    interval,
+    interval_cells,
+)
+from ...tables.markdown_cells import escape
+from ...tables.table import Table
+from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectState, BisectStep
+
+#: Exit statuses besides 4 (broken).
+FOUND, NOTHING, UNDECIDED = 0, 1, 3
+
+TABLE = Table(
+    name="bisect",
+    title="Bisection",
+    explanation="Each version that was looked at over the good one, in pairs; above 1 is better.",
+    columns=(
+        Column("version", TEXT, "of the package"),
+        Column(
+            "verdict", TEXT,
+            "`changed` by more than the margin, `not changed`, `cannot tell`, or `skipped`",
+            form=Form(
+                looks={
+                    CHANGED: "failed",
+                    UNCHANGED: "ok",
+                    OPEN: "unsupported",
+                    SKIPPED: "unsupported",
+                }
+            ),
+        ),
+        Column("ratio", NUMBER, "over the good version", form=THOUSANDTHS),
+        *interval("ratio", "the ratio", form=THOUSANDTHS),
+        Column("pairs", WHOLE, "pairs that were compared; 0 where each side was a set"),
+        Column(
+            "pairs_needed", COUNT, "of a version of which it cannot be told: pairs in all that "
+            "decide it with a chance of 80 %, if the ratio is what it seems to be",
+        ),
+        Column("moved", TEXT, "what else has another version than beside the good one", note=True),
+        Column("reason", TEXT, "why a version was skipped, or cannot be told", note=True),
+    ),
+    keys=("version",),
+    axes=(),
+    empty="No version was looked at.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BisectRequest:
+    """Request of a bisection. ``margin``: a fraction."""
+
+    package: str
+    good: str
+    bad: str
+    case: str
+    margin: float
+
+
+def frame(steps: Sequence[BisectStep]) -> pd.DataFrame:
+    """Return a table row for each step, in the order of measurement."""
+    rows = [
+        {
+            "version": one.version,
+            "verdict": one.state,
+            "ratio": one.ratio,
+            **interval_cells("ratio", one.interval),
+            "pairs": one.pairs,
+            "pairs_needed": one.needed,
+            "moved": one.moved,
+            "reason": one.reason,
+        }
+        for one in steps
+    ]
+    return frames.frame(TABLE, rows)
+
+
+def line(step: BisectStep) -> str:
+    """Return a step as text: ``2.12.1: changed: 0.930 [0.912, 0.951], 12 pairs``."""
+    words = [f"{step.version}: {step.state}"]
+    figures = [ratio(step)] if step.ratio is not None else []
+    figures += [f"{step.pairs} pairs"] if step.pairs else []
+    words += [", ".join(figures)] if figures else []
+    words += [step.reason] if step.reason else []
+    text = ": ".join(words)
+    return f"{text} (with {step.moved})" if step.moved else text
+
+
+def ratio(step: BisectStep) -> str:
+    text = f"{step.ratio:.3f}"
+    return f"{text} [{step.interval[0]:.3f}, {step.interval[1]:.3f}]" if step.interval else text
+
+
+def status(found: BisectState) -> int:
+    """Return the exit status of a bisection without faults."""
+    if found.open or found.following or found.skipped:
+        return UNDECIDED
+    return FOUND if found.changed else NOTHING
+
+
+def ending(found: BisectState, steps: Mapping[str, BisectStep], asked: BisectRequest) -> list[str]:
+    """Return the result of a bisection that has ended or needs more pairs, and what to do next."""
+    margin = f"{asked.margin:.1%}"
+    if found.open:
+        step = steps[found.open]
+        lines = [f"cannot tell of {line(step)}"]
+        if step.needed:
+            return [*lines, f"The same command with --pairs {step.needed} goes on from here."]
+        return [*lines, "Pairs alone will not do: choose another margin, or a longer window."]
+    if not found.changed:
+        step = steps[asked.bad]
+        if step.state == SKIPPED:
+            return [f"{line(step)}: choose a bad version that runs."]
+        return [f"not changed: {asked.bad} is within {margin} of {asked.good}: {ratio(step)}"]
+    changed = steps[found.changed]
+    if found.skipped:
+        some = ", ".join(found.skipped)
+        lines = [f"changed in {some} or {line(changed)}"]
+        lines += [f"- {line(steps[version])}" for version in found.skipped]
+    else:
+        lines = [f"first changed in {line(changed)}"]
+    if found.before == asked.good:
+        return [*lines, f"{found.before} before it is the good version."]
+    return [*lines, f"{line(steps[found.before])}: the version before it that tells."]
+
+
+def note(lines: Sequence[str], steps: Sequence[BisectStep], asked: BisectRequest) -> str:
+    """Return a Markdown note."""
+    package, good, bad = (escape(one) for one in (asked.package, asked.good, asked.bad))
+    head = f"**Framebench bisect: {package} {good} to {bad}**, {escape(asked.case)}, "
+    head += f"margin {asked.margin:.1%}"
+    looked = [f"- {escape(line(one))}" for one in steps]
+    return "\n".join([head, "", *map(escape, lines), "", "Looked at:", "", *looked]) + "\n"

@@ -1,0 +1,36 @@
+"""Short texts about a case (flags, remarks, missing figures) that several formats write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...tables.results import CaseResult
+from .format import Results
+
+#: Seconds per unit of time.
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def marks(case: CaseResult) -> str:
+    """Return the names of a case's flags, sorted and separated by spaces."""
+    return " ".join(sorted(case.marks))
+
+
+def notes(case: CaseResult) -> str:
+    """Return flags, reason and remarks of a case in one line; "" without any of them."""
+    parts = [f"marks: {marks(case)}" if case.marks else "", case.reason, *case.remarks]
+    return "; ".join(filter(None, parts))
+
+
+def not_measured(results: Results) -> Iterator[str]:
+    """Yield a line for each case without a figure, for formats that cannot hold one."""
+    for case in results.cases:
+        if case.throughput is None:
+            yield f"{results.name(case)}: {case.key.metric}: {case.status}: {case.reason}"
+
+
+def seconds_of_step(case: CaseResult, throughput: float) -> float | None:
+    """Return the seconds of one step at a throughput; None for other benchmarks than steps.
+
+    ``throughput``: samples per second of all devices."""
+    return case.key.total_batch / throughput if case.case.is_step and throughput else None

@@ -1,0 +1,43 @@
+"""LaTeX table of the cases, with booktabs rules."""
+
+from __future__ import annotations
+
+from ....cases.names import topology_of
+from ....tables import latex
+from ....tables.results import CaseResult
+from ..case_notes import marks
+from ..format import ExportedFile, Format, Results
+
+HEADER = ("case", "devices", "metric", "median", "95 % interval", "unit", "repeats", "marks")
+
+
+def write(results: Results) -> ExportedFile:
+    body = [_row(results.name(case), case) for case in results.cases]
+    table = latex.grid("longtable", "lllrrlrl", HEADER, body)
+    return ExportedFile("\n".join([r"% needs \usepackage{booktabs,longtable}", *table, ""]))
+
+
+def _row(name: str, case: CaseResult) -> tuple[str, ...]:
+    devices = topology_of(case.case)
+    if case.throughput is None:
+        return (name, devices, case.key.metric, case.status, "", "", str(len(case.runs)), "")
+    low, high = (f"{value:.4g}" for value in case.interval) if case.interval else ("", "")
+    of = f"{low} to {high}" if low else "none"
+    figure = f"{case.throughput:.4g}"
+    return (
+        name, devices, case.key.metric, figure, of, case.unit, str(len(case.values)), marks(case),
+    )  # fmt: skip
+
+
+FORMATS = [
+    Format(
+        "latex",
+        ".tex",
+        "LaTeX table (booktabs, longtable)",
+        write=write,
+        holds="a row for each figure: median, interval, unit, repeats",
+        marks="column `marks`",
+        lost="single repeats; digits behind the fourth; why a case has no figure (its status "
+        "stands there)",
+    )
+]

@@ -1,0 +1,268 @@
+"""MLPerf's mllog: one event of a run per line."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ....records.run import Run
+from ....tables.results import CaseResult
+from .. import carried, rows
+from ..case_notes import marks
+from ..format import ExportedFile, Format, Results
+from ..source import ImportedFile
+
+TOKEN = ":::MLLOG "
+START, END, POINT = "INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"
+
+
+def write(results: Results) -> ExportedFile:
+    left_out: list[str] = []
+    lines: list[str] = []
+    for case in results.cases:
+        for run in case.runs:
+            if run.started is None or run.wall_seconds is None:
+                name = f"{results.name(case)}: {case.key.metric}: repeat {run.repeat}"
+                left_out.append(f"{name}: when it was started and ended is not known")
+                continue
+            lines += _events(results.name(case), case, run, run.started, run.wall_seconds)
+    return ExportedFile("".join(f"{TOKEN}{line}\n" for line in lines), left_out, not lines)
+
+
+def _events(name: str, case: CaseResult, run: Run, start: float, took: float) -> Iterator[str]:
+    """Yield the events of a run as JSON.
+
+    run_start and run_stop enclose the whole process, with warm-up and timed region."""
+    about = {"file": run.origin, "lineno": 1}
+    row = carried.text_of(run, case.key, case.marks)
+    stop = start + took
+
+    def event(time: float, kind: str, key: str, value: Any, **metadata: Any) -> str:
+        line = {
+            "namespace": "", "time_ms": round(1000 * time), "event_type": kind, "key": key,
+            "value": value, "metadata": {**about, **metadata},
+        }  # fmt: skip
+        return json.dumps(line, ensure_ascii=False)
+
+    yield event(start, POINT, "submission_benchmark", name)
+    if case.case.is_step:
+        yield event(start, POINT, "global_batch_size", case.key.total_batch)
+    yield event(start, START, "run_start", None)
+    figure = run.value(case.key.metric, case.key.point) if run.status == "ok" else None
+    if figure is not None:
+        notes = {"unit": case.unit, "better": case.better, "marks": marks(case)}
+        yield event(stop, POINT, "tracked_stats", {case.key.metric: figure}, step=1, **notes)
+    status = "success" if run.status == "ok" else "aborted"
+    yield event(stop, END, "run_stop", None, status=status, **{carried.KEY: row})
+
+
+#: Keys that always distinguish cases.
+_CASE = ("submission_org", "submission_platform", "submission_division", "global_batch_size")
+#: Keys of MLPerf HPC -> counts of a case.
+_COUNTS = {"number_of_nodes": "nodes", "accelerators_per_node": "devices_per_node"}
+#: Keys that are not settings of a run.
+_INCIDENTAL = (
+    "submission_benchmark", "submission_entry", "submission_poc_name", "submission_poc_email",
+    "sgd",  # name of the seed in NVIDIA's SSD
+    *_CASE, *_COUNTS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event of the log. ``writer``: rank prefix and namespace."""
+
+    line: int
+    writer: str
+    key: str
+    value: Any
+    metadata: Mapping[str, Any]
+    time: float
+
+
+@dataclass
+class Timed:
+    """A run of the log; several ranks may log its start and stop."""
+
+    line: int
+    started: dict[str, float] = field(default_factory=dict)
+    stopped: dict[str, float] = field(default_factory=dict)
+    statuses: set[str] = field(default_factory=set)
+
+    @property
+    def is_over(self) -> bool:
+        return {*self.started} <= {*self.stopped}
+
+
+class Log:
+    """State of parsing a log, event by event.
+
+    ``told``: settings of the current run; ``behind``: settings logged after its end, which belong
+    to it or to the next run."""
+
+    def __init__(self, source: ImportedFile) -> None:
+        self.source = source
+        self.run: Timed | None = None
+        self.told: dict[str, Any] = {}
+        self.behind: dict[str, Any] = {}
+        self.ours = False
+
+    def take(self, event: Event) -> Iterator[rows.ImportedFigure]:
+        """Process the next event and yield each run that it completes."""
+        if event.key == "run_start":
+            yield from self._start(event)
+        elif event.key == "run_stop":
+            yield from self._stop(event)
+        elif event.key in (*_CASE, *_COUNTS, *_INCIDENTAL):
+            (self.behind if self.run and self.run.is_over else self.told)[event.key] = event.value
+        elif self.run is None and isinstance(event.value, (str, int, float)):
+            self.told[event.key] = event.value
+        elif not event.key.endswith(("_start", "_stop")):
+            self._leave_out(event)
+
+    def _start(self, event: Event) -> Iterator[rows.ImportedFigure]:
+        if self.run and self.run.is_over:
+            yield self._figure(self.run, self.told)
+            self.run, self.told, self.behind = None, self.behind, {}
+        if self.run is None:
+            self.run = Timed(event.line)
+        elif event.writer in self.run.started:
+            self.source.refuse("run_start stands twice without a run_stop between", event.line)
+        self.run.started[event.writer] = event.time
+
+    def _stop(self, event: Event) -> Iterator[rows.ImportedFigure]:
+        run = self.run
+        begun = min(run.started.values()) if run else math.inf
+        if run is None or event.writer in run.stopped or event.time < begun:
+            self.source.refuse("run_stop without a run_start before it", event.line)
+        if carried.KEY in event.metadata:
+            self.run, self.told, self.ours = None, {}, True
+            yield carried.figure_of(event.metadata[carried.KEY], self.source, event.line)
+            return
+        run.stopped[event.writer] = event.time
+        run.statuses.add(repr(event.metadata.get("status")))
+
+    def _leave_out(self, event: Event) -> None:
+        parts = event.value if isinstance(event.value, dict) else {"": event.value}
+        for name, value in parts.items():
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                why = "of a log only the time from run_start to run_stop is taken"
+                self.source.leave_out(f"{event.key}.{name}".rstrip("."), why)
+
+    def end(self, last: int) -> Iterator[rows.ImportedFigure]:
+        """Yield the last run, also if it has not ended. Raises FormatError if there is none."""
+        told = {**self.behind, **self.told}
+        if self.run:
+            yield self._figure(self.run, told)
+        elif self.ours:
+            return
+        elif told.get("submission_benchmark"):
+            yield self._foreign(told, None, f"the log ends at line {last} without a run_start")
+        else:
+            allowed = "allowed: a log of MLPerf training; those of inference are not read"
+            self.source.refuse(f"has no run_start; {allowed}", last)
+
+    def _figure(self, run: Timed, told: Mapping[str, Any]) -> rows.ImportedFigure:
+        if not run.stopped:
+            why = f"the log ends without the run_stop of the run_start in line {run.line}"
+            return self._foreign(told, None, why)
+        seconds = (max(run.stopped.values()) - min(run.started.values())) / 1000
+        wrong = sorted(run.statuses - {repr("success")})
+        return self._foreign(told, seconds, f"run_stop with status {wrong[0]}" if wrong else "")
+
+    def _foreign(
+        self, told: Mapping[str, Any], seconds: float | None, reason: str
+    ) -> rows.ImportedFigure:
+        parameters = {name: told[name] for name in _CASE if told.get(name) not in (None, "")}
+        counts = {name: told[key] for key, name in _COUNTS.items() if _is_count(told.get(key))}
+        if system := _system(self.source.path):
+            parameters["system"] = system
+        return rows.figure(
+            "mllog", "mllog", "time_to_train", seconds, "s", "lower",
+            model=str(told.get("submission_benchmark") or ""), parameters=parameters,
+            settings=rows.settings_of(told, _INCIDENTAL), status="failed" if reason else "ok",
+            reason=reason, **counts,
+        )  # fmt: skip
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 < value < 1_000_000
+
+
+def _system(path: Path) -> str:
+    """Return the system of a submission's log, results/SYSTEM/BENCHMARK/result_N.txt; else ""."""
+    parts = path.absolute().parts
+    is_result = re.fullmatch(r"result_\d+\.txt(\.gz)?", path.name) and parts[-4:-3] == ("results",)
+    return parts[-3] if is_result else ""
+
+
+def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
+    """Yield the time from run_start to run_stop or, in our own logs, the embedded figures."""
+    log = Log(source)
+    last = 0
+    for event in _events_of(source):
+        last = event.line
+        yield from log.take(event)
+    if not last:
+        source.refuse(f"is of another format: no line has {TOKEN}with time_ms and key")
+    yield from log.end(last)
+
+
+def _events_of(source: ImportedFile) -> Iterator[Event]:
+    """Yield the events of all lines, without the output of other programs around them."""
+    for line, text in source.lines(of_log=True):
+        prefix, *events = text.split(TOKEN)
+        for one in events:
+            try:
+                event, _ = json.JSONDecoder().raw_decode(one)
+            except (ValueError, RecursionError):
+                event = None
+            if not isinstance(event, dict) or not {"time_ms", "key"} <= {*event}:
+                if not source.is_cut_off(line):
+                    source.leave_out(f"{source.path.name}:{line}", "is no complete event of mllog")
+                continue
+            if event["key"] in ("run_start", "run_stop"):
+                time = source.number(_numeric(event["time_ms"]), "time_ms", line)
+            else:
+                time = math.nan
+            metadata = event.get("metadata")
+            yield Event(
+                line, f"{prefix}{event.get('namespace')}", str(event["key"]), event.get("value"),
+                metadata if isinstance(metadata, dict) else {}, time,
+            )  # fmt: skip
+
+
+def _numeric(value: Any) -> Any:
+    """Return numeric text as a number, any other value unchanged."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+FORMATS = [
+    Format(
+        "mllog",
+        ".log",
+        "MLPerf mllog",
+        others=(".txt", ".out"),
+        write=write,
+        read=read,
+        holds="each repeat: when it started and ended, and its figure as `tracked_stats`",
+        marks="metadata `marks` of `tracked_stats`",
+        lost="runs of which it is not known when they were started; it is no log that MLPerf's "
+        "compliance checker accepts as a submission",
+        missing="framework, devices (but of MLPerf HPC), batch per device, precision",
+        taken="of training the time from `run_start` to `run_stop`; a run that ends without "
+        "`run_stop`, or with another status than success, is `failed`; parameters: organisation, "
+        "platform, division, global batch size, and whatever else was logged before `run_start` "
+        "and differs",
+        not_taken="`tracked_stats`, accuracies and all else that is logged in the run; MLPerf "
+        "inference; MLPerf 0.5",
+    )
+]

@@ -1,0 +1,92 @@
+"""OpenMetrics text: one gauge per metric, for Prometheus."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from types import SimpleNamespace
+
+from ....tables.results import CaseResult
+from ..case_notes import not_measured
+from ..format import ExportedFile, Format, Results
+
+_MARK = "Quality flags of the figure with the same labels."
+_REPEATS = "Repeats of the case by status."
+#: Unit names that the specification requires: base units in the plural.
+_UNITS = {"s": "seconds", "TFLOP/s": "teraflops_per_second"}
+
+
+def write(results: Results) -> ExportedFile:
+    """Return gauges for medians and intervals, flags, and repeats by status."""
+    from prometheus_client.metrics_core import Metric
+    from prometheus_client.openmetrics.exposition import generate_latest
+
+    families: dict[str, Metric] = {}
+
+    def add(name: str, unit: str, text: str, labels: dict[str, str], value: float) -> None:
+        family = families.setdefault(name, Metric(name, text, "gauge", unit))
+        family.add_sample(name, labels, value)
+
+    for case in results.cases:
+        labels = _labels(results, case)
+        for end, value in _values(case):
+            add(*_family(case, end), labels, value)
+        for mark in sorted(case.marks) if case.throughput is not None else ():
+            add("framebench_mark", "", _MARK, {**labels, "mark": mark}, 1)
+        for status, count in sorted(Counter(run.status for run in case.runs).items()):
+            add("framebench_repeats", "", _REPEATS, {**labels, "status": status}, count)
+    registry = SimpleNamespace(collect=families.values)
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    # A case without a figure appears only in the count of repeats.
+    return ExportedFile(text.decode(), list(not_measured(results)))
+
+
+def _values(case: CaseResult) -> Iterable[tuple[str, float]]:
+    if case.throughput is not None:
+        yield "", case.throughput
+    yield from zip(("_ci_low", "_ci_high"), case.interval or (), strict=False)
+
+
+def _family(case: CaseResult, end: str) -> tuple[str, str, str]:
+    """Return name, unit and help text of a metric family. The name ends with the unit."""
+    unit = _UNITS.get(case.unit) or _word(case.unit.replace("/s", "_per_second"))
+    name = f"framebench_{_word(case.key.metric)}{end}" + (f"_{unit}" if unit else "")
+    what = {"": "Median over repeats", "_ci_low": "Lower end of the 95 % interval of the median"}
+    said = what.get(end, "Upper end of the 95 % interval of the median")
+    return name, unit, f"{said}."
+
+
+def _labels(results: Results, case: CaseResult) -> dict[str, str]:
+    own = case.case
+    named = {
+        "case": results.name(case),
+        "metric": case.key.metric,
+        "unit": case.unit,
+        "better": case.better,
+    }
+    axes = ("framework", "framework_version", "model", "mode", "precision", "compiler")
+    counts = ("nodes", "devices_per_node", "batch_per_device")
+    return {
+        **named,
+        **{axis: getattr(own, axis) for axis in axes if getattr(own, axis)},
+        **{count: str(getattr(own, count)) for count in counts if getattr(own, count)},
+    }
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+
+
+FORMATS = [
+    Format(
+        "openmetrics",
+        ".txt",
+        "OpenMetrics text",
+        write=write,
+        holds="a gauge for each median and each end of its interval, with the unit in its name "
+        "and as a label; repeats by status",
+        marks="a gauge `framebench_mark` for each, with the labels of the figure",
+        lost="single repeats; reasons of what failed (how many did is a gauge)",
+    )
+]

@@ -1,0 +1,68 @@
+"""Declaration of a file format: its name, suffix, reader, writer and their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...cases.conditions import Key
+from ...records import tidy_csv
+from ...tables.results import CaseResult
+from .rows import ImportedFigure
+from .source import ImportedFile
+
+
+@dataclass(frozen=True)
+class Results:
+    """Judged cases to export, with a name for each.
+
+    All metrics of a case share one name."""
+
+    cases: Sequence[CaseResult]
+    names: Mapping[Key, str]
+
+    def name(self, case: CaseResult) -> str:
+        return self.names[case.key]
+
+    def rows(self) -> Iterator[dict[str, str]]:
+        """Yield the rows of the table of runs, one per repeat and metric."""
+        for case in self.cases:
+            for run in case.runs:
+                if row := tidy_csv.row_of(run, case.key, case.marks):
+                    yield row
+
+
+@dataclass(frozen=True)
+class ExportedFile:
+    """Content of a file to write, with a line for each result that it omits.
+
+    ``is_empty``: the file holds none of the results."""
+
+    content: str | bytes
+    left_out: Sequence[str] = ()
+    is_empty: bool = False
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format of another tool.
+
+    ``suffix``: suffix of written files; ``others``: further suffixes that are read from a folder.
+    ``tool``: title of the format. ``holds``: results that are written; ``marks``: how flags are
+    written; ``lost``: what cannot be written. ``taken``, ``not_taken``: figures that are read and
+    those that are not; ``missing``: facts of a case that its files lack.
+
+    ``write`` raises OSError when a library is missing; ``read`` raises FormatError."""
+
+    name: str
+    suffix: str
+    tool: str
+    write: Callable[[Results], ExportedFile] | None = None
+    read: Callable[[ImportedFile], Iterable[ImportedFigure]] | None = None
+    holds: str = ""
+    marks: str = ""
+    lost: str = ""
+    taken: str = ""
+    not_taken: str = ""
+    missing: str = ""
+    others: Sequence[str] = ()

@@ -1,0 +1,65 @@
+"""Case names for tools that identify a case by its name only."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from core import axes
+
+from ...cases.conditions import CONDITIONS, NATIVE, Conditions, Key
+from ...cases.names import topology_of
+from ...tables import condition_text
+
+#: Conditions that the user asks for. Others follow from the machine or the suite, so that names
+#: with them would change with every small change.
+_ASKED = (
+    "side_by_side", "sequence_length",
+    *(axis.name for axis in axes.optional() if axis.name not in ("parallelism", "input")),
+    "arm", "preload", "huge_pages", "model_source", "node", "input", "source_variant",
+)  # fmt: skip
+
+
+def names_of(keys: Iterable[Key]) -> dict[Key, str]:
+    """Return a name for each key: framework/model/mode/devices/batch/precision/..
+
+    Values other than the default are appended. Names are the same for every set of records. Cases
+    of one set with equal names get all their other conditions appended."""
+    sharing: dict[str, set[Key]] = defaultdict(set)
+    names: dict[Key, str] = {}
+    for key in keys:
+        # All metrics of a case share a name; step figures in different units are different cases.
+        case = key._replace(metric="", unit=key.unit if key.case.is_step else "")
+        sharing[_short(case)].add(case)
+        names[key] = _short(case)
+    return {
+        key: name if len(sharing[name]) == 1 else f"{name}/{_rest(key)}"
+        for key, name in names.items()
+    }
+
+
+def _short(key: Key) -> str:
+    case = key.case
+    parts = [case.framework, case.model, case.mode]
+    parts += [topology_of(case)]
+    parts += [f"b{case.batch_per_device}" if case.batch_per_device else "", case.precision]
+    parts += ["" if case.compiler == "none" else case.compiler]
+    parts += [f"{name}={value}" for name, value in (*case.parameters, *key.point)]
+    parts += _words(key.conditions, _ASKED)
+    return "/".join(filter(None, parts)).replace("\n", " ")
+
+
+def _rest(key: Key) -> str:
+    others = [name for name in CONDITIONS if name not in _ASKED]
+    words = [key.case.framework_version, key.case.source, *_words(key.conditions, others)]
+    words += [key.unit.replace("/", " per ")] if key.case.is_step else []
+    return "/".join(filter(None, words)).replace("\n", " ")
+
+
+def _words(conditions: Conditions, names: Iterable[str]) -> list[str]:
+    found = [(name, getattr(conditions, name)) for name in names]
+    return [
+        condition_text.short(name, value)
+        for name, value in found
+        if value not in ("", None, False, NATIVE)
+    ]

@@ -1,0 +1,45 @@
+"""Registry of formats: every module in ``declared`` contributes its FORMATS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from ...config.validation import ConfigError, did_you_mean
+from . import declared
+from .format import Format
+
+#: Configuration key for messages.
+_KEY = "config (config/config.yaml or --config): format"
+
+
+@cache
+def known() -> Mapping[str, Format]:
+    """Return all formats by name. Raises ValueError if two share a name."""
+    modules = sorted(module.name for module in iter_modules(declared.__path__))
+    formats: list[Format] = []
+    for name in modules:
+        formats += import_module(f"{declared.__name__}.{name}").FORMATS
+    names = sorted(one.name for one in formats)
+    if len({*names}) < len(names):
+        raise ValueError(f"two formats have one name: {names}")
+    return {one.name: one for one in sorted(formats, key=lambda one: one.name)}
+
+
+def writer(name: str | None) -> Format:
+    """Return the export format of this name. Raises :class:`ConfigError` if there is none."""
+    return _chosen(name, {key: one for key, one in known().items() if one.write})
+
+
+def reader(name: str | None) -> Format:
+    """Return the import format of this name. Raises :class:`ConfigError` if there is none."""
+    return _chosen(name, {key: one for key, one in known().items() if one.read})
+
+
+def _chosen(name: str | None, formats: Mapping[str, Format]) -> Format:
+    if name is not None and name in formats:
+        return formats[name]
+    shown = "nothing" if name is None else f"'{name}'{did_you_mean(name, formats)}"
+    raise ConfigError(f"{_KEY}: found {shown}; allowed: {', '.join(formats)}")

@@ -1,0 +1,221 @@
+"""Conversion of imported figures to runs with one metric each.
+
+Facts that the file lacks stay empty."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from core.text import printable
+
+from ...cases.conditions import MODES, THROUGHPUT, Case, Conditions
+from ...config.fields import COUNTS, FACTS
+from ...records.run import NO_REASON, MetricValue, Run
+from .source import FormatError
+
+
+@dataclass(frozen=True)
+class ImportedFigure:
+    """A run with one metric.
+
+    ``settings``: further facts from its file. Settings that differ between files of an import
+    become parameters of the case."""
+
+    run: Run
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def figure(
+    source: str,
+    mode: str,
+    metric: str,
+    value: float | None,
+    unit: str,
+    better: str,
+    *,
+    repeat: int = 0,
+    status: str = "ok",
+    reason: str = "",
+    variant: str = "",
+    node: str = "",
+    accelerator: str = "",
+    parameters: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **case: Any,
+) -> ImportedFigure:
+    """Return an imported figure.
+
+    ``source``: name of the tool. ``repeat``: 0 to let :func:`complete` number it. ``case``: values
+    of FACTS from the file."""
+    usual = {name: 0 if name in COUNTS else "" for name in FACTS}
+    given = {name: _text(value) for name, value in (parameters or {}).items()}
+    run = Run(
+        case=Case(
+            source=source,
+            mode=mode,
+            parameters=tuple(sorted(given.items())),
+            **{**usual, **{name: _text(value) for name, value in case.items()}},
+        ),
+        conditions=Conditions(
+            accelerator=_text(accelerator), source_variant=_text(variant), node=node
+        ),
+        repeat=repeat,
+        attempt=0,
+        status=status,
+        reason="" if status == "ok" else _text(reason) or NO_REASON,
+        metrics=(
+            MetricValue(_text(metric), value if status == "ok" else None, _text(unit), better),
+        ),
+        step_seconds=(),
+        wall_seconds=None,
+        origin="",
+        hardware="",
+        environment="",
+        record=None,
+    )
+    return ImportedFigure(run, settings or {})
+
+
+def _text(value: Any) -> Any:
+    """Return text as one printable line, lists and objects as JSON, other values unchanged."""
+    text = json.dumps(value) if isinstance(value, (list, dict)) else value
+    return re.sub(r"\s+", " ", printable(text)).strip() if isinstance(text, str) else text
+
+
+#: Setting names that differ between repeats of one case: seeds, times, paths, run names.
+_INCIDENTAL = re.compile(
+    r"(^|[._ -])(seeds?|dates?|time|timestamp|datetime|paths?|dirs?|directory|folder|files?"
+    r"|filename|duration|elapsed|log|logs|logdir|pid|port|uuid|uid|commit|sha|url|user|rank|argv0|command|cmd)$",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"(~|\.{1,2})?/")
+#: Most characters of a setting. Longer ones are cut and get a checksum.
+_LONGEST = 80
+
+
+def settings_of(told: Mapping[str, Any], ignored: Iterable[str] = ()) -> dict[str, Any]:
+    """Flatten a nested configuration: ``{"a": {"b": 1}}`` gives ``{"a.b": 1}``.
+
+    Omitted are empty values (null, false, ""), keys in ``ignored`` with all below them, and values
+    that differ between repeats of one case: seeds, times, paths."""
+    without = frozenset(ignored)
+    flat = {}
+    for name, value in _flat(told, "", without):
+        is_path = isinstance(value, str) and _PATH.match(value)
+        is_number = not isinstance(value, float) or math.isfinite(value)
+        is_told = value not in (None, False, "") and is_number and not is_path
+        if is_told and not _INCIDENTAL.search(name):
+            flat[_text(name)] = _short(value)
+    return flat
+
+
+def _flat(told: Mapping[str, Any], within: str, without: frozenset[str]) -> Iterator[Any]:
+    for key, value in told.items():
+        name = f"{within}{key}"
+        if name in without:
+            continue
+        if isinstance(value, dict):
+            yield from _flat(value, f"{name}.", without)
+        elif isinstance(value, list):
+            yield name, ", ".join(one if isinstance(one, str) else json.dumps(one) for one in value)
+        else:
+            yield name, value
+
+
+def _short(value: Any) -> Any:
+    text = str(value)
+    if not isinstance(value, bool) and len(text) > _LONGEST:
+        return f"{text[:_LONGEST]}.. ({hashlib.sha256(text.encode()).hexdigest()[:8]})"
+    return value
+
+
+def complete(figures: Iterable[ImportedFigure], facts: Mapping[str, Any], tool: str) -> list[Run]:
+    """Return the runs of imported figures, completed by the user's ``facts``.
+
+    Figures that differ in settings become different cases; repeats are numbered. Figures other than
+    step throughput of a fully known case get a mode of the tool's own. No table then mixes them
+    with measured ones. Raises FormatError if ``facts`` contradict the file."""
+    told = [replace(one, run=_with(one.run, facts)) for one in figures]
+    counted: Counter[Any] = Counter()
+    completed = []
+    for run in (_of_steps(run, tool) for run in _told_apart(told)):
+        if not run.repeat:
+            counted[run.key] += 1
+            run = replace(run, repeat=counted[run.key])
+        completed.append(run)
+    return completed
+
+
+def _told_apart(figures: Sequence[ImportedFigure]) -> list[Run]:
+    """Return runs whose parameters include the settings that differ within their case."""
+    alike: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
+    for one in figures:
+        alike[one.run.case, one.run.conditions].append(one.settings)
+    differing = {key: _differing(settings) for key, settings in alike.items()}
+    runs = []
+    for one in figures:
+        case = one.run.case
+        names = differing[case, one.run.conditions]
+        added = {name: _text(one.settings[name]) for name in names if name in one.settings}
+        if added:
+            parameters = tuple(sorted({**dict(case.parameters), **added}.items()))
+            case = replace(case, parameters=parameters)
+        runs.append(replace(one.run, case=case))
+    return runs
+
+
+def _differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of settings that differ, or are missing, in some of ``settings``."""
+    distinct = [*{id(one): one for one in settings}.values()]
+    names = {name for one in distinct for name in one}
+    first = distinct[0]
+    missing = object()
+    return sorted(
+        name
+        for name in names
+        if any(one.get(name, missing) != first.get(name, missing) for one in distinct)
+    )
+
+
+def _with(run: Run, facts: Mapping[str, Any]) -> Run:
+    for name, value in facts.items():
+        if (found := getattr(run.case, name)) not in ("", 0, value):
+            raise FormatError(
+                f"import: facts: {name}: found {value!r}, but the file says {found!r}; allowed: "
+                "what it does not say"
+            )
+    return replace(run, case=replace(run.case, **facts))
+
+
+def _of_steps(run: Run, tool: str) -> Run:
+    """Return a run as step throughput if its case is fully known, else with the tool's own mode.
+
+    A total number of devices is divided by the number of nodes. Steps have no parameters: these go
+    to ``source_variant``. Raises FormatError if devices are not divisible by nodes."""
+    case = run.case
+    given = dict(case.parameters)
+    if case.nodes and "devices" in given:
+        devices = given.pop("devices")
+        per_node = case.devices_per_node or devices // case.nodes
+        if per_node * case.nodes != devices:
+            raise FormatError(
+                f"import: facts: nodes: found {case.nodes}, but the file has {devices} "
+                "devices; allowed: as many on each node"
+            )
+        case = replace(case, devices_per_node=per_node, parameters=tuple(sorted(given.items())))
+    needed = (case.framework, case.model, *(getattr(case, name) for name in COUNTS))
+    is_step = run.metrics[0].name == THROUGHPUT and all(needed)
+    if case.mode not in MODES:
+        return replace(run, case=case)
+    if not is_step:
+        return replace(run, case=replace(case, mode=f"{tool.replace('-', '_')}_{case.mode}"))
+    words = (run.conditions.source_variant, *(f"{name}={value}" for name, value in given.items()))
+    conditions = replace(run.conditions, source_variant=" ".join(filter(None, words)))
+    return replace(run, case=replace(case, parameters=()), conditions=conditions)

@@ -1,0 +1,175 @@
+"""``framebench gate``: measures two sides in pairs, decides, and says so in a note, in JUnit's XML,
+in a table and by its exit status, which is 1 for a regression and for nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ... import PROJECT
+from ...config import catalog
+from ...config.arguments import share
+from ...config.settings import Settings, load_settings
+from ...config.validation import ConfigError
+from ...config.values import RecordSource
+from ...config.yaml_files import read_mapping
+from ...files.whole_files import write_together, write_whole
+from ...records.run import RecordsError
+from ...tables import frames
+from ...tables.judged import grouped
+from ...tables.results import CaseResults
+from . import decisions, measuring, sides, summary
+from .measuring import BASE, CANDIDATE, AnotherGate, Measuring, MeasuringFailed
+from .sides import ModelSide, RecordsSide, Side, VariantSide
+
+NOTE, JUNIT, ERRORS = "gate.md", "gate.xml", "gate-error.log"
+STATUSES = (
+    "Exit status: 0 passed; 1 a regression is shown; 3 cannot tell yet, or nothing to compare; 4 "
+    "broken. Words behind -- are given to Snakemake."
+)
+#: Configuration keys that the command sets itself, and the options to use instead.
+RESERVED = {"results": "--results", "model": "--base and --candidate"}
+CONFIG_FILE = Path("config", "config.yaml")
+
+
+class Parser(argparse.ArgumentParser):
+    """Argument parser that exits with the status FAULTY for a wrong command line."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        self.print_usage(sys.stderr)
+        self.exit(decisions.FAULTY, f"{self.prog}: {message}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = Parser(prog="framebench gate", description=__doc__, epilog=STATUSES)
+    made.add_argument("--base", required=True, help=sides.ALLOWED)
+    made.add_argument("--candidate", required=True, help="likewise, of the same kind")
+    made.add_argument("--fail-on", type=share, default=0.05, help="the margin (default: 5%%)")
+    made.add_argument("--pairs", type=count, default=12, help="of runs of each case (default: 12)")
+    add_measuring(made, Path("results", "gate"))
+    return made
+
+
+def add_measuring(made: argparse.ArgumentParser, folder: Path) -> None:
+    """Add the options of a command that measures into ``folder`` with Snakemake."""
+    made.add_argument("--results", type=Path, default=folder)
+    made.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's")
+    made.add_argument("words", nargs="*", metavar="-- WORD", help="for Snakemake")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the gate and return the exit status; any error is "broken", never a regression."""
+    try:
+        given = parser().parse_args(arguments)
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    asked = summary.GateRequest(given.base, given.candidate, given.fail_on, measured=True)
+    try:
+        with measuring.without_traces():
+            return _gate(given, asked)
+    except AnotherGate as error:
+        print(f"framebench: broken: {error}", file=sys.stderr)
+        return decisions.FAULTY
+    except (ConfigError, RecordsError, MeasuringFailed) as error:
+        message = str(error)
+    except OSError as error:
+        message = f"{error.filename or given.results}: {error.strerror or error}"
+    except Exception as error:
+        log = given.results / ERRORS
+        message = f"{type(error).__name__}: {error} (an error of Framebench's own, see {log})"
+        keep(log, traceback.format_exc())
+    print(f"framebench: broken: {message}", file=sys.stderr)
+    keep(given.results / NOTE, summary.broken_note(message, asked))
+    keep(given.results / JUNIT, summary.broken_junit(message))
+    return decisions.FAULTY
+
+
+def keep(path: Path, text: str) -> None:
+    """Write a file, or print why it cannot be written; the exit status tells the result as well."""
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        print(f"framebench: cannot write: {path}: {error.strerror}", file=sys.stderr)
+
+
+def _gate(given: argparse.Namespace, asked: summary.GateRequest) -> int:
+    known = catalog.load_catalog(PROJECT)
+    settings, suite = settings_of(given.config, known, RESERVED)
+    base, candidate = sides.both(
+        given.base, given.candidate, suite.get("variants") or {}, settings.frameworks, known
+    )
+    asked = replace(asked, measured=not isinstance(base, RecordsSide))
+    plan = Measuring(suite, given.pairs, given.config, given.words, given.results)
+    found = _results(base, candidate, plan)
+    decided = decisions.decide(*found, given.fail_on)
+    status = decisions.status(decided)
+    frame = decisions.frame(decided, given.fail_on)
+    files = frames.files({decisions.TABLE: frame}, given.results / "tables")
+    files[given.results / JUNIT] = summary.junit(decided, asked)
+    files[given.results / NOTE] = note = summary.note(decided, status, asked)
+    write_together(files)
+    print(f"\n{note}\nnote:  {given.results / NOTE}\ntable: {given.results}/tables/gate.csv")
+    return status
+
+
+def settings_of(
+    given: Sequence[str], known: catalog.Catalog, reserved: Mapping[str, str]
+) -> tuple[Settings, dict[str, Any]]:
+    """Return the settings as Snakemake will read them, and the suite as it is written.
+    ``reserved``: keys that may not be set, and what to use instead. Raises :class:`ConfigError` for
+    an invalid configuration or suite, before anything is measured."""
+    pairs = [word.partition("=") for word in given]
+    if wrong := [word for word, (_, equals, _) in zip(given, pairs, strict=True) if not equals]:
+        raise ConfigError(f"--config: found {wrong[0]!r}; allowed: KEY=VALUE")
+    own = {key: value for key, _, value in pairs}
+    for key, instead in reserved.items():
+        if key in own:
+            raise ConfigError(f"--config: {key}: found {own[key]!r}; allowed: {instead}")
+    file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
+    config = {**read_mapping(file), **own}
+    settings = load_settings(config, known)
+    return settings, read_mapping(settings.suite.file)
+
+
+def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults, CaseResults]:
+    """Return the cases of both sides, after measuring them if they are not records."""
+    if isinstance(base, RecordsSide) and isinstance(candidate, RecordsSide):
+        return (
+            grouped(base.source),
+            grouped(candidate.source),
+        )
+    if isinstance(base, VariantSide) and isinstance(candidate, VariantSide):
+        plan.variants(base, candidate)
+        runs = measuring.runs_of(plan.folder)
+        return grouped(RecordSource(runs, BASE)), grouped(RecordSource(runs, CANDIDATE))
+    assert isinstance(base, ModelSide), "both are of one kind"
+    assert isinstance(candidate, ModelSide), "both are of one kind"
+    plan.models(base, candidate)
+    name = Path(candidate.name).stem
+    runs_of = [measuring.runs_of(plan.folder / one) for one in (BASE, CANDIDATE)]
+    found = [grouped(RecordSource(runs, "")) for runs in runs_of]
+    return _called(found[0], name), _called(found[1], name)
+
+
+def _called(cases: CaseResults, name: str) -> CaseResults:
+    """Return the cases under the model ``name``.
+    The name of a user's model contains a digest of its file; it would differ between two versions.
+    """
+    renamed = {key.at(model=name): result for key, result in cases.items()}
+    return {key: replace(result, key=key) for key, result in renamed.items()}
+
+
+def count(text: str) -> int:
+    """Parse the number of pairs."""
+    number = int(text) if text.isdigit() else 0
+    if not 1 <= number <= 1000:
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}; allowed: a whole number of at least 1 and at most 1000"
+        )
+    return number

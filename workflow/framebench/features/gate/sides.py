@@ -1,0 +1,156 @@
+"""Sides of a gate, parsed from the command line."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...config import values
+from ...config.catalog import Catalog
+from ...config.validation import ConfigError, NotAllowed, did_you_mean
+from ...config.values import RecordSource
+from ...environments.venvs import read_environment_file
+from ...files import bounded
+
+#: Name of the variant without changes.
+USUAL = "usual"
+ALLOWED = (
+    "usual, a variant of the suite, an environment file (.yaml), a model of your own (FILE.py or "
+    "REVISION:FILE.py), or a folder of records or a CSV of runs (FOLDER@VARIANT of one variant)"
+)
+
+
+@dataclass(frozen=True)
+class VariantSide:
+    """A side within one suite.
+    ``settings``: those of a variant; ``digest``: of the content of a file, "" without one."""
+
+    text: str
+    settings: Mapping[str, Any]
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class ModelSide:
+    """A user's model. ``content``, ``name``: content and name of its file."""
+
+    text: str
+    name: str
+    content: bytes
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True)
+class RecordsSide:
+    """A side that was measured before."""
+
+    text: str
+    source: RecordSource
+
+
+Side = VariantSide | ModelSide | RecordsSide
+
+
+def both(
+    base: str,
+    candidate: str,
+    variants: Mapping[str, Any],
+    frameworks: Collection[str],
+    catalog: Catalog,
+) -> tuple[Side, Side]:
+    """Return both sides, of one kind.
+    ``variants``: those of the suite, as written; ``frameworks``: the requested ones. Raises
+    :class:`ConfigError` for an invalid side, and for two that cannot be measured together."""
+    sides = [
+        _side(key, text, variants, frameworks, catalog)
+        for key, text in (("--base", base), ("--candidate", candidate))
+    ]
+    kinds = [type(one) for one in sides]
+    if kinds[0] is not kinds[1]:
+        raise ConfigError(
+            f"--base {base}, --candidate {candidate}: found {_WORDS[kinds[0]]} and "
+            f"{_WORDS[kinds[1]]}; allowed: two of one kind"
+        )
+    return sides[0], sides[1]
+
+
+_WORDS: Mapping[type, str] = {
+    VariantSide: "a variant or an environment file",
+    ModelSide: "a model of your own",
+    RecordsSide: "records",
+}
+
+
+def _side(
+    key: str,
+    text: str,
+    variants: Mapping[str, Any],
+    frameworks: Collection[str],
+    catalog: Catalog,
+) -> Side:
+    if text in variants:
+        return VariantSide(text, variants[text] or {})
+    if text == USUAL:
+        return VariantSide(text, {})
+    if text.endswith(".py"):
+        return _model(key, text)
+    if text.endswith((".yaml", ".yml")):
+        return _environment(key, text, frameworks, catalog)
+    try:
+        source = values.side(text)
+    except NotAllowed:
+        hint = did_you_mean(text, [*variants, USUAL])
+        raise ConfigError(f"{key}: found {text!r}{hint}; allowed: {ALLOWED}") from None
+    return RecordsSide(text, source)
+
+
+def _model(key: str, text: str) -> ModelSide:
+    """Return the model at a path, or of a commit in the notation of ``git show``."""
+    path = Path(text)
+    _, separator, name = text.partition(":")
+    if separator and not path.exists():
+        shown = subprocess.run(
+            ["git", "show", "--end-of-options", text], capture_output=True, check=False
+        )
+        if shown.returncode:
+            said = " ".join(shown.stderr.decode(errors="replace").split())
+            raise ConfigError(
+                f"{key}: found {text!r}, and git says: {said}; allowed: REVISION:FILE.py, the file "
+                f"from the root of the repository or with ./ from here, of a commit that is there"
+            )
+        return ModelSide(text, Path(name).name, shown.stdout)
+    try:
+        return ModelSide(text, path.name, bounded.read_bytes(path))
+    except OSError as error:
+        raise ConfigError(
+            f"{key}: found {text!r}, {error.strerror or error}; allowed: a file that can be read"
+        ) from None
+
+
+def _environment(key: str, text: str, frameworks: Collection[str], catalog: Catalog) -> VariantSide:
+    path = Path(text)
+    if not path.is_file():
+        raise ConfigError(f"{key}: found {text!r}, which is no file; allowed: {ALLOWED}")
+    file = read_environment_file(path, hashed=False)
+    pinned = []
+    for name in frameworks:
+        try:
+            file.pin(catalog.frameworks[name]["package"])
+        except ConfigError:
+            continue
+        pinned.append(name)
+    if len(pinned) != 1:
+        found = " and ".join(pinned) or f"none of {', '.join(frameworks)}"
+        raise ConfigError(
+            f"{key}: found {text!r}, which pins {found}; allowed: a file that pins one framework "
+            "of those that are asked for (--config frameworks=NAME)"
+        )
+    settings = {"environments": {pinned[0]: str(path)}}
+    return VariantSide(text, settings, hashlib.sha256(bounded.read_bytes(path)).hexdigest())

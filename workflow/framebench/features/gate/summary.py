@@ -1,0 +1,225 @@
+"""Summary of a gate: a Markdown note for a pull request, and JUnit XML."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from core.text import printable
+
+from ...cases.conditions import MODES
+from ...cases.names import topology_of
+from ...comparison import pairs
+from ...statistics.verdicts import CANNOT_TELL
+from ...tables import condition_text, measured
+from ...tables.markdown_cells import escape
+from ...tables.results import CaseResult, marks_of
+from .decisions import (
+    BROKEN,
+    FAULTY,
+    NOT_COMPARED,
+    OPEN,
+    PASSED,
+    REGRESSED,
+    REGRESSION,
+    WITHIN,
+    Decision,
+    counted,
+)
+
+HEADINGS = {
+    PASSED: "passed",
+    REGRESSED: "regression",
+    OPEN: "cannot tell yet",
+    FAULTY: "broken",
+}
+#: Largest number of cases that a note lists.
+NAMED = 3
+#: Largest number of characters of a line of a note.
+_LONGEST = 300
+
+
+@dataclass(frozen=True)
+class GateRequest:
+    """The comparison as requested. ``margin``: a fraction. ``measured``: whether the call measured;
+    then the summary says how to continue."""
+
+    base: str
+    candidate: str
+    margin: float
+    measured: bool
+
+
+def note(decisions: Sequence[Decision], status: int, asked: GateRequest) -> str:
+    """Return a Markdown note of at most ten lines."""
+    lines = [_first(status, asked), "", _counts(decisions), *_then(decisions, status, asked)]
+    worst = _worst(decisions)
+    lines += [f"- {_line(one)}" for one in worst[:NAMED]]
+    left = len(worst) - NAMED
+    lines += [f"- and {left} more, see `tables/gate.md`"] if left > 0 else []
+    return _text(lines)
+
+
+def broken_note(message: str, asked: GateRequest) -> str:
+    """Return the note of a gate without a decision."""
+    return _text([_first(FAULTY, asked), "", message])
+
+
+def junit(decisions: Sequence[Decision], asked: GateRequest) -> str:
+    """Return JUnit XML with a test case for each decision.
+    A regression is a failure and a broken case an error; undecided and uncompared cases are
+    skipped."""
+    found = counted(decisions)
+    suite = ElementTree.Element(
+        "testsuite",
+        name="framebench gate",
+        tests=str(len(decisions)),
+        failures=str(len(found[REGRESSION])),
+        errors=str(len(found[BROKEN])),
+        skipped=str(len(found[CANNOT_TELL]) + len(found[NOT_COMPARED])),
+    )
+    names = _names(decisions)
+    for one, name in zip(decisions, names, strict=True):
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=_case(one).case.framework or "framebench", name=name
+        )
+        if one.verdict != WITHIN:
+            kind = {REGRESSION: "failure", BROKEN: "error"}.get(one.verdict, "skipped")
+            message = f"{one.verdict}: {_figures(one, asked)}"
+            ElementTree.SubElement(case, kind, message=message, type=one.verdict)
+        out = ElementTree.SubElement(case, "system-out")
+        out.text = _figures(one, asked)
+    return _xml(suite)
+
+
+def broken_junit(message: str) -> str:
+    """Return the JUnit XML of a gate without a decision."""
+    suite = ElementTree.Element(
+        "testsuite", name="framebench gate", tests="1", failures="0", errors="1", skipped="0"
+    )
+    case = ElementTree.SubElement(suite, "testcase", classname="framebench", name="gate")
+    ElementTree.SubElement(case, "error", message=printable(message), type=BROKEN)
+    return _xml(suite)
+
+
+def _xml(suite: ElementTree.Element) -> str:
+    suites = ElementTree.Element("testsuites")
+    suites.append(suite)
+    ElementTree.indent(suites)
+    text = ElementTree.tostring(suites, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _first(status: int, asked: GateRequest) -> str:
+    sides = f"{escape(asked.candidate)} against {escape(asked.base)}"
+    return f"**Framebench gate: {HEADINGS[status]}**: {sides}, margin {asked.margin:.1%}"
+
+
+def _counts(decisions: Sequence[Decision]) -> str:
+    found = {name: len(some) for name, some in counted(decisions).items() if some}
+    words = ", ".join(f"{count} {name}" for name, count in found.items())
+    flags = Counter(flag for one in decisions for flag in _flags(one))
+    flagged = ", ".join(f"{flag} ({count})" for flag, count in sorted(flags.items()))
+    said = f" Flags: {flagged}." if flagged else ""
+    return f"{len(decisions)} cases: {words or 'none on either side'}.{said}"
+
+
+def _flags(one: Decision) -> list[str]:
+    """Return the flags of both sides, each once, in alphabetical order."""
+    return marks_of(one.matched.base, one.matched.candidate).split()
+
+
+def _worst(decisions: Sequence[Decision]) -> list[Decision]:
+    """Return the decisions that do not pass, worst first."""
+    found = counted(decisions)
+    some = [*found[REGRESSION], *found[BROKEN], *found[CANNOT_TELL]]
+
+    def place(one: Decision) -> tuple[int, float]:
+        order = (REGRESSION, BROKEN, CANNOT_TELL).index(one.verdict)
+        return order, one.estimate.ratio if one.estimate else 0.0
+
+    return sorted(some, key=place)
+
+
+def _line(one: Decision) -> str:
+    figures = one.reason
+    if one.estimate:
+        figures = _ratio(one) + (f"; {one.reason}" if one.reason else "")
+    return f"{one.verdict}: {escape(_name(_case(one)))}: {escape(figures)}"
+
+
+def _then(decisions: Sequence[Decision], status: int, asked: GateRequest) -> list[str]:
+    """Return lines on what to do next and on caveats."""
+    lines = []
+    found = counted(decisions)
+    if status == OPEN:
+        needed = [one.needed for one in found[CANNOT_TELL]]
+        known = [number for number in needed if number is not None]
+        if known and asked.measured:
+            lines.append(f"To decide: the same command with `--pairs {max(known)}`.")
+        elif known:
+            lines.append(f"To decide: {max(known)} pairs, measured by the gate itself.")
+        if None in needed:
+            lines.append("Pairs alone will not do: choose another margin, or a longer window.")
+        if not needed:
+            lines.append("No case has a figure on both sides: nothing could be compared.")
+    orders = {one.estimate.order for one in decisions if one.estimate}
+    if pairs.ONE_AFTER_THE_OTHER in orders:
+        lines.append("Measured one after the other: the machine's drift counts as a difference.")
+    return lines
+
+
+def _figures(one: Decision, asked: GateRequest) -> str:
+    words = [_ratio(one)] if one.estimate else []
+    flags = _flags(one)
+    words += [
+        f"margin {asked.margin:.1%}",
+        one.reason,
+        f"flags: {', '.join(flags)}" if flags else "",
+    ]
+    return printable("; ".join(filter(None, words)))
+
+
+def _ratio(one: Decision) -> str:
+    assert one.estimate is not None
+    text = f"ratio {one.estimate.ratio:.3f}"
+    if one.estimate.interval:
+        low, high = one.estimate.interval
+        text += f" [{low:.3f} .. {high:.3f}]"
+    if one.estimate.pairs:
+        return f"{text}, {one.estimate.pairs} pairs"
+    base, candidate = one.matched.base, one.matched.candidate
+    counts = [len(side.values) if side else 0 for side in (base, candidate)]
+    return f"{text}, {counts[0]} and {counts[1]} repeats"
+
+
+def _case(one: Decision) -> CaseResult:
+    case = one.matched.base or one.matched.candidate
+    assert case is not None
+    return case
+
+
+def _name(case: CaseResult) -> str:
+    """Return the name of a case without its settings and environment."""
+    of = case.case
+    if of.mode not in MODES:
+        parts = (of.mode, case.key.metric, of.framework, topology_of(of))
+        return " ".join(filter(None, (*parts, measured.parameters_text(of))))
+    words = (of.framework, of.model, of.mode, of.precision, of.compiler, topology_of(of))
+    return " ".join((*words, f"batch {of.batch_per_device}"))
+
+
+def _names(decisions: Sequence[Decision]) -> list[str]:
+    """Return distinct names for JUnit: with the settings in which cases differ."""
+    cases = [_case(one) for one in decisions]
+    apart = condition_text.telling([case.key.row for case in cases])
+    return [printable(" ".join(filter(None, (_name(case), apart(case.key.row))))) for case in cases]
+
+
+def _text(lines: Sequence[str]) -> str:
+    """Join lines to a note; long ones are cut."""
+    flat = [" ".join(line.split()) for line in lines]
+    cut = [one if len(one) <= _LONGEST else one[: _LONGEST - 1] + "…" for one in flat]
+    return "\n".join(cut) + "\n"

@@ -1,0 +1,188 @@
+"""Result sets by path: which exist, whether they changed since the last read, and their points."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ... import PROJECT
+from ...cases.conditions import Key
+from ...comparison import circumstances
+from ...config import catalog
+from ...files import archives, json_files, temporary
+from ...files.problem import Problem
+from ...records import record_sets, verifications, verified
+from ...records.run import RecordsError
+from ...tables import grouping
+from ...tables.results import CaseResult, marks_of
+
+ARCHIVES = archives.SUFFIXES
+#: Folders of a results folder that belong to a set besides its records.
+_BESIDE = ("parity",)
+
+
+@dataclass(frozen=True)
+class ResultSet:
+    """A result set.
+    ``path``: a folder of results or of records, a CSV of runs, or an archive of a folder; ``name``:
+    path below the common folder of a call; ``state``: digest that identifies its files."""
+
+    path: Path
+    name: str
+    state: str
+
+
+@dataclass(frozen=True)
+class HistoryPoint:
+    """Figure of a case in one set.
+    ``key``: without the version and without labels that distinguish runs within a set; ``started``:
+    start of the first run, in seconds since the epoch; ``facts``: environment and settings."""
+
+    key: Key
+    interval: tuple[float, float] | None
+    facts: Mapping[str, Any]
+    better: str
+    version: str
+    commit: str
+    started: float | None
+    status: str
+    reason: str
+    repeats: int
+    median: float | None
+    marks: str
+
+
+def find(paths: Sequence[Path]) -> list[ResultSet]:
+    """Return the sets at these paths, each once; for other folders, the sets that they contain.
+    Raises RecordsError if there is none."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        below = path.iterdir() if path.is_dir() else ()
+        inner = [path] if is_set(path) else sorted(one for one in below if is_set(one))
+        if not inner:
+            raise RecordsError(
+                f"sets: {path} holds no results; allowed: folders of results or of records, CSVs "
+                f"of runs, archives of folders ({', '.join(ARCHIVES)}), or a folder of these"
+            )
+        found.update(dict.fromkeys(inner))
+    common = os.path.commonpath([one.absolute().parent for one in found])
+    return [ResultSet(one, os.path.relpath(one.absolute(), common), state(one)) for one in found]
+
+
+def is_set(path: Path) -> bool:
+    """Return whether a path is itself a result set."""
+    if path.is_file():
+        return path.suffix == ".csv" or path.name.endswith(ARCHIVES)
+    if path.name.startswith(".") or not path.is_dir():
+        return False
+    here = [entry.name for entry in os.scandir(path)]
+    records = any(name.endswith(".json") or name == record_sets.CSV_NAME for name in here)
+    return "runs" in here or records or _holds_records(path)
+
+
+def _holds_records(path: Path) -> bool:
+    """Return whether a folder has nested folders of records, like ``runs`` in results."""
+    return any(path.glob("*/*/*/r[0-9]*.json")) and not any(path.glob("*/runs"))
+
+
+def state(path: Path) -> str:
+    """Return a digest of names, inodes, sizes and times of all files of a set."""
+    digest = hashlib.sha256()
+    for file in _files(path):
+        try:
+            found = os.stat(file)
+        except OSError:
+            continue
+        facts = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        digest.update(f"{file}\0{facts}\n".encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+        return
+    records = path / "runs" if (path / "runs").is_dir() else path
+    for folder in (records, *(records.parent / name for name in _BESIDE)):
+        yield from json_files.below(folder)[0]
+    yield records / record_sets.CSV_NAME
+
+
+def read(path: Path) -> tuple[list[HistoryPoint], list[Problem]]:
+    """Return the points of a set, and problems with parts that could not be read.
+    Raises RecordsError if nothing can be read."""
+    with _unpacked(path) as folder:
+        records = folder / "runs" if (folder / "runs").is_dir() else folder
+        found = record_sets.load(records)
+        verification_results, problems = verifications.load(records.parent / "parity")
+        cases = grouping.group(
+            found.runs, verified.VerificationFlags(verification_results, _models())
+        )
+        points, ambiguous = _points(cases)
+        return points, [*found.problems, *problems, *ambiguous]
+
+
+@cache
+def _models() -> Mapping[str, Mapping[str, Any]]:
+    """Return the configs of the project's models, read once."""
+    return catalog.load_catalog(PROJECT).models
+
+
+def _points(cases: Mapping[Key, CaseResult]) -> tuple[list[HistoryPoint], list[Problem]]:
+    grouped: dict[Key, list[CaseResult]] = defaultdict(list)
+    for key, result in cases.items():
+        plain = key._replace(conditions=key.conditions.unlabelled).at(framework_version="")
+        grouped[plain].append(result)
+    points, problems = [], []
+    for key, some in grouped.items():
+        if len(some) > 1:
+            case = key.case
+            name = " ".join(filter(None, (case.framework, case.model, case.mode)))
+            problems.append(
+                Problem(
+                    name, f"{len(some)} versions, machines or environments in one set: left out"
+                )
+            )
+            continue
+        points.append(_point(key, some[0]))
+    return points, problems
+
+
+def _point(key: Key, result: CaseResult) -> HistoryPoint:
+    runs = result.ok or result.runs
+    return HistoryPoint(
+        key=key,
+        better=result.better,
+        version=result.case.framework_version,
+        commit=next((run.commit for run in runs if run.commit), ""),
+        started=min((run.started for run in runs if run.started is not None), default=None),
+        status=result.status,
+        reason=result.reason,
+        repeats=len(result.values),
+        median=result.throughput,
+        interval=result.interval,
+        marks=marks_of(result),
+        facts=circumstances.of(runs),
+    )
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """Yield the folder or CSV of a set; archives are unpacked into a temporary folder."""
+    if path.is_dir() or path.suffix == ".csv":
+        yield path
+        return
+    with temporary.folder() as kept:
+        try:
+            archives.unpack(path, kept)
+        except archives.BadArchive as error:
+            raise RecordsError(f"sets: {path}: {error}") from error
+        folders = [kept, *sorted(one for one in kept.rglob("*") if one.is_dir())]
+        yield next((one for one in folders if (one / "runs").is_dir()), kept)

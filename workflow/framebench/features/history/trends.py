@@ -1,0 +1,340 @@
+"""Trends: figures of each case in the order of the sets, and their changes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...cases.conditions import Key
+from ...cases.names import batch_of
+from ...comparison import circumstances
+from ...files.problem import Problem
+from ...statistics import change_points, intervals
+from ...statistics.change_points import DRIFT, ChangePoint
+from ...tables import frames, measured
+from ...tables.columns import (
+    CASE_COLUMNS,
+    NUMBER,
+    P_VALUE,
+    TEXT,
+    THOUSANDTHS,
+    WHOLE,
+    Column,
+    Form,
+    Row,
+    interval,
+    interval_cells,
+    shared,
+    why_no_interval,
+)
+from ...tables.table import Table
+from .index import MeasuredPoint
+from .sources import HistoryPoint
+
+#: Orders of the sets, and sources of their labels.
+BY = ("date", "commit", "version", "name")
+BETTER, WORSE = "better", "worse"
+_FOUR_DIGITS = Form(spec=".4g")
+_DIRECTION = Form(looks={BETTER: "ok", WORSE: "failed"})
+#: Largest number of conditions that changed at one point to list.
+_NAMED = 12
+
+POINTS = Table(
+    name="history",
+    title="History",
+    explanation="Each case in each set: the median of its repeats and the interval of that, which "
+    "says how far the repeats of this set agree, not how far another day would.",
+    columns=(
+        *CASE_COLUMNS,
+        measured.PARAMETERS,
+        measured.METRIC,
+        Column("position", WHOLE, "of the set among those that have the case, from 1"),
+        Column("label", TEXT, "what the set is called by: date, commit, version or name"),
+        Column("set", TEXT, "its path below the folder that all sets have in common"),
+        Column("started", TEXT, "when its first run of the case began, in UTC"),
+        Column("commit", TEXT, "of the code that measured"),
+        Column("median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, marked=True),
+        *shared("unit"),
+        *interval("median", "the median", form=_FOUR_DIGITS, why=why_no_interval),
+        *shared("repeats", "status", "reason"),
+        Column("change", TEXT, "that begins here: `jump`, `drift` or `jump or drift`"),
+        *shared("marks"),
+    ),
+    empty="No set has a case.",
+    sectioned=True,
+)  # fmt: skip
+CHANGES = Table(
+    name="changes",
+    title="Changes",
+    explanation="Where a series of medians has changed, by a test whose false alarms are held by "
+    "simulation: of all series of a call that have not changed, one or more are said to have in at "
+    "most 5 % of calls. A coincident change of conditions does not prove a cause.",
+    columns=(
+        *CASE_COLUMNS,
+        measured.PARAMETERS,
+        measured.METRIC,
+        Column("kind", TEXT, "`jump`; `drift`: little by little; `jump or drift`: cannot be told"),
+        Column("direction", TEXT, "`better` or `worse`", form=_DIRECTION),
+        Column("before", TEXT, "the last set of the old level; of a drift the first of the series"),
+        Column("at", TEXT, "the first set of the new level; of a drift the last of the series"),
+        Column("points_before", WHOLE, "sets of the old level; of a drift all"),
+        Column("points_after", WHOLE, "sets of the new level; of a drift 0"),
+        Column(
+            "ratio", NUMBER, "new level over old, or old over new where less is better; of a drift "
+            "that of the ends of a straight line", form=THOUSANDTHS, marked=True,
+        ),
+        *interval("ratio", "the ratio, sets taken as independent", form=THOUSANDTHS),
+        Column(
+            "p_adjusted", NUMBER, "p-value that a series without a change looks so, times the "
+            "number of series", form=P_VALUE,
+        ),
+        Column("differences", TEXT, "what else is not the same in these two sets", note=True),
+        *shared("marks"),
+    ),
+    answers=("direction", "kind", "ratio", "before", "at", "differences"),
+    sectioned=True,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CaseHistory:
+    """A case over its sets.
+    ``labels``: name of each set; ``measured``: all sets in order; ``places``: positions of sets
+    with a figure, which ``changes`` index."""
+
+    key: Key
+    labels: Sequence[str]
+    measured: Sequence[MeasuredPoint]
+    places: Sequence[int]
+    changes: Sequence[ChangePoint]
+
+    @property
+    def values(self) -> list[float]:
+        """Return the figures of all sets that have one."""
+        return [value for place in self.places if (value := self.measured[place].point.median)]
+
+
+def series_of(found: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistory], list[Problem]]:
+    """Return a series for each case, and a problem for each set without a position. ``by``: one of
+    BY."""
+    grouped: dict[Key, list[tuple[Any, str, MeasuredPoint]]] = defaultdict(list)
+    missing: dict[str, int] = defaultdict(int)
+    for one in found:
+        place = _PLACES[by](one)
+        if place is None:
+            missing[one.source.name] += 1
+        else:
+            grouped[one.point.key].append((*place, one))
+    problems = [
+        Problem(name, f"{count} cases are left out, of which no {by} is known")
+        for name, count in missing.items()
+    ]
+    ordered = {
+        key: sorted(some, key=lambda place: (place[0], place[2].source.name))
+        for key, some in sorted(grouped.items(), key=lambda item: item[0].order)
+    }
+    places = {
+        key: [n for n, (_, _, one) in enumerate(some) if (one.point.median or 0) > 0]
+        for key, some in ordered.items()
+    }
+    long_enough = sum(len(some) >= change_points.FEWEST for some in places.values())
+    return [
+        _series(key, some, places[key], max(1, long_enough)) for key, some in ordered.items()
+    ], problems
+
+
+def _series(
+    key: Key, some: Sequence[tuple[Any, str, MeasuredPoint]], places: Sequence[int], count: int
+) -> CaseHistory:
+    labels = _distinct([label for _, label, _ in some])
+    found = [one for _, _, one in some]
+    values = [value for place in places if (value := found[place].point.median)]
+    return CaseHistory(key, labels, found, places, change_points.changes(values, count))
+
+
+def points_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
+    """Return a table row for each case in each set; nothing is rounded."""
+    return frames.frame(POINTS, [row for series in every for row in _point_rows(series)])
+
+
+def changes_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
+    """Return a table row for each change."""
+    count = max(1, sum(len(one.places) >= change_points.FEWEST for one in every))
+    return frames.frame(
+        CHANGES,
+        [_change_row(series, one, count) for series in every for one in series.changes],
+    )
+
+
+def changes_table(every: Sequence[CaseHistory]) -> Table:
+    """Return the table of changes; where it has no row it says why."""
+    return replace(CHANGES, empty=nothing_changed(every))
+
+
+def nothing_changed(every: Sequence[CaseHistory]) -> str:
+    """Say why there is no change: none was found, or no series has sets enough to tell."""
+    if not every:
+        return "No set has a case."
+    long = [one for one in every if len(one.places) >= change_points.FEWEST]
+    needed = f"{change_points.FEWEST} sets with a figure"
+    if not long:
+        most = max(len(one.places) for one in every)
+        return (
+            f"Too few sets to tell: none of {len(every)} series has {needed}, the longest has "
+            f"{most}."
+        )
+    short = len(every) - len(long)
+    more = f" Of the other {short} it cannot be told: they have fewer." if short else ""
+    return f"No change found in {len(long)} series with at least {needed}.{more}"
+
+
+def summary_text(every: Sequence[CaseHistory], changes: pd.DataFrame) -> str:
+    """Return a line for each change, and the number of series."""
+    lines = []
+    row: Any
+    for row in changes.itertuples():
+        words = (row.framework, row.model, row.mode, row.precision, batch_of(row))
+        name = " ".join(filter(None, words))
+        between = f"{row.before} -> {row.at}"
+        lines.append(f"{name}: {row.kind} {row.ratio:.3f} at {between}")
+        lines += [f"    {text}" for text in filter(None, [row.differences])]
+    short = sum(len(one.places) < change_points.FEWEST for one in every)
+    few = f"; {short} series have fewer than {change_points.FEWEST} sets with a figure: too few "
+    few += "to tell of changes"
+    ends = f"{len(every)} series, {len(changes)} changes"
+    return "\n".join([*lines, ends + (few if short else "")])
+
+
+def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
+    """Return what both tables have of the case, in the version that ``point`` is of."""
+    return {
+        **series.key.at(framework_version=point.version).row,
+        measured.PARAMETERS.name: measured.parameters_text(series.key.case),
+        measured.METRIC.name: series.key.metric,
+    }
+
+
+def _point_rows(series: CaseHistory) -> list[Row]:
+    begins = {series.places[one.at]: one.kind for one in series.changes}
+    return [
+        {
+            **_case_cells(series, one.point),
+            "position": number + 1,
+            "label": label,
+            "set": one.source.name,
+            "started": _date(one.point.started),
+            "commit": one.point.commit,
+            "median": one.point.median,
+            "unit": series.key.unit,
+            **interval_cells("median", one.point.interval),
+            "repeats": one.point.repeats,
+            "status": one.point.status,
+            "reason": one.point.reason,
+            "change": begins.get(number, ""),
+            "marks": one.point.marks,
+        }
+        for number, (label, one) in enumerate(zip(series.labels, series.measured, strict=True))
+    ]
+
+
+def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
+    values, places = series.values, series.places
+    is_drift = change.kind == DRIFT
+    before, after = values[change.start : change.at], values[change.at : change.end]
+    old = places[change.start if is_drift else change.at - 1]
+    new = places[change.end - 1 if is_drift else change.at]
+    if is_drift:
+        time = np.arange(len(after))
+        slope = float(np.polyfit(time, np.log(after), 1)[0])
+        ratio, both = math.exp(slope * (len(after) - 1)), None
+    else:
+        ratio = float(np.median(after) / np.median(before))
+        both = intervals.ratio_interval(before, after)
+    if series.measured[new].point.better == "lower":
+        ratio, both = 1 / ratio, both and (1 / both[1], 1 / both[0])
+    one, other = (series.measured[place].point for place in (old, new))
+    return {
+        **_case_cells(series, other),
+        "kind": change.kind,
+        "direction": BETTER if ratio > 1 else WORSE,
+        "before": series.labels[old],
+        "at": series.labels[new],
+        "points_before": len(after) if is_drift else len(before),
+        "points_after": 0 if is_drift else len(after),
+        "ratio": ratio,
+        **interval_cells("ratio", both),
+        "p_adjusted": min(1.0, change.p_value * count),
+        "differences": _differences(one, other),
+        "marks": " ".join(sorted({*one.marks.split(), *other.marks.split()})),
+    }
+
+
+def _differences(one: HistoryPoint, other: HistoryPoint) -> str:
+    """Return what else differs between two sets, as text."""
+    if not one.facts or not other.facts:
+        return "what they were measured under is not known"
+    found = list(circumstances.differences(one.facts, other.facts))
+    if one.version != other.version:
+        found.insert(0, f"framework_version {one.version} -> {other.version}")
+    left = len(found) - _NAMED
+    named = "; ".join([*found[:_NAMED], *([f"and {left} more"] if left > 0 else [])])
+    return named or "nothing that the records tell of"
+
+
+def _by_date(one: MeasuredPoint) -> tuple[Any, str] | None:
+    started = one.point.started
+    return None if started is None else (started, _date(started))
+
+
+def _by_commit(one: MeasuredPoint) -> tuple[Any, str] | None:
+    """Order commits by time: a commit does not tell its predecessors."""
+    started, commit = one.point.started, one.point.commit
+    return None if started is None or not commit else (started, commit[:10])
+
+
+def _by_version(one: MeasuredPoint) -> tuple[Any, str] | None:
+    version = one.point.version
+    return ((_natural(version), one.point.started or 0.0), version) if version else None
+
+
+def _by_name(one: MeasuredPoint) -> tuple[Any, str] | None:
+    return _natural(one.source.name), one.source.name
+
+
+_PLACES: Mapping[str, Callable[[MeasuredPoint], tuple[Any, str] | None]] = {
+    "date": _by_date,
+    "commit": _by_commit,
+    "version": _by_version,
+    "name": _by_name,
+}
+
+
+def _natural(text: str) -> list[tuple[int, int, str]]:
+    """Return a sort key that orders 2.10 after 2.9."""
+    return [
+        (1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", text)
+    ]
+
+
+def _distinct(labels: Sequence[str]) -> list[str]:
+    """Append a number to labels that several sets have."""
+    seen: dict[str, int] = defaultdict(int)
+    named = []
+    for label in labels:
+        seen[label] += 1
+        named.append(label if seen[label] == 1 else f"{label} #{seen[label]}")
+    return named
+
+
+def _date(started: float | None) -> str:
+    if started is None:
+        return ""
+    return datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,117 @@
+"""Terminal lines, kept baseline and exit status of a node health check."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...comparison import gate
+from ...files.whole_files import write_together
+from ...records import record_sets
+from ...statistics.verdicts import BASELINE as BASELINE_SIDE
+from ...statistics.verdicts import CANNOT_TELL, OTHERS, SLOWER
+from ...tables import frames, grouping
+from ...tables.results import CaseResults
+from ...tables.table import Inputs
+from . import figures, judging
+from . import kept_rules as node_health
+from .judging import DEFECTIVE, FAILED, NAMED, JudgedNode
+from .rules.superbench import TheirRules
+from .tables import TABLES
+
+#: File in ``tables`` with the repeats of all nodes that are not named.
+BASELINE = "node_baseline.json"
+
+
+def judged(cases: CaseResults, results: Path) -> tuple[list[JudgedNode], str]:
+    """Judge the nodes of these cases by the rules and the baseline in ``results``.
+    Returns the judged nodes and the baseline text of the healthy ones; [] and "" if no run named a
+    node. Prints problems of the kept file, and metrics of SuperBench rules that match no figure."""
+    found = figures.measured(cases)
+    if not found:
+        return [], ""
+    health, problems = node_health.load(results)
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    if isinstance(health.rules, TheirRules) and (names := judging.unmatched(health.rules, found)):
+        print(f"no figure matches: {'; '.join(names)}", file=sys.stderr)
+    nodes = judging.judge(found, health)
+    return nodes, judging.baseline_text(nodes, found)
+
+
+def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
+    """Yield a line for each named node with the deciding figure, and the number of nodes."""
+    named = [node for node in nodes if node.verdict in NAMED]
+    for node in named:
+        yield f"node {node.name}: {node.verdict}{_figure(node)}"
+    open_ones = sum(node.verdict == CANNOT_TELL for node in nodes)
+    cannot = f", of {open_ones} it cannot be told" if open_ones else ""
+    if nodes:
+        yield f"{len(named)} of {len(nodes)} nodes named{cannot}"
+
+
+def _figure(node: JudgedNode) -> str:
+    one = node.telling
+    if one is None:
+        return f": {node.reason}"
+    figure = one.figure
+    if one.reference is None or figure.middle is None:
+        return f": {figure.name}" + (f": {one.reason}" if one.reason else f", rule {one.rule}")
+    of = f"{figure.middle:.4g} against {one.reference:.4g} {figure.unit}".rstrip()
+    side = OTHERS if one.side == OTHERS else BASELINE_SIDE
+    return f": {figure.name}: {of} of the {side}, rule {one.rule}"
+
+
+def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
+    """Raise :class:`gate.NotPassed` if there is no node or, with ``fail_on``, if a node is bad.
+    ``fail_on``, a fraction: these fail, in this order: a node that is shown to be slower by more
+    than that or breaks a SuperBench rule, a failed node, only undecided nodes."""
+    if not nodes:
+        raise gate.NotPassed(
+            gate.NOTHING, "no run was asked for a node by its name", gate.NODE_NAMES
+        )
+    if fail_on is None:
+        return
+    slow = [node.name for node in nodes if _is_slow(node, fail_on)]
+    if slow:
+        raise gate.NotPassed(
+            gate.REGRESSION, _of(slow, nodes, "are slower or defective"), gate.NODE_NAMES
+        )
+    failed = [node.name for node in nodes if node.verdict == FAILED]
+    if failed:
+        raise gate.NotPassed(gate.LOST, _of(failed, nodes, "have failed"), gate.NODE_NAMES)
+    if all(node.verdict == CANNOT_TELL for node in nodes):
+        raise gate.NotPassed(
+            gate.NOTHING, f"of none of {len(nodes)} nodes it can be told", gate.NODE_NAMES
+        )
+
+
+def _is_slow(node: JudgedNode, fail_on: float) -> bool:
+    """Return whether a node is defective, or has a slow figure whose whole interval lies below."""
+    return node.verdict == DEFECTIVE or any(
+        one.verdict == SLOWER and one.interval is not None and one.interval[1] < 1 - fail_on
+        for one in node.judged
+    )
+
+
+def _of(names: Sequence[str], nodes: Sequence[JudgedNode], what: str) -> str:
+    return f"{len(names)} of {len(nodes)} nodes {what}: {', '.join(names)}"
+
+
+def make(source: Path, results: Path, fail_on: float | None) -> None:
+    """Write ``tables/nodes.csv`` and related files below ``results`` from the records at
+    ``source``. Prints the named nodes, then raises :class:`gate.NotPassed` if the check fails."""
+    found = record_sets.load(source)
+    for problem in found.problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not found.runs:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    nodes, baseline = judged(grouping.group(found.runs, None), results)
+    folder = results / "tables"
+    inputs = Inputs({}, nodes=nodes)
+    files = frames.files({one: frames.frame(one, one.rows(inputs)) for one in TABLES}, folder)
+    write_together({**files, **({folder / BASELINE: baseline} if baseline else {})})
+    print("\n".join(lines(nodes)))
+    print(f"table: {folder / 'nodes.csv'}\nbaseline of the healthy nodes: {folder / BASELINE}")
+    check(nodes, fail_on)

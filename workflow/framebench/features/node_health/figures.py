@@ -1,0 +1,157 @@
+"""Figures of nodes, with names that are the same for every node."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from ...cases.conditions import CONDITIONS, Key
+from ...cases.names import topology_of
+from ...config.kinds import MODES
+from ...machine.identities import Identity, completed
+from ...records.record_sets import machine_label
+from ...records.run import Run
+from ...tables import condition_text
+from ...tables.results import CaseResult, CaseResults, marks_of
+
+#: Source of figures imported from SuperBench.
+SUPERBENCH = "superbench"
+#: SuperBench's spelling of our precisions, if different.
+SUPERBENCH_PRECISIONS = {"fp8": "fp8_hybrid"}
+#: Parameter with the metric's name in older SuperBench versions, if it differs from
+#: :func:`superbench_metric`.
+OLD_NAME = "metric_name"
+#: Conditions that identify a node or the state of its software.
+_OF_NODES = ("node", "machine", "environment")
+
+
+@dataclass(frozen=True)
+class NodeMeasurement:
+    """A figure of a node.
+
+    ``values``: of its successful repeats, in ``unit``. ``reason``: why it has none. ``hardware``:
+    label of the machine type; "" if all nodes have the same."""
+
+    node: str
+    name: str
+    unit: str
+    better: str
+    values: tuple[float, ...]
+    status: str
+    reason: str
+    marks: str
+    hardware: str
+    runs: tuple[Run, ...]
+
+    @property
+    def middle(self) -> float | None:
+        """Median of the values; None without any."""
+        return median(self.values) if self.values else None
+
+    @property
+    def is_superbench(self) -> bool:
+        """Return whether SuperBench measured the figure."""
+        return any(run.case.source == SUPERBENCH for run in self.runs)
+
+    @property
+    def upwards(self) -> tuple[float, ...]:
+        """Values oriented so that more is better."""
+        return oriented(self.values, self.better)
+
+
+def oriented(values: Iterable[float], better: str) -> tuple[float, ...]:
+    """Return values so that more is better: inverted if lower is better.
+
+    All values must be above 0."""
+    return tuple(values) if better == "higher" else tuple(1 / value for value in values)
+
+
+def measured(cases: CaseResults) -> list[NodeMeasurement]:
+    """Return the figures of all nodes that were requested by name, sorted by figure and node."""
+    groups: dict[tuple[str, str, str, str], list[CaseResult]] = defaultdict(list)
+    for result in cases.values():
+        if node := result.conditions.node:
+            groups[name_of(result.key), node, result.unit, result.better].append(result)
+    labels = _labels([run for some in groups.values() for one in some for run in one.runs])
+    return sorted(
+        (_one(*key, results, labels) for key, results in groups.items()),
+        key=lambda one: (one.name, node_order(one.node), one.unit),
+    )
+
+
+def name_of(key: Key) -> str:
+    """Return the name of a figure: benchmark, metric, and all other case data that affect it.
+
+    Figures imported from SuperBench keep their name."""
+    case = key.case
+    if case.source == SUPERBENCH:
+        return _as_superbench(key)
+    parts = [case.mode, key.metric, case.framework, case.model, case.precision]
+    parts += ["" if case.compiler == "none" else case.compiler, topology_of(case)]
+    parts += [f"b{case.batch_per_device}" if case.batch_per_device else ""]
+    parts += [f"{name}={_text(value)}" for name, value in (*case.parameters, *key.point)]
+    others = (name for name in CONDITIONS if name not in _OF_NODES)
+    parts += [condition_text.short(name, getattr(key.conditions, name)) for name in others]
+    return "/".join(filter(None, parts)).replace("\n", " ")
+
+
+def node_order(name: str) -> tuple[Any, ...]:
+    """Return a sort key that puts n2 before n10."""
+    digits = "".join(letter if letter.isdecimal() else " " for letter in name).split()
+    stem = "".join(letter for letter in name if not letter.isdecimal())
+    return (stem, *map(int, digits))
+
+
+def superbench_metric(precision: str, mode: str, what: str) -> str:
+    """Return a model benchmark's metric name in SuperBench 0.4 and later."""
+    return f"{SUPERBENCH_PRECISIONS.get(precision, precision)}_{mode}_{what}"
+
+
+def _as_superbench(key: Key) -> str:
+    case, given = key.case, dict(key.case.parameters)
+    model = "-".join(filter(None, (case.framework, case.model)))
+    metric = key.metric
+    mode = case.mode.removeprefix(f"{SUPERBENCH}_")
+    if mode in MODES:
+        what = metric.replace("throughput_per_device", "throughput")
+        metric = superbench_metric(case.precision, mode, what)
+    metric = str(given.get(OLD_NAME, metric))
+    name = "/".join(filter(None, (str(given.get("benchmark", "")), model, metric)))
+    return f"{name}:{given['rank']}" if given.get("rank") else name
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _one(
+    name: str,
+    node: str,
+    unit: str,
+    better: str,
+    results: list[CaseResult],
+    labels: Mapping[Identity, str],
+) -> NodeMeasurement:
+    values = tuple(value for one in results for value in one.values)
+    runs = tuple(run for one in results for run in one.runs)
+    status = "ok" if values else results[0].status
+    reason = "; ".join(dict.fromkeys(filter(None, (one.reason for one in results))))
+    hardware = labels[_kind(runs[0].machine)]
+    return NodeMeasurement(
+        node, name, unit, better, values, status, reason, marks_of(*results), hardware, runs
+    )
+
+
+def _kind(machine: Identity) -> Identity:
+    """Return a machine's identity without its host name: nodes of equal hardware are compared."""
+    return machine._replace(host="")
+
+
+def _labels(runs: list[Run]) -> dict[Identity, str]:
+    """Return the label of each machine type; "" for all if there is only one."""
+    fuller = completed({_kind(run.machine) for run in runs})
+    several = len({*fuller.values()}) > 1
+    return {kind: machine_label(full) if several else "" for kind, full in fuller.items()}

@@ -1,0 +1,155 @@
+"""Tables of nodes compared with each other and with a baseline: a row per node, and per figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...statistics.verdicts import CANNOT_TELL
+from ...tables.columns import (
+    NUMBER,
+    P_VALUE,
+    PERCENT,
+    TEXT,
+    THOUSANDTHS,
+    VERDICT,
+    WHOLE,
+    Column,
+    Form,
+    Row,
+    interval,
+    interval_cells,
+    shared,
+)
+from ...tables.measured import MEDIAN
+from ...tables.table import Inputs, Table
+from .judging import Judged
+
+
+def of_nodes(inputs: Inputs) -> Iterator[Row]:
+    """Yield a row per node, most urgent first."""
+    for node in inputs.nodes:
+        undecided = sum(one.verdict == CANNOT_TELL for one in node.judged)
+        same = sum(one.verdict == node.verdict for one in node.judged)
+        yield {
+            "node": node.name,
+            "hardware": node.hardware,
+            _VERDICT.name: node.verdict,
+            **_cells(node.telling),
+            "telling_figures": same,
+            "undecided": undecided,
+            "figures": len(node.judged),
+            "reason": node.reason,
+            "marks": node.telling.figure.marks if node.telling else "",
+        }
+
+
+def of_figures(inputs: Inputs) -> Iterator[Row]:
+    """Yield a row per figure of a node and side that it is compared with."""
+    for node in inputs.nodes:
+        for one in node.judged:
+            yield {
+                "node": node.name,
+                "hardware": node.hardware,
+                _VERDICT.name: one.verdict,
+                **_cells(one),
+                "reason": one.reason,
+                "marks": one.figure.marks,
+            }
+
+
+def _cells(one: Judged | None) -> dict[str, Any]:
+    """Return the values of the columns in _FIGURE."""
+    figure = one.figure if one else None
+    return {
+        "figure": figure.name if figure else "",
+        "rule": one.rule if one else "",
+        "against": one.side if one else "",
+        MEDIAN.name: figure and figure.middle,
+        "reference": one and one.reference,
+        "unit": figure.unit if figure else "",
+        "of_reference": one and one.ratio,
+        **interval_cells("of_reference", one and one.interval),
+        "worse_by": one and one.limit,
+        "p_worse": one and one.p_adjusted,
+        "repeats": len(figure.values) if figure else 0,
+    }
+
+
+_FOUR_DIGITS = Form(spec=".4g")
+_NODE = (
+    *shared("node"),
+    Column(
+        "hardware", TEXT, "label of its kind of machine, where nodes are of several",
+        hoisted=True,
+    ),
+)  # fmt: skip
+_FIGURE = (
+    Column(
+        "figure", TEXT,
+        "the figure that told, or the one that comes nearest to it: kind, metric, and its case",
+    ),
+    Column("rule", TEXT, "the rule that it was judged by"),
+    Column(
+        "against", TEXT,
+        "`others`, `baseline`, or, of a rule of SuperBench's, its function",
+    ),
+    MEDIAN,
+    Column(
+        "reference", NUMBER, "median of what it is held against, in `unit`", form=_FOUR_DIGITS
+    ),
+    *shared("unit"),
+    Column(
+        "of_reference", NUMBER, "median over reference, or the inverse where less is better",
+        title="ratio", form=THOUSANDTHS,
+    ),
+    *interval("of_reference", "median over reference", form=THOUSANDTHS),
+    Column("worse_by", NUMBER, "by how much it may be worse", title="may be worse by %",
+           form=PERCENT),
+    Column(
+        "p_worse", NUMBER,
+        "p-value that it is worse by more, adjusted for all figures of all nodes", form=P_VALUE,
+    ),
+    *shared("repeats"),
+)  # fmt: skip
+_WORDS = (
+    "`slower`: shown to be worse by more than the rule allows; `defective`: breaks a rule of "
+    "SuperBench's; `failed`: has no figure where another node has one; `no difference shown`: all "
+    "figures are shown to be within; `passed`: breaks no rule of SuperBench's; `cannot tell`"
+)
+_VERDICT = Column("node_verdict", TEXT, _WORDS, title="verdict", form=VERDICT)
+NODES = Table(
+    name="nodes",
+    title="Nodes",
+    explanation="A row for each node, those to look at first: its verdict and the figure that "
+    "told. In at most 5 % of sets of nodes that are all healthy, worse in no figure by more than "
+    "its rule allows, one is called slower (or in what part the file of rules says).",
+    columns=(
+        *_NODE,
+        _VERDICT,
+        *_FIGURE,
+        Column("telling_figures", WHOLE, "figures of the node with this verdict"),
+        Column("undecided", WHOLE, "figures of which it cannot be told"),
+        Column("figures", WHOLE, "figures of the node that were judged"),
+        *shared("reason", "marks"),
+    ),
+    rows=of_nodes,
+    group="Nodes",
+    keys=("node",),
+    answers=("node_verdict", "figure", "of_reference"),
+    axes=(),
+)
+FIGURES = Table(
+    name="node_figures",
+    title="Figures of nodes",
+    explanation="Every figure of every node, held against the others, a baseline or a rule of "
+    "SuperBench's.",
+    columns=(*_NODE, _VERDICT, *_FIGURE, *shared("reason", "marks")),
+    rows=of_figures,
+    group="Nodes",
+    heading="Nodes",
+    keys=("node", "figure", "against", "rule"),
+    answers=("node_verdict", "of_reference"),
+    axes=(),
+)
+TABLES = (NODES, FIGURES)
