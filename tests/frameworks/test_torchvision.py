@@ -1,6 +1,6 @@
 """torchvision as an independent check of our descriptions of its networks.
-Results agree, and its code can be timed next to ours. For networks that differ only in depth or
-width, all have their operations compared, and one its results."""
+Results agree, and its code can be timed next to ours. Of networks that differ only in depth or
+width, one has its results and training compared, all their weights and operations of inference."""
 
 from __future__ import annotations
 
@@ -46,10 +46,14 @@ def test_networks_compute_what_those_of_torchvision_do(
     found = json.loads(printed)
     for name in TORCHVISION:
         one = found[name]
-        far = {key: one[key] for key in ("inference", "train", "gradients", "statistics")}
-        assert max(far.values()) < RELATIVE, f"{name}: {far}"
         assert one["rates"] == pytest.approx(one["their_rates"]), name
-        for key, room in (("operations", 1), ("training_operations", SHUFFLED)):
+        compared = {"operations": 1.0}
+        if name in names:
+            compared["training_operations"] = SHUFFLED
+            far = {key: one[key] for key in ("inference", "train", "gradients", "statistics")}
+            assert max(far.values()) < RELATIVE, f"{name}: {far}"
+            assert one["heads"] == {"googlenet": 3, "inception_v3": 2}.get(name, 1), name
+        for key, room in compared.items():
             operations, own = one[key], DIFFERENT.get(name.split("_v")[0].rstrip("0123456789_"), ())
             assert [*map(set, operations["more"])] in ([set(), set()], *own), (
                 f"{name}: {operations}"
@@ -57,7 +61,6 @@ def test_networks_compute_what_those_of_torchvision_do(
             ours, theirs = operations["bytes"]
             assert ours <= room * theirs, f"{name}: takes more memory"
         assert not one["initials"], f"{name} begins with other values: {one['initials'][:3]}"
-        assert one["heads"] == {"googlenet": 3, "inception_v3": 2}.get(name, 1), name
 
 
 def test_its_own_code_is_what_an_arm_times(run: ForkServer) -> None:

@@ -1,8 +1,8 @@
 """Layers and outputs of the networks in a framework's own zoo, from given weights.
 
-``python zoo_observed.py FRAMEWORK NETWORK.. --computed NETWORK..`` in its environment prints JSON,
-with outputs of the latter networks only. Layers are in the order of execution, their arrays in the
-layout that all frameworks share. Standard library and numpy.
+``python zoo_observed.py FRAMEWORK NETWORK..`` in its environment prints JSON. Layers are in the
+order of execution, their arrays in the layout that all frameworks share. Standard library and
+numpy.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Observed:
             setter(arrays)
 
 
-def paddle(network: str, size: int, computed: bool) -> dict[str, Any]:
+def paddle(network: str, size: int) -> dict[str, Any]:
     import paddle
     from paddle import nn
     from paddle.vision import models
@@ -175,17 +175,15 @@ def paddle(network: str, size: int, computed: bool) -> dict[str, Any]:
         hook.remove()
     trained = (one for one in model.parameters() if not one.stop_gradient)
     count = sum(int(np.prod(one.shape)) for one in trained)
-    found = {"parameters": count, "layers": observed.layers}
-    if computed:
-        observed.fill(flattened(network))
-        with paddle.no_grad():
-            outputs: Any = model(x)
-        first = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
-        found["outputs"] = first.numpy()[0].tolist()
-    return found
+    observed.fill(flattened(network))
+    with paddle.no_grad():
+        outputs: Any = model(x)
+    first = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
+    logits = first.numpy()[0].tolist()
+    return {"parameters": count, "layers": observed.layers, "outputs": logits}
 
 
-def mxnet(network: str, size: int, computed: bool) -> dict[str, Any]:
+def mxnet(network: str, size: int) -> dict[str, Any]:
     import mxnet as mx
     from mxnet.gluon import nn
     from mxnet.gluon.model_zoo import vision
@@ -238,11 +236,9 @@ def mxnet(network: str, size: int, computed: bool) -> dict[str, Any]:
         hook.detach()
     held = model.collect_params().values()
     count = sum(int(np.prod(one.shape)) for one in held if one.grad_req != "null")
-    found = {"parameters": count, "layers": observed.layers}
-    if computed:
-        observed.fill(flattened(network))
-        found["outputs"] = model(x).asnumpy()[0].tolist()
-    return found
+    observed.fill(flattened(network))
+    logits = model(x).asnumpy()[0].tolist()
+    return {"parameters": count, "layers": observed.layers, "outputs": logits}
 
 
 KERAS = {
@@ -259,7 +255,7 @@ KERAS = {
 }
 
 
-def keras(network: str, size: int, computed: bool) -> dict[str, Any]:
+def keras(network: str, size: int) -> dict[str, Any]:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import tensorflow as tf
 
@@ -290,17 +286,14 @@ def keras(network: str, size: int, computed: bool) -> dict[str, Any]:
             shape = [kernel.shape[axis] for axis in axes]
             observed.add(product(shape, places, layer.use_bias), fill)
     count = sum(int(np.prod([int(n) for n in one.shape])) for one in model.trainable_weights)
-    found = {"parameters": count, "layers": observed.layers}
-    if computed:
-        observed.fill()
-        found["outputs"] = model(images(size), training=False).numpy()[0].tolist()
-    return found
+    observed.fill()
+    logits = model(images(size), training=False).numpy()[0].tolist()
+    return {"parameters": count, "layers": observed.layers, "outputs": logits}
 
 
 ZOOS = {"paddle": paddle, "mxnet": mxnet, "tensorflow": keras}
 
 if __name__ == "__main__":
-    of, *arguments = sys.argv[1:]
-    networks, computed = (part.split() for part in " ".join(arguments).split("--computed"))
-    every = {one: ZOOS[of](one, size_of(of, one), one in computed) for one in networks}
+    framework, *networks = sys.argv[1:]
+    every = {one: ZOOS[framework](one, size_of(framework, one)) for one in networks}
     print(json.dumps({network: found for network, found in every.items() if found}))
