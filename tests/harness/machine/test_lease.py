@@ -361,7 +361,7 @@ def test_two_runs_go_side_by_side_on_cores_of_their_own(
 
 def test_a_run_waits_for_all_its_devices(toy: Bench, other: Bench, tmp_path: Path) -> None:
     locks = tmp_path / "locks"
-    first = toy.start("sleep=1", timed_steps=20, lease=locks)
+    first = toy.start("sleep=1", timed_steps=10, lease=locks)
     toy.wait_for_phase("timed window", 1)
     every = other.run("", devices_per_node=len(ALL), lease=locks).record
     found = toy.finish(first).record

@@ -112,7 +112,7 @@ def test_the_guard_starts_before_there_is_anything_to_remove(
 
 
 def test_the_time_limit_ends_everything(toy: Bench) -> None:
-    done = toy.run("hang,grandchild", devices_per_node=2, time_limit=20)
+    done = toy.run("hang,grandchild", devices_per_node=2, time_limit=8)
     assert done.record["status"] == "timeout", done.record["reason"]
     assert not toy.processes("RANK=0"), "processes were left when the launcher returned"
     toy.assert_nothing_left()
