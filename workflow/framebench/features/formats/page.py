@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from .format import Format
 from .registry import known
 
-OUT = ("format", "file", "what it is", "in it", "marks", "not in it")
-IN = ("format", "file", "what it is", "taken", "not taken", "what its files do not say")
+OUT = ("format", "file", "written for", "content", "flags", "left out")
+IN = ("format", "file", "written by", "imported", "not imported", "missing in its files")
 
 
 def text() -> str:

@@ -41,6 +41,7 @@ FORMATS = [
         write=write,
         holds="median and interval of each figure, with its unit in the name of the measure",
         marks=f"the name of the benchmark ends with `{IGNORED}`: kept, no alert",
-        lost="which marks; repeats; the direction, which thresholds on the server have",
+        lost="names of flags; repeats; the better direction, which is set by thresholds on the "
+        "server",
     )
 ]

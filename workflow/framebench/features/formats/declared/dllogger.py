@@ -169,12 +169,11 @@ FORMATS = [
         "NVIDIA DLLogger",
         read=read,
         others=(".log", ".txt", ".out"),
-        taken="of the summary what has a direction by its unit or name; of a log without one the "
-        "median of each time and rate over the steps without the first, with the parameter "
-        "`aggregate`; parameters: what the logged configurations differ in",
-        not_taken="figures of unknown direction; beside a summary those of steps and epochs; "
-        "losses and accuracies of steps",
-        missing="all of a case (say it with `facts`); a latency percentile is whatever the program "
-        "meant",
+        taken="from the summary, figures whose unit or name tells the better direction; from a "
+        "log without summary, the median of each time and rate over the steps but the first, with "
+        "the parameter `aggregate`; parameters: differences between logged configurations",
+        not_taken="figures of unknown direction; figures of steps and epochs if there is a "
+        "summary; losses and accuracies of steps",
+        missing="the whole case (state it with `facts`); the definition of a latency percentile",
     )
 ]

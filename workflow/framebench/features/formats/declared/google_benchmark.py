@@ -194,15 +194,15 @@ FORMATS = [
         "google-benchmark JSON",
         write=write,
         read=read,
-        holds="each repeat: the time of a step, or a time of another kind, in us; the rate of "
-        "steps",
+        holds="each repeat: step time, or another time, in us; rate of steps",
         marks="text in `label`",
-        lost="failed repeats; figures of other kinds that are no time; `cpu_time` repeats "
-        "`real_time`, because compare.py needs it and it is not measured",
-        taken="`real_time` of each repeat; of a file of aggregates alone the median, with the "
-        "parameter `aggregate`; parameters: what contexts differ in, such as host and build type",
-        not_taken="`cpu_time`, counters, rates, aggregates beside repeats (before version 1.5 told "
-        "by their names)",
-        missing="all of a case but its name, unless the file is ours",
+        lost="failed repeats; figures that are no times; `cpu_time` repeats `real_time`, because "
+        "compare.py needs it and it is not measured",
+        taken="`real_time` of each repeat; from a file of aggregates only, the median, with the "
+        "parameter `aggregate`; parameters: differences between contexts, such as host and build "
+        "type",
+        not_taken="`cpu_time`, counters, rates, aggregates next to repeats (before version 1.5 "
+        "recognized by name)",
+        missing="the whole case but its name, unless the file is ours",
     )
 ]

@@ -71,10 +71,9 @@ FORMATS = [
         ".xml",
         "JUnit XML",
         write=write,
-        holds="a test case for each figure, with median, unit, interval, and the reason of what "
-        "failed",
-        marks="property `marks`, and text in `system-out`; a marked figure still passes",
-        lost="single repeats; out of memory, over the limit and not converged are failures, "
-        "unsupported is skipped, all else is an error",
+        holds="one test case per figure, with median, unit, interval, and the reason of a failure",
+        marks="property `marks`, and text in `system-out`; a flagged figure still passes",
+        lost="single repeats; `oom`, `timeout` and `not_converged` are failures, `unsupported` is "
+        "skipped, other statuses are errors",
     )
 ]

@@ -35,9 +35,9 @@ FORMATS = [
         ".tex",
         "LaTeX table (booktabs, longtable)",
         write=write,
-        holds="a row for each figure: median, interval, unit, repeats",
+        holds="one row per figure: median, interval, unit, repeats",
         marks="column `marks`",
-        lost="single repeats; digits behind the fourth; why a case has no figure (its status "
-        "stands there)",
+        lost="single repeats; digits after the fourth; reasons of cases without a figure (only "
+        "their status)",
     )
 ]

@@ -227,12 +227,12 @@ FORMATS = [
         "log of Megatron-LM and Megatron-DeepSpeed",
         read=read,
         others=(".txt", ".out"),
-        taken="step time, printed in ms or s; samples/s, from it and the global batch size; "
-        "TFLOP/s per device by Megatron's own count; tokens/s and energy per device; each the "
-        "median over the logged intervals without the first; of a ramp-up of the batch size or "
-        "length the part with the last; a log that ends before its last iteration is `failed`",
+        taken="step time, printed in ms or s; samples/s, from step time and global batch size; "
+        "TFLOP/s per device by Megatron's count; tokens/s and energy per device; each the median "
+        "over the logged intervals but the first; with a ramp-up of batch size or length, only "
+        "its last part; a log that ends early is `failed`",
         not_taken="losses, norms, power and memory",
-        missing="model, nodes, batch per device; what of the case stands in the printed arguments "
-        "is a parameter, further arguments where they differ",
+        missing="model, nodes, batch per device; printed arguments of the case are parameters, "
+        "others if they differ",
     )
 ]

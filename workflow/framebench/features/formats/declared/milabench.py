@@ -149,11 +149,11 @@ FORMATS = [
         ".data",
         "milabench .data files",
         read=read,
-        taken="the median rate of each process of the task `train`; processes of a benchmark are "
-        "told apart, not added; a loss that is not a number, a return code (unless milabench "
-        "stopped it early) or no end event is `failed`; parameters: process, batch size, and "
-        "arguments, devices and versions that differ",
+        taken="the median rate of each process of the task `train`; processes of a benchmark stay "
+        "separate; a loss that is not a number, a return code (unless milabench stopped it early) "
+        "or a missing end event is `failed`; parameters: process, batch size, and arguments, "
+        "devices and versions that differ",
         not_taken="other tasks, losses, memory, load and power",
-        missing="framework; versions and devices where the file has no meta event",
+        missing="framework; versions and devices if the file has no meta event",
     )
 ]

@@ -253,16 +253,15 @@ FORMATS = [
         others=(".txt", ".out"),
         write=write,
         read=read,
-        holds="each repeat: when it started and ended, and its figure as `tracked_stats`",
+        holds="each repeat: its start and end, and its figure as `tracked_stats`",
         marks="metadata `marks` of `tracked_stats`",
-        lost="runs of which it is not known when they were started; it is no log that MLPerf's "
-        "compliance checker accepts as a submission",
-        missing="framework, devices (but of MLPerf HPC), batch per device, precision",
-        taken="of training the time from `run_start` to `run_stop`; a run that ends without "
-        "`run_stop`, or with another status than success, is `failed`; parameters: organisation, "
-        "platform, division, global batch size, and whatever else was logged before `run_start` "
-        "and differs",
-        not_taken="`tracked_stats`, accuracies and all else that is logged in the run; MLPerf "
+        lost="runs with an unknown start; MLPerf's compliance checker does not accept the log as "
+        "a submission",
+        missing="framework, devices (except in MLPerf HPC), batch per device, precision",
+        taken="for training, the time from `run_start` to `run_stop`; a run without `run_stop` or "
+        "with another status than success is `failed`; parameters: organization, platform, "
+        "division, global batch size, and everything logged before `run_start` that differs",
+        not_taken="`tracked_stats`, accuracies and everything else logged in the run; MLPerf "
         "inference; MLPerf 0.5",
     )
 ]

@@ -78,11 +78,11 @@ FORMATS = [
         "report of NVIDIA's MXNet benchmark.py",
         read=read,
         taken="`train.ips` and `val.ips` (harmonic means over epochs), `val.latency_*` in s "
-        "(arithmetic means over epochs), for each number of GPUs and batch; with model and nodes "
-        "the throughputs are training and inference like ours, without they have a mode of their "
-        "own; a bare NaN is `failed`",
-        not_taken="nothing; files of a folder are told apart by their names, because they do not "
-        "say their precision",
-        missing="model, precision, nodes (say them with `facts`), version",
+        "(arithmetic means over epochs), for each number of GPUs and batch; with model and nodes, "
+        "throughputs count as training and inference like ours, otherwise as a mode of their own; "
+        "a bare NaN is `failed`",
+        not_taken="nothing; files of a folder differ by name, because they do not state their "
+        "precision",
+        missing="model, precision, nodes (state them with `facts`), version",
     )
 ]

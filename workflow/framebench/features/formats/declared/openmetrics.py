@@ -84,9 +84,9 @@ FORMATS = [
         ".txt",
         "OpenMetrics text",
         write=write,
-        holds="a gauge for each median and each end of its interval, with the unit in its name "
-        "and as a label; repeats by status",
-        marks="a gauge `framebench_mark` for each, with the labels of the figure",
-        lost="single repeats; reasons of what failed (how many did is a gauge)",
+        holds="one gauge per median and per end of its interval, with the unit in its name and as "
+        "a label; repeats by status",
+        marks="one gauge `framebench_mark` per flag, with the labels of the figure",
+        lost="single repeats; reasons of failures (a gauge counts them)",
     )
 ]

@@ -152,12 +152,12 @@ FORMATS = [
         "optimum-benchmark's benchmark.json or benchmark_report.json",
         read=read,
         others=(REPORT,),
-        taken="of each target the median of the latencies, throughput (as `rate`), peak memory, "
-        "energy (total, CPU, GPU, RAM) and efficiency, in the units of the file; parameters: input "
-        "shapes, generation, quantisation, compilation, attention, and what else configurations "
-        "differ in; the configuration of a report from the `benchmark_config.json` beside it",
-        not_taken="other statistics of the latencies; the throughput of `overall`, `warmup` and "
-        "`train`, because it is the samples of all steps over the time of one",
-        missing="devices; of a report alone all of the case",
+        taken="per target: median latency, throughput (as `rate`), peak memory, energy (total, "
+        "CPU, GPU, RAM) and efficiency, in the units of the file; parameters: input shapes, "
+        "generation, quantization, compilation, attention, and other differences between "
+        "configurations; a report's configuration comes from `benchmark_config.json` next to it",
+        not_taken="other statistics of latencies; the throughput of `overall`, `warmup` and "
+        "`train`, because it divides the samples of all steps by the time of one",
+        missing="devices; for a report without configuration, the whole case",
     )
 ]

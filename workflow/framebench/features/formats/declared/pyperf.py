@@ -140,14 +140,14 @@ FORMATS = [
         "pyperf JSON",
         write=write,
         read=read,
-        holds="each repeat of steps: the seconds of each step",
+        holds="each repeat: the seconds of each step",
         marks="text in the metadata `framebench_marks` of each run",
-        lost="failed repeats; other kinds than steps; where the step times of a run are not known, "
-        "it has its mean step as its only value",
-        taken="of each process the median of its values, in s, bytes or without unit; also "
-        "`.json.gz`, and files of versions before 1.0; parameters: what metadata differ in, such "
-        "as the version of Python and the host",
+        lost="failed repeats; benchmarks without steps; where step times are unknown, the mean "
+        "step is the only value",
+        taken="the median of each process, in s, bytes or without unit; also `.json.gz`, and "
+        "files of versions before 1.0; parameters: differences in metadata, such as Python's "
+        "version and the host",
         not_taken="warm-ups, calibration, memory in the metadata",
-        missing="all of a case but its name, unless the file is ours",
+        missing="the whole case but its name, unless the file is ours",
     )
 ]

@@ -246,18 +246,16 @@ FORMATS = [
         "SuperBench results-summary.jsonl",
         write=write,
         read=read,
-        holds="each repeat: time and rate of a step, of inference their percentiles, micro- "
-        "benchmarks that SuperBench has too, in its units; imported figures of SuperBench "
-        "as they were; a line for each node; return codes",
+        holds="each repeat: step time and rate, percentiles of inference, micro-benchmarks that "
+        "SuperBench has, in its units; imported figures of SuperBench unchanged; one line per "
+        "node; return codes",
         marks="the annotation of the benchmark begins with `marked:`",
-        lost="throughput of all devices: SuperBench's is the mean of the rates of the steps per "
-        "device, and so is this; metrics that SuperBench does not have; repeats without step "
-        "times; percentiles of too few steps; intervals; reasons of what failed, which are return "
-        "code 1",
-        taken="every metric of which SuperBench's documentation tells unit and direction, and "
-        "return codes; throughput is `throughput_per_device`, never ours",
-        not_taken="settings, `monitor`, and metrics without unit and direction in SuperBench's "
-        "documentation",
+        lost="throughput of all devices: as in SuperBench, it is the mean of the steps' rates per "
+        "device; metrics that SuperBench does not have; repeats without step times; percentiles "
+        "of too few steps; intervals; reasons of failures, which have return code 1",
+        taken="every metric whose unit and direction SuperBench documents, and return codes; "
+        "throughput is `throughput_per_device`, never ours",
+        not_taken="settings, `monitor`, and metrics without documented unit and direction",
         missing="batch, devices, versions, hardware",
     )
 ]

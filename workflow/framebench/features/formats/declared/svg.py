@@ -87,7 +87,7 @@ FORMATS = [
         "SVG drawing",
         write=write,
         holds="each repeat and the interval of each figure, with its unit",
-        marks="in brackets behind the name",
-        lost="why a case has no figure (its status stands there)",
+        marks="in brackets after the name",
+        lost="reasons of cases without a figure (only their status)",
     )
 ]

@@ -32,10 +32,11 @@ FORMATS = [
         write=write,
         read=read,
         holds="each repeat of each figure, with case, conditions, status and reason",
-        marks="column `marks`; *few* and *noisy* follow from the repeats again",
-        lost="step times, memory, energy, hardware and everything else of a record but its figures",
+        marks="column `marks`; *few* and *noisy* are determined again",
+        lost="step times, memory, energy, hardware and everything else of a record except its "
+        "figures",
         taken="every row",
         not_taken="nothing",
-        missing="nothing that its columns are for",
+        missing="nothing that it has columns for",
     )
 ]
