@@ -49,7 +49,7 @@ class Parameter(NamedTuple):
 
 
 def at_least(fewest: int) -> Callable[[str], int]:
-    """The type of a whole number that is not below ``fewest``."""
+    """Return the type of a whole number that is not below ``fewest``."""
 
     def read(text: str) -> int:
         try:
@@ -64,7 +64,7 @@ def at_least(fewest: int) -> Callable[[str], int]:
 
 
 def above_zero(text: str) -> float:
-    """The type of a number that is."""
+    """Return the type of a number that is."""
     try:
         value = float(text)
     except ValueError:
@@ -75,7 +75,7 @@ def above_zero(text: str) -> float:
 
 
 def one_of(*names: str) -> Callable[[str], str]:
-    """The type of a word that is one of ``names``."""
+    """Return the type of a word that is one of ``names``."""
 
     def read(text: str) -> str:
         if text not in names:
@@ -120,8 +120,8 @@ _COMBINATIONS: Dict[str, Callable[[Sequence[float]], float]] = {
 
 
 def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[float]:
-    """The metric of a run, from the raw values of its ranks; None where one of them has none.
-    ``first`` asks no other rank than that. Raises what ``of_rank`` raises."""
+    """Return the metric of a run, from the raw values of its ranks; None where one of them has
+    none. ``first`` asks no other rank than that. Raises what ``of_rank`` raises."""
     asked = ranks[:1] if metric.combine == "first" else ranks
     values = [value for value in map(metric.of_rank, asked) if value is not None]
     if len(values) < len(asked) or not values:

@@ -195,7 +195,7 @@ def _inception_e(add: Layers, x: str, name: str) -> str:
 
 
 def _split(add: Layers, x: str, name: str, branch: str) -> str:
-    """A 1x3 beside a 3x1."""
+    """Return a 1x3 beside a 3x1."""
     halves = [
         _layer(add, x, f"{name}.{branch}a", 384, (1, 3)),
         _layer(add, x, f"{name}.{branch}b", 384, (3, 1)),

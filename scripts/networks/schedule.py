@@ -38,8 +38,8 @@ class Schedule(NamedTuple):
 
 
 def schedule(network: LayerGraph, training: bool) -> Schedule:
-    """The layers of ``network``; those that exist in training only, and their outputs, only where
-    ``training``."""
+    """Return the layers of ``network``; those that exist in training only, and their outputs, only
+    where ``training``."""
     layers = [layer for layer in network.layers if training or layer.name not in network.auxiliary]
     outputs = [name for name in network.outputs if training or name not in network.auxiliary]
     readers = Counter(name for layer in layers for name in layer.inputs) + Counter(outputs)

@@ -124,10 +124,10 @@ def _is_rectified(layer: Layer, uses: dict[str, list[Layer]]) -> bool:
 
 
 def calibrated(weights: dict[str, Any], batch: dict[str, Any], hyper: dict[str, Any]) -> Any:
-    """The drawn ``weights`` with what takes a pass over a batch to know: running statistics near
-    the batch's own, and matmuls in front of a ReLU, without batch normalisation between, that keep
-    away from its jump. In a chain of such layers, nothing that is drawn alone neither explodes nor
-    dies. Float32 arrays by name."""
+    """Return the drawn ``weights`` with what takes a pass over a batch to know: running statistics
+    near the batch's own, and matmuls in front of a ReLU, without batch normalisation between, that
+    keep away from its jump. In a chain of such layers, nothing that is drawn alone neither explodes
+    nor dies. Float32 arrays by name."""
     network = _network(batch, hyper)
     uses = _uses(network)
     weights = {name: array.astype(np.float64) for name, array in weights.items()}
@@ -180,7 +180,7 @@ def forward(
 
 
 def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
-    """The weighted sum over all heads."""
+    """Return the weighted sum over all heads."""
     shares = _network(batch, hyper).output_weights
     return sum(
         share * cross_entropy(logits, batch["labels"]) for share, logits in zip(shares, outputs)

@@ -29,9 +29,9 @@ Arrays = dict[str, Any]
 
 
 def parity_model_config(model_config: dict[str, Any], dropout: bool) -> dict[str, Any]:
-    """The model config with the hyper-parameters of the comparison: others than those that are
-    timed, so that none can be hard-coded, and large enough for each to show. ``dropout``: with the
-    model's own rate of dropout, not without."""
+    """Return the model config with the hyper-parameters of the comparison: others than those that
+    are timed, so that none can be hard-coded, and large enough for each to show. ``dropout``: with
+    the model's own rate of dropout, not without."""
     changed = copy.deepcopy(model_config)
     own = model_config["hyperparameters"]
     changed.pop("of_sequence_length", None)  # it would replace some of them
@@ -42,7 +42,7 @@ def parity_model_config(model_config: dict[str, Any], dropout: bool) -> dict[str
 
 
 def reduced(model_config: dict[str, Any], way: str = "small") -> dict[str, Any]:
-    """The model config made smaller, by ``parity.small``, so that a comparison takes a
+    """Return the model config made smaller, by ``parity.small``, so that a comparison takes a
     moment, or by ``parity.reduced``, so that one fits into memory: other hyper-parameters and
     inputs. They say which they were reduced from, and how many parameters are left. Raises KeyError
     for a model that has no such reduction."""

@@ -141,8 +141,8 @@ def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> 
 def continued(
     weights: dict[str, Array], prompts: Any, hyper: dict[str, Any], count: int
 ) -> list[list[int]]:
-    """The ``count`` likeliest tokens behind each of ``prompts`` (batch, sequence), one after the
-    other, without a cache."""
+    """Return the ``count`` likeliest tokens behind each of ``prompts`` (batch, sequence), one after
+    the other, without a cache."""
     tokens = prompts
     for _ in range(count):
         (logits,) = forward(weights, {"token_ids": tokens}, hyper, False)

@@ -79,7 +79,7 @@ def replaced(tokens: Array, positions: Array, new: Array) -> Array:
 
 
 def originals(batch: dict[str, Any]) -> Array:
-    """The tokens at the masked positions, (batch, predictions)."""
+    """Return the tokens at the masked positions, (batch, predictions)."""
     return numpy.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)
 
 
@@ -129,10 +129,10 @@ def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> 
 def decided(
     weights: dict[str, Array], batch: dict[str, Any], hyper: dict[str, Any]
 ) -> dict[str, Any]:
-    """The batch, changed so that no rounding changes a sample and a mistake does: where another
-    token comes near to the sampled one, the next draw that brings none; every third masked position
-    has the sampled token, which is no replacement then; of the others, every second keeps its token
-    by the smallest draw that does."""
+    """Return the batch, changed so that no rounding changes a sample and a mistake does: where
+    another token comes near to the sampled one, the next draw that brings none; every third masked
+    position has the sampled token, which is no replacement then; of the others, every second keeps
+    its token by the smallest draw that does."""
     third = numpy.arange(batch["mask_draws"].size).reshape(batch["mask_draws"].shape) % 3
     kept = numpy.where(third == 2, hyper["masked_percent"], batch["mask_draws"])
     batch = {**batch, "mask_draws": numpy.where(third == 0, 0, kept)}

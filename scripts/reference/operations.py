@@ -122,7 +122,7 @@ def convolution(
 def maximum_pool(
     x: Array, kernel: int = 3, stride: int = 2, padding: int = 1, extra: tuple[int, int] = (0, 0)
 ) -> Array:
-    """The largest of kernel x kernel."""
+    """Return the largest of kernel x kernel."""
     both = (padding, padding)
     places = _windows(x, (kernel, kernel), stride, both, extra, -np.inf)
     if isinstance(x, numpy.ndarray):
@@ -150,7 +150,7 @@ def _ties(places: list[Array]) -> Array:
 
 
 def average_pool(x: Array, kernel: int, stride: int, padding: int) -> Array:
-    """The mean of kernel x kernel, in which the padding counts."""
+    """Return the mean of kernel x kernel, in which the padding counts."""
     return sum(_windows(x, (kernel, kernel), stride, (padding, padding))) / kernel**2
 
 
@@ -230,12 +230,12 @@ def relu6(x: Array) -> Array:
 
 
 def gelu(x: Array) -> Array:
-    """The exact one (Hendrycks and Gimpel 2016, arXiv:1606.08415)."""
+    """Return the exact one (Hendrycks and Gimpel 2016, arXiv:1606.08415)."""
     return 0.5 * x * (1 + erf(x / np.sqrt(2)))
 
 
 def gelu_tanh(x: Array) -> Array:
-    """The approximation by tanh, as in GPT-2."""
+    """Return the approximation by tanh, as in GPT-2."""
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
 
 

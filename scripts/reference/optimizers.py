@@ -21,7 +21,7 @@ def clip_by_global_norm(gradients: Arrays, largest: float) -> Arrays:
 
 
 def decays_of(hyper: dict[str, Any], names: Iterable[str]) -> dict[str, float]:
-    """The weight decay of each parameter."""
+    """Return the weight decay of each parameter."""
     every = list(names)
     undecayed = left_out(hyper, NO_DECAY, every)
     return {name: 0.0 if name in undecayed else hyper["weight_decay"] for name in every}

@@ -80,7 +80,7 @@ def names() -> List[str]:
 
 
 def load(name: str) -> LearningTask:
-    """Raises ValueError where there is no such task."""
+    """Raise ValueError where there is no such task."""
     if name not in names():
         raise ValueError(f"no task {name!r}; there are: {', '.join(names())}")
     module = importlib.import_module(f"{__name__}.{name}")

@@ -40,7 +40,7 @@ def data(options: DataOptions = DEFAULTS) -> Data:
 
 
 def _question(random: Any) -> Tuple[List[int], List[int], List[int], Tuple[int, int]]:
-    """A row of each array."""
+    """Return a row of each array."""
     asked, span = random.randint(KINDS), (0, 0)
     tokens = [BEGIN, FIRST_KIND + asked, SEPARATOR]
     before = len(tokens)

@@ -23,7 +23,7 @@ TOKENS, FEWEST = 32, 8
 
 
 def word_ids() -> Any:
-    """The two words of each topic and place, int64 (TOPICS, PLACES, 2)."""
+    """Return the two words of each topic and place, int64 (TOPICS, PLACES, 2)."""
     import numpy as np
 
     # RandomState, not Generator: its stream is the same in every numpy since 1.0.
@@ -65,9 +65,9 @@ def _sentences(random: Any, samples: int, length: int) -> Arrays:
 
 
 def least_loss(batch: Arrays, masked_percent: int) -> float:
-    """The mean cross-entropy over hidden words of who knows how sentences are made: no generator is
-    better, but by chance. ``batch``: with what is hidden, of a hundred words so many behind a
-    mark."""
+    """Return the mean cross-entropy over hidden words of who knows how sentences are made: no
+    generator is better, but by chance. ``batch``: with what is hidden, of a hundred words so many
+    behind a mark."""
     import numpy as np
 
     ids, places = batch["token_ids"], batch["masked_positions"]

@@ -38,8 +38,8 @@ def configure(rank_context: RankContext, precision: str) -> None:
 
 
 def take(rank_context: RankContext) -> jax.Device:
-    """The rank's device, the only one that JAX sees in this process. Raises :class:`Unsupported`
-    where it is not there."""
+    """Return the rank's device, the only one that JAX sees in this process. Raises
+    :class:`Unsupported` where it is not there."""
     try:
         return jax.local_devices(backend=rank_context.accelerator)[0]
     except RuntimeError as error:
@@ -57,8 +57,8 @@ DTYPES = {
 
 
 def compute_dtype(precision: str, device: jax.Device) -> Any:
-    """The dtype of what matmuls take under ``precision``. Raises :class:`Unsupported` where the
-    device has no TF32, and for a half precision where XLA replaces its matmuls by matmuls in
+    """Return the dtype of what matmuls take under ``precision``. Raises :class:`Unsupported` where
+    the device has no TF32, and for a half precision where XLA replaces its matmuls by matmuls in
     float32, as it does for CPUs."""
     dtype = DTYPES[precision]
     if precision == "tf32":

@@ -31,7 +31,7 @@ class Generator:
         (device,) = prompts.devices()
 
         def follow(parameters: Arrays, kept: Any, used: Array, tokens: Array) -> Any:
-            """The tokens that follow, (batch,), what they were chosen by, and the cache."""
+            """Return the tokens that follow, (batch,), what they were chosen by, and the cache."""
             cache = definition.Cache(kept, used)
             tokens = tokens.reshape(batch, -1)
             logits, (kept, used) = definition.following(parameters, tokens, cache, model, dtype)

@@ -28,8 +28,8 @@ class Rate(NamedTuple):
 
 
 def with_rate(moments: optax.OptState, rate: Rate) -> optax.OptState:
-    """The state of an optimizer with another ``rate``. Raises :class:`Unsupported` where it has
-    none that could be another."""
+    """Return the state of an optimizer with another ``rate``. Raises :class:`Unsupported` where it
+    has none that could be another."""
 
     def is_rate(node: Any) -> bool:
         return isinstance(node, Rate)
@@ -42,7 +42,8 @@ def with_rate(moments: optax.OptState, rate: Rate) -> optax.OptState:
 
 
 def from_model_config(model_config: Dict[str, Any]) -> optax.GradientTransformation:
-    """The optimizer that the model's hyper-parameters name; gradients are clipped before it."""
+    """Return the optimizer that the model's hyper-parameters name; gradients are clipped before
+    it."""
     hyper = model_config["hyperparameters"]
     parts = [{"sgd": _sgd, "adamw": _adamw, "lamb": _lamb}[hyper["optimizer"]](hyper)]
     if hyper.get("clip_global_norm") is not None:

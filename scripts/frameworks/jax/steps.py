@@ -62,7 +62,7 @@ def anew(own: Own, number: int) -> Own:
 
 
 def logits(forward: Forward) -> Callable[[Arrays, Own, Arrays], Tuple[Array, ...]]:
-    """The inference step."""
+    """Return the inference step."""
     return lambda parameters, own, batch: forward(parameters, own, batch)[0]
 
 
@@ -140,7 +140,8 @@ def gradients(differentiate: Differentiate) -> Callable[[Arrays, Own, Arrays], A
 def training(
     differentiate: Differentiate, optimizer: optax.GradientTransformation
 ) -> Callable[[Shared, Own, Arrays], Tuple[Shared, Own, Array]]:
-    """The step. Its loss has the shape (1,), so that those of the ranks can stand side by side."""
+    """Return the step. Its loss has the shape (1,), so that those of the ranks can stand side by
+    side."""
 
     def step(shared: Shared, own: Own, batch: Arrays) -> Tuple[Shared, Own, Array]:
         value, own, gradients = differentiate(shared.parameters, own, batch)

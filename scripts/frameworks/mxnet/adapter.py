@@ -158,7 +158,8 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         self._forget_fused_weights()
 
     def _evaluation(self, forward: Any, labels: Tuple[Any, ...]) -> Any:
-        """The first part of a step; of one of several micro-steps, to its part of the mean loss."""
+        """Return the first part of a step; of one of several micro-steps, to its part of the mean
+        loss."""
         count = self.case.accumulation
 
         def loss(outputs: Outputs) -> Any:

@@ -30,7 +30,7 @@ def put_messages_first() -> None:
 
 
 def take(rank_context: RankContext) -> mx.Context:
-    """The device of ``rank_context``. Raises :class:`Unsupported` where it is not there."""
+    """Return the device of ``rank_context``. Raises :class:`Unsupported` where it is not there."""
     if rank_context.accelerator == "cpu":
         return mx.cpu()
     if not mx.runtime.Features().is_enabled("CUDA"):

@@ -29,8 +29,8 @@ FORMATS = (FOLDER, RECORDIO)
 
 
 def decode(content: bytes) -> Any:
-    """The bytes of a file as an array of uint8 (height, width, 3). OpenCV fills up what a truncated
-    file lacks, and says nothing."""
+    """Return the bytes of a file as an array of uint8 (height, width, 3). OpenCV fills up what a
+    truncated file lacks, and says nothing."""
     return mx.image.imdecode(whole_image(content))
 
 

@@ -97,7 +97,7 @@ def _mode(train: bool) -> Any:
 def imperative(
     model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]
 ) -> List[ExecutedMatmul]:
-    """The matmuls of one forward pass, which leaves the running statistics as they were.
+    """Return the matmuls of one forward pass, which leaves the running statistics as they were.
 
     A training step's pass is one in training mode: inference lays out the weights anew."""
     with _mode(train):
@@ -119,8 +119,8 @@ def watched(model: Any, run: Callable[[], Any], operators: Sequence[str]) -> Lis
 def compiled(
     model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]
 ) -> List[ExecutedMatmul]:
-    """The matmuls in the graph that a hybridized model runs, by MXNet's own inference of types
-    and shapes."""
+    """Return the matmuls in the graph that a hybridized model runs, by MXNet's own inference of
+    types and shapes."""
     if model._cached_op is None:
         # as the first call of the model does; a model may have more layers in training
         with _mode(train):
@@ -151,7 +151,7 @@ def compiled(
 
 
 def _output(node: Dict[str, Any]) -> str:
-    """The name of the first output of a graph's node."""
+    """Return the name of the first output of a graph's node."""
     return str(node["name"]) if node["op"] == "null" else f"{node['name']}_output"
 
 

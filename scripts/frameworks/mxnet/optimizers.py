@@ -84,7 +84,7 @@ class AdamW(mx.optimizer.Optimizer):
 
 
 def from_model_config(model_config: Dict[str, Any]) -> mx.optimizer.Optimizer:
-    """The optimizer that the model's hyper-parameters name."""
+    """Return the optimizer that the model's hyper-parameters name."""
     layerwise.refuse(model_config)
     hyper = model_config["hyperparameters"]
     common = {"learning_rate": hyper["learning_rate"], "wd": hyper["weight_decay"]}

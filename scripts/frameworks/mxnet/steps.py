@@ -15,7 +15,7 @@ Step = Callable[[], Outputs]
 
 
 def inference(model: Any, inputs: Tuple[Any, ...]) -> Step:
-    """The step that returns the logits."""
+    """Return the step that returns the logits."""
 
     def forward() -> Outputs:
         outputs = model(*inputs)
@@ -27,8 +27,8 @@ def inference(model: Any, inputs: Tuple[Any, ...]) -> Step:
 def evaluation(
     forward: Step, loss: Callable[[Outputs], Any], trainer: Any
 ) -> Callable[[], Tuple[Any, Any]]:
-    """The step's first part: it returns the loss, an array (1,), and what is to be differentiated:
-    the same, scaled under float16."""
+    """Return the step's first part: it returns the loss, an array (1,), and what is to be
+    differentiated: the same, scaled under float16."""
     float16 = hasattr(trainer, "_amp_loss_scaler")
 
     def evaluate() -> Tuple[Any, Any]:
@@ -46,7 +46,7 @@ def gradients(
     sum_over_ranks: Optional[Callable[[List[Any]], None]],
     gradients: List[Any],
 ) -> Callable[[], Any]:
-    """The step until its update: it returns the loss and leaves in ``gradients``, their
+    """Return the step until its update: it returns the loss and leaves in ``gradients``, their
     arrays, the sum over all ranks. ``gradient_scale`` makes them the true ones."""
 
     def differentiate() -> Any:
@@ -93,7 +93,7 @@ def gradient_scale(trainer: Any, ranks: int) -> float:
 
 
 def updating(trainer: Any, ranks: int, gradients: List[Any]) -> Callable[[], None]:
-    """The step's last part."""
+    """Return the step's last part."""
 
     def update() -> None:
         if isinstance(trainer.optimizer, AdamW):
@@ -104,7 +104,7 @@ def updating(trainer: Any, ranks: int, gradients: List[Any]) -> Callable[[], Non
 
 
 def training(differentiate: Callable[[], Any], update: Callable[[], None]) -> Step:
-    """The step that returns the loss, an array (1,)."""
+    """Return the step that returns the loss, an array (1,)."""
 
     def step() -> Outputs:
         value = differentiate()

@@ -169,7 +169,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         return self._definition, self._model, self.model_config, self._amp
 
     def _compiled(self, kind: Any) -> Any:
-        """The graph of this ``kind`` beside the step's, compiled when it is first wanted."""
+        """Return the graph of this ``kind`` beside the step's, compiled when it is first wanted."""
         if kind not in self._side_graphs:
             graph = kind(*self._graph_parts())
             self._graphs.compile_graph(graph, self._batch)

@@ -7,7 +7,7 @@ from harness.adapter import RankContext, require_visible
 
 
 def take(rank_context: RankContext) -> oneflow.device:
-    """The device of ``rank_context``. Raises :class:`Unsupported` where it is not there."""
+    """Return the device of ``rank_context``. Raises :class:`Unsupported` where it is not there."""
     oneflow.set_num_threads(rank_context.threads)
     if rank_context.accelerator == "cpu":
         return oneflow.device("cpu")

@@ -47,8 +47,8 @@ def multiply(left: Any, right: Any, device: str) -> Tensor:
 
 
 def watched(model: nn.Module, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
-    """The matmuls of one ``forward()`` in eager mode, by what their modules put out. Buffers of
-    ``model`` (running statistics) and the random state are left as they were."""
+    """Return the matmuls of one ``forward()`` in eager mode, by what their modules put out. Buffers
+    of ``model`` (running statistics) and the random state are left as they were."""
     matmuls: List[ExecutedMatmul] = []
 
     def note(module: nn.Module, original: Callable[..., Any], *inputs: Tensor) -> Any:
@@ -85,7 +85,7 @@ def watched(model: nn.Module, forward: Callable[[], Any]) -> List[ExecutedMatmul
 
 
 def compiled(graph: nn.Graph, ranks: int) -> List[ExecutedMatmul]:
-    """The matmuls in the job that OneFlow compiled from ``graph``.
+    """Return the matmuls in the job that OneFlow compiled from ``graph``.
 
     A job has the tensors of all ``ranks`` in one, split along the batch; multiply-adds
     are those of one rank, and hold for a graph without a backward pass."""

@@ -14,8 +14,8 @@ from . import matmuls
 
 
 def amp_dtype(device: oneflow.device, graph: bool, train: bool) -> oneflow.dtype:
-    """The dtype of matmuls under mixed precision: OneFlow's default. Raises :class:`Unsupported`
-    where matmuls stay in float32."""
+    """Return the dtype of matmuls under mixed precision: OneFlow's default. Raises
+    :class:`Unsupported` where matmuls stay in float32."""
     dtype = oneflow.float16
     eager, warning = _autocast(device, dtype)
     if graph:
@@ -36,7 +36,7 @@ def _operands(device: oneflow.device) -> Tuple[Tensor, Tensor]:
 
 
 def _autocast(device: oneflow.device, dtype: oneflow.dtype) -> Tuple[oneflow.dtype, str]:
-    """The dtype of a matmul in eager mode, and what OneFlow warned of."""
+    """Return the dtype of a matmul in eager mode, and what OneFlow warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with oneflow.autocast(device.type, dtype=dtype):
@@ -54,7 +54,7 @@ class _Matmul(nn.Graph):
 
 
 def _enable_amp(device: oneflow.device, dtype: oneflow.dtype) -> str:
-    """The dtype of a matmul in a graph."""
+    """Return the dtype of a matmul in a graph."""
     graph = _Matmul(dtype)
     graph(*_operands(device))
     (matmul,) = matmuls.compiled(graph, ranks=1)

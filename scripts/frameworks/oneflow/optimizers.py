@@ -15,7 +15,7 @@ from oneflow import nn, optim
 def from_model_config(
     model: nn.Module, model_config: Dict[str, Any], fused: bool, clips: bool
 ) -> optim.Optimizer:
-    """The optimizer that the model's hyper-parameters name, for all parameters of ``model``.
+    """Return the optimizer that the model's hyper-parameters name, for all parameters of ``model``.
 
     ``fused``: one kernel for many parameters, which OneFlow recommends and has for GPUs alone;
     ``clips``: it clips the gradients itself, as it does in a graph. Raises :class:`Unsupported`

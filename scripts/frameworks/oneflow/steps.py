@@ -17,7 +17,7 @@ def evaluation(
     optimizer: optim.Optimizer,
     views: bool,
 ) -> Step:
-    """The step's first part: it empties the gradients and returns the losses.
+    """Return the step's first part: it empties the gradients and returns the losses.
 
     ``views``: they are views of the buckets of DistributedDataParallel, to which backward passes
     add; only then must they be zeroed, and not be dropped, which OneFlow recommends."""
@@ -35,7 +35,7 @@ def backward(losses: Outputs) -> None:
 
 
 def gradients(evaluate: Step) -> Step:
-    """The step until its update: it returns the losses and leaves the gradients."""
+    """Return the step until its update: it returns the losses and leaves the gradients."""
 
     def differentiate() -> Outputs:
         losses = evaluate()
@@ -57,7 +57,7 @@ def clip_global_norm(gradients: List[Tensor], limit: float) -> None:
 
 
 def updating(optimizer: optim.Optimizer, limit: Optional[float]) -> Callable[[], None]:
-    """The step's last part. ``limit``: of the gradients' global norm, if any."""
+    """Return the step's last part. ``limit``: of the gradients' global norm, if any."""
     parameters = [p for group in optimizer.param_groups for p in group.parameters]
 
     def update() -> None:
@@ -69,7 +69,7 @@ def updating(optimizer: optim.Optimizer, limit: Optional[float]) -> Callable[[],
 
 
 def training(differentiate: Step, update: Callable[[], None]) -> Step:
-    """The step that returns the losses."""
+    """Return the step that returns the losses."""
 
     def step() -> Outputs:
         losses = differentiate()
@@ -80,7 +80,7 @@ def training(differentiate: Step, update: Callable[[], None]) -> Step:
 
 
 def inference(forward: Step) -> Step:
-    """The step that returns the logits."""
+    """Return the step that returns the logits."""
 
     def step() -> Outputs:
         with oneflow.no_grad():

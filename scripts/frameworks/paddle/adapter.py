@@ -153,11 +153,12 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         return self._definition.loss(tuple(network(batch.inputs)), batch.tensors, self.model_config)
 
     def _evaluation(self, network: Any) -> Any:
-        """The first part of a step, on the first micro-batch, with ``network``, wrapped or not."""
+        """Return the first part of a step, on the first micro-batch, with ``network``, wrapped or
+        not."""
         return self._steps.evaluation(lambda: self._loss(network, 0), self._optimizer)
 
     def _differentiation(self, network: Any) -> Any:
-        """The step until its update."""
+        """Return the step until its update."""
         if self.case.accumulation == 1:
             return self._steps.gradients(self._evaluation(network), self._scaler)
         return self._steps.accumulated(

@@ -63,7 +63,8 @@ def compile_model(
 
 
 def trace(model: nn.Layer, inputs: Tuple[Tensor, ...]) -> Any:
-    """The program of one forward pass of ``model``; the one that runs, where it is compiled."""
+    """Return the program of one forward pass of ``model``; the one that runs, where it is
+    compiled."""
     function = model.forward
     if not hasattr(function, "get_concrete_program"):
         function = paddle.jit.to_static(function, full_graph=True, backend=None)
@@ -97,5 +98,5 @@ def proof(model: nn.Layer, compiler: str) -> Dict[str, Any]:
 
 
 def _error_in(text: str) -> str:
-    """The last line that names an error, without its traceback."""
+    """Return the last line that names an error, without its traceback."""
     return (re.findall(r"^.*Error: .*$", text, re.MULTILINE) or [text])[-1].strip()

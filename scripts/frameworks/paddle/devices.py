@@ -41,7 +41,8 @@ def allow_tf32(gpu: bool) -> None:
 
 
 def matmul_dtype(precision: str, gpu: bool) -> str:
-    """The dtype that matmuls shall have: under ``amp`` bfloat16 wherever the device has it."""
+    """Return the dtype that matmuls shall have: under ``amp`` bfloat16 wherever the device has
+    it."""
     if precision in ("fp32", "tf32"):
         return "float32"
     return "bfloat16" if not gpu or paddle.amp.is_bfloat16_supported() else "float16"

@@ -53,8 +53,8 @@ class Guarded:
 
 @contextlib.contextmanager
 def _kept_garbage() -> Iterator[None]:
-    """A process that is forked within collects none of its parent's garbage. Were a reader of an
-    earlier epoch among it, its end would wait for threads that only the parent has, for ever."""
+    """Yield a process that is forked within collects none of its parent's garbage. Were a reader of
+    an earlier epoch among it, its end would wait for threads that only the parent has, for ever."""
     if gc.get_freeze_count():  # by a timed window, whose own garbage is little
         gc.collect()
         yield

@@ -14,8 +14,8 @@ from paddle import nn
 def from_model_config(
     model: nn.Layer, model_config: Dict[str, Any], names: Dict[str, str]
 ) -> paddle.optimizer.Optimizer:
-    """The optimizer that the model's hyper-parameters name. ``names``: Paddle's of all that is
-    trained, by those that frameworks share."""
+    """Return the optimizer that the model's hyper-parameters name. ``names``: Paddle's of all that
+    is trained, by those that frameworks share."""
     hyper = model_config["hyperparameters"]
     common = {"learning_rate": hyper["learning_rate"], "parameters": model.parameters()}
     undecayed = {names[name] for name in left_out(hyper, NO_DECAY, names)}
@@ -48,7 +48,7 @@ def from_model_config(
 def _lamb(
     hyper: Dict[str, Any], names: Dict[str, str], common: Dict[str, Any]
 ) -> paddle.optimizer.Lamb:
-    """Raises :class:`Unsupported` where other parameters have no ratio of norms than do not decay:
+    """Raise :class:`Unsupported` where other parameters have no ratio of norms than do not decay:
     Paddle's kernel gives it to what decays, or to all."""
     undecayed = left_out(hyper, NO_DECAY, names) if hyper["weight_decay"] else frozenset(names)
     unscaled = left_out(hyper, NO_TRUST_RATIO, names)

@@ -15,7 +15,7 @@ Step = Callable[[], Outputs]
 def evaluation(
     loss: Callable[[], Tensor], optimizer: paddle.optimizer.Optimizer
 ) -> Callable[[], Tensor]:
-    """The step's first part: it drops the gradients and returns the loss, a scalar."""
+    """Return the step's first part: it drops the gradients and returns the loss, a scalar."""
 
     def evaluate() -> Tensor:
         optimizer.clear_grad(set_to_zero=False)  # freed: the backward pass writes, not adds
@@ -27,8 +27,8 @@ def evaluation(
 def gradients(
     evaluate: Callable[[], Tensor], scaler: paddle.amp.GradScaler
 ) -> Callable[[], Tensor]:
-    """The step until its update: it returns the loss and leaves the gradients, scaled, in the
-    parameters. A disabled ``scaler`` passes everything through."""
+    """Return the step until its update: it returns the loss and leaves the gradients, scaled, in
+    the parameters. A disabled ``scaler`` passes everything through."""
 
     def differentiate() -> Tensor:
         value = evaluate()
@@ -68,7 +68,7 @@ def accumulated(
 def updating(
     optimizer: paddle.optimizer.Optimizer, scaler: paddle.amp.GradScaler
 ) -> Callable[[], None]:
-    """The step's last part."""
+    """Return the step's last part."""
 
     def update() -> None:
         scaler.step(optimizer)  # clips the unscaled gradients where the optimizer says so
@@ -78,7 +78,7 @@ def updating(
 
 
 def training(differentiate: Callable[[], Tensor], update: Callable[[], None]) -> Step:
-    """The step that returns the loss, a scalar."""
+    """Return the step that returns the loss, a scalar."""
 
     def step() -> Outputs:
         value = differentiate()
@@ -89,5 +89,5 @@ def training(differentiate: Callable[[], Tensor], update: Callable[[], None]) ->
 
 
 def inference(forward: Step) -> Step:
-    """The step that returns the logits."""
+    """Return the step that returns the logits."""
     return paddle.no_grad()(forward)

@@ -184,11 +184,12 @@ class PyTorchAdapter(
         return self._definition.loss(self._checked(outputs), batch.tensors, self.model_config)
 
     def _evaluation(self, model: Any) -> Any:
-        """The first part of a step, on the first micro-batch, with ``model``, wrapped or not."""
+        """Return the first part of a step, on the first micro-batch, with ``model``, wrapped or
+        not."""
         return self._steps.evaluation(lambda: self._loss(model, 0), self._optimizer)
 
     def _differentiation(self, model: Any) -> Any:
-        """The step until its update."""
+        """Return the step until its update."""
         if self._in_stages:
             return self._sharding.differentiation(
                 self._micro_batches, self._loss_of, self._autocast, self._optimizer
@@ -212,7 +213,7 @@ class PyTorchAdapter(
         return model.no_sync if self._process_group else contextlib.nullcontext
 
     def _forward(self, model: Any, batch: Optional[MicroBatch] = None) -> Outputs:
-        """The logits of ``model``, by default for the first micro-batch."""
+        """Return the logits of ``model``, by default for the first micro-batch."""
         if self._watching:  # eager and unwrapped, whatever the step has
             model = self._eager
         with self._autocast():

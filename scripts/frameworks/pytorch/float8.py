@@ -24,7 +24,7 @@ CAPABILITY = (8, 9)
 
 
 def require(precision: str, device: torch.device) -> None:
-    """Raises :class:`Unsupported` where the ``device`` has no matmuls of float8."""
+    """Raise :class:`Unsupported` where the ``device`` has no matmuls of float8."""
     if device.type == "cuda" and torch.cuda.get_device_capability(device) < CAPABILITY:
         needed = ".".join(map(str, CAPABILITY))
         raise Unsupported(

@@ -50,8 +50,8 @@ def clipping(
 def from_model_config(
     model: nn.Module, groups: Groups, model_config: Dict[str, Any]
 ) -> torch.optim.Optimizer:
-    """The optimizer that the model's hyper-parameters name, for ``groups`` of the parameters of
-    ``model``. Those of a group go into one kernel."""
+    """Return the optimizer that the model's hyper-parameters name, for ``groups`` of the parameters
+    of ``model``. Those of a group go into one kernel."""
     hyper = model_config["hyperparameters"]
     parts = _cut(model, groups, hyper)
     rate = hyper["learning_rate"]

@@ -15,7 +15,7 @@ Step = Callable[[], Outputs]
 def evaluation(
     loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer
 ) -> Callable[[], Tensor]:
-    """The step's first part: it drops the gradients and returns the loss, a scalar."""
+    """Return the step's first part: it drops the gradients and returns the loss, a scalar."""
 
     def evaluate() -> Tensor:
         optimizer.zero_grad(set_to_none=True)
@@ -25,8 +25,8 @@ def evaluation(
 
 
 def gradients(evaluate: Callable[[], Tensor], scaler: torch.amp.GradScaler) -> Callable[[], Tensor]:
-    """The step until its update: it returns the loss and leaves the gradients, scaled, in the
-    parameters. A disabled ``scaler`` passes everything through."""
+    """Return the step until its update: it returns the loss and leaves the gradients, scaled, in
+    the parameters. A disabled ``scaler`` passes everything through."""
 
     def differentiate() -> Tensor:
         value = evaluate()
@@ -68,7 +68,8 @@ def updating(
     scaler: torch.amp.GradScaler,
     clip: Optional[Callable[[], Any]],
 ) -> Callable[[], None]:
-    """The step's last part. ``clip``: scales gradients down where their norm is too large."""
+    """Return the step's last part. ``clip``: scales gradients down where their norm is too
+    large."""
 
     def update() -> None:
         if clip is not None:
@@ -81,7 +82,7 @@ def updating(
 
 
 def training(differentiate: Callable[[], Tensor], update: Callable[[], None]) -> Step:
-    """The step that returns the loss, a scalar."""
+    """Return the step that returns the loss, a scalar."""
 
     def step() -> Outputs:
         value = differentiate()
@@ -92,7 +93,7 @@ def training(differentiate: Callable[[], Tensor], update: Callable[[], None]) ->
 
 
 def inference(forward: Step, mode: Callable[[], AbstractContextManager[Any]]) -> Step:
-    """The step that returns the logits. ``mode``: in which there are no gradients."""
+    """Return the step that returns the logits. ``mode``: in which there are no gradients."""
 
     def step() -> Outputs:
         with mode():

@@ -412,7 +412,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
 
 
 def _shared_name(weight: Any) -> str:
-    """Raises KeyError for a weight that no layer of the models has."""
+    """Raise KeyError for a weight that no layer of the models has."""
     recurrent = RECURRENT.fullmatch(weight.path)
     if recurrent:
         return f"lstm.{RECURRENT_KINDS[recurrent[2]]}_l{recurrent[1]}"

@@ -9,7 +9,7 @@ from harness.adapter import RankContext, require_tf32, require_visible
 
 
 def take(rank_context: RankContext) -> Optional[tf.config.PhysicalDevice]:
-    """The rank's GPU, the only one that TensorFlow will see; None on the CPU."""
+    """Return the rank's GPU, the only one that TensorFlow will see; None on the CPU."""
     gpus = tf.config.list_physical_devices("GPU")
     if rank_context.accelerator == "cpu":
         tf.config.set_visible_devices([], "GPU")
@@ -29,7 +29,7 @@ def capability_and_name(gpu: tf.config.PhysicalDevice) -> Tuple[Tuple[int, int],
 
 
 def set_tf32(enabled: bool, gpu: Optional[tf.config.PhysicalDevice]) -> None:
-    """Raises :class:`harness.adapter.Unsupported` where the device has none to enable."""
+    """Raise :class:`harness.adapter.Unsupported` where the device has none to enable."""
     if enabled:
         version, name = capability_and_name(gpu) if gpu else (None, "a CPU")
         require_tf32(version, name)
@@ -67,8 +67,8 @@ def collective(rank_context: RankContext) -> tf.distribute.experimental.Communic
 
 
 def join(rank_context: RankContext) -> tf.distribute.Strategy:
-    """The strategy over all ranks, each of them one worker with one device. Reads TF_CONFIG; must
-    come before TensorFlow's first operation."""
+    """Return the strategy over all ranks, each of them one worker with one device. Reads TF_CONFIG;
+    must come before TensorFlow's first operation."""
     if rank_context.world_size == 1:
         return tf.distribute.get_strategy()
     options = tf.distribute.experimental.CommunicationOptions(

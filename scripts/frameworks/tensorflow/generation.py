@@ -32,7 +32,8 @@ class Generator:
         ]
 
         def follow(tokens: tf.Tensor, begin: tf.Tensor) -> Any:
-            """The tokens that follow, (batch,), what they were chosen by, and where they stand."""
+            """Return the tokens that follow, (batch,), what they were chosen by, and where they
+            stand."""
             tokens = tf.reshape(tokens, (batch, -1))
             logits = definition.following(model, model_config, tokens, begin, caches)
             return tf.argmax(logits, axis=-1), logits, begin + tokens.shape[1]

@@ -19,7 +19,7 @@ NameOf = Callable[[tf.Variable], str]
 
 
 def from_model_config(model_config: Dict[str, Any], name_of: NameOf) -> keras.optimizers.Optimizer:
-    """The optimizer that the model's hyper-parameters name. ``name_of``: the name that all
+    """Return the optimizer that the model's hyper-parameters name. ``name_of``: the name that all
     frameworks share, of a variable."""
     hyper = model_config["hyperparameters"]
     if hyper["optimizer"] == "lamb":

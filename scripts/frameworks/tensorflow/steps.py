@@ -11,8 +11,8 @@ Batch = Dict[str, tf.Tensor]
 
 
 def traced(function: Callable[..., Any], xla: bool = False) -> Any:
-    """A tf.function. Nothing here or in the models branches on a tensor, so that AutoGraph would
-    only cost its time: most of that of tracing."""
+    """Return a tf.function. Nothing here or in the models branches on a tensor, so that AutoGraph
+    would only cost its time: most of that of tracing."""
     return tf.function(function, jit_compile=xla, autograph=False)
 
 
@@ -34,8 +34,8 @@ def training(
     accumulation: int,
     xla: bool,
 ) -> Training:
-    """A training step and its first part: forward pass, backward pass, all-reduce. Of several
-    micro-steps a batch has the micro-batches side by side along a first axis.
+    """Return a training step and its first part: forward pass, backward pass, all-reduce. Of
+    several micro-steps a batch has the micro-batches side by side along a first axis.
 
     XLA cannot compile the collective, so it gets what stands before it and behind it as two
     programs. A single rank has the same two: compiled as one, its step would be another program

@@ -15,7 +15,7 @@ def save(path: str, variables: Sequence[tf.Variable], session: tf.Session) -> No
 
 
 def load(path: str, variables: Sequence[tf.Variable], session: tf.Session) -> None:
-    """Raises ValueError for a file of another training."""
+    """Raise ValueError for a file of another training."""
     with np.load(path) as kept:
         arrays: Any = [kept[f"arr_{number}"] for number in range(len(kept.files))]
     if len(arrays) != len(variables):

@@ -40,7 +40,7 @@ def configure(compiler: str, config: tf.ConfigProto) -> None:
 
 
 def require(compiler: str, graph: tf.Graph) -> None:
-    """Raises :class:`Unsupported` where ``graph`` has matmuls that XLA does not compile."""
+    """Raise :class:`Unsupported` where ``graph`` has matmuls that XLA does not compile."""
     operations = {operation.type for operation in graph.get_operations()}
     if compiler != "none" and operations & RECURRENT:
         left = ", ".join(sorted(operations & RECURRENT))

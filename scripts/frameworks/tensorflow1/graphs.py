@@ -24,7 +24,8 @@ MATMULS = FORWARD | BACKWARD_CONVOLUTIONS | BACKWARD_RECURRENT
 
 
 def run_and_observe(session: tf.Session, fetches: Sequence[Any]) -> Tuple[List[Any], List[Any]]:
-    """The values of ``fetches``, and the nodes that were executed for them on all devices."""
+    """Return the values of ``fetches``, and the nodes that were executed for them on all
+    devices."""
     metadata = tf.RunMetadata()
     options = tf.RunOptions(output_partition_graphs=True)
     values = session.run(list(fetches), options=options, run_metadata=metadata)
@@ -32,8 +33,8 @@ def run_and_observe(session: tf.Session, fetches: Sequence[Any]) -> Tuple[List[A
 
 
 def optimized(config: tf.ConfigProto, operations: Iterable[tf.Operation]) -> List[Any]:
-    """The nodes that Grappler makes of ``operations`` and all that they need. What XLA compiles of
-    them is no longer seen among executed nodes."""
+    """Return the nodes that Grappler makes of ``operations`` and all that they need. What XLA
+    compiles of them is no longer seen among executed nodes."""
     operations = list(operations)
     meta_graph = tf.train.export_meta_graph(graph=operations[0].graph)
     fetches = meta_graph.collection_def["train_op"].node_list.value

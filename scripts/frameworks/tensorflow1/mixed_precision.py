@@ -22,7 +22,7 @@ def scaled(optimizer: tf.train.Optimizer) -> tf.train.Optimizer:
 
 
 def require(matmuls: Iterable[ExecutedMatmul]) -> None:
-    """Raises :class:`Unsupported` where the rewrite left all ``matmuls`` as they were."""
+    """Raise :class:`Unsupported` where the rewrite left all ``matmuls`` as they were."""
     if not any(matmul.dtype == "float16" for matmul in matmuls):
         raise Unsupported(
             "TensorFlow's graph rewrite left all products in float32: 'No (suitable) GPUs "

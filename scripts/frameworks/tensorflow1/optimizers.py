@@ -19,9 +19,9 @@ from harness.optimizers import NO_DECAY, left_out
 def from_model_config(
     model_config: Dict[str, Any], rate: tf.Variable, names: Dict[str, str]
 ) -> tf.train.Optimizer:
-    """The optimizer that the model's hyper-parameters name, with this learning ``rate``, a scalar;
-    it does not clip. ``names``: TensorFlow's of all that is trained, by those that frameworks
-    share."""
+    """Return the optimizer that the model's hyper-parameters name, with this learning ``rate``, a
+    scalar; it does not clip. ``names``: TensorFlow's of all that is trained, by those that
+    frameworks share."""
     layerwise.refuse(model_config)
     hyper = model_config["hyperparameters"]
     undecayed = frozenset(names[name] for name in left_out(hyper, NO_DECAY, names))

@@ -37,8 +37,8 @@ def trainable(variables: Variables) -> Variables:
 
 
 def resident(batch: Dict[str, Any]) -> Dict[str, tf.Variable]:
-    """A variable on the device for each array of ``batch``, still empty: data that were fed would
-    be copied in every step, and a constant is part of the graph, which ends at 2 GiB."""
+    """Return a variable on the device for each array of ``batch``, still empty: data that were fed
+    would be copied in every step, and a constant is part of the graph, which ends at 2 GiB."""
     return {name: empty(array.shape, array.dtype) for name, array in batch.items()}
 
 

@@ -389,7 +389,7 @@ def _outcomes(task: Task, node: Node, place: int) -> List[outcome.RankOutcome]:
 
 
 def _entry(node: Node) -> Dict[str, Any]:
-    """A node's entry in the record."""
+    """Return a node's entry in the record."""
     introduction = node.introduction
     entry = {key: introduction[key] for key in ("node", "interface", "hardware")}
     if node.result is not None:

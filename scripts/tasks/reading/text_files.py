@@ -9,7 +9,7 @@ from tasks import TaskError
 
 
 def read_text(path: str) -> str:
-    """Raises :class:`TaskError` where the file cannot be read, or is not UTF-8."""
+    """Raise :class:`TaskError` where the file cannot be read, or is not UTF-8."""
     try:
         with open(path, "rb") as file:
             content = file.read()
@@ -23,7 +23,7 @@ def read_text(path: str) -> str:
 
 
 def read_json(path: str) -> Any:
-    """Raises :class:`TaskError` where the file cannot be read, or is not JSON."""
+    """Raise :class:`TaskError` where the file cannot be read, or is not JSON."""
     try:
         return json.loads(read_text(path))
     except ValueError as error:  # with line and column

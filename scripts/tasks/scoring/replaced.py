@@ -59,8 +59,8 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
 
 
 def _generated(logits: Any, right: Any) -> Any:
-    """The likeliest words and the cross-entropy of the right ones, (batch, predictions) each; a
-    sample at a time, because a vocabulary is large."""
+    """Return the likeliest words and the cross-entropy of the right ones, (batch, predictions)
+    each; a sample at a time, because a vocabulary is large."""
     import numpy as np
 
     guessed, surprise = np.zeros(right.shape, np.int64), np.zeros(right.shape)

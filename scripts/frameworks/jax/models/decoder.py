@@ -196,7 +196,7 @@ def forward(
 
 
 def empty(hyper: Dict[str, Any], batch: int, room: int, dtype: Any) -> Kept:
-    """The cache of ``batch`` sequences of up to ``room`` tokens."""
+    """Return the cache of ``batch`` sequences of up to ``room`` tokens."""
     shape = (batch, room, hyper["key_value_heads"], hyper["hidden"] // hyper["heads"])
     names = (f"layers.{number}.attention" for number in range(hyper["layers"]))
     return {name: (jnp.zeros(shape, dtype), jnp.zeros(shape, dtype)) for name in names}

@@ -86,7 +86,7 @@ def _replaced(tokens: Array, positions: Array, new: Array) -> Array:
 
 
 def _originals(batch: Arrays) -> Array:
-    """The tokens at the masked positions, (batch, predictions)."""
+    """Return the tokens at the masked positions, (batch, predictions)."""
     return jnp.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)
 
 

@@ -128,7 +128,7 @@ def dropout(x: Array, rate: float, key: Optional[Array]) -> Array:
 
 
 def keys(key: Optional[Array], count: int) -> Iterator[Optional[Array]]:
-    """A key for each dropout, in the order of the forward pass; None without dropout."""
+    """Return a key for each dropout, in the order of the forward pass; None without dropout."""
     return iter([None] * count if key is None else jax.random.split(key, count))
 
 

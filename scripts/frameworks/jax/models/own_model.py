@@ -102,7 +102,7 @@ class Definition:
         return outputs if isinstance(outputs, tuple) else (outputs,), statistics
 
     def loss(self, outputs: Tuple[Array, ...], batch: Arrays, model: None) -> Array:
-        """The user's, of outputs that are float32 at least, as those of our models are."""
+        """Return the user's, of outputs that are float32 at least, as those of our models are."""
         _, targets = self._batch_of(batch)
         wide = tuple(
             _as(output, jnp.promote_types(output.dtype, jnp.float32)) for output in outputs
@@ -110,7 +110,7 @@ class Definition:
         return self._loss(wide[0] if len(wide) == 1 else wide, targets)
 
     def optimizer(self) -> Any:
-        """The file's own, or the usual one."""
+        """Return the file's own, or the usual one."""
         if hasattr(self._module, "optimizer"):
             return own_model_optimizer(
                 self._module.optimizer(), optax.GradientTransformation, "Optax"

@@ -63,7 +63,7 @@ class Ranks:
         return jax.jit(each, keep_unused=True)
 
     def stacked(self, array: jax.Array) -> jax.Array:
-        """The arrays of all ranks, of which this is one."""
+        """Return the arrays of all ranks, of which this is one."""
         shape = (self.mesh.size, *array.shape)
         sharding = NamedSharding(self.mesh, OWN)
         return jax.make_array_from_single_device_arrays(shape, sharding, [array[None]])
@@ -75,7 +75,7 @@ class Ranks:
         return local(self._mean(jax.tree.map(self.stacked, tree)))
 
     def averaging(self, tree: Any) -> jax.stages.Compiled:
-        """The program of :meth:`average` for such a ``tree``."""
+        """Return the program of :meth:`average` for such a ``tree``."""
         return jax.jit(self._mean).lower(jax.tree.map(self.stacked, tree)).compile()
 
     def summing(self, tree: Any) -> Callable[[], Any]:
@@ -112,7 +112,7 @@ class Arrangement:
     def moments(
         self, init: Function, parameters: Dict[str, np.ndarray], shared: Dict[str, jax.Array]
     ) -> Any:
-        """The optimizer's, of ``parameters``, which are ``shared``."""
+        """Return the optimizer's, of ``parameters``, which are ``shared``."""
         return self.share(init(parameters))
 
     def share(self, tree: Any) -> Any:
@@ -195,8 +195,8 @@ class Together(Arrangement):
         return jax.tree.map(lambda array: jax.lax.pmean(array, AXIS), tree)
 
     def whole(self, function: Function, results: Any) -> Function:
-        """The program over all ranks of which ``function`` is one rank's part; JAX refuses one
-        whose SHARED results it cannot prove to be the same in every rank."""
+        """Return the program over all ranks of which ``function`` is one rank's part; JAX refuses
+        one whose SHARED results it cannot prove to be the same in every rank."""
         return jax.shard_map(
             function, mesh=self._mesh, in_specs=(SHARED, OWN, OWN), out_specs=results
         )

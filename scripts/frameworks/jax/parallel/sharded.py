@@ -66,7 +66,7 @@ class Sharding(Arrangement):
     def __init__(
         self, layout: Layout, definition: Any, hyper: Dict[str, Any], length: Optional[int]
     ) -> None:
-        """Raises :class:`Unsupported` where heads or the sequence are no multiples of the ranks."""
+        """Raise :class:`Unsupported` where heads or the sequence are no multiples of the ranks."""
         require_multiples(definition, hyper, length, layout.tensor)
         devices = sorted(jax.devices(), key=lambda device: device.process_index)
         extents = (layout.data, layout.fsdp, layout.tensor)
@@ -120,8 +120,9 @@ class Sharding(Arrangement):
         return jax.make_array_from_callback(ordered.shape, sharding, lambda index: ordered[index])
 
     def _spec(self, name: str, array: np.ndarray) -> PartitionSpec:
-        """The columns or rows of a projection are a tensor group's. Of the axes that are left, the
-        first that the others can share is theirs; an array without one is whole in each."""
+        """Return the columns or rows of a projection are a tensor group's. Of the axes that are
+        left, the first that the others can share is theirs; an array without one is whole in
+        each."""
         axes: List[Optional[str]] = [None] * array.ndim
         match = _PROJECTION.search(name)
         projection = match.group(1) if match else ""
@@ -181,8 +182,8 @@ class Sharding(Arrangement):
         return jax.jit(init, out_shardings=self.results(init, (shared,)))(shared)
 
     def results(self, function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Any:
-        """The shardings of what ``function`` gives: what is named as a parameter, and has its
-        shape, is shared out as it is, all else is the same in every rank."""
+        """Return the shardings of what ``function`` gives: what is named as a parameter, and has
+        its shape, is shared out as it is, all else is the same in every rank."""
 
         def placed(path: Tuple[Any, ...], leaf: Any) -> NamedSharding:
             keys = [key.key for key in path if isinstance(key, jax.tree_util.DictKey)]
@@ -201,7 +202,7 @@ class Sharding(Arrangement):
         return {name: self._constrained(array, self._specs[name]) for name, array in tree.items()}
 
     def average(self, tree: Any) -> Any:
-        """The loss is the mean over the samples of all ranks, and so are its gradients."""
+        """Return the loss is the mean over the samples of all ranks, and so are its gradients."""
         return tree
 
     # ---- what a step consists of -------------------------------------------------------------
@@ -250,7 +251,7 @@ class Sharding(Arrangement):
 def require_multiples(
     definition: Any, hyper: Dict[str, Any], length: Optional[int], ranks: int
 ) -> None:
-    """Raises :class:`Unsupported` where ``ranks`` cannot share heads and sequence out."""
+    """Raise :class:`Unsupported` where ``ranks`` cannot share heads and sequence out."""
     if not hasattr(definition, "heads_of"):
         raise Unsupported("the model's definition does not say how ranks share it out")
     for heads in (count for counts in definition.heads_of(hyper).values() for count in counts):

@@ -64,13 +64,13 @@ def _scale(c: mx.nd.NDArray, **out: mx.nd.NDArray) -> mx.nd.NDArray:
 
 
 def _triad(b: mx.nd.NDArray, c: mx.nd.NDArray, **out: mx.nd.NDArray) -> mx.nd.NDArray:
-    """The sum is written over what it adds, so that the engine begins no other before."""
+    """Return the sum is written over what it adds, so that the engine begins no other before."""
     return mx.nd.elemwise_add(b, _scale(c, **out), **out)
 
 
 def _matmul(tensors: Sequence[Any], transposed: Transposed, dtype: str) -> Callable[..., Any]:
-    """The operator that has the dtype: `dot` has no bfloat16, FullyConnected takes its second
-    operand transposed and knows no batches."""
+    """Return the operator that has the dtype: `dot` has no bfloat16, FullyConnected takes its
+    second operand transposed and knows no batches."""
     first, second = transposed
     if tensors[0].ndim == 3:
         return lambda a, b, **out: mx.nd.batch_dot(

@@ -43,7 +43,7 @@ def variables(rank_context: RankContext, role: str) -> Dict[str, str]:
 
 
 def start_children(rank_context: RankContext) -> List["subprocess.Popen[bytes]"]:
-    """The scheduler and the server that belong to this rank, if any; they end with it."""
+    """Return the scheduler and the server that belong to this rank, if any; they end with it."""
     roles = ["scheduler"] if rank_context.rank == 0 else []
     if rank_context.local_rank == 0:
         roles.append("server")

@@ -7,8 +7,8 @@ from oneflow import Tensor
 
 
 def cross_entropies(logits: Tensor, labels: Tensor) -> Tensor:
-    """A vector, (batch,), of logits (batch, classes). ``labels``: classes, or probabilities of all
-    of them, (batch, classes)."""
+    """Return a vector, (batch,), of logits (batch, classes). ``labels``: classes, or probabilities
+    of all of them, (batch, classes)."""
     if labels.ndim > 1:
         return -(labels * F.log_softmax(logits, dim=-1)).sum(dim=-1)
     return F.cross_entropy(logits, labels, reduction="none")

@@ -195,7 +195,7 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 def losses(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
-    """A vector (batch x sequence,), of classes (batch,); the loss is its mean."""
+    """Return a vector (batch x sequence,), of classes (batch,); the loss is its mean."""
     logits = outputs[0].float()
     if "classes" in model_config["hyperparameters"]:
         logits = logits[:, -1:]

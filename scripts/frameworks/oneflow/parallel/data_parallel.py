@@ -42,7 +42,7 @@ def replicate(model: nn.Module, device: oneflow.device) -> nn.Module:
 
 
 def join(batch: Dict[str, Tensor], device: oneflow.device) -> Dict[str, Tensor]:
-    """The batches of all ranks as one of global tensors, split along the batch."""
+    """Return the batches of all ranks as one of global tensors, split along the batch."""
     everywhere = oneflow.placement.all(device.type)
     return {
         name: tensor.to_global(placement=everywhere, sbp=oneflow.sbp.split(0))

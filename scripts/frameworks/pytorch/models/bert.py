@@ -192,7 +192,7 @@ def at(positions: Tensor, x: Tensor) -> Tensor:
 
 
 def drawn(model: nn.Module, hyper: Dict[str, Any]) -> nn.Module:
-    """The model with weights as the authors draw them."""
+    """Return the model with weights as the authors draw them."""
     for module in model.modules():
         if isinstance(module, (nn.Linear, nn.Embedding)):
             nn.init.normal_(module.weight, std=hyper["initializer_range"])

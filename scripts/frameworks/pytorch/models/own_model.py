@@ -103,7 +103,7 @@ class Definition:
         return Whole(model.to(memory_format=self.MEMORY_FORMAT), self._names)
 
     def loss(self, outputs: Tuple[Tensor, ...], batch: Any, model_config: Any) -> Tensor:
-        """The user's, of outputs that are float32 at least, as those of our models are."""
+        """Return the user's, of outputs that are float32 at least, as those of our models are."""
         wide = tuple(_widened(output) for output in outputs)
         value = self._loss(wide[0] if len(wide) == 1 else wide, self._targets)
         if not isinstance(value, Tensor) or value.dim():
@@ -111,7 +111,7 @@ class Definition:
         return value
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
-        """The file's own, or the usual one."""
+        """Return the file's own, or the usual one."""
         if not hasattr(self._module, "optimizer"):
             return optimizers.from_model_config(
                 model, [list(model.parameters())], self._model_config
@@ -123,7 +123,7 @@ class Definition:
         return own
 
     def check(self, outputs: Any) -> None:
-        """Raises :class:`Mismatch` unless ``outputs`` are tensors."""
+        """Raise :class:`Mismatch` unless ``outputs`` are tensors."""
         for output in outputs:
             if not isinstance(output, Tensor):
                 raise Mismatch(

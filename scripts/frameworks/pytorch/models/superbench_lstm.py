@@ -24,7 +24,7 @@ class Classifier(nn.Module):
         self.classifier = nn.Linear(hidden, hyper["classes"])
 
     def forward(self, features: Tensor) -> Tuple[Tensor]:
-        """Raises Unsupported where PyTorch has no LSTM in this dtype on this processor."""
+        """Raise Unsupported where PyTorch has no LSTM in this dtype on this processor."""
         try:
             outputs, _ = self.lstm(features)
         except RuntimeError as error:

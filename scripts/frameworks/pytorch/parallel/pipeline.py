@@ -127,7 +127,7 @@ class Pipeline:
     rank r of n the stages r, n + r, and so on."""
 
     def __init__(self, layout: Layout, device: torch.device, micro_steps: int) -> None:
-        """Raises :class:`Unsupported` where the schedule does not take so many micro-steps."""
+        """Raise :class:`Unsupported` where the schedule does not take so many micro-steps."""
         self._size, self._device = layout.stages, device
         self._interleaved = layout.interleaved > 1
         self._count = self._size * (INTERLEAVED if self._interleaved else 1)
@@ -161,7 +161,7 @@ class Pipeline:
         stage_of = {n: stage for stage, span in enumerate(spans) for n in span}
 
         def stage_with(name: str) -> int:
-            """The stage that has the parameter."""
+            """Return the stage that has the parameter."""
             first, _, rest = name.partition(".")
             layer = stage_of[int(rest.partition(".")[0])] if first == "layers" else last
             return 0 if first == "embeddings" else layer
@@ -226,8 +226,8 @@ class Pipeline:
         autocast: Callable[[], AbstractContextManager[Any]],
         optimizer: torch.optim.Optimizer,
     ) -> Callable[[], Tensor]:
-        """A step until its update, as :func:`steps.accumulated`. The last stage tells its loss to
-        all."""
+        """Return a step until its update, as :func:`steps.accumulated`. The last stage tells its
+        loss to all."""
         for stage in self._stages.values():
             stage.prepare(batches, loss, autocast)
         self._sent = [self._sent_by(stage, batches[0]) for stage in range(self._count - 1)]
@@ -288,7 +288,7 @@ class Pipeline:
         return torch.empty(shape, dtype=weight.dtype, device="meta", requires_grad=True)
 
     def forward(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
-        """The logits, in every rank, of one stage after the other."""
+        """Return the logits, in every rank, of one stage after the other."""
         x: Any = None
         outputs: Tuple[Tensor, ...] = ()
         last = self._count - 1
@@ -364,7 +364,7 @@ class Pipeline:
             nn.utils.clip_grads_with_norm_(group, largest, total.sqrt())
 
     def whole(self, name: str, tensor: Tensor) -> Whole:
-        """The parameter ``name``."""
+        """Return the parameter ``name``."""
         return self._whole(name, tensor, tensor)
 
     def gradients(self) -> Dict[str, Whole]:

@@ -174,7 +174,7 @@ class Sharding:
         return {**self._sizes, "sequence_parallel": TENSOR in self._sizes}
 
     def groups(self) -> List[List[nn.Parameter]]:
-        """The parameters, as an optimizer takes them."""
+        """Return the parameters, as an optimizer takes them."""
         return by_mesh(self._model.parameters())
 
     def summed_up(self, differentiate: Callable[[], Tensor]) -> Callable[[], Tensor]:
@@ -213,7 +213,7 @@ class Sharding:
             self._model.set_requires_gradient_sync(True)
 
     def whole(self, name: str, tensor: Tensor) -> Whole:
-        """The parameter ``name``, or its gradient."""
+        """Return the parameter ``name``, or its gradient."""
         return Whole(tensor, self._orders.get(name))
 
     def gradients(self) -> Dict[str, Whole]:

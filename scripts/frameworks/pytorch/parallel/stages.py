@@ -42,7 +42,7 @@ def register(model: nn.Module, name: str, parameter: nn.Parameter) -> None:
 
 
 def require_schedule(ranks: int, interleaved: bool, micro_steps: int) -> None:
-    """Raises :class:`Unsupported` where PyTorch has no schedule of so many micro-steps."""
+    """Raise :class:`Unsupported` where PyTorch has no schedule of so many micro-steps."""
     if interleaved:
         rounds = max(1, micro_steps // ranks)
         if micro_steps % rounds:
@@ -58,8 +58,8 @@ def require_schedule(ranks: int, interleaved: bool, micro_steps: int) -> None:
 
 
 def spans_of(layers: int, stages: int, ranks: int) -> List[range]:
-    """The layers of each stage, as even as can be. What is left over goes to the stages between the
-    first and the last, which have embeddings and head, then to the first. Raises
+    """Return the layers of each stage, as even as can be. What is left over goes to the stages
+    between the first and the last, which have embeddings and head, then to the first. Raises
     :class:`Unsupported` where one between them would have none, or a rank."""
     each, over = divmod(layers, stages)
     if layers < max(ranks, stages - 2):

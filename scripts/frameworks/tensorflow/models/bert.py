@@ -24,7 +24,7 @@ INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
 
 
 def build(model_config: Dict[str, Any]) -> keras.Model:
-    """A dictionary of the INPUTS to float32 logits: of the masked words (batch, predictions,
+    """Return a dictionary of the INPUTS to float32 logits: of the masked words (batch, predictions,
     vocabulary), and of the next sentence (batch, 2); or those of the classes alone, or of each
     token how well an answer begins and ends with it (batch, sequence, 2)."""
     hyperparameters = model_config["hyperparameters"]

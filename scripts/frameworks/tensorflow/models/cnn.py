@@ -65,7 +65,7 @@ class CNN(keras.Model):
 
 
 def _build_shape(layer: Layer, holder: layers.Layer) -> Tuple[Any, ...]:
-    """The shape of what the holder is called with."""
+    """Return the shape of what the holder is called with."""
     height, width, channels = layer.in_shape
     if isinstance(holder, layers.Dense):
         return None, channels

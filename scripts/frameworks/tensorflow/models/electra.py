@@ -30,7 +30,7 @@ INPUTS = (
 
 
 def build(model_config: Dict[str, Any]) -> keras.Model:
-    """A dictionary of the INPUTS to float32 arrays: logits that a token is replaced (batch,
+    """Return a dictionary of the INPUTS to float32 arrays: logits that a token is replaced (batch,
     sequence), the generator's of the masked positions (batch, predictions, vocabulary), and 1 where
     a token is replaced, else 0 (batch, sequence)."""
     hyper = model_config["hyperparameters"]

@@ -105,7 +105,7 @@ class Definition:
     def loss(
         self, outputs: Any, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
     ) -> tf.Tensor:
-        """The user's, of outputs that are float32 at least, as those of our models are."""
+        """Return the user's, of outputs that are float32 at least, as those of our models are."""
         targets = self._batch_of(batch)[1]
         value = self._loss(targets, tf.nest.map_structure(_widened, outputs))
         if value.shape.rank:
@@ -116,7 +116,7 @@ class Definition:
         return value
 
     def optimizer(self) -> keras.optimizers.Optimizer:
-        """The file's own, or the usual one."""
+        """Return the file's own, or the usual one."""
         if hasattr(self._module, "optimizer"):
             optimizer = self._module.optimizer()
             return own_model_optimizer(optimizer, keras.optimizers.Optimizer, "keras.optimizers")

@@ -11,7 +11,7 @@ MASKED_SCORE = -10000.0  # the value of BERT's authors; unlike -1e9 it fits floa
 
 
 def initializer(deviation: float) -> keras.initializers.Initializer:
-    """A new one for each weight: a Keras initializer repeats its values at every use."""
+    """Return a new one for each weight: a Keras initializer repeats its values at every use."""
     return keras.initializers.RandomNormal(stddev=deviation)
 
 

@@ -19,7 +19,8 @@ inputs, loss = cnn.inputs, cnn.loss
 
 
 def models() -> Any:
-    """The module ``torchvision.models``. Raises Unsupported where torchvision is not installed."""
+    """Return the module ``torchvision.models``. Raises Unsupported where torchvision is not
+    installed."""
     importing.install()
     try:
         import torchvision
