@@ -64,7 +64,7 @@ def at_least(fewest: int) -> Callable[[str], int]:
 
 
 def above_zero(text: str) -> float:
-    """Return the type of a number that is."""
+    """Convert to a number above zero. Raises ValueError."""
     try:
         value = float(text)
     except ValueError:
@@ -75,7 +75,7 @@ def above_zero(text: str) -> float:
 
 
 def one_of(*names: str) -> Callable[[str], str]:
-    """Return the type of a word that is one of ``names``."""
+    """Return a converter to one of ``names``."""
 
     def read(text: str) -> str:
         if text not in names:
@@ -150,12 +150,12 @@ class Workload:
 
 
 class TargetMissed(Exception):
-    """All went as it was asked, and did not lead where it should: the run is ``not_converged``. The
-    message says how far it came."""
+    """Training that ended without reaching its target: the run is ``not_converged``. The message
+    says how far it came."""
 
 
 def _nobody() -> None:
-    """A barrier with nobody to wait for."""
+    """Barrier that waits for no other rank."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class Kind(ABC):
 
     @property
     def name(self) -> str:
-        """Of its module."""
+        """Name of the kind: that of its module."""
         return type(self).__module__.rpartition(".")[2]
 
     @property
@@ -232,11 +232,11 @@ class Kind(ABC):
         return (*self.axes, *(axis.name for axis in further))
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
-        """In which a framework builds its model: train or inference."""
+        """Mode in which a framework builds its model: train or inference."""
         return "inference"
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        """Its metrics by name."""
+        """Metrics of the kind by name."""
         return {}
 
     @abstractmethod

@@ -36,7 +36,7 @@ def _layer(
     stride: int = 1,
     padding: Optional[Extent] = None,
 ) -> str:
-    """Convolution, batch normalisation, ReLU."""
+    """Add convolution, batch normalisation and ReLU; return the name of the last."""
     x = add.convolution(x, f"{name}.conv", _wide(add, channels), kernel, stride, padding)
     return add.relu(add.batch_norm(x, f"{name}.bn"), f"{name}.relu")
 
@@ -46,7 +46,7 @@ def _wide(add: Layers, channels: int) -> int:
 
 
 def googlenet(add: Layers) -> str:
-    """``auxiliary_weight``: of each of the two heads in the loss."""
+    """Add GoogLeNet. ``auxiliary_weight``: of each of the two heads in the loss."""
     hyper = add.hyper
     add.initials = Initials(convolution=normal(0.01), linear=normal(0.01))
     x = _layer(add, IMAGES, "conv1", 64, 7, 2)
@@ -91,7 +91,7 @@ def _googlenet_head(add: Layers, x: str, name: str) -> None:
 
 
 def inception_v3(add: Layers) -> str:
-    """``auxiliary_weight``: of the head in the loss."""
+    """Add Inception v3. ``auxiliary_weight``: of the head in the loss."""
     add.initials = Initials(convolution=normal(0.1), linear=normal(0.1))
     x = _layer(add, IMAGES, "Conv2d_1a_3x3", 32, 3, 2, 0)
     x = _layer(add, x, "Conv2d_2a_3x3", 32, 3, 1, 0)
@@ -195,7 +195,7 @@ def _inception_e(add: Layers, x: str, name: str) -> str:
 
 
 def _split(add: Layers, x: str, name: str, branch: str) -> str:
-    """Return a 1x3 beside a 3x1."""
+    """Add a 1x3 convolution beside a 3x1 one; return the name of both together."""
     halves = [
         _layer(add, x, f"{name}.{branch}a", 384, (1, 3)),
         _layer(add, x, f"{name}.{branch}b", 384, (3, 1)),

@@ -20,12 +20,12 @@ def constant(value: float) -> Rule:
 
 
 def by_fan_in(fan_in: int, fan_out: int) -> Initial:
-    """PyTorch's own, of weights and biases."""
+    """Return PyTorch's own initial values of weights and biases."""
     return "uniform", fan_in**-0.5
 
 
 def he_normal_in(fan_in: int, fan_out: int) -> Initial:
-    """He et al. 2015, arXiv:1502.01852, as the next two."""
+    """Return normal initial values by the inputs (He et al. 2015, arXiv:1502.01852)."""
     return "normal", (2 / fan_in) ** 0.5
 
 

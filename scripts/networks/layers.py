@@ -53,10 +53,10 @@ class Layer(NamedTuple):
 
 
 class LayerGraph(NamedTuple):
-    """``layers``: each behind its inputs. ``outputs``: the layer with the logits, then those of
-    auxiliary heads, which exist in training alone; ``output_weights``: of their cross-entropies in
-    the loss. ``auxiliary``: the layers that only training computes; their weights are there in
-    inference too."""
+    """Layers of a network. ``layers``: each behind its inputs. ``outputs``: the layer with the
+    logits, then those of auxiliary heads, which exist in training alone; ``output_weights``: of
+    their cross-entropies in the loss. ``auxiliary``: the layers that only training computes; their
+    weights are there in inference too."""
 
     layers: Tuple[Layer, ...]
     outputs: Tuple[str, ...]
@@ -77,7 +77,7 @@ class Layers:
         self._auxiliary: List[str] = []
 
     def network(self, logits: str) -> LayerGraph:
-        """All layers; ``logits``: the last."""
+        """Return the network of all layers; ``logits``: the last."""
         names = [name for name, _ in self._heads]
         return LayerGraph(
             tuple(self._layers),
@@ -87,7 +87,8 @@ class Layers:
         )
 
     def head(self, logits: str, weight: float, first: int) -> None:
-        """The layers from number ``first`` on are an auxiliary head with the output ``logits``."""
+        """Mark the layers from number ``first`` on as an auxiliary head with the output
+        ``logits``."""
         self._heads.append((logits, weight))
         self._auxiliary += [layer.name for layer in self._layers[first:]]
 
@@ -109,7 +110,7 @@ class Layers:
         bias: bool = False,
         initial: Optional[Rule] = None,
     ) -> str:
-        """Padded by half of the kernel, unless said otherwise."""
+        """Add a convolution, padded by half of the kernel by default."""
         rows, columns = kernel = _pair(kernel)
         padding = (rows // 2, columns // 2) if padding is None else _pair(padding)
         before = self.shape(x)
@@ -139,7 +140,7 @@ class Layers:
         return self._same(x, name, "relu6")
 
     def dropout(self, x: str, name: str, key: str = "dropout") -> str:
-        """``key``: the hyper-parameter that is its rate."""
+        """Add dropout. ``key``: hyper-parameter with its rate."""
         return self._same(x, name, "dropout", rate=self.hyper[key])
 
     def max_pool(

@@ -6,10 +6,11 @@ from networks.layers import IMAGES, Layers
 
 
 def listed(add: Layers) -> str:
-    """``layers``: each a mapping with ``op`` (a method of :class:`Layers`), ``name`` and what the
-    method takes; ``inputs``, a list of names, or else the layer before. The last one's output are
-    the logits. ``head_begins``, on the last layer of an auxiliary head: the name of its first; the
-    hyper-parameter ``auxiliary_weight`` is that of each head in the loss."""
+    """Add the layers that a model config lists. ``layers``: each a mapping with ``op`` (a method of
+    :class:`Layers`), ``name`` and what the method takes; ``inputs``, a list of names, or else the
+    layer before. The last one's output are the logits. ``head_begins``, on the last layer of an
+    auxiliary head: the name of its first; the hyper-parameter ``auxiliary_weight`` is that of each
+    head in the loss."""
     x, begins = IMAGES, {}
     for entry in add.hyper["layers"]:
         attributes = dict(entry)

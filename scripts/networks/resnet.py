@@ -12,8 +12,9 @@ EXPANSION = {"basic": 1, "bottleneck": 4}
 
 
 def resnet(add: Layers) -> str:
-    """``block``: a key of EXPANSION; ``blocks`` of each stage; ``width`` of the first stage;
-    ``groups`` of the 3x3 of a bottleneck and ``width_per_group`` of it, where the width is 64."""
+    """Add a ResNet. ``block``: a key of EXPANSION; ``blocks`` of each stage; ``width`` of the first
+    stage; ``groups`` of the 3x3 of a bottleneck and ``width_per_group`` of it, where the width is
+    64."""
     hyper = add.hyper
     add.initials = Initials(convolution=he_normal_out)
     width, expansion = hyper["width"], EXPANSION[hyper["block"]]

@@ -29,8 +29,8 @@ class Call(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """``places``: how long the list of values is. The images are at 0 before the first call;
-    ``outputs`` says where the network's are behind the last one."""
+    """Calls of layers, in order. ``places``: how long the list of values is. The images are at 0
+    before the first call; ``outputs`` says where the network's are behind the last one."""
 
     calls: Tuple[Call, ...]
     places: int

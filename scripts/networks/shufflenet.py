@@ -6,7 +6,8 @@ from networks.layers import IMAGES, Layers
 
 
 def shufflenet_v2(add: Layers) -> str:
-    """``blocks`` of each stage; ``channels`` of the stem, the stages and the last convolution."""
+    """Add a ShuffleNet v2. ``blocks`` of each stage; ``channels`` of the stem, the stages and the
+    last convolution."""
     stem, *stages, last = add.hyper["channels"]
     x = _active(add, IMAGES, "conv1", 0, stem, 3, 2)
     x = add.max_pool(x, "maxpool", 3, 2, 1)

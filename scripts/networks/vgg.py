@@ -11,7 +11,8 @@ POOL = "pool"
 
 
 def alexnet(add: Layers) -> str:
-    """``channels`` of the five convolutions; ``features`` of the two hidden linear layers."""
+    """Add AlexNet. ``channels`` of the five convolutions; ``features`` of the two hidden linear
+    layers."""
     x = IMAGES
     kernels = ((0, 11, 4, 2), (3, 5, 1, 2), (6, 3, 1, 1), (8, 3, 1, 1), (10, 3, 1, 1))
     for channels, (place, kernel, stride, padding) in zip(add.hyper["channels"], kernels):
@@ -29,8 +30,8 @@ def alexnet(add: Layers) -> str:
 
 
 def vgg(add: Layers) -> str:
-    """``layers``: channels of each convolution, or POOL; ``batch_norm``: whether one is behind each
-    convolution; ``features`` of the two hidden linear layers."""
+    """Add a VGG. ``layers``: channels of each convolution, or POOL; ``batch_norm``: whether one is
+    behind each convolution; ``features`` of the two hidden linear layers."""
     hyper = add.hyper
     add.initials = Initials(he_normal_out, constant(0.0), normal(0.01), constant(0.0))
     x, place = IMAGES, 0
@@ -55,8 +56,8 @@ def vgg(add: Layers) -> str:
 
 
 def squeezenet(add: Layers) -> str:
-    """``layers``: channels and kernel of the stem, then POOL or the channels of a fire module
-    (squeezed, expanded by a 1x1, expanded by a 3x3)."""
+    """Add a SqueezeNet. ``layers``: channels and kernel of the stem, then POOL or the channels of a
+    fire module (squeezed, expanded by a 1x1, expanded by a 3x3)."""
     add.initials = Initials(he_uniform_in, constant(0.0))
     (channels, kernel), *others = add.hyper["layers"]
     x = add.convolution(IMAGES, "features.0", channels, kernel, 2, padding=0, bias=True)

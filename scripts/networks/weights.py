@@ -18,7 +18,7 @@ class Weight(NamedTuple):
 
 
 def weights(network: LayerGraph) -> Dict[str, Weight]:
-    """Every parameter and running statistic by name, in the order of the layers."""
+    """Return every parameter and running statistic by name, in the order of the layers."""
     held: Dict[str, Weight] = {}
     for layer in network.layers:
         if layer.op in HOLDERS:

@@ -26,7 +26,7 @@ def norm(name: str, size: int, mean: float = 1.0) -> dict[str, Drawn]:
 
 
 def embeddings(hyper: dict[str, Any]) -> dict[str, Drawn]:
-    """Small, so that the epsilon of the normalisation behind them matters."""
+    """Return the embeddings, small, so that the epsilon of the normalisation after them matters."""
     tables = (("token", "vocabulary"), ("position", "positions"), ("segment", "segments"))
     parameters = {
         f"embeddings.{kind}.weight": trainable((hyper[rows], hyper["hidden"]), 0.05)
@@ -51,7 +51,7 @@ def layers(hyper: dict[str, Any], prefix: str = "") -> dict[str, Drawn]:
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
-    """Every parameter, and how its value for the comparison is drawn."""
+    """Return every parameter, and how its value for the comparison is drawn."""
     hyper = model_config["hyperparameters"]
     hidden = hyper["hidden"]
     encoder = {**embeddings(hyper), **layers(hyper)}
@@ -76,7 +76,7 @@ def embedded(
     hyper: dict[str, Any],
     drop: Drop,
 ) -> Array:
-    """(batch, sequence) -> (batch, sequence, hidden)."""
+    """Map (batch, sequence) to (batch, sequence, hidden)."""
     x = weights["embeddings.token.weight"][token_ids]
     x = x + weights["embeddings.segment.weight"][batch["segment_ids"]]
     x = x + weights["embeddings.position.weight"][: x.shape[1]]
@@ -91,7 +91,7 @@ def encoded(
     drop: Drop,
     prefix: str = "",
 ) -> Array:
-    """(batch, sequence, hidden) behind the last layer."""
+    """Return (batch, sequence, hidden) after the last layer."""
     epsilon, heads = hyper["layer_norm_epsilon"], hyper["heads"]
     hidden = (1.0 - batch["attention_mask"])[:, None, :]
 
@@ -120,7 +120,8 @@ def encoded(
 def vocabulary_logits(
     x: Array, weights: dict[str, Array], hyper: dict[str, Any], positions: Array, prefix: str = ""
 ) -> Array:
-    """Logits (batch, predictions, vocabulary) of masked ``positions``, by the token embedding."""
+    """Return logits (batch, predictions, vocabulary) of masked ``positions``, by the token
+    embedding."""
     masked = x[np.arange(len(x))[:, None], positions]
     masked = gelu(dense(masked, weights, f"{prefix}transform"))
     epsilon = hyper["layer_norm_epsilon"]
@@ -138,9 +139,9 @@ def forward(
     training: bool,
     dropout: Dropout | None = None,
 ) -> list[Array]:
-    """Logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2); or those of the classes alone; or of each token how well an answer begins and ends
-    with it (batch, sequence, 2). ``dropout``: None is none."""
+    """Return logits of the masked positions (batch, predictions, vocabulary) and of the next
+    sentence (batch, 2); or those of the classes alone; or of each token how well an answer begins
+    and ends with it (batch, sequence, 2). ``dropout``: None is none."""
     drop = dropping(training, dropout)
     x = embedded(batch["token_ids"], weights, batch, hyper, drop)
     x = encoded(x, weights, batch, hyper, drop)

@@ -40,7 +40,7 @@ Dropout = Callable[[tuple[int, ...]], Any]
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
-    """Every parameter and running statistic, and how its value for the comparison is drawn.
+    """Return every parameter and running statistic, and how its value for the comparison is drawn.
 
     The gradient of a ReLU jumps at zero: of values drawn around it, rounding in float32 moves so
     many to the other side that gradients differ by a hundredth. So biases lift most channels above
@@ -145,8 +145,8 @@ def calibrated(weights: dict[str, Any], batch: dict[str, Any], hyper: dict[str, 
 
 
 def _settle_statistics(weights: dict[str, Array], name: str, x: Array) -> None:
-    """``running_mean`` and ``running_var``, drawn around 0 and 1, become those of ``x``, as far
-    away as they were drawn."""
+    """Replace ``running_mean`` and ``running_var``, drawn around 0 and 1, by values as far from
+    those of ``x``."""
     axes = tuple(range(x.ndim - 1))
     mean, variance = x.mean(axis=axes), x.var(axis=axes)
     weights[f"{name}.running_mean"] = mean + variance**0.5 * weights[f"{name}.running_mean"]
@@ -154,7 +154,7 @@ def _settle_statistics(weights: dict[str, Array], name: str, x: Array) -> None:
 
 
 def _settle_product(weights: dict[str, Array], layer: Layer, x: Array) -> None:
-    """Scaled and shifted so that all of the layer's output is within REACH of the lift, or of its
+    """Scale and shift a layer, so that all of its output is within REACH of the lift, or of its
     negative."""
     weight, bias = f"{layer.name}.weight", f"{layer.name}.bias"
     weights[bias] = 0 * weights[bias]
@@ -174,8 +174,8 @@ def forward(
     training: bool,
     dropout: Dropout | None = None,
 ) -> list[Array]:
-    """Logits (batch, classes), in training with those of the auxiliary heads. ``dropout`` gives
-    factors of a shape, 0 or 1 / (1 - rate); None: no dropout."""
+    """Return logits (batch, classes), in training with those of the auxiliary heads. ``dropout``
+    gives factors of a shape, 0 or 1 / (1 - rate); None: no dropout."""
     return _run(_network(batch, hyper), weights, batch, training, dropout)
 
 
@@ -199,7 +199,7 @@ def _run(
     dropout: Dropout | None,
     before: Callable[[Layer, list[Array]], None] = lambda layer, inputs: None,
 ) -> list[Array]:
-    """All outputs that the mode has; ``before`` each layer is called."""
+    """Return all outputs that the mode has; ``before`` is called before each layer."""
     arrays = {"images": batch["images"]}
     for layer in network.layers:
         if training or layer.name not in network.auxiliary:

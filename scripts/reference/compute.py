@@ -66,7 +66,8 @@ def module_of(model_config: dict[str, Any]) -> Any:
 def write(
     model_config: dict[str, Any], sequence_length: int | None, seed: int, folder: Path
 ) -> None:
-    """The whole comparison into ``folder``, which must not exist; it appears when it is complete.
+    """Write the whole comparison into ``folder``, which must not exist; it appears when it is
+    complete.
 
     ``facts.json`` and ``facts-dropout.json`` (the model config to run with), ``weights.npz``,
     ``batch-RANK.npz``, ``outputs.npz`` (``train`` or ``inference``, rank, number),
@@ -255,5 +256,5 @@ def _save(path: Path, arrays: Arrays) -> None:
 
 
 def _stored(array: Any) -> Any:
-    """Floating-point numbers as float32: rounding to it (6e-8) is far below every bound."""
+    """Return floating-point numbers as float32: rounding to it (6e-8) is far below every bound."""
     return array.astype(np.float32, copy=False) if array.dtype.kind == "f" else array

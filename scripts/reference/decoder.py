@@ -27,7 +27,7 @@ from reference.weights import Drawn, trainable
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
-    """Every parameter, and how its value for the comparison is drawn."""
+    """Return every parameter, and how its value for the comparison is drawn."""
     hyper = model_config["hyperparameters"]
     hidden, inner = hyper["hidden"], hyper["intermediate"]
     size = hidden // hyper["heads"]
@@ -74,8 +74,8 @@ def forward(
     training: bool,
     dropout: Dropout | None = None,
 ) -> list[Array]:
-    """Logits (batch, sequence, vocabulary or classes). ``dropout`` gives factors of a shape, 0 or
-    1 / (1 - rate); None: no dropout."""
+    """Return logits (batch, sequence, vocabulary or classes). ``dropout`` gives factors of a shape,
+    0 or 1 / (1 - rate); None: no dropout."""
     heads, groups = hyper["heads"], hyper["key_value_heads"]
     tokens = batch["token_ids"]
     length = tokens.shape[1]

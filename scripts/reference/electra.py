@@ -42,7 +42,7 @@ def _generator(hyper: dict[str, Any]) -> dict[str, Any]:
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
-    """Every parameter, and how its value for the comparison is drawn."""
+    """Return every parameter, and how its value for the comparison is drawn."""
     hyper = model_config["hyperparameters"]
     hidden, own = hyper["hidden"], _generator(hyper)
     # logits with a deviation of about 2: else the noise alone would decide what is sampled
@@ -61,9 +61,9 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
 
 
 def noise(draws: Array, vocabulary: int) -> Array:
-    """Gumbel noise of each word (batch, predictions, vocabulary), of one draw of 31 bits for each
-    prediction (batch, predictions): a number for each word would be 2.4 MB a sequence. The draw and
-    the word are mixed to 32 bits, of which the upper 20 are a uniform number."""
+    """Return the Gumbel noise of each word (batch, predictions, vocabulary), of one draw of 31 bits
+    for each prediction (batch, predictions): a number for each word would be 2.4 MB a sequence. The
+    draw and the word are mixed to 32 bits, of which the upper 20 are a uniform number."""
     mixed = draws[..., None] ^ (numpy.arange(vocabulary) * WORD & _MASK)
     for _ in range(2):
         mixed = (mixed ^ mixed >> 16) * MIXER & _MASK
@@ -72,7 +72,8 @@ def noise(draws: Array, vocabulary: int) -> Array:
 
 
 def replaced(tokens: Array, positions: Array, new: Array) -> Array:
-    """``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at ``positions``."""
+    """Return ``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at
+    ``positions``."""
     changed = tokens.copy()
     numpy.put_along_axis(changed, positions, new, axis=1)
     return changed
@@ -90,9 +91,9 @@ def forward(
     training: bool,
     dropout: Dropout | None = None,
 ) -> list[Array]:
-    """Logits that a token is replaced (batch, sequence), the generator's of the masked positions
-    (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch, sequence).
-    ``dropout``: None is none."""
+    """Return logits that a token is replaced (batch, sequence), the generator's of the masked
+    positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch,
+    sequence). ``dropout``: None is none."""
     drop = dropping(training, dropout)
     tokens, positions = batch["token_ids"], batch["masked_positions"]
     masked = batch["mask_draws"] < hyper["masked_percent"]
@@ -110,7 +111,7 @@ def forward(
 
 
 def _sampled(logits: Array, batch: dict[str, Any]) -> Array:
-    """(batch, predictions). No gradient passes through it."""
+    """Return the sampled tokens, (batch, predictions). No gradient passes through them."""
     noisy = logits + noise(batch["sampling_draws"], logits.shape[-1])
     if isinstance(noisy, numpy.ndarray):  # not one that is being differentiated
         first, second = numpy.partition(noisy, -2)[..., [-1, -2]].T

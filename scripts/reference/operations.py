@@ -67,7 +67,7 @@ def running_statistics(
 
 
 def matmul(x: Array, y: Array) -> Array:
-    """``x @ y``, counted."""
+    """Return ``x @ y`` and count it."""
     rows = int(np.prod(x.shape[:-1]))
     MultiplyAdds.multiply_adds += rows * x.shape[-1] * y.shape[-1]
     return np.matmul(x, y)
@@ -99,9 +99,9 @@ def convolution(
     padding: tuple[int, int] | None = None,
     groups: int = 1,
 ) -> Array:
-    """``weight`` is (rows, columns, in / groups, out); padded by half of the kernel on every side,
-    or by ``padding`` (rows, columns). The sum over the kernel's places of one matmul each,
-    and for each group."""
+    """Return the convolution with ``weight`` (rows, columns, in / groups, out). Images are padded
+    by half of the kernel on every side, or by ``padding`` (rows, columns). It is the sum over the
+    kernel's places of one matmul each, for each group."""
     kernel = weight.shape[:2]
     half = (kernel[0] // 2, kernel[1] // 2)
     places = _windows(x, kernel, stride, half if padding is None else padding)
@@ -122,7 +122,7 @@ def convolution(
 def maximum_pool(
     x: Array, kernel: int = 3, stride: int = 2, padding: int = 1, extra: tuple[int, int] = (0, 0)
 ) -> Array:
-    """Return the largest of kernel x kernel."""
+    """Return the maximum of each window of kernel x kernel."""
     both = (padding, padding)
     places = _windows(x, (kernel, kernel), stride, both, extra, -np.inf)
     if isinstance(x, numpy.ndarray):
@@ -150,7 +150,7 @@ def _ties(places: list[Array]) -> Array:
 
 
 def average_pool(x: Array, kernel: int, stride: int, padding: int) -> Array:
-    """Return the mean of kernel x kernel, in which the padding counts."""
+    """Return the mean of each window of kernel x kernel, in which the padding counts."""
     return sum(_windows(x, (kernel, kernel), stride, (padding, padding))) / kernel**2
 
 
@@ -171,8 +171,8 @@ def adaptive_average_pool(x: Array, size: int) -> Array:
 def batch_norm(
     x: Array, weights: dict[str, Array], name: str, epsilon: float, training: bool
 ) -> Array:
-    """Over all but the last axis; by the batch's own statistics (the biased variance) in training,
-    by the running ones else."""
+    """Normalise all but the last axis, in training by the batch's own statistics (the biased
+    variance), else by the running ones."""
     if training:
         axes = tuple(range(x.ndim - 1))
         mean, variance = np.mean(x, axis=axes), np.var(x, axis=axes)
@@ -184,7 +184,7 @@ def batch_norm(
 
 
 def layer_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -> Array:
-    """Over the last axis."""
+    """Normalise the last axis."""
     centred = x - np.mean(x, axis=-1, keepdims=True)
     variance = np.mean(centred**2, axis=-1, keepdims=True)
     normal = centred / np.sqrt(variance + epsilon)
@@ -192,14 +192,14 @@ def layer_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -
 
 
 def rms_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -> Array:
-    """Over the last axis (Zhang and Sennrich 2019, arXiv:1910.07467)."""
+    """Divide the last axis by its root mean square (Zhang and Sennrich 2019, arXiv:1910.07467)."""
     square = np.mean(x**2, axis=-1, keepdims=True)
     return x / np.sqrt(square + epsilon) * weights[f"{name}.weight"]
 
 
 def rotated(x: Array, base: float) -> Array:
-    """Rotary position embedding (Su et al. 2021, arXiv:2104.09864) of (.., sequence, size): value i
-    of a position turns with value i + size / 2, by position * base^(-2 i / size)."""
+    """Return the rotary position embedding (Su et al. 2021, arXiv:2104.09864) of (.., sequence,
+    size): value i of a position turns with value i + size / 2, by position * base^(-2 i / size)."""
     length, size = x.shape[-2:]
     half = size // 2
     angles = numpy.outer(numpy.arange(length), base ** (-2.0 * numpy.arange(half) / size))
@@ -209,7 +209,7 @@ def rotated(x: Array, base: float) -> Array:
 
 
 def dense(x: Array, weights: dict[str, Array], name: str) -> Array:
-    """Over the last axis."""
+    """Return the linear layer over the last axis."""
     rows = np.reshape(x, (-1, x.shape[-1]))
     y = matmul(rows, weights[f"{name}.weight"]) + weights[f"{name}.bias"]
     return np.reshape(y, (*x.shape[:-1], -1))
@@ -225,22 +225,22 @@ def relu(x: Array) -> Array:
 
 
 def relu6(x: Array) -> Array:
-    """min(max(x, 0), 6)."""
+    """Return min(max(x, 0), 6)."""
     return 6 - relu(6 - relu(x))
 
 
 def gelu(x: Array) -> Array:
-    """Return the exact one (Hendrycks and Gimpel 2016, arXiv:1606.08415)."""
+    """Return the exact GELU (Hendrycks and Gimpel 2016, arXiv:1606.08415)."""
     return 0.5 * x * (1 + erf(x / np.sqrt(2)))
 
 
 def gelu_tanh(x: Array) -> Array:
-    """Return the approximation by tanh, as in GPT-2."""
+    """Return GELU's approximation by tanh, as in GPT-2."""
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
 
 
 def silu(x: Array) -> Array:
-    """x times its logistic function."""
+    """Return x times its logistic function."""
     return x / (1 + np.exp(-x))
 
 
@@ -250,8 +250,8 @@ def softmax(x: Array) -> Array:
 
 
 def cross_entropy(logits: Array, labels: Array) -> Array:
-    """Mean over all labels; ``logits`` have one more axis, the classes. ``labels`` may have it,
-    too: probabilities of all of them."""
+    """Return the mean over all labels; ``logits`` have one more axis, the classes. ``labels`` may
+    have it, too: probabilities of all of them."""
     flat = np.reshape(logits, (-1, logits.shape[-1]))
     shifted = flat - np.max(flat, axis=1, keepdims=True)
     normal = np.log(np.sum(np.exp(shifted), axis=1))

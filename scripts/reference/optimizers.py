@@ -14,7 +14,8 @@ Arrays = Dict[str, Any]
 
 
 def clip_by_global_norm(gradients: Arrays, largest: float) -> Arrays:
-    """All gradients scaled by one factor, so that the norm of all is at most ``largest``."""
+    """Return all gradients scaled by one factor, so that their common norm is at most
+    ``largest``."""
     norm = np.sqrt(sum(float(np.vdot(g, g)) for g in gradients.values()))
     factor = min(1.0, largest / norm)
     return {name: gradient * factor for name, gradient in gradients.items()}

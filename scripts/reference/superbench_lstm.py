@@ -16,7 +16,7 @@ GATES = 4
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
-    """Every parameter, by PyTorch's names, and how its value for the comparison is drawn."""
+    """Return every parameter, by PyTorch's names, and how its value for the comparison is drawn."""
     hyper = model_config["hyperparameters"]
     inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
     drawn: dict[str, Drawn] = {}
@@ -39,7 +39,7 @@ def forward(
     training: bool,
     dropout: Any = None,
 ) -> list[Array]:
-    """Logits (batch, classes). There is no dropout."""
+    """Return logits (batch, classes). There is no dropout."""
     x = batch["features"]
     for layer in range(hyper["layers"]):
         x = _layer(x, weights, layer)
@@ -47,7 +47,7 @@ def forward(
 
 
 def _layer(x: Array, weights: dict[str, Array], layer: int) -> Array:
-    """(batch, sequence, features) -> (batch, sequence, hidden)."""
+    """Map (batch, sequence, features) to (batch, sequence, hidden)."""
     rows, length, features = x.shape
     recurrent = weights[f"lstm.weight_hh_l{layer}"]
     biases = weights[f"lstm.bias_ih_l{layer}"] + weights[f"lstm.bias_hh_l{layer}"]

@@ -27,15 +27,15 @@ def all_kept(x: Array) -> Array:
 
 
 def dropping(training: bool, dropout: Dropout | None) -> Drop:
-    """``dropout`` gives factors of a shape, 0 or 1 / (1 - rate)."""
+    """Return the dropout. ``dropout`` gives factors of a shape, 0 or 1 / (1 - rate)."""
     if dropout is None or not training:
         return all_kept
     return lambda x: x * dropout(x.shape)
 
 
 def recomputed(function: Callable[..., Array]) -> Callable[..., Array]:
-    """``function``, for whose backward pass its arguments alone are kept: it is computed once more
-    there. What it computes must follow from its arguments, of which those to differentiate by are
+    """Return ``function`` so that only its arguments are kept for the backward pass, in which it is
+    computed again. Its result must follow from its arguments; those to differentiate by are
     arrays."""
     once = primitive(function)
 
@@ -75,7 +75,7 @@ def attention(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -
 
 
 def _head(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -> Array:
-    """(batch, sequence, size)."""
+    """Return the attention of one head, (batch, sequence, size)."""
     scores = matmul(query, np.swapaxes(key, 1, 2)) / np.sqrt(query.shape[-1])
     return matmul(drop(softmax(scores - 1e9 * hidden)), value)
 
@@ -83,7 +83,7 @@ def _head(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -> Ar
 def chained(
     layer: Layer, x: Array, weights: dict[str, Array], names: Iterable[str], drop: Drop
 ) -> Array:
-    """``x`` behind the layers of these ``names``, one after the other."""
+    """Return ``x`` after the layers of these ``names``, one after the other."""
     for name in names:
         own = {key: array for key, array in weights.items() if key.startswith(f"{name}.")}
         if drop is all_kept:

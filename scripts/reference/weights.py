@@ -38,7 +38,7 @@ def state(shape: tuple[int, ...], spread: float, mean: float = 0.0) -> Drawn:
 
 
 def draw(parameters: dict[str, Drawn], seed: int) -> dict[str, Any]:
-    """Float32 arrays by name. Each depends on the seed and its own name alone."""
+    """Return the float32 arrays by name. Each depends on the seed and its own name alone."""
     weights = {}
     for name, drawn in parameters.items():
         # RandomState, not Generator: its stream is the same in every numpy since 1.0.

@@ -48,8 +48,9 @@ def means(scored: Scored) -> Dict[str, float]:
 
 
 class Data(NamedTuple):
-    """``train`` and ``held_out`` have no sample in common. ``total``: the scores and the loss of
-    all that is held out, from what was scored of its samples; ``notes``: for the record."""
+    """Data of a task. ``train`` and ``held_out`` have no sample in common. ``total``: the scores
+    and the loss of all that is held out, from what was scored of its samples; ``notes``: for the
+    record."""
 
     train: Arrays
     held_out: Arrays
@@ -58,12 +59,12 @@ class Data(NamedTuple):
 
 
 class LearningTask(NamedTuple):
-    """``scores``: the names of what outputs are scored by, from 0 to 1, the principal one first;
-    ``score``: from outputs and their batch to what is scored of each sample by name, and the
-    ``loss`` of each, in float64; ``least_loss``: of generated text, the least that any generator
-    can have, from a batch with hidden words and how many of a hundred of these are behind a
-    mark; ``amounts``: from what is given to the samples for training and those that are held out,
-    where ``data`` takes long to count them."""
+    """Task that a model learns. ``scores``: the names of what outputs are scored by, from 0 to 1,
+    the principal one first; ``score``: from outputs and their batch to what is scored of each
+    sample by name, and the ``loss`` of each, in float64; ``least_loss``: of generated text, the
+    least that any generator can have, from a batch with hidden words and how many of a hundred of
+    these are behind a mark; ``amounts``: from what is given to the samples for training and those
+    that are held out, where ``data`` takes long to count them."""
 
     name: str
     scores: Tuple[str, ...]
@@ -94,7 +95,7 @@ def size(arrays: Arrays) -> int:
 
 
 def checksum(data: Data) -> str:
-    """SHA-256 (hex) over the names and bytes of all arrays."""
+    """Return SHA-256 (hex) over the names and bytes of all arrays."""
     digest = hashlib.sha256()
     for arrays in (data.train, data.held_out):
         for name in sorted(arrays):

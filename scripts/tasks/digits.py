@@ -20,8 +20,8 @@ HELD_OUT = 5
 
 
 def data(options: DataOptions = DEFAULTS) -> Data:
-    """Images as float32 (samples, 8, 8, 1), of which those for training have mean 0 and standard
-    deviation 1 all together; labels as int64. 1,437 for training, 360 held out."""
+    """Return images as float32 (samples, 8, 8, 1) and labels as int64: 1,437 for training, 360 held
+    out. Images for training have mean 0 and standard deviation 1 all together."""
     import numpy as np
 
     with gzip.open(_FILE, "rt", encoding="ascii", newline="") as file:

@@ -19,9 +19,10 @@ TRAIN, HELD_OUT = 4096, 512
 
 
 def data(options: DataOptions = DEFAULTS) -> Data:
-    """``token_ids``, ``segment_ids`` (1: the text and what ends it) and ``attention_mask``,
-    (samples, 24), ``spans`` (samples, 2): the first and the last token of the answer; all int64.
-    4,096 samples for training, 512 held out. Raises :class:`TaskError` for another length."""
+    """Return sentences with questions: ``token_ids``, ``segment_ids`` (1: the text and what ends
+    it) and ``attention_mask``, (samples, 24), ``spans`` (samples, 2): the first and the last token
+    of the answer; all int64. 4,096 samples for training, 512 held out. Raises :class:`TaskError`
+    for another length."""
     import numpy as np
 
     if options.sequence_length not in (None, TOKENS):
@@ -40,7 +41,7 @@ def data(options: DataOptions = DEFAULTS) -> Data:
 
 
 def _question(random: Any) -> Tuple[List[int], List[int], List[int], Tuple[int, int]]:
-    """Return a row of each array."""
+    """Return a row of each array, and the span of the answer."""
     asked, span = random.randint(KINDS), (0, 0)
     tokens = [BEGIN, FIRST_KIND + asked, SEPARATOR]
     before = len(tokens)
@@ -56,8 +57,8 @@ def _question(random: Any) -> Tuple[List[int], List[int], List[int], Tuple[int, 
 
 
 def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
-    """``exact_match`` and ``f1`` of the words that the best span has, as SQuAD scores them;
-    ``loss``: the mean of the cross-entropies of the first and the last token. Of scores (batch,
+    """Return ``exact_match`` and ``f1`` of the words in the best span, as SQuAD scores them, and
+    the ``loss``: mean of the cross-entropies of the first and the last token, from scores (batch,
     tokens, 2)."""
     import numpy as np
 

@@ -41,8 +41,8 @@ def data(options: DataOptions = DEFAULTS) -> Data:
 
 
 def amounts(options: DataOptions) -> Tuple[int, int]:
-    """Questions for training and held out, of which a long paragraph makes more samples than one.
-    Raises :class:`TaskError` where a file is missing."""
+    """Return the numbers of questions for training and held out; a long paragraph makes several
+    samples of one. Raises :class:`TaskError` where a file is missing."""
     if options.folder is None:
         raise TaskError("SQuAD is read from a folder")
     version = _version(options.folder)
@@ -102,7 +102,7 @@ class _Total(NamedTuple):
     windows: Sequence[windows.TokenWindow]
 
     def __call__(self, scored: Scored) -> Dict[str, float]:
-        """``f1`` and ``exact_match`` over questions, the ``loss`` over windows."""
+        """Return ``f1`` and ``exact_match`` over questions, and the ``loss`` over windows."""
         pairs = [
             squad_scores.of_question(
                 text, [answer for answer, _ in question.answers], self.impossible

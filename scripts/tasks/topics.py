@@ -33,9 +33,10 @@ def word_ids() -> Any:
 
 
 def data(options: DataOptions = DEFAULTS) -> Data:
-    """``token_ids``, ``segment_ids`` and ``attention_mask``, int64 (samples, tokens): [begin] first
-    half [separator] second half [separator], and padding behind up to a quarter of the tokens.
-    4,096 sentences for training, 512 held out. Raises :class:`TaskError` for too few tokens."""
+    """Return sentences: ``token_ids``, ``segment_ids`` and ``attention_mask``, int64 (samples,
+    tokens): [begin] first half [separator] second half [separator], and padding behind up to a
+    quarter of the tokens. 4,096 sentences for training, 512 held out. Raises :class:`TaskError` for
+    too few tokens."""
     import numpy as np
 
     length = options.sequence_length or TOKENS
@@ -65,9 +66,9 @@ def _sentences(random: Any, samples: int, length: int) -> Arrays:
 
 
 def least_loss(batch: Arrays, masked_percent: int) -> float:
-    """Return the mean cross-entropy over hidden words of who knows how sentences are made: no
-    generator is better, but by chance. ``batch``: with what is hidden, of a hundred words so many
-    behind a mark."""
+    """Return the minimal mean cross-entropy over hidden words, that of a generator which knows how
+    sentences are made; a smaller one is chance. ``batch``: with the hidden words.
+    ``masked_percent``: percent of them behind a mark."""
     import numpy as np
 
     ids, places = batch["token_ids"], batch["masked_positions"]

@@ -174,7 +174,7 @@ class JaxAdapter(
     def _ready(
         self, function: Any, first: Any, results: Any, donated: Any = (), batch: Any = None
     ) -> Any:
-        """``function(first, own, batch)`` as the case's compiler has it run, by default for the
+        """Return ``function(first, own, batch)`` as the case's compiler runs it, by default for the
         first micro-batch."""
         if self.case.compiler == "none":
             return function
@@ -447,8 +447,8 @@ class JaxAdapter(
 
 
 def _narrow(batch: Dict[str, Any]) -> Dict[str, Any]:
-    """JAX's integers have 32 bits unless told otherwise; converted here, it need not warn. All
-    are copies: on a CPU, JAX computes with the memory of an array that it is given."""
+    """Return copies with integers of 32 bits, which JAX would otherwise narrow with a warning. On a
+    CPU, JAX computes with the memory of an array that it is given, so all are copies."""
     return {
         name: array.astype("int32" if array.dtype.kind == "i" else array.dtype)
         for name, array in batch.items()

@@ -17,7 +17,8 @@ def save(path: str, state: Any) -> None:
 
 
 def load(path: str, state: Any) -> Any:
-    """One like ``state``, on its devices. Raises ValueError for a file of another."""
+    """Return a state like ``state``, on its devices, from a file. Raises ValueError for the file of
+    another training."""
     leaves, tree = jax.tree.flatten(state)
     with np.load(path) as kept:
         if len(kept.files) != len(leaves):
@@ -27,7 +28,7 @@ def load(path: str, state: Any) -> Any:
 
 
 def _like(leaf: jax.Array, array: np.ndarray) -> jax.Array:
-    """``leaf`` with ``array`` for this rank's part."""
+    """Return ``leaf`` with ``array`` as this rank's part."""
     own = local(leaf)
     if array.dtype.kind == "V":  # numpy writes bfloat16 as bytes
         array = array.view(own.dtype)

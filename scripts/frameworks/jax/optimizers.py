@@ -66,7 +66,7 @@ def _adamw(hyper: Dict[str, Any]) -> optax.GradientTransformation:
 
 
 def _lamb(hyper: Dict[str, Any]) -> optax.GradientTransformation:
-    """``optax.lamb``, whose ratio of norms is of all parameters, with some left out of it."""
+    """Return ``optax.lamb`` with some parameters left out of its ratio of norms."""
     return optax.chain(
         optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["epsilon"]),
         _decay(hyper),
@@ -94,8 +94,8 @@ def _others(hyper: Dict[str, Any], key: str) -> Callable[[Dict[str, Any]], Dict[
 def _scale_by_rate(
     rate: float, by_layer: Optional[Dict[str, Any]] = None
 ) -> optax.GradientTransformation:
-    """Updates against the gradients, in their dtype, by the rate of the state. ``by_layer``: the
-    hyper-parameters by which layers have parts of it."""
+    """Return a transformation that scales updates by the negative rate of its state, in their
+    dtype. ``by_layer``: hyper-parameters by which layers have parts of the rate."""
 
     def init(parameters: Any) -> Rate:
         return Rate(jnp.float32(rate))

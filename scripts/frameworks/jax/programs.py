@@ -60,7 +60,8 @@ def multiply(left: jax.Array, right: jax.Array) -> jax.Array:
 
 
 def executed_dtypes(program: jax.stages.Compiled) -> Set[str]:
-    """Dtypes of the operands of all matmuls in an executable, from XLA's optimised program."""
+    """Return the dtypes of the operands of all matmuls in an executable, from XLA's optimised
+    program."""
     text = program.as_text()
     defined = dict(_DEFINED.findall(text))
     operands = ",".join(_EXECUTED.findall(text)).split(",")
@@ -85,8 +86,8 @@ def collectives(program: jax.stages.Compiled) -> Dict[str, int]:
 
 
 def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:
-    """All equations, also those of the functions that equations call, and how many ``times`` each
-    is computed: in a scan, at every step of it."""
+    """Yield all equations, also those of the functions that equations call, and how many ``times``
+    each is computed: in a scan, at every step of it."""
     for equation in jaxpr.eqns:
         yield equation, times
         steps = equation.params["length"] if equation.primitive.name == "scan" else 1
@@ -99,7 +100,7 @@ def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:
 
 
 def matmuls(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterator[ExecutedMatmul]:
-    """Matmuls and convolutions of ``function``, which is not run; those in a loop as one.
+    """Yield the matmuls and convolutions of ``function``, which is not run; those in a loop as one.
     Multiply-adds are from the shapes; a convolution's taps in the padding count, as in all such
     counts."""
     for equation, times in _matmuls(function, arguments):
@@ -123,8 +124,8 @@ def _matmuls(
 
 
 def all_reduces(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> int:
-    """Arrays that ``function``, which is not run, reduces over the ranks; those in a loop as often
-    as they are."""
+    """Return arrays that ``function``, which is not run, reduces over the ranks; those in a loop as
+    often as they are."""
     equations = _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr)
     return sum(
         times * len(equation.invars)

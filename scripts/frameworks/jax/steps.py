@@ -30,8 +30,8 @@ class Own(NamedTuple):
 def initial(
     definition: Any, model_config: Dict[str, Any], rank_context: RankContext
 ) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray], np.ndarray]:
-    """Parameters and running statistics, the same in every rank, and the key of the rank's random
-    numbers, so that dropout differs between ranks."""
+    """Return parameters and running statistics, the same in every rank, and the key of the rank's
+    random numbers, so that dropout differs between ranks."""
     random = np.random.default_rng(rank_context.seed)
     key = np.asarray(jax.random.PRNGKey(rank_context.seed + 1 + rank_context.rank))
     return definition.parameters(model_config, random), definition.statistics(model_config), key

@@ -130,7 +130,8 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         self._step = steps.training(self._differentiate, self._update)
 
     def _taken(self, batch: Dict[str, Any]) -> List[Tuple[Any, Any]]:
-        """Numpy arrays of each micro-batch: what the model takes and, in training, the loss."""
+        """Return numpy arrays of each micro-batch: what the model takes and, in training, the
+        loss."""
         definition, train = self._definition, self.case.mode == "train"
         parts = micro_batches(batch, self.case.accumulation)
         return [
@@ -360,7 +361,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
 
 
 def _blocks(block: Any, prefix: str = "") -> Iterator[Tuple[str, Any]]:
-    """``block`` and all that it consists of, with the beginning of their parameters' names."""
+    """Yield ``block`` and all its parts, with the beginning of their parameters' names."""
     yield prefix, block
     for name, child in block._children.items():
         yield from _blocks(child, f"{prefix}{name}.")

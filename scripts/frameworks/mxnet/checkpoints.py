@@ -15,7 +15,7 @@ _OF_SCALER = ("loss_scale", "_unskipped")
 
 
 def save(path: str, arrays: Dict[str, Any], trainer: mx.gluon.Trainer) -> None:
-    """``path``: of a folder; ``arrays``: of the model, by name."""
+    """Save the ``arrays`` of the model, by name, in the folder ``path``."""
     os.makedirs(path)
     mx.nd.save(os.path.join(path, _MODEL), arrays)
     trainer.save_states(os.path.join(path, _TRAINER))
@@ -26,7 +26,7 @@ def save(path: str, arrays: Dict[str, Any], trainer: mx.gluon.Trainer) -> None:
 
 
 def load(path: str, arrays: Dict[str, Any], trainer: mx.gluon.Trainer) -> None:
-    """Into these ``arrays``. Raises KeyError where one is not there."""
+    """Load a checkpoint into ``arrays``. Raises KeyError where one is missing."""
     kept = mx.nd.load(os.path.join(path, _MODEL))
     for name, array in arrays.items():
         kept[name].copyto(array)

@@ -40,13 +40,14 @@ def take(rank_context: RankContext) -> mx.Context:
 
 
 def name_of(dtype: Any) -> str:
-    """``float32``, ``float16``, ``bfloat16``, ..: numpy prints MXNet's bfloat16 as ``void16``."""
+    """Return ``float32``, ``float16``, ``bfloat16``, ..: numpy prints MXNet's bfloat16 as
+    ``void16``."""
     resolved = np.dtype(dtype)
     return "bfloat16" if resolved == BFLOAT16 else resolved.name
 
 
 def itemsize(dtype: Any) -> int:
-    """Bytes of a value."""
+    """Return the bytes of a value."""
     return np.dtype(dtype).itemsize
 
 
@@ -73,8 +74,8 @@ def set_precision(precision: str, device: mx.Context, matmuls: Sequence[str]) ->
 
 
 def refusal(operator: str, dtype: str, device: mx.Context) -> str:
-    """Why MXNet cannot compute ``operator``, a matmul, in ``dtype`` on ``device``, in its own
-    words, found by trying; empty where it can."""
+    """Return why MXNet cannot compute the matmul ``operator`` in ``dtype`` on ``device``, in its
+    own words, by trying; "" where it can."""
     images, matrix = (1, 8, 3, 3), (8, 8)
     shapes = {
         "Convolution": (images, images),
@@ -101,9 +102,9 @@ def refusal(operator: str, dtype: str, device: mx.Context) -> str:
 
 
 def hybridize(mode: str, device: mx.Context, dtype: str) -> Dict[str, Any]:
-    """Arguments of ``HybridBlock.hybridize``. Its documentation and the performance guide
-    recommend static allocation for shapes that never change, the guide to oneDNN its fusion of
-    operators, which knows no gradients."""
+    """Return the arguments of ``HybridBlock.hybridize``. Its documentation and the performance
+    guide recommend static allocation for shapes that never change, the guide to oneDNN its fusion
+    of operators, which knows no gradients."""
     options: Dict[str, Any] = {"static_alloc": True, "static_shape": True}
     # under AMP the fused graph is slower, and its outputs are a seventh off those without
     if mode == "inference" and device.device_type == "cpu" and dtype == "float32":
@@ -112,7 +113,7 @@ def hybridize(mode: str, device: mx.Context, dtype: str) -> Dict[str, Any]:
 
 
 def settings() -> Dict[str, Any]:
-    """Flags and features that act on speed: JSON values, as MXNet reports them."""
+    """Return flags and features that act on speed: JSON values, as MXNet reports them."""
     features = mx.runtime.Features()
     return {
         "threads": int(os.environ["OMP_NUM_THREADS"]),

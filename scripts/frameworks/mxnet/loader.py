@@ -42,7 +42,7 @@ class Levels(NamedTuple):
     is_flipped: bool
 
     def normalized(self, into: Any) -> None:
-        """``into``: a numpy array of float32 of the same shape."""
+        """Normalise an image into ``into``, a numpy array of float32 of the same shape."""
         levels = self.array.asnumpy()
         scale, offset = _normalization(levels.shape)
         np.multiply(levels[:, ::-1] if self.is_flipped else levels, scale, out=into)
@@ -100,7 +100,8 @@ class Images(Dataset):
 
 
 def _interpolation(height: int, width: int, to_height: int, to_width: int) -> int:
-    """OpenCV's number of it: 3, by area, where an image shrinks, 1, bilinear, where it grows."""
+    """Return OpenCV's number of the interpolation: 3, by area, where an image shrinks, 1, bilinear,
+    where it grows."""
     return 3 if to_height * to_width < height * width else 1
 
 

@@ -67,7 +67,7 @@ def multiply_adds(
 
 @contextlib.contextmanager
 def _watched(operators: Sequence[str], matmuls: List[ExecutedMatmul]) -> Iterator[None]:
-    """While it lasts, each call of ``operators`` in imperative mode is noted in ``matmuls``."""
+    """Note each call of ``operators`` in imperative mode in ``matmuls``, until the context ends."""
     originals = {name: getattr(mx.nd, name) for name in operators}
 
     def watching(name: str) -> Any:
@@ -156,7 +156,8 @@ def _output(node: Dict[str, Any]) -> str:
 
 
 def proof(model: Any) -> Dict[str, Any]:
-    """Counts of what was compiled. Raises Mismatch unless the whole model became one graph."""
+    """Return counts of what was compiled. Raises Mismatch unless the whole model became one
+    graph."""
 
     def blocks(block: Any) -> Iterator[Any]:
         yield block

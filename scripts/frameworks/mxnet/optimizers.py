@@ -19,7 +19,7 @@ CHUNK = 1 << 18
 
 
 class AdamW(mx.optimizer.Optimizer):
-    """``torch.optim.AdamW``; MXNet has kernels for it, but no class.
+    """AdamW as ``torch.optim.AdamW``; MXNet has kernels for it, but no class.
 
     A kernel does ``w -= eta * (lr * m / (sqrt(v) + epsilon) + wd * w)``, so both corrections of
     the bias and the learning rate of the decay go into its arguments."""

@@ -116,7 +116,7 @@ def dropout_has_seeds(graph: _Graph) -> Optional[bool]:
 
 
 def proof(graph: _Graph) -> Dict[str, Any]:
-    """Counts of what was compiled. Raises :class:`Mismatch` where nothing was."""
+    """Return counts of what was compiled. Raises :class:`Mismatch` where nothing was."""
     job = graph._compiled_graph_proto if graph.is_compiled else None
     operators = len(job.net.op) if job is not None else 0
     if not operators:

@@ -48,9 +48,9 @@ def _reading(files: Sequence[str], batch: int) -> Iterator[Callable[[], Any]]:
 
 
 def _decoded(asked: Loads) -> Iterator[Tuple[Any, int]]:
-    """Pixels, uint8 (height, width, 3), and label of each sample that is asked for, and of what
-    fills the last batch up. Where records between them are not, or such as would fill it up, they
-    are read one by one: nothing else keeps OneFlow from decoding them all, and from ending the
+    """Yield pixels, uint8 (height, width, 3), and label of each sample that is asked for, and of
+    what fills the last batch up. Where records between them are not, or such as would fill it up,
+    they are read one by one: nothing else keeps OneFlow from decoding them all, and from ending the
     process at a bad one."""
     read = sequential.read_of(asked.paths)
     totals = [len(ofrecords.frames_of(file)[0]) for file in read.files]

@@ -30,7 +30,7 @@ def evaluation(
 
 
 def backward(losses: Outputs) -> None:
-    """Leaves the gradients in the parameters; DistributedDataParallel averages them in here."""
+    """Leave the gradients in the parameters, where DistributedDataParallel averages them."""
     sum(vector.mean() for vector in losses).backward()
 
 

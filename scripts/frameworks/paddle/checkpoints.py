@@ -32,7 +32,7 @@ def _names(network: nn.Layer) -> List[str]:
 
 
 def _numbered(name: str, names: List[str]) -> str:
-    """``PARAMETER_velocity_0`` with the parameter's number in the place of its name."""
+    """Return ``PARAMETER_velocity_0`` with the parameter's number in place of its name."""
     for number, own in enumerate(names):
         if name.startswith(f"{own}_"):
             return f"{number}:{name[len(own) :]}"

@@ -73,8 +73,8 @@ def trace(model: nn.Layer, inputs: Tuple[Tensor, ...]) -> Any:
 
 
 def proof(model: nn.Layer, compiler: str) -> Dict[str, Any]:
-    """Counts of what was compiled and run. Raises :class:`Mismatch` where no program ran, e.g.
-    after ``paddle.jit.enable_to_static(False)``, or CINN made no kernel."""
+    """Return counts of what was compiled and run. Raises :class:`Mismatch` where no program ran,
+    e.g. after ``paddle.jit.enable_to_static(False)``, or CINN made no kernel."""
     function = model.forward
     _, (_, layer) = function.program_cache.last()
     if not layer._scope_cache:  # each run of the program has its variables in a scope

@@ -53,8 +53,8 @@ class Guarded:
 
 @contextlib.contextmanager
 def _kept_garbage() -> Iterator[None]:
-    """Yield a process that is forked within collects none of its parent's garbage. Were a reader of
-    an earlier epoch among it, its end would wait for threads that only the parent has, for ever."""
+    """Keep a forked process from collecting its parent's garbage until the context ends. A reader
+    of an earlier epoch among it would wait forever for threads that only the parent has."""
     if gc.get_freeze_count():  # by a timed window, whose own garbage is little
         gc.collect()
         yield

@@ -34,7 +34,7 @@ COLUMNS = ("float16", "bfloat16", "float32", "other")  # of a line of the statis
 
 @contextlib.contextmanager
 def _unchanged(model: nn.Layer) -> Iterator[None]:
-    """Running statistics and the random state are left as they were."""
+    """Restore running statistics and the random state when the context ends."""
     fixed = [tensor for tensor in model.parameters() if tensor.stop_gradient]
     kept = [tensor.clone() for tensor in fixed]
     state = paddle.get_rng_state()
@@ -55,7 +55,7 @@ def multiply(left: Any, right: Any) -> paddle.Tensor:
 
 
 def watch(model: nn.Layer, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
-    """Matmuls of one ``forward()`` in the dynamic graph by dtype alone."""
+    """Return the matmuls of one ``forward()`` in the dynamic graph, by dtype alone."""
     with paddle.no_grad():
         return _watched(model, forward)
 
@@ -87,7 +87,7 @@ def _watched(model: nn.Layer, run: Callable[[], Any]) -> List[ExecutedMatmul]:
 
 
 def in_program(program: Any) -> List[ExecutedMatmul]:
-    """Matmuls of a program by the dtype and the shapes of their operands."""
+    """Return the matmuls of a program by the dtype and the shapes of their operands."""
     matmuls: List[ExecutedMatmul] = []
     for operation in program.global_block().ops:
         each = IN_PROGRAMS.get(operation.name())
@@ -112,7 +112,8 @@ def _multiply_adds(operation: Any) -> int:
 
 
 def _recurrent_multiply_adds(operation: Any) -> int:
-    """Every row of every step by every matrix of all layers; gates stand side by side in them."""
+    """Return the multiply-adds of each row of each step by each matrix of all layers, in which
+    gates stand side by side."""
     inputs, _, weights = operation.operands_source()[:3]
     length, rows, _ = inputs.shape
     shapes = [tuple(operand.shape) for operand in weights.get_defining_op().operands_source()]

@@ -221,7 +221,7 @@ class PyTorchAdapter(
         return self._checked(outputs)
 
     def _checked(self, outputs: Outputs) -> Outputs:
-        """``outputs``; raises :class:`Mismatch` where their precision is another."""
+        """Return ``outputs``. Raises :class:`Mismatch` where their precision is another."""
         if "own" in self.model_config:
             self._definition.check(outputs)  # whose dtypes are the model's own
             return outputs

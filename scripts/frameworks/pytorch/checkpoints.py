@@ -8,7 +8,7 @@ import torch
 
 
 def save(path: str, parts: Dict[str, Any], device: torch.device) -> None:
-    """``parts``: what has a ``state_dict``, by name."""
+    """Save ``parts``, objects with a ``state_dict``, by name."""
     kept = {name: part.state_dict() for name, part in parts.items()}
     kept["random"] = torch.get_rng_state()
     if device.type == "cuda":

@@ -69,7 +69,7 @@ def compile_module(model: nn.Module, name: str, device: torch.device) -> None:
 
 
 def proof(name: str) -> Dict[str, Any]:
-    """Counts of what was compiled since the process started.
+    """Return counts of what was compiled since the process started.
 
     Raises :class:`Mismatch` where nothing was, e.g. under ``TORCHDYNAMO_DISABLE``, or where the
     mode had no effect."""

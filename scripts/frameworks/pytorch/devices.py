@@ -60,7 +60,8 @@ def narrow(model: nn.Module, dtype: torch.dtype) -> nn.Module:
 
 
 def settings(device: torch.device) -> Dict[str, Any]:
-    """Flags and library versions that act on ``device``: JSON values, as PyTorch reports them."""
+    """Return flags and library versions that act on ``device``: JSON values, as PyTorch reports
+    them."""
     common = {
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
         "attention_math_16_bit": torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed(),

@@ -63,8 +63,8 @@ class Lamb(torch.optim.Optimizer):
 def _ratios(
     parameters: Sequence[Tensor], weights: Sequence[Tensor], changes: Sequence[Tensor]
 ) -> Tensor:
-    """Norms of ``weights`` over those of ``changes``, of all parts of the ``parameters``; 1 where
-    either is zero. They stay on the device, and are float32 at least."""
+    """Return the norms of ``weights`` over those of ``changes``, of all parts of the
+    ``parameters``; 1 where either is zero. They stay on the device, and are float32 at least."""
     dtype = torch.promote_types(weights[0].dtype, torch.float32)
     norms = torch.stack(
         [torch.stack(torch._foreach_norm(some, 2, dtype=dtype)) for some in (weights, changes)]
@@ -75,7 +75,8 @@ def _ratios(
 
 
 def _of_all_parts(parameters: Sequence[Tensor], norms: Tensor) -> Tensor:
-    """``norms`` (.., parameters) of this rank's parts as those of the whole."""
+    """Return the norms of the whole parameters, (.., parameters), from ``norms`` of this rank's
+    parts."""
     mesh = getattr(parameters[0], "device_mesh", None)
     if mesh is None:
         return norms
@@ -94,5 +95,6 @@ def _of_all_parts(parameters: Sequence[Tensor], norms: Tensor) -> Tensor:
 
 
 def _local(tensor: Tensor) -> Tensor:
-    """This rank's part: all of what is no ``DTensor``, whose import would take a second."""
+    """Return this rank's part; the whole of anything but a ``DTensor``, whose import would take a
+    second."""
     return tensor.to_local() if hasattr(tensor, "to_local") else tensor

@@ -127,7 +127,8 @@ class ResultWatch(TorchDispatchMode):
 
 @contextlib.contextmanager
 def _unchanged(model: nn.Module, device: torch.device) -> Iterator[None]:
-    """Buffers of ``model`` (running statistics) and the random state are left as they were."""
+    """Restore the buffers of ``model`` (running statistics) and the random state when the context
+    ends."""
     kept = [buffer.clone() for buffer in model.buffers()]
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         yield
@@ -139,7 +140,7 @@ def _unchanged(model: nn.Module, device: torch.device) -> Iterator[None]:
 def watch(
     model: nn.Module, forward: Callable[[], Any], device: torch.device
 ) -> List[ExecutedMatmul]:
-    """Matmuls of one ``forward()``.
+    """Return the matmuls of one ``forward()``.
 
     ``forward`` runs in the mode ``model`` is in: with dropout, attention may take another kernel
     than without. Without gradients, but not in inference mode, whose dispatch shows the composite

@@ -173,7 +173,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         return optimizer
 
     def _draw_other_dropout_masks(self) -> None:
-        """The scope gave the random generators of all ranks the state of rank 0."""
+        """Give each rank other dropout masks: the scope gave all random generators the state of
+        rank 0."""
         for variable in self._model.non_trainable_variables:
             if variable.path.endswith("seed_generator_state"):
                 seed, counter = variable.numpy()

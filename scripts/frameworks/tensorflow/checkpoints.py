@@ -18,7 +18,7 @@ def _checkpoint(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> An
 
 
 def save(path: str, model: keras.Model, optimizer: keras.optimizers.Optimizer) -> None:
-    """``path``: of a folder."""
+    """Save a checkpoint in the folder ``path``."""
     _checkpoint(model, optimizer).write(os.path.join(path, _NAME))
 
 

@@ -52,7 +52,7 @@ def has_gradient_of_groups() -> bool:
 
 
 def policy(precision: str, gpu: Optional[tf.config.PhysicalDevice]) -> str:
-    """Keras's dtype policy: for ``amp`` bfloat16 wherever the hardware has it."""
+    """Return Keras's dtype policy: for ``amp`` bfloat16 wherever the hardware has it."""
     if precision in ("fp32", "tf32"):
         return "float32"
     if gpu is None or capability_and_name(gpu)[0] >= (8, 0):

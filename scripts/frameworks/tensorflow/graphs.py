@@ -24,7 +24,7 @@ CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
 def matmuls(function: Any) -> List[ExecutedMatmul]:
-    """Matmuls and convolutions in a concrete function and all that it calls, by their
+    """Return the matmuls and convolutions in a concrete function and all that it calls, by their
     dtypes alone."""
     graph = function.graph.as_graph_def()
     library = {entry.signature.name: entry.node_def for entry in graph.library.function}
@@ -57,7 +57,7 @@ def result_dtypes(function: Any) -> Dict[str, int]:
 
 
 def each_matmul(function: Any) -> List[ExecutedMatmul]:
-    """Yield the matmuls in a concrete function and in all that it calls, with multiply-adds where
+    """Return the matmuls in a concrete function and in all that it calls, with multiply-adds where
     they are known.
 
     A matmul in a loop counts as often as it is computed, or once where the number of iterations
@@ -71,8 +71,8 @@ def each_matmul(function: Any) -> List[ExecutedMatmul]:
 def _executed(
     graph: tf.Graph, types: FrozenSet[str], repeated: bool = True
 ) -> Iterator[tf.Operation]:
-    """Operations of ``types``, each as often as it is executed; without ``repeated`` once, though
-    it is in a loop."""
+    """Yield operations of ``types``, each as often as it is executed; without ``repeated`` once,
+    though it is in a loop."""
     for op in graph.get_operations():
         if op.type in types:
             yield op
@@ -115,8 +115,9 @@ def _sized(graph: tf.Graph, times: int = 1) -> Iterator[ExecutedMatmul]:
 
 
 def _behind(outputs: Iterable[tf.Tensor]) -> Set[tf.Operation]:
-    """All operations that ``outputs`` need: TensorFlow drops the others before it runs a graph.
-    (Keras traces the first step of a recurrent layer in front of its loop, for its shape alone.)"""
+    """Return all operations that ``outputs`` need: TensorFlow drops the others before it runs a
+    graph. (Keras traces the first step of a recurrent layer in front of its loop, for its shape
+    alone.)"""
     needed: Set[tf.Operation] = set()
     waiting = [output.op for output in outputs]
     while waiting:
@@ -139,8 +140,8 @@ def _steps(loop: tf.Operation) -> int:
 
 
 def _multiply_adds(matmul: tf.Operation) -> int:
-    """Values of the output times products summed for each. Raises ValueError where that is not
-    known for this type of operation or a shape is not."""
+    """Return values of the output times products summed for each. Raises ValueError where that is
+    not known for this type of operation or a shape is not."""
     if matmul.type == "CudnnRNNV3":
         inputs, state = (tensor.shape for tensor in matmul.inputs[:2])
         gates = 4 * state[-1]

@@ -85,9 +85,9 @@ def training(
 def _accumulated(
     differentiate: Callable[[Batch], Any], variables: List[Any], count: int
 ) -> Callable[[Batch], Any]:
-    """``differentiate`` over ``count`` micro-batches, one after the other, to the mean of their
-    losses and gradients. In a loop of the graph: unrolled, TensorFlow could begin all of them at
-    once, and hold the activations of all."""
+    """Return ``differentiate`` over ``count`` micro-batches, one after the other, to the mean of
+    their losses and gradients. In a loop of the graph: unrolled, TensorFlow could begin all of them
+    at once, and hold the activations of all."""
 
     def add(number: tf.Tensor, loss: tf.Tensor, total: List[tf.Tensor], batches: Batch) -> Any:
         value, gradients = differentiate({name: array[number] for name, array in batches.items()})

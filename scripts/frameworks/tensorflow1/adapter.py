@@ -234,7 +234,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return self._run.run(self.step())
 
     def _evaluate(self) -> Any:
-        """Logits and gradients together: XLA would compile anew for each alone."""
+        """Return logits and gradients together: XLA would compile anew for each alone."""
         return self._run.run((self._logits, self._training.gradients))
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:

@@ -48,8 +48,8 @@ def require(compiler: str, graph: tf.Graph) -> None:
 
 
 def proof(executed: Iterable[Any]) -> Dict[str, Any]:
-    """Counts in the nodes that a session executed. Raises :class:`Mismatch` where nothing was
-    compiled, or a matmul was left to TensorFlow's own kernels."""
+    """Return counts in the nodes that a session executed. Raises :class:`Mismatch` where nothing
+    was compiled, or a matmul was left to TensorFlow's own kernels."""
     operations = Counter(node.op for node in executed)
     clusters = operations["_XlaRun"]
     outside = sorted(MATMULS.intersection(operations))

@@ -44,7 +44,7 @@ def optimized(config: tf.ConfigProto, operations: Iterable[tf.Operation]) -> Lis
 
 
 def matmuls(nodes: Iterable[Any]) -> List[ExecutedMatmul]:
-    """Matmuls and convolutions by their dtypes alone."""
+    """Return the matmuls and convolutions by their dtypes alone."""
     dtypes = (node.attr["T"].type for node in nodes if node.op in MATMULS)
     return [ExecutedMatmul(tf.as_dtype(dtype).name) for dtype in dtypes]
 
@@ -74,7 +74,7 @@ def _multiply_adds(matmul: tf.Operation) -> int:
 
 
 def _behind(outputs: Iterable[tf.Tensor]) -> Set[tf.Operation]:
-    """All operations that ``outputs`` need."""
+    """Return all operations that ``outputs`` need."""
     operations: Set[tf.Operation] = set()
     waiting = [output.op for output in outputs]
     while waiting:

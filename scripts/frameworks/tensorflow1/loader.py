@@ -35,7 +35,8 @@ class _Pipeline:
     takes as long as to decode hundreds of images, and what it holds does not all come back."""
 
     def __init__(self, arrays: Arrays, dataset: Callable[[Arrays], Any]) -> None:
-        """``dataset``: of tensors like ``arrays``, of which there may be more or fewer rows."""
+        """Create the pipeline. ``dataset``: returns one of tensors like ``arrays``, with any number
+        of rows."""
         with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
             self._holders = {
                 group: {name: _holder(array) for name, array in members.items()}
@@ -74,7 +75,8 @@ def _holder(array: Any) -> Any:
 def _batches(
     asked: Any, arrays: Arrays, dataset: Callable[[Any, Arrays], Any]
 ) -> Iterator[Sequence[Any]]:
-    """Batches of a ``dataset`` as numpy arrays. ``asked``: all that it is by beside the arrays."""
+    """Yield batches of a ``dataset`` as numpy arrays. ``asked``: identifies it together with the
+    arrays."""
     idle = _IDLE.setdefault((asked, *map(tuple, arrays.values())), [])
     pipeline = idle.pop() if idle else _Pipeline(arrays, lambda parts: dataset(asked, parts))
     try:

@@ -17,7 +17,7 @@ def configure(precision: str, config: tf.ConfigProto) -> None:
 
 
 def scaled(optimizer: tf.train.Optimizer) -> tf.train.Optimizer:
-    """``optimizer`` with a dynamic loss scale, as the same function returns it."""
+    """Return ``optimizer`` with a dynamic loss scale, as the same function returns it."""
     return tf.train.experimental.MixedPrecisionLossScaleOptimizer(optimizer, "dynamic")
 
 

@@ -29,7 +29,7 @@ def from_model_config(
 
 
 class CoupledMomentum(tf.train.MomentumOptimizer):
-    """``torch.optim.SGD``: the weight decay is part of the gradient, so momentum sees it."""
+    """SGD as ``torch.optim.SGD``: the weight decay is part of the gradient, so momentum sees it."""
 
     def __init__(self, hyper: Dict[str, Any], rate: tf.Variable, undecayed: FrozenSet[str]) -> None:
         super().__init__(rate, hyper["momentum"])

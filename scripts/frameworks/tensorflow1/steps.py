@@ -32,8 +32,8 @@ class Training:
 
 @dataclass(frozen=True)
 class Inference:
-    """``update`` computes the ``logits`` and leaves them in ``outputs``, on the device: a session
-    copies to the host whatever it is asked the value of."""
+    """Inference step. ``update`` computes the ``logits`` and leaves them in ``outputs``, on the
+    device: a session copies to the host all values that are asked for."""
 
     logits: Tensors
     outputs: List[tf.Variable]
@@ -49,7 +49,7 @@ def training(
     scope: Scope,
     average: Callable[[Tensors], Tensors],
 ) -> Training:
-    """``average`` is over the ranks."""
+    """Return the training step. ``average``: averages over the ranks."""
     logits, statistics = definition.forward(variables, batch, model_config, True, scope)
     with scope():
         loss = definition.loss(logits, batch, model_config)

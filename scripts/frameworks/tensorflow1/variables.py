@@ -43,6 +43,6 @@ def resident(batch: Dict[str, Any]) -> Dict[str, tf.Variable]:
 
 
 def load(variables: Variables, arrays: Dict[str, Any], session: tf.Session) -> None:
-    """Arrays of the same names into ``variables``."""
+    """Load arrays into the ``variables`` of the same names."""
     for name, variable in variables.items():
         variable.load(arrays[name], session)

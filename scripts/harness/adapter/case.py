@@ -13,13 +13,14 @@ class Unsupported(Exception):
 
 
 class Mismatch(Exception):
-    """What ran is not what was asked: products in another precision, a compiler that fell back."""
+    """Run that differs from the request: matmuls in another precision, a compiler that fell
+    back."""
 
 
 @dataclass(frozen=True)
 class RankContext:
-    """Where this rank runs and how it finds the others. Filled from the environment alone, so
-    that it does not matter who started the rank."""
+    """Place of this rank and the way to the others. It comes from the environment alone, so any
+    launcher can start the rank."""
 
     rank: int
     local_rank: int

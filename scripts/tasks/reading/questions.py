@@ -11,7 +11,8 @@ _HOW = "bad_answers: skip leaves the question out and counts it"
 
 
 class Question(NamedTuple):
-    """``answers``: text and first character of each; none of one that is impossible."""
+    """Question about a context. ``answers``: text and first character of each; none of one that is
+    impossible."""
 
     text: str
     context: str
@@ -19,7 +20,7 @@ class Question(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """``skipped``: why each was left out, with its place."""
+    """Questions of a file. ``skipped``: why each was left out, with its place."""
 
     path: str
     questions: List[Question]
@@ -27,8 +28,8 @@ class Questions(NamedTuple):
 
 
 def read(path: str, skips: bool) -> Questions:
-    """All of a file. ``skips``: questions with an answer that is not where it should be are left
-    out. Raises :class:`TaskError` for these, unless it skips, and for all else that is wrong."""
+    """Return all questions of a file. ``skips``: leave questions out whose answer is not where it
+    should be. Raises :class:`TaskError` for these without ``skips``, and for all other faults."""
     questions: List[Question] = []
     skipped: List[str] = []
     for place, context, entry in _entries(path):
@@ -46,12 +47,12 @@ def read(path: str, skips: bool) -> Questions:
 
 
 def count(path: str) -> int:
-    """Questions of a file, good or not. Raises :class:`TaskError`."""
+    """Return the number of questions of a file, good or not. Raises :class:`TaskError`."""
     return sum(1 for _ in _entries(path))
 
 
 def _entries(path: str) -> Iterator[Tuple[str, str, Any]]:
-    """Place, context and content of each question."""
+    """Yield place, context and content of each question."""
     titles = _item(path, "", read_json(path), "data", list)
     for number, title in enumerate(titles):
         of_title = f"data[{number}]"

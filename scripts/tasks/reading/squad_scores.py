@@ -27,8 +27,8 @@ def exact_match(prediction: str, answer: str) -> float:
 
 
 def f1(prediction: str, answer: str, impossible: bool) -> float:
-    """Harmonic mean of precision and recall of the words. ``impossible``: as in 2.0, where no words
-    are right if and only if there should be none; 1.1 has 0 for them."""
+    """F1: Harmonic mean of precision and recall of the words. ``impossible``: as in 2.0, where no
+    words are right if and only if there should be none; 1.1 has 0 for them."""
     predicted, expected = normalised(prediction).split(), normalised(answer).split()
     if impossible and not (predicted and expected):
         return float(predicted == expected)
@@ -52,8 +52,8 @@ def right_answers(answers: Sequence[str], impossible: bool) -> List[str]:
 def of_question(
     prediction: str, answers: Sequence[str], impossible: bool = False
 ) -> Tuple[float, float]:
-    """Exact match and F1, each against the answer that gives the most. ``impossible``: as in 2.0,
-    whose questions may have none."""
+    """Return exact match and F1, each against the answer that gives the most. ``impossible``: as in
+    2.0, whose questions may have none."""
     right = right_answers(answers, impossible)
 
     def most(score: Callable[[str], float]) -> float:

@@ -14,8 +14,9 @@ QUESTION, STRIDE = 64, 128
 
 
 class TokenWindow(NamedTuple):
-    """``question``: its place among them; ``characters``: of each token of the context, the first
-    character and that behind the last; ``first``: where the context begins among the tokens."""
+    """Window of a question and a part of its context. ``question``: its place among them;
+    ``characters``: of each token of the context, the first character and that behind the last;
+    ``first``: where the context begins among the tokens."""
 
     question: int
     first: int
@@ -30,10 +31,10 @@ class TokenWindow(NamedTuple):
 def cut(
     questions: Sequence[Question], tokens: WordPiece, length: int
 ) -> Tuple[Arrays, List[TokenWindow]]:
-    """``token_ids``, ``segment_ids`` (1: the context and what ends it), ``attention_mask``,
-    (windows, length), and ``spans`` (windows, 2), the first and the last token of the first answer,
-    (0, 0) where the window does not have it: int64. And what the windows are of. Raises
-    :class:`TaskError` where ``length`` has no room for a context."""
+    """Cut questions and contexts to windows: ``token_ids``, ``segment_ids`` (1: the context and
+    what ends it), ``attention_mask``, (windows, length), and ``spans`` (windows, 2), the first and
+    the last token of the first answer, (0, 0) where the window does not have it: int64. And what
+    the windows are of. Raises :class:`TaskError` where ``length`` has no room for a context."""
     import numpy as np
 
     if length < QUESTION + 4:
@@ -67,7 +68,8 @@ def cut(
 
 
 def _parts(pieces: int, room: int) -> List[Tuple[int, int]]:
-    """First and behind the last piece of each window; one of a context without any."""
+    """Return the first piece and the one after the last of each window; one window of a context
+    without any."""
     parts, begin = [], 0
     while True:
         end = min(begin + room, pieces)
@@ -78,7 +80,7 @@ def _parts(pieces: int, room: int) -> List[Tuple[int, int]]:
 
 
 def _answer(question: Question, context: Sequence[Piece]) -> Tuple[int, int]:
-    """First and last piece of the first answer; (-1, -1) where there is none."""
+    """Return the first and last piece of the first answer; (-1, -1) without one."""
     if not question.answers:
         return -1, -1
     text, begin = question.answers[0]

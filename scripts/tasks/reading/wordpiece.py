@@ -26,7 +26,7 @@ _Word = List[Tuple[str, int]]
 
 
 class Piece(NamedTuple):
-    """``number``: in the vocabulary; it is from ``text[begin:end]``."""
+    """Piece of a word. ``number``: index in the vocabulary; the text is ``text[begin:end]``."""
 
     number: int
     begin: int
@@ -34,12 +34,12 @@ class Piece(NamedTuple):
 
 
 class WordPiece:
-    """``cased``: whether letters keep their case and accents, as those of a vocabulary do that has
-    capital letters."""
+    """Tokenizer of BERT. ``cased``: whether letters keep their case and accents, as those of a
+    vocabulary do that has capital letters."""
 
     def __init__(self, numbers: Dict[str, int], path: str = "vocab.txt") -> None:
-        """``numbers``: of each token; ``path``: of the file that they are from. Raises
-        :class:`TaskError` where a token is not there that every text needs."""
+        """Create the tokenizer. ``numbers``: number of each token; ``path``: file that they are
+        from. Raises :class:`TaskError` where a token that every text needs is missing."""
         for token in (UNKNOWN, BEGIN, SEPARATOR, PADDING):
             if token not in numbers:
                 raise TaskError(f"{path}: has no {token}; a vocabulary of BERT's WordPiece has it")
@@ -121,12 +121,13 @@ def _is_blank(letter: str) -> bool:
 
 
 def _is_dropped(letter: str) -> bool:
-    """Control characters, and what stands for one that could not be read."""
+    """Return whether a character is a control character, or replaces one that could not be read."""
     return letter in "\0\ufffd" or unicodedata.category(letter).startswith("C")
 
 
 def _is_alone(letter: str) -> bool:
-    """Punctuation, all of ASCII's that is no letter and no digit, or a Chinese character."""
+    """Return whether a character is punctuation (all of ASCII that is no letter and no digit) or
+    Chinese."""
     point = ord(letter)
     if point < 128:
         return not letter.isalnum()

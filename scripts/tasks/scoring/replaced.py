@@ -29,8 +29,8 @@ LOSSES = ("generator_loss", "discriminator_loss")
 
 
 def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
-    """Counts and sums of each sample, float64 (batch,), of which :class:`Total` makes scores;
-    ``misplaced``: tokens that are replaced and were not hidden, of which there must be none."""
+    """Return counts and sums of each sample, float64 (batch,), for :class:`Total`. ``misplaced``:
+    tokens that are replaced and were not hidden, of which there must be none."""
     import numpy as np
 
     logits = np.asarray(outputs[0], np.float64)

@@ -51,7 +51,7 @@ def _attention(
     dtype: Any,
     note: Callable[[Any], None],
 ) -> ForwardBackward:
-    """Written out, as in the models."""
+    """Return the kernels of an attention that is written out, as in the models."""
     groups, sharing = shape.key_value_heads, shape.heads // shape.key_value_heads
     positions = jnp.arange(shape.sequence)
     seen = jnp.repeat(positions, sharing)[:, None] >= positions
@@ -78,7 +78,8 @@ def _passes(
     note: Callable[[Any], None],
     axes: Sequence[int] = (0, 1, 2, 3),
 ) -> ForwardBackward:
-    """``axes``: of results and gradients, in the layout of the harness's arrays."""
+    """Return forward and backward kernels. ``axes``: axes of results and gradients, in the layout
+    of the harness's arrays."""
     *operands, gradient = (jax.device_put(array.astype(dtype), device) for array in arrays)
     # the function of the backward pass is a tree of arrays: what the forward pass keeps for it
     result, back = jax.jit(lambda *arguments: jax.vjp(function, *arguments))(*operands)

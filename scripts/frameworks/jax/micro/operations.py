@@ -30,7 +30,8 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
 
 
 class Chained(NamedTuple):
-    """``run`` enqueues a program behind the one before it; ``held``: what the last gave."""
+    """Program that is enqueued by ``run`` after the one before it; ``held``: returns the last
+    result."""
 
     run: Callable[[], None]
     held: Callable[[], Any]
@@ -42,9 +43,9 @@ def chained(
     device: jax.Device,
     note: Callable[[Any], None],
 ) -> Chained:
-    """``compute(*operands)`` compiled. The result before is given to the program, which needs it
-    for nothing but its memory: JAX would begin programs that do not depend on each other at once.
-    ``note`` is told each result."""
+    """Return ``compute(*operands)``, compiled. Each program gets the previous result for nothing
+    but its memory: JAX would start independent programs at once. ``note`` is called with each
+    result."""
 
     def behind(before: Any, *arguments: Any) -> Any:
         return compute(*arguments)

@@ -106,7 +106,7 @@ def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dic
 
 
 def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
-    """Layer normalisation keeps none."""
+    """Return no running statistics: layer normalisation keeps none."""
     return {}
 
 
@@ -118,7 +118,8 @@ def _attention(
     hyper: Dict[str, Any],
     key: Optional[Array],
 ) -> Array:
-    """(batch, sequence, hidden) and a mask (batch, 1, 1, sequence) -> (batch, sequence, hidden)."""
+    """Map (batch, sequence, hidden) and a mask (batch, 1, 1, sequence) to (batch, sequence,
+    hidden)."""
     query, key_of_token, value = (
         dense(parameters, f"{name}.{kind}", x).reshape(*x.shape[:2], hyper["heads"], -1)
         for kind in ("query", "key", "value")
@@ -139,7 +140,7 @@ def embedded(
     dtype: Any,
     key: Optional[Array],
 ) -> Array:
-    """(batch, sequence) -> (batch, sequence, hidden) in ``dtype``."""
+    """Map (batch, sequence) to (batch, sequence, hidden) in ``dtype``."""
     x = parameters["embeddings.token.weight"][token_ids]
     x = x + parameters["embeddings.segment.weight"][batch["segment_ids"]]
     x = x + parameters["embeddings.position.weight"][: x.shape[1]]
@@ -155,8 +156,8 @@ def encoded(
     drawn: Keys,
     prefix: str = "",
 ) -> Array:
-    """(batch, sequence, hidden) behind the last layer; ``drawn`` are DROPOUTS_OF_A_LAYER keys for
-    each."""
+    """Return (batch, sequence, hidden) after the last layer; ``drawn`` are DROPOUTS_OF_A_LAYER
+    keys for each."""
     epsilon, rate = hyper["layer_norm_epsilon"], hyper["dropout"]
     mask = batch["attention_mask"].astype(bool)[:, None, None, :]  # True: may be attended to
     x = cut(x, hyper)
@@ -175,7 +176,8 @@ def encoded(
 def vocabulary_logits(
     parameters: Arrays, x: Array, positions: Array, hyper: Dict[str, Any], prefix: str = ""
 ) -> Array:
-    """Logits (batch, predictions, vocabulary) of masked ``positions``, by the token embedding."""
+    """Return logits (batch, predictions, vocabulary) of masked ``positions``, by the token
+    embedding."""
     masked = jnp.take_along_axis(x, positions[:, :, None], axis=1)
     masked = gelu(dense(parameters, f"{prefix}transform", masked))
     epsilon = hyper["layer_norm_epsilon"]
@@ -194,9 +196,9 @@ def forward(
     dtype: Any,
     train: bool,
 ) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2), or those of the classes alone, or of each token how well an answer begins and ends
-    with it (batch, sequence, 2), in ``dtype``. Dropout in training, with masks drawn from
+    """Return logits of the masked positions (batch, predictions, vocabulary) and of the next
+    sentence (batch, 2), or those of the classes alone, or of each token how well an answer begins
+    and ends with it (batch, sequence, 2), in ``dtype``. Dropout in training, with masks drawn from
     ``key``."""
     drawn = keys(key if train else None, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
     x = embedded(parameters, batch["token_ids"], batch, hyper, dtype, next(drawn))
@@ -211,7 +213,7 @@ def forward(
 
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
-    """Mean cross entropy over the masked positions plus that over the sequences."""
+    """Return the mean cross entropy over the masked positions plus that over the sequences."""
     if "classes" in hyper:
         return cross_entropy(outputs[0], batch["labels"])
     if hyper.get("head") == "span":  # the classes are the tokens

@@ -38,13 +38,13 @@ def model(model_config: Dict[str, Any]) -> Model:
 
 
 def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    """Drawn as the description says."""
+    """Return parameters drawn as the network's description says."""
     held = networks.weights(networks.describe(model_config))
     return {name: _drawn(weight, random) for name, weight in held.items() if weight.trained}
 
 
 def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
-    """Running mean and variance of every batch normalisation at the start."""
+    """Return the running mean and variance of every batch normalisation at the start."""
     held = networks.weights(networks.describe(model_config))
     return {
         name: np.full(weight.shape, weight.initial[1], np.float32)
@@ -71,8 +71,9 @@ def forward(
     dtype: Any,
     train: bool,
 ) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Logits (batch, classes) in ``dtype``, in training behind them those of the auxiliary heads;
-    and the running statistics behind it. Dropout in training, with masks drawn from ``key``."""
+    """Return logits (batch, classes) in ``dtype``, in training behind them those of the auxiliary
+    heads; and the running statistics behind it. Dropout in training, with masks drawn from
+    ``key``."""
     plan, after = model.schedules[train], dict(statistics)
     values: Any = [batch["images"].astype(dtype)] + [None] * (plan.places - 1)
     for number, call in enumerate(plan.calls):
@@ -122,7 +123,7 @@ def _average_pool(layer: Layer, x: Array) -> Array:
 
 
 def _windows(layer: Layer, extra: Tuple[int, int]) -> Tuple[Any, Any, Any]:
-    """Sizes, strides and padding; ``extra``: more of that below and on the right."""
+    """Return sizes, strides and padding; ``extra``: more of that below and on the right."""
     kernel, stride, padding = (layer.attributes[key] for key in ("kernel", "stride", "padding"))
     padded = [(0, 0), *((padding, padding + more) for more in extra), (0, 0)]
     return (1, kernel, kernel, 1), (1, stride, stride, 1), padded
@@ -168,7 +169,8 @@ OPERATIONS = {
 
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, model: Model) -> Array:
-    """Mean cross entropy over the batch, plus the weighted ones of the auxiliary heads."""
+    """Return the mean cross entropy over the batch, plus the weighted ones of the auxiliary
+    heads."""
     logits, *heads = outputs
     total = cross_entropy(logits, batch["labels"])
     for head in heads:

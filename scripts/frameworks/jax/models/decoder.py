@@ -42,7 +42,7 @@ def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
 
 
 class Cache(NamedTuple):
-    """``length`` of the positions for which there is room are in use."""
+    """Keys and values of earlier positions; ``length`` positions are in use."""
 
     kept: Kept
     length: Array
@@ -64,8 +64,8 @@ def model(model_config: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    """Weights and embeddings normal with the deviation of the model config, those of what is added
-    to the residuals the less, the more layers add to them; biases zero."""
+    """Return normal weights and embeddings with the deviation of the model config, and biases of
+    zero. The deviation of weights that add to the residuals falls with the number of layers."""
     hyper = model_config["hyperparameters"]
     hidden, inner = hyper["hidden"], hyper["intermediate"]
     added = (2 * hyper["layers"]) ** -0.5
@@ -105,12 +105,12 @@ def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dic
 
 
 def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
-    """Neither normalisation keeps any."""
+    """Return no running statistics: neither normalisation keeps any."""
     return {}
 
 
 def _angles(positions: Array, hyper: Dict[str, Any]) -> Tuple[Array, Array]:
-    """Cosine and sine of each position's angles, (positions, 1, size / 2) in float32."""
+    """Return cosine and sine of each position's angles, (positions, 1, size / 2) in float32."""
     size = hyper["hidden"] // hyper["heads"]
     frequencies = hyper["rotary_base"] ** (-2.0 / size * jnp.arange(size // 2, dtype=jnp.float32))
     angles = positions.astype(jnp.float32)[:, None, None] * frequencies
@@ -118,7 +118,7 @@ def _angles(positions: Array, hyper: Dict[str, Any]) -> Tuple[Array, Array]:
 
 
 def _rotated(x: Array, angles: Tuple[Array, Array]) -> Array:
-    """(batch, sequence, heads, size) turned in float32; the dtype is kept."""
+    """Rotate (batch, sequence, heads, size) in float32; keep the dtype."""
     cosine, sine = angles
     first, second = jnp.split(x.astype(jnp.float32), 2, axis=-1)
     turned = (first * cosine - second * sine, second * cosine + first * sine)
@@ -134,8 +134,8 @@ def _attention(
     key: Optional[Array],
     cache: Optional[Cache],
 ) -> Array:
-    """(batch, sequence, hidden) kept; each position sees itself and those before it, a single one
-    also those in the cache, in which all are put."""
+    """Return the attention of (batch, sequence, hidden), in the same shape. Each position sees
+    itself and earlier ones; a single one also sees the cache, which takes in all."""
     heads, groups = hyper["heads"], hyper["key_value_heads"]
     every = dense(parameters, f"{name}.query_key_value", x)
     query, key_of_token, value = _heads(every, hyper)
@@ -158,8 +158,8 @@ def _attention(
 
 
 def _heads(every: Array, hyper: Dict[str, Any]) -> List[Array]:
-    """Queries, keys and values (batch, sequence, heads, size) from (batch, sequence, columns). Of
-    ranks that share them out, each has its own heads of all three side by side."""
+    """Return queries, keys and values (batch, sequence, heads, size) from (batch, sequence,
+    columns). Of ranks that share them out, each has its own heads of all three side by side."""
     ranks = hyper[SHARING].ranks if SHARING in hyper else 1
     heads, groups = hyper["heads"] // ranks, hyper["key_value_heads"] // ranks
     positions = every.shape[:2]
@@ -189,8 +189,8 @@ def forward(
     dtype: Any,
     train: bool,
 ) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Logits (batch, sequence, vocabulary or classes) in ``dtype``. Dropout in training, with masks
-    drawn from ``key``."""
+    """Return logits (batch, sequence, vocabulary or classes) in ``dtype``. Dropout in training,
+    with masks drawn from ``key``."""
     x = _hidden(parameters, batch["token_ids"], hyper, dtype, key if train else None)
     return (_logits(parameters, x, hyper),), statistics
 
@@ -205,8 +205,8 @@ def empty(hyper: Dict[str, Any], batch: int, room: int, dtype: Any) -> Kept:
 def following(
     parameters: Arrays, token_ids: Array, cache: Cache, hyper: Dict[str, Any], dtype: Any
 ) -> Tuple[Array, Cache]:
-    """Logits (batch, vocabulary) of what follows ``token_ids`` (batch, sequence), which stand
-    behind those in the cache, and the cache with them. Several begin one that is empty."""
+    """Return logits (batch, vocabulary) of what follows ``token_ids`` (batch, sequence), which
+    stand behind those in the cache, and the cache with them. Several begin one that is empty."""
     extended = Cache(dict(cache.kept), cache.length)
     x = _hidden(parameters, token_ids, hyper, dtype, None, extended)
     after = extended._replace(length=cache.length + token_ids.shape[1])
@@ -221,7 +221,8 @@ def _hidden(
     key: Optional[Array],
     cache: Optional[Cache] = None,
 ) -> Array:
-    """(batch, sequence, hidden) behind the last layer; keys and values are put in the cache."""
+    """Return (batch, sequence, hidden) after the last layer; keys and values are put in the
+    cache."""
     rate, epsilon = hyper.get("dropout", 0.0), hyper["norm_epsilon"]
     drawn = keys(key, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
     normalised = _normalised(hyper)
@@ -253,7 +254,7 @@ def _normalised(hyper: Dict[str, Any]) -> Callable[..., Array]:
 
 
 def _logits(parameters: Arrays, x: Array, hyper: Dict[str, Any]) -> Array:
-    """(batch, sequence, hidden) -> (batch, sequence, vocabulary or classes)."""
+    """Map (batch, sequence, hidden) to (batch, sequence, vocabulary or classes)."""
     x = _normalised(hyper)(parameters, "norm", x, hyper["norm_epsilon"])
     if hyper["tied"]:
         tokens = parameters["embeddings.token.weight"].astype(x.dtype)
@@ -262,6 +263,6 @@ def _logits(parameters: Arrays, x: Array, hyper: Dict[str, Any]) -> Array:
 
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
-    """Mean cross entropy over all positions, of classes over the last alone."""
+    """Return the mean cross entropy over all positions, of classes over the last alone."""
     logits = outputs[0][:, -1] if "classes" in hyper else outputs[0]
     return cross_entropy(logits, batch["labels"])

@@ -72,7 +72,8 @@ def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dic
 
 
 def _noise(draws: Array, vocabulary: int) -> Array:
-    """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
+    """Return the Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each
+    prediction."""
     mixed = draws.astype(jnp.uint32)[..., None] ^ jnp.arange(vocabulary, dtype=jnp.uint32) * WORD
     for _ in range(2):
         mixed = (mixed ^ mixed >> 16) * MIXER
@@ -81,7 +82,8 @@ def _noise(draws: Array, vocabulary: int) -> Array:
 
 
 def _replaced(tokens: Array, positions: Array, new: Array) -> Array:
-    """``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at ``positions``."""
+    """Return ``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at
+    ``positions``."""
     return jnp.put_along_axis(tokens, positions, new, axis=1, inplace=False)
 
 
@@ -99,9 +101,9 @@ def forward(
     dtype: Any,
     train: bool,
 ) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Logits that a token is replaced (batch, sequence), the generator's of the masked positions
-    (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch, sequence), in
-    ``dtype``. Dropout in training, with masks drawn from ``key``."""
+    """Return logits that a token is replaced (batch, sequence), the generator's of the masked
+    positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch,
+    sequence), in ``dtype``. Dropout in training, with masks drawn from ``key``."""
     drawn = keys(key if train else None, 2 * (1 + DROPOUTS_OF_A_LAYER * hyper["layers"]))
     tokens, positions = batch["token_ids"], batch["masked_positions"]
     masked = batch["mask_draws"] < hyper["masked_percent"]
@@ -124,8 +126,8 @@ def forward(
 
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
-    """Mean cross entropies of the generator over the masked positions and of the discriminator over
-    all that are no padding, weighted."""
+    """Return the mean cross entropies of the generator over the masked positions and of the
+    discriminator over all that are no padding, weighted."""
     scores, logits, replaced = outputs
     scores, replaced = scores.astype(jnp.float32), replaced.astype(jnp.float32)
     generator = cross_entropy(logits, _originals(batch))

@@ -19,7 +19,7 @@ SHARING = "sharing"
 
 
 def dense(parameters: Arrays, name: str, x: Array) -> Array:
-    """(.., in) -> (.., out), with a bias where there is one."""
+    """Map (.., in) to (.., out), with a bias where there is one."""
     y = jnp.matmul(x, parameters[f"{name}.weight"].astype(x.dtype))
     bias = parameters.get(f"{name}.bias")
     return y if bias is None else y + bias.astype(x.dtype)
@@ -33,7 +33,7 @@ def convolution(
     padding: Optional[Tuple[int, int]] = None,
     groups: int = 1,
 ) -> Array:
-    """(batch, h, w, in) -> (batch, h / stride, w / stride, out), padded on both sides alike: by
+    """Map (batch, h, w, in) to (batch, h / stride, w / stride, out), padded on both sides alike: by
     half of the kernel, or by ``padding`` (rows, columns).
 
     Channels last, as in Flax: the layout of tensor cores, and XLA's choice for CPUs."""
@@ -58,9 +58,9 @@ def batch_norm(
     epsilon: float,
     momentum: float,
 ) -> Tuple[Array, Arrays]:
-    """Normalised channels, and the running statistics behind it: in training those of the batch
-    are used and mixed in with the share ``momentum``, the variance there without bias, as in
-    ``torch.nn.BatchNorm2d``."""
+    """Return normalised channels and the next running statistics. In training, the batch's
+    statistics are used and mixed into the running ones with the share ``momentum``, the variance
+    without bias, as in ``torch.nn.BatchNorm2d``."""
     mean, variance = f"{name}.running_mean", f"{name}.running_var"
     wide = x.astype(jnp.float32)
     if train:
@@ -82,7 +82,7 @@ def batch_norm(
 
 
 def layer_norm(parameters: Arrays, name: str, x: Array, epsilon: float) -> Array:
-    """Normalises the last axis."""
+    """Normalise the last axis."""
     wide = x.astype(jnp.float32)
     centred = wide - wide.mean(-1, keepdims=True)
     scale = lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + epsilon)
@@ -91,7 +91,7 @@ def layer_norm(parameters: Arrays, name: str, x: Array, epsilon: float) -> Array
 
 
 def rms_norm(parameters: Arrays, name: str, x: Array, epsilon: float) -> Array:
-    """Divides the last axis by its root mean square."""
+    """Divide the last axis by its root mean square."""
     wide = x.astype(jnp.float32)
     scale = lax.rsqrt(jnp.square(wide).mean(-1, keepdims=True) + epsilon)
     return (wide * scale * parameters[f"{name}.weight"]).astype(x.dtype)
@@ -100,9 +100,9 @@ def rms_norm(parameters: Arrays, name: str, x: Array, epsilon: float) -> Array:
 def attention(
     query: Array, key: Array, value: Array, mask: Array, rate: float, random: Optional[Array]
 ) -> Array:
-    """(batch, sequence, heads, size) kept. What ``mask``, broadcast to (batch, heads, sequence,
-    sequence), has False for is not attended to; dropout of the probabilities, with masks drawn from
-    ``random``.
+    """Return the attention, in the shape (batch, sequence, heads, size). Positions where ``mask``,
+    broadcast to (batch, heads, sequence, sequence), is False are not attended to; the masks for
+    dropout of the probabilities are drawn from ``random``.
 
     Written out, since ``jax.nn.dot_product_attention`` has no dropout."""
     scores = jnp.einsum("bqhd,bkhd->bhqk", query, key).astype(jnp.float32)
@@ -114,8 +114,9 @@ def attention(
 
 
 def relu(x: Array) -> Array:
-    """``jax.nn.relu`` that keeps a NaN on CPUs. There, XLA's kernels make zero of the maximum of
-    NaN and zero where a sum follows (jaxlib 0.10.2), and a diverged run had finite losses."""
+    """Return ``jax.nn.relu`` that keeps a NaN on CPUs. There, XLA's kernels make zero of the
+    maximum of NaN and zero where a sum follows (jaxlib 0.10.2), and a diverged run had finite
+    losses."""
     return jnp.where(x <= 0, jnp.zeros_like(x), x)
 
 
@@ -133,8 +134,8 @@ def keys(key: Optional[Array], count: int) -> Iterator[Optional[Array]]:
 
 
 def cross_entropy(logits: Array, labels: Array) -> Array:
-    """Mean over all leading axes, in float32. ``labels``: classes, or probabilities of all of
-    them."""
+    """Return the mean over all leading axes, in float32. ``labels``: classes, or probabilities of
+    all of them."""
     logits = logits.astype(jnp.float32)
     if jnp.issubdtype(labels.dtype, jnp.floating):
         return -(labels * jax.nn.log_softmax(logits)).sum(axis=-1).mean()
@@ -143,8 +144,8 @@ def cross_entropy(logits: Array, labels: Array) -> Array:
 
 
 def cut(x: Array, hyper: Dict[str, Any]) -> Array:
-    """Activations (batch, sequence, hidden), behind a layer's rows: where ranks share the layers
-    out, each has a part of the sequence from here on. See :mod:`sharded`."""
+    """Return activations (batch, sequence, hidden), behind a layer's rows: where ranks share the
+    layers out, each has a part of the sequence from here on. See :mod:`sharded`."""
     sharing = hyper.get(SHARING)
     return x if sharing is None else sharing.cut(x)
 

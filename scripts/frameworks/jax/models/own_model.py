@@ -42,13 +42,13 @@ class Definition:
         )
 
     def batch(self, drawn: Dict[str, Any]) -> Dict[str, np.ndarray]:
-        """This rank's, drawn by ``given["seed"]``."""
+        """Return this rank's batch, drawn with the seed in ``drawn``."""
         _, inputs, targets, _ = self._made(int(drawn["seed"]))
         self._arrays, self._batch_tree = self._flat((inputs, targets))
         return dict(self._arrays)
 
     def model(self, model_config: Dict[str, Any]) -> None:
-        """There is nothing that the functions below would have to be told."""
+        """Return None: the functions below need nothing of the model."""
 
     def parameters(
         self, model_config: Dict[str, Any], random: np.random.Generator
@@ -64,7 +64,7 @@ class Definition:
         return flat
 
     def statistics(self, model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
-        """There are none: the function has no state."""
+        """Return no running statistics: the function has no state."""
         return {}
 
     def _flat(self, tree: Any) -> Tuple[Dict[str, np.ndarray], Any]:
@@ -102,7 +102,7 @@ class Definition:
         return outputs if isinstance(outputs, tuple) else (outputs,), statistics
 
     def loss(self, outputs: Tuple[Array, ...], batch: Arrays, model: None) -> Array:
-        """Return the user's, of outputs that are float32 at least, as those of our models are."""
+        """Return the user's loss, from outputs in float32 at least, like those of our models."""
         _, targets = self._batch_of(batch)
         wide = tuple(
             _as(output, jnp.promote_types(output.dtype, jnp.float32)) for output in outputs
@@ -110,7 +110,7 @@ class Definition:
         return self._loss(wide[0] if len(wide) == 1 else wide, targets)
 
     def optimizer(self) -> Any:
-        """Return the file's own, or the usual one."""
+        """Return the optimizer of the user's file, or the default one."""
         if hasattr(self._module, "optimizer"):
             return own_model_optimizer(
                 self._module.optimizer(), optax.GradientTransformation, "Optax"
@@ -118,7 +118,7 @@ class Definition:
         return optimizers.from_model_config(self._model_config)
 
     def arrays(self) -> List[np.ndarray]:
-        """This rank's inputs and targets."""
+        """Return this rank's inputs and targets."""
         return list(self._arrays.values())
 
 

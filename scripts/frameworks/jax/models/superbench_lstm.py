@@ -26,7 +26,7 @@ def model(model_config: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    """Drawn as in PyTorch: uniform within 1 / sqrt(hidden)."""
+    """Return parameters drawn as in PyTorch: uniform within 1 / sqrt(hidden)."""
     hyper = model_config["hyperparameters"]
     inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
     shapes: Dict[str, Tuple[int, ...]] = {}
@@ -44,12 +44,12 @@ def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dic
 
 
 def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
-    """There is no batch normalisation."""
+    """Return no running statistics: there is no batch normalisation."""
     return {}
 
 
 def _layer(parameters: Arrays, layer: int, x: Array) -> Array:
-    """(sequence, batch, features) -> (sequence, batch, hidden). Gates and cells are computed in
+    """Map (sequence, batch, features) to (sequence, batch, hidden). Gates and cells are computed in
     float32, matmuls in the dtype of ``x``."""
     inner, recurrent = (
         parameters[f"lstm.weight_{kind}_l{layer}"].astype(x.dtype) for kind in ("ih", "hh")
@@ -80,7 +80,7 @@ def forward(
     dtype: Any,
     train: bool,
 ) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Logits (batch, classes) in ``dtype``. There is no dropout, so ``key`` is not used."""
+    """Return logits (batch, classes) in ``dtype``. There is no dropout, so ``key`` is not used."""
     x = batch["features"].astype(dtype).swapaxes(0, 1)
     for layer in range(hyper["layers"]):
         x = _layer(parameters, layer, x)
@@ -88,6 +88,6 @@ def forward(
 
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
-    """Mean cross entropy over the batch."""
+    """Return the mean cross entropy over the batch."""
     (logits,) = outputs
     return cross_entropy(logits, batch["labels"])

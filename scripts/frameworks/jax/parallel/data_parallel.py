@@ -37,7 +37,7 @@ def join(rank_context: RankContext) -> None:
 
 
 def local(tree: Any) -> Any:
-    """This rank's part of every array."""
+    """Return this rank's part of every array."""
     return jax.tree.map(lambda array: array.addressable_data(0), tree)
 
 
@@ -58,7 +58,8 @@ class Ranks:
         return jax.jit(jax.shard_map(each, mesh=self.mesh, in_specs=OWN, out_specs=SHARED))
 
     def program(self, compute: Function) -> Function:
-        """``compute`` in every rank, on its own part of stacked arrays, as one compiled program."""
+        """Return ``compute`` in every rank, on its own part of stacked arrays, as one compiled
+        program."""
         each = jax.shard_map(compute, mesh=self.mesh, in_specs=OWN, out_specs=OWN)
         return jax.jit(each, keep_unused=True)
 
@@ -69,8 +70,8 @@ class Ranks:
         return jax.make_array_from_single_device_arrays(shape, sharding, [array[None]])
 
     def average(self, tree: Any) -> Any:
-        """Mean of every array over the ranks. JAX has no collective outside a compiled program:
-        with or without ``jit``, this one is compiled."""
+        """Return the mean of every array over the ranks. JAX has no collective outside a compiled
+        program: with or without ``jit``, this one is compiled."""
         self.averaged += len(jax.tree.leaves(tree))
         return local(self._mean(jax.tree.map(self.stacked, tree)))
 
@@ -102,7 +103,7 @@ def options_of(device: jax.Device) -> Dict[str, Any]:
 
 
 def side_by_side(parts: Batches) -> Dict[str, Any]:
-    """Micro-batches along a first axis."""
+    """Return micro-batches along a first axis."""
     return {name: np.stack([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -112,7 +113,7 @@ class Arrangement:
     def moments(
         self, init: Function, parameters: Dict[str, np.ndarray], shared: Dict[str, jax.Array]
     ) -> Any:
-        """Return the optimizer's, of ``parameters``, which are ``shared``."""
+        """Return the optimizer's state of ``parameters``, placed like all that is ``shared``."""
         return self.share(init(parameters))
 
     def share(self, tree: Any) -> Any:
@@ -124,24 +125,25 @@ class Arrangement:
         raise NotImplementedError
 
     def batches(self, parts: Batches) -> Tuple[Any, Any]:
-        """This rank's batch of the first micro-step, and that of a whole step."""
+        """Return this rank's batch of the first micro-step, and that of a whole step."""
         first = self.own(parts[0])
         return first, (self.own(side_by_side(parts)) if len(parts) > 1 else first)
 
     def gathering(self, forward: Function) -> Function:
-        """``forward`` from the parameters as they are kept."""
+        """Return ``forward`` from the parameters as they are kept."""
         return forward
 
     def sharing(self, differentiate: Function) -> Function:
-        """``differentiate`` with gradients as the parameters are kept."""
+        """Return ``differentiate`` with gradients as the parameters are kept."""
         return differentiate
 
     def results(self, function: Function, arguments: Any) -> Any:
-        """Shardings of what ``function`` gives; None: XLA finds them itself."""
+        """Return shardings of what ``function`` gives; None: XLA finds them itself."""
         return None
 
     def named(self, arrays: Dict[str, Any]) -> Dict[str, Any]:
-        """Parameters, or their gradients, as what an adapter makes whole arrays of numpy of."""
+        """Return parameters, or their gradients, as what an adapter makes whole arrays of numpy
+        of."""
         return arrays
 
     def vary(self, tree: Any) -> Any:
@@ -203,7 +205,7 @@ class Together(Arrangement):
 
 
 def choose(device: jax.Device, ranks: Optional[Ranks], one_program: bool) -> Union[Alone, Together]:
-    """``one_program``: whether the ranks train in one compiled program."""
+    """Return the parallelism. ``one_program``: whether the ranks train in one compiled program."""
     if ranks is None:
         return Alone(device, average=lambda tree: tree)
     return Together(ranks.mesh) if one_program else Alone(device, ranks.average)

@@ -54,7 +54,7 @@ class Whole:
         return tuple(self._array.shape)
 
     def gather(self) -> np.ndarray:
-        """All of it, in every rank; all of them call this."""
+        """Return the whole array, in every rank; all of them call this."""
         whole = np.asarray(local(self._join(self._array)))
         return whole if self._order is None else whole[..., np.argsort(self._order)]
 
@@ -92,7 +92,7 @@ class Sharding(Arrangement):
         return self._layout.tensor
 
     def cut(self, x: Array) -> Array:
-        """(batch, sequence, hidden), of whose sequence each rank of a tensor group has a part."""
+        """Return (batch, sequence, hidden) with the sequence sharded over a tensor group."""
         return self._constrained(x, PartitionSpec(REPLICAS, TENSOR)) if self.ranks > 1 else x
 
     def joined(self, x: Array) -> Array:
@@ -105,8 +105,8 @@ class Sharding(Arrangement):
     # ---- arrays ------------------------------------------------------------------------------
 
     def share(self, parameters: Dict[str, np.ndarray]) -> Arrays:
-        """This rank's part of each parameter, of which it has all. Raises :class:`Unsupported`
-        where an extent is no multiple of the ranks."""
+        """Return this rank's part of each parameter, of which it has all. Raises
+        :class:`Unsupported` where an extent is no multiple of the ranks."""
         self._specs = {name: self._spec(name, array) for name, array in parameters.items()}
         self._orders = self._orders or dict(self._ordered(parameters))
         return {
@@ -120,9 +120,9 @@ class Sharding(Arrangement):
         return jax.make_array_from_callback(ordered.shape, sharding, lambda index: ordered[index])
 
     def _spec(self, name: str, array: np.ndarray) -> PartitionSpec:
-        """Return the columns or rows of a projection are a tensor group's. Of the axes that are
-        left, the first that the others can share is theirs; an array without one is whole in
-        each."""
+        """Return the sharding of a parameter. A projection's columns or rows are sharded over the
+        tensor group, the first other axis that can be over the others; an array without one is
+        whole in each rank."""
         axes: List[Optional[str]] = [None] * array.ndim
         match = _PROJECTION.search(name)
         projection = match.group(1) if match else ""
@@ -178,7 +178,8 @@ class Sharding(Arrangement):
     def moments(
         self, init: Callable[[Arrays], Any], parameters: Dict[str, np.ndarray], shared: Arrays
     ) -> Any:
-        """Shared out as the parameters are, by a program that makes them so."""
+        """Return the optimizer's state, sharded as the parameters are, by a program that makes it
+        so."""
         return jax.jit(init, out_shardings=self.results(init, (shared,)))(shared)
 
     def results(self, function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Any:
@@ -198,18 +199,19 @@ class Sharding(Arrangement):
         return NamedSharding(self.mesh, PartitionSpec(REPLICAS))
 
     def vary(self, tree: Arrays) -> Arrays:
-        """Arrays as the parameters of their names are shared out."""
+        """Return arrays sharded as the parameters of their names are."""
         return {name: self._constrained(array, self._specs[name]) for name, array in tree.items()}
 
     def average(self, tree: Any) -> Any:
-        """Return the loss is the mean over the samples of all ranks, and so are its gradients."""
+        """Return ``tree`` unchanged: loss and gradients already are means over the samples of all
+        ranks."""
         return tree
 
     # ---- what a step consists of -------------------------------------------------------------
 
     def gathering(self, forward: Forward) -> Forward:
-        """``forward`` with parameters that are gathered before it, and once more for the backward
-        pass: what was gathered is not kept between them."""
+        """Return ``forward`` with parameters that are gathered before it, and once more for the
+        backward pass: what was gathered is not kept between them."""
         if self._layout.fsdp == 1:
             return forward
 
@@ -224,8 +226,8 @@ class Sharding(Arrangement):
         return self._constrained(array, spec)
 
     def sharing(self, differentiate: Differentiate) -> Differentiate:
-        """``differentiate`` with gradients of which each rank has its part: right behind each
-        micro-step."""
+        """Return ``differentiate`` with gradients of which each rank has its part: right behind
+        each micro-step."""
 
         def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
             value, own, gradients = differentiate(parameters, own, batch)
@@ -236,7 +238,7 @@ class Sharding(Arrangement):
     # ---- what is seen of it ------------------------------------------------------------------
 
     def named(self, arrays: Arrays) -> Dict[str, Whole]:
-        """Parameters, or their gradients, by their names."""
+        """Return parameters, or their gradients, by their names."""
         orders = self._orders
         return {name: Whole(array, self._join, orders.get(name)) for name, array in arrays.items()}
 
@@ -272,7 +274,7 @@ def _is_kept(primitive: Any, *_: Any, **parameters: Any) -> bool:
 
 
 def held(parameters: Arrays) -> int:
-    """Elements of parameters in this rank's memory."""
+    """Return the number of elements of parameters in this rank's memory."""
     return sum(array.size for array in local(parameters).values())
 
 

@@ -64,7 +64,8 @@ def _scale(c: mx.nd.NDArray, **out: mx.nd.NDArray) -> mx.nd.NDArray:
 
 
 def _triad(b: mx.nd.NDArray, c: mx.nd.NDArray, **out: mx.nd.NDArray) -> mx.nd.NDArray:
-    """Return the sum is written over what it adds, so that the engine begins no other before."""
+    """Return ``b`` plus the scaled ``c``. The sum overwrites an operand, so that the engine starts
+    no other operation before."""
     return mx.nd.elemwise_add(b, _scale(c, **out), **out)
 
 

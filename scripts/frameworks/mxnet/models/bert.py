@@ -47,8 +47,8 @@ class Embeddings(nn.HybridBlock):
 
 
 class Attention(nn.HybridBlock):
-    """(batch, sequence, hidden) and scores to add (batch * heads, 1, sequence) -> (batch,
-    sequence, hidden)."""
+    """Attention from (batch, sequence, hidden) and scores to add (batch * heads, 1, sequence) to
+    (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -70,13 +70,13 @@ class Attention(nn.HybridBlock):
         return self.output(F.reshape(F.transpose(context, (0, 2, 1, 3)), (0, 0, -3)))
 
     def _split(self, F: Any, x: Any) -> Any:
-        """(batch, sequence, hidden) -> (batch * heads, sequence, head size)."""
+        """Map (batch, sequence, hidden) to (batch * heads, sequence, head size)."""
         x = F.reshape(x, (0, 0, self.heads, -1))
         return F.reshape(F.transpose(x, (0, 2, 1, 3)), (-3, 0, 0))
 
 
 class Layer(nn.HybridBlock):
-    """One encoder layer, normalised behind each residual; (batch, sequence, hidden) kept."""
+    """Encoder layer, normalised after each residual; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class Pooled(Encoder):
 
 
 class Classifier(Pooled):
-    """-> logits (batch, classes)."""
+    """Classifier with logits (batch, classes)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
@@ -144,7 +144,8 @@ class Classifier(Pooled):
 
 
 class SpanFinder(Encoder):
-    """-> of each token how well an answer begins and ends with it, (batch, sequence, 2)."""
+    """Model that says of each token how well an answer begins and ends with it, (batch, sequence,
+    2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
@@ -155,8 +156,8 @@ class SpanFinder(Encoder):
 
 
 class BertPretraining(Pooled):
-    """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2)."""
+    """Model with logits of the masked positions (batch, predictions, vocabulary) and of the next
+    sentence (batch, 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
@@ -202,7 +203,7 @@ def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Numpy arrays of the batch -> those that the model takes."""
+    """Return the batch's numpy arrays that the model takes."""
     batch_size, sequence = batch["token_ids"].shape
     ids = (
         batch["token_ids"].astype(np.int32),
@@ -218,7 +219,7 @@ def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
 
 
 def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Numpy arrays of the batch -> those that :func:`loss` takes."""
+    """Return the batch's numpy arrays that :func:`loss` takes."""
     return tuple(
         batch[name].reshape(-1).astype(np.int32)
         for name in ("masked_labels", "next_sentence_labels", "labels", "spans")
@@ -227,7 +228,7 @@ def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
 
 
 def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
-    """Mean cross entropy over the masked positions plus that over the sequences."""
+    """Return the mean cross entropy over the masked positions plus that over the sequences."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     if "classes" in model_config["hyperparameters"]:
         return entropy(outputs[0].astype("float32"), labels[0]).mean()

@@ -70,7 +70,7 @@ def relu6(layer: Layer) -> Operation:
 
 
 def pool(layer: Layer, **options: Any) -> Operation:
-    """Over windows of the layer's own size."""
+    """Pool over windows of the layer's own size."""
     kernel, stride, padding = (
         (layer.attributes[name],) * 2 for name in ("kernel", "stride", "padding")
     )
@@ -115,8 +115,8 @@ def concatenate(layer: Layer) -> Operation:
 
 
 def widened(layer: Layer) -> Operation:
-    """:func:`concatenate` under AMP where some parts are slices, which AMP keeps in float32: MXNet
-    refuses parts of different types."""
+    """Concatenate under AMP where some parts are slices, which AMP keeps in float32: MXNet refuses
+    parts of different types."""
 
     def operation(F: Any, *parts: Any) -> Any:
         return F.concat(*F.amp_multicast(*parts, num_outputs=len(parts)), dim=1)
@@ -212,18 +212,18 @@ def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Numpy arrays of the batch -> those that the model takes."""
+    """Return the batch's numpy arrays that the model takes."""
     return (np.ascontiguousarray(batch["images"].transpose(0, 3, 1, 2)),)
 
 
 def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Numpy arrays of the batch -> those that :func:`loss` takes."""
+    """Return the batch's numpy arrays that :func:`loss` takes."""
     labels = batch["labels"]  # classes, or probabilities of all of them
     return (labels if labels.ndim > 1 else labels.astype(np.int32),)
 
 
 def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
-    """Mean cross entropy over the batch, of the auxiliary heads with their weight."""
+    """Return the mean cross entropy over the batch, of the auxiliary heads with their weight."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss(sparse_label=labels[0].ndim == 1)
     logits, *heads = (output.astype("float32") for output in outputs)
     value = entropy(logits, labels[0]).mean()

@@ -57,7 +57,7 @@ def normalization(hyper: Dict[str, Any]) -> nn.HybridBlock:
 
 
 def rotate(F: Any, x: Any, cosine: Any, sine: Any) -> Any:
-    """(batch, heads, sequence, size) turned by angles (1, 1, sequence, size / 2)."""
+    """Rotate (batch, heads, sequence, size) by angles (1, 1, sequence, size / 2)."""
     first, second = F.split(x, num_outputs=2, axis=3)
     turned = (
         F.broadcast_mul(first, cosine) - F.broadcast_mul(second, sine),
@@ -67,7 +67,8 @@ def rotate(F: Any, x: Any, cosine: Any, sine: Any) -> Any:
 
 
 class Attention(nn.HybridBlock):
-    """(batch, sequence, hidden) kept; scores to add (1, sequence, sequence) hide what is later."""
+    """Attention that keeps (batch, sequence, hidden). Scores to add (1, sequence, sequence) hide
+    later positions."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -104,7 +105,7 @@ class Attention(nn.HybridBlock):
 
 
 class FeedForward(nn.HybridBlock):
-    """(batch, sequence, hidden) kept."""
+    """Feed-forward part of a layer; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -123,7 +124,7 @@ class FeedForward(nn.HybridBlock):
 
 
 class Layer(nn.HybridBlock):
-    """(batch, sequence, hidden) kept."""
+    """Decoder layer; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -211,18 +212,18 @@ def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Numpy arrays of the batch -> those that the model takes."""
+    """Return the batch's numpy arrays that the model takes."""
     positions = np.arange(batch["token_ids"].shape[1], dtype=np.int32)
     return batch["token_ids"].astype(np.int32), positions[np.newaxis]
 
 
 def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Numpy arrays of the batch -> those that :func:`loss` takes."""
+    """Return the batch's numpy arrays that :func:`loss` takes."""
     return (batch["labels"].reshape(-1).astype(np.int32),)
 
 
 def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
-    """Mean cross entropy over all positions, of classes over the last alone."""
+    """Return the mean cross entropy over all positions, of classes over the last alone."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     logits = outputs[0].astype("float32")
     if "classes" in model_config["hyperparameters"]:

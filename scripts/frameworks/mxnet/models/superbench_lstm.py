@@ -47,17 +47,17 @@ def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Numpy arrays of the batch -> those that the model takes."""
+    """Return the batch's numpy arrays that the model takes."""
     return (np.ascontiguousarray(batch["features"].transpose(1, 0, 2)),)
 
 
 def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Numpy arrays of the batch -> those that :func:`loss` takes."""
+    """Return the batch's numpy arrays that :func:`loss` takes."""
     return (batch["labels"].astype(np.int32),)
 
 
 def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
-    """Mean cross entropy over the batch."""
+    """Return the mean cross entropy over the batch."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     (logits,) = outputs
     return entropy(logits.astype("float32"), labels[0]).mean()

@@ -81,7 +81,7 @@ class Group:
         self._next_exchange = self.EXCHANGE_KEY
 
     def settings(self) -> Dict[str, Any]:
-        """JSON values, for the record."""
+        """Return the settings of the group, JSON values for the record."""
         return {
             "kvstore": self._kvstore.type,
             "servers": int(self._variables["DMLC_NUM_SERVER"]),
@@ -110,7 +110,8 @@ class Group:
     def prepare_all_reduce(
         self, array: Any, context: Any
     ) -> Tuple[Callable[[], Any], Callable[[], Any]]:
-        """Two functions: an all-reduce of ``array``, and what it holds by then."""
+        """Return two functions: one runs an all-reduce of ``array``, the other returns the
+        result."""
         return self.all_reduce_of(self._mx.nd.array(array, dtype="float32", ctx=context))
 
     def all_reduce_of(self, held: Any) -> Tuple[Callable[[], Any], Callable[[], Any]]:

@@ -41,8 +41,8 @@ class Embeddings(nn.Module):
 
 
 class Attention(nn.Module):
-    """(batch, sequence, hidden) and what is added to the scores (batch, 1, 1, sequence) ->
-    (batch, sequence, hidden)."""
+    """Attention from (batch, sequence, hidden) and scores to add (batch, 1, 1, sequence) to (batch,
+    sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    """One encoder layer, normalised behind each residual; (batch, sequence, hidden) kept."""
+    """Encoder layer, normalised after each residual; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class Pooled(Encoder):
 
 
 class Classifier(Pooled):
-    """-> logits (batch, classes)."""
+    """Classifier with logits (batch, classes)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
@@ -127,7 +127,8 @@ class Classifier(Pooled):
 
 
 class SpanFinder(Encoder):
-    """-> of each token how well an answer begins and ends with it, (batch, sequence, 2)."""
+    """Model that says of each token how well an answer begins and ends with it, (batch, sequence,
+    2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
@@ -138,8 +139,8 @@ class SpanFinder(Encoder):
 
 
 class BertPretraining(Pooled):
-    """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2)."""
+    """Model with logits of the masked positions (batch, predictions, vocabulary) and of the next
+    sentence (batch, 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
@@ -181,8 +182,8 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 def losses(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
-    """Vectors (batch x predictions,) and (batch,), of classes the latter alone, of spans one (batch
-    x 2,); the loss is the sum of their means."""
+    """Return vectors (batch x predictions,) and (batch,), of classes the latter alone, of spans one
+    (batch x 2,); the loss is the sum of their means."""
     if "classes" in model_config["hyperparameters"]:
         return (F.cross_entropy(outputs[0].float(), batch["labels"], reduction="none"),)
     if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens

@@ -37,7 +37,7 @@ def normalization(hyper: Dict[str, Any]) -> nn.Module:
 
 
 def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """(batch, heads, sequence, size) turned in float32; the dtype is kept."""
+    """Rotate (batch, heads, sequence, size) in float32; keep the dtype."""
     first, second = x.float().chunk(2, dim=-1)
     turned = [first * cosine - second * sine, second * cosine + first * sine]
     return oneflow.cat(turned, dim=-1).to(x.dtype)
@@ -66,7 +66,7 @@ class Positions(nn.Module):
 
 
 class Attention(nn.Module):
-    """(batch, sequence, hidden) kept."""
+    """Attention that keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """(batch, sequence, hidden) kept."""
+    """Feed-forward part of a layer; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class FeedForward(nn.Module):
 
 
 class Layer(nn.Module):
-    """(batch, sequence, hidden) kept."""
+    """Decoder layer; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ DATA_PARALLEL = {
 
 
 def wrap(model: nn.Module) -> nn.Module:
-    """``model`` with its gradients averaged over all ranks during the backward pass."""
+    """Return ``model`` with its gradients averaged over all ranks during the backward pass."""
     return nn.parallel.DistributedDataParallel(model, **DATA_PARALLEL)
 
 
@@ -29,7 +29,7 @@ def bucket_bytes(model: nn.Module) -> List[int]:
 
 
 def replicate(model: nn.Module, device: oneflow.device) -> nn.Module:
-    """``model`` as one of global tensors, whole in every rank: what OneFlow recommends for
+    """Return ``model`` as one of global tensors, whole in every rank: what OneFlow recommends for
     data-parallel graphs. Batch normalisation still takes each rank's own statistics. Raises
     :class:`Unsupported` for a model in training whose backward pass OneFlow does not compile."""
     if model.training and any(isinstance(layer, nn.LSTM) for layer in model.modules()):
@@ -51,5 +51,5 @@ def join(batch: Dict[str, Tensor], device: oneflow.device) -> Dict[str, Tensor]:
 
 
 def local(tensor: Tensor) -> Tensor:
-    """This rank's part of a global tensor, in the same memory; another tensor as it is."""
+    """Return this rank's part of a global tensor, in the same memory; another tensor as it is."""
     return tensor.to_local() if tensor.is_global else tensor

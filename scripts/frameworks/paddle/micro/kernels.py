@@ -51,8 +51,8 @@ def _passes(
     dtype: str,
     shared: Sequence[Layout],
 ) -> ForwardBackward:
-    """``shared``: the axes of each operand, or of its gradient, in the layout of the harness's
-    arrays; those of the first also the result's."""
+    """Return forward and backward kernels. ``shared``: the axes of each operand, or of its
+    gradient, in the layout of the harness's arrays; those of the first also the result's."""
     operands = [paddle.to_tensor(array.copy()).astype(dtype) for array in arrays]
     upstream = paddle.to_tensor(gradient.copy()).astype(dtype)
     for operand in operands:

@@ -48,8 +48,8 @@ class Embeddings(nn.Layer):
 
 
 class Attention(nn.Layer):
-    """(batch, sequence, hidden) and what to add to the scores, (batch, 1, 1, sequence) ->
-    (batch, sequence, hidden)."""
+    """Attention from (batch, sequence, hidden) and scores to add (batch, 1, 1, sequence) to (batch,
+    sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class Attention(nn.Layer):
 
 
 class Layer(nn.Layer):
-    """One encoder layer, normalised behind each residual; (batch, sequence, hidden) kept."""
+    """Encoder layer, normalised after each residual; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class Pooled(Encoder):
 
 
 class Classifier(Pooled):
-    """-> logits (batch, classes)."""
+    """Classifier with logits (batch, classes)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
@@ -134,7 +134,8 @@ class Classifier(Pooled):
 
 
 class SpanFinder(Encoder):
-    """-> of each token how well an answer begins and ends with it, (batch, sequence, 2)."""
+    """Model that says of each token how well an answer begins and ends with it, (batch, sequence,
+    2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
@@ -147,8 +148,8 @@ class SpanFinder(Encoder):
 
 
 class BertPretraining(Pooled):
-    """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2)."""
+    """Model with logits of the masked positions (batch, predictions, vocabulary) and of the next
+    sentence (batch, 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
@@ -169,18 +170,19 @@ class BertPretraining(Pooled):
 
 
 def added_to_scores(attention_mask: Tensor, x: Tensor) -> Tensor:
-    """(batch, sequence) -> (batch, 1, 1, sequence), in the dtype of ``x``."""
+    """Map (batch, sequence) to (batch, 1, 1, sequence), in the dtype of ``x``."""
     return ((1.0 - attention_mask.astype(x.dtype)) * MASKED_SCORE).unsqueeze([1, 2])
 
 
 def at(positions: Tensor, x: Tensor) -> Tensor:
-    """(batch, sequence, hidden) -> (batch x predictions, hidden)."""
+    """Map (batch, sequence, hidden) to (batch x predictions, hidden)."""
     rows = positions + x.shape[1] * paddle.arange(x.shape[0]).unsqueeze(1)
     return paddle.gather(x.flatten(0, 1), rows.flatten())
 
 
 def tied_logits(x: Tensor, tokens: Tensor, bias: Tensor, batch: int) -> Tensor:
-    """(batch x predictions, hidden) -> (batch, predictions, vocabulary), by the token embedding."""
+    """Map (batch x predictions, hidden) to (batch, predictions, vocabulary), by the token
+    embedding."""
     logits = paddle.matmul(x, tokens, transpose_y=True)
     return (logits + bias).reshape([batch, -1, logits.shape[-1]])
 

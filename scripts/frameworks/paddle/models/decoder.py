@@ -48,14 +48,14 @@ def normalization(hyper: Dict[str, Any]) -> nn.Layer:
 
 
 def rotation(begin: int, end: int, size: int, base: float) -> Rotation:
-    """Cosine and sine of the angles of positions, (end - begin, 1, size / 2)."""
+    """Return cosine and sine of the angles of positions, (end - begin, 1, size / 2)."""
     frequencies = base ** (-2.0 / size * paddle.arange(size // 2, dtype="float32"))
     angles = paddle.arange(begin, end, dtype="float32").unsqueeze([1, 2]) * frequencies
     return paddle.cos(angles), paddle.sin(angles)
 
 
 def rotate(x: Tensor, angles: Rotation) -> Tensor:
-    """(batch, sequence, heads, size) turned in float32; the dtype is kept."""
+    """Rotate (batch, sequence, heads, size) in float32; keep the dtype."""
     cosine, sine = angles
     first, second = paddle.chunk(x.astype("float32"), 2, axis=-1)
     turned = [first * cosine - second * sine, second * cosine + first * sine]
@@ -75,7 +75,7 @@ class Cache:
         self._length = 0
 
     def extend(self, *new: Tensor) -> Sequence[Tensor]:
-        """Keys and values of all positions, ``new`` ones behind those that were there."""
+        """Return keys and values of all positions, ``new`` ones behind those that were there."""
         if not self._kept:
             batch, _, heads, size = new[0].shape
             shape = [batch, self._room, heads, size]
@@ -88,8 +88,8 @@ class Cache:
 
 
 class Attention(nn.Layer):
-    """(batch, sequence, hidden) kept; each position sees itself and those before it, also those
-    that are in a cache."""
+    """Attention that keeps (batch, sequence, hidden). Each position sees itself and earlier ones,
+    also those in a cache."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class Attention(nn.Layer):
 
 
 class FeedForward(nn.Layer):
-    """(batch, sequence, hidden) kept."""
+    """Feed-forward part of a layer; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ class FeedForward(nn.Layer):
 
 
 class Layer(nn.Layer):
-    """(batch, sequence, hidden) kept."""
+    """Decoder layer; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ class Embeddings(nn.Layer):
         self.dropout = nn.Dropout(hyper.get("dropout", 0.0))
 
     def forward(self, token_ids: Tensor, begin: int = 0) -> Tensor:
-        """``begin``: the position of the first token."""
+        """Run the model. ``begin``: position of the first token."""
         x = self.token(token_ids)
         if self.position is not None:
             x = x + self.position.weight[begin : begin + token_ids.shape[1]]
@@ -200,8 +200,8 @@ class LanguageModel(nn.Layer):
         return (self._logits(x),)
 
     def following(self, token_ids: Tensor, begin: int, caches: List[Cache]) -> Tensor:
-        """Logits (batch, vocabulary) of what follows ``token_ids``, which begin at the position
-        behind those in the caches, one for each layer."""
+        """Return logits (batch, vocabulary) of what follows ``token_ids``, which begin at the
+        position behind those in the caches, one for each layer."""
         x = self.embeddings(token_ids, begin)
         angles = self._angles(begin, begin + token_ids.shape[1])
         for layer, cache in zip(self.layers, caches):

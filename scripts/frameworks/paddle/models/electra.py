@@ -29,7 +29,8 @@ INPUTS = (
 
 
 def noise(draws: Tensor, vocabulary: int) -> Tensor:
-    """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
+    """Return the Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each
+    prediction."""
     # Python's own numbers would go through float32
     mask, word, mixer = (paddle.full([1], number, "int64") for number in (MASK, WORD, MIXER))
     half, lower = (paddle.full([1], bits, "int64") for bits in (16, 12))
@@ -44,7 +45,8 @@ def noise(draws: Tensor, vocabulary: int) -> Tensor:
 
 
 def replaced(tokens: Tensor, positions: Tensor, new: Tensor) -> Tensor:
-    """``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at ``positions``."""
+    """Return ``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at
+    ``positions``."""
     return paddle.put_along_axis(tokens, positions, new, axis=1)
 
 
@@ -84,8 +86,9 @@ class Discriminator(nn.Layer):
 
 
 class Electra(nn.Layer):
-    """-> logits that a token is replaced (batch, sequence), the generator's of the masked positions
-    (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch, sequence)."""
+    """Model with logits that a token is replaced (batch, sequence), those of the generator at the
+    masked positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0
+    (batch, sequence)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()

@@ -39,8 +39,8 @@ def join(rank_context: RankContext) -> str:
 
 
 def wrap(model: nn.Layer) -> nn.Layer:
-    """``model`` with its gradients averaged over all ranks during the backward pass. Starts all
-    ranks with the weights of rank 0."""
+    """Return ``model`` with its gradients averaged over all ranks during the backward pass. Starts
+    all ranks with the weights of rank 0."""
     return paddle.DataParallel(model)
 
 

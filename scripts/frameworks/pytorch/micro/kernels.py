@@ -67,8 +67,8 @@ def _passes(
     gradient: Tensor,
     shared: Sequence[Callable[[Tensor], Tensor]],
 ) -> ForwardBackward:
-    """``shared``: each operand, or its gradient, in the layout of the arrays; the first also
-    the result."""
+    """Return forward and backward kernels. ``shared``: each operand, or its gradient, in the layout
+    of the arrays; the first also the result."""
     for operand in operands:
         operand.requires_grad_()
     kept = function(*operands)

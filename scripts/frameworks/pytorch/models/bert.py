@@ -33,7 +33,8 @@ class Embeddings(nn.Module):
 
 
 class Attention(nn.Module):
-    """(batch, sequence, hidden) and a mask (batch, 1, 1, sequence) -> (batch, sequence, hidden)."""
+    """Attention from (batch, sequence, hidden) and a mask (batch, 1, 1, sequence) to (batch,
+    sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -57,7 +58,7 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    """One encoder layer, normalised behind each residual; (batch, sequence, hidden) kept."""
+    """Encoder layer, normalised after each residual; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -115,7 +116,7 @@ class Pooled(Encoder):
 
 
 class Classifier(Pooled):
-    """-> logits (batch, classes)."""
+    """Classifier with logits (batch, classes)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
@@ -126,7 +127,8 @@ class Classifier(Pooled):
 
 
 class SpanFinder(Encoder):
-    """-> of each token how well an answer begins and ends with it, (batch, sequence, 2)."""
+    """Model that says of each token how well an answer begins and ends with it, (batch, sequence,
+    2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
@@ -137,8 +139,8 @@ class SpanFinder(Encoder):
 
 
 class BertPretraining(Pooled):
-    """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2)."""
+    """Model with logits of the masked positions (batch, predictions, vocabulary) and of the next
+    sentence (batch, 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)
@@ -177,17 +179,17 @@ def share_heads(layer: Layer, ranks: int) -> Dict[str, List[int]]:
 
 
 def tied(model: Encoder) -> List[str]:
-    """Parameters of the embeddings that the head multiplies by."""
+    """Return the parameters of the embeddings that the head multiplies by."""
     return ["embeddings.token.weight"] if isinstance(model, BertPretraining) else []
 
 
 def attendable(attention_mask: Tensor) -> Tensor:
-    """(batch, sequence) -> (batch, 1, 1, sequence); True: may be attended to."""
+    """Map (batch, sequence) to (batch, 1, 1, sequence); True: may be attended to."""
     return attention_mask.bool()[:, None, None, :]
 
 
 def at(positions: Tensor, x: Tensor) -> Tensor:
-    """(batch, sequence, hidden) -> (batch, predictions, hidden)."""
+    """Map (batch, sequence, hidden) to (batch, predictions, hidden)."""
     return x.gather(1, positions[:, :, None].expand(-1, -1, x.shape[2]))
 
 

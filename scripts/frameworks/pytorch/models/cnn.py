@@ -72,8 +72,8 @@ def _are_parts(first: Call, second: Call) -> bool:
 
 
 def _split(sizes: List[int], first: Call, second: Call) -> List[Tuple[Any, ...]]:
-    """Both at once: behind two slices, the backward pass would add two gradients that are mostly
-    zero."""
+    """Return calls that compute two slices at once: after two slices, the backward pass would add
+    two gradients that are mostly zero."""
     both = second.output
     return [
         (lambda x: x.split(sizes, 1), first.inputs, both, ()),

@@ -20,15 +20,15 @@ def _norm(hyper: Dict[str, Any]) -> nn.Module:
 
 
 def rotation(positions: Tensor, size: int, base: float) -> Rotation:
-    """Cosine and sine of each position's angles, (positions, size / 2) in float32 whatever autocast
-    does."""
+    """Return cosine and sine of each position's angles, (positions, size / 2) in float32 whatever
+    autocast does."""
     frequencies = base ** (-2.0 * torch.arange(size // 2, device=positions.device) / size)
     angles = positions[:, None] * frequencies
     return angles.cos(), angles.sin()
 
 
 def rotate(x: Tensor, angles: Rotation) -> Tensor:
-    """(batch, heads, sequence, size) turned in float32; the dtype is kept."""
+    """Rotate (batch, heads, sequence, size) in float32; keep the dtype."""
     cosine, sine = angles
     first, second = x.chunk(2, dim=-1)
     turned = (first * cosine - second * sine, second * cosine + first * sine)
@@ -48,7 +48,7 @@ class Cache:
         self._length = 0
 
     def extend(self, new: Tuple[Tensor, Tensor]) -> Tuple[Tensor, ...]:
-        """Keys and values of all positions, ``new`` ones behind those that were there."""
+        """Return keys and values of all positions, ``new`` ones behind those that were there."""
         if not self._kept:
             batch, heads, _, size = new[0].shape
             self._kept = tuple(update.new_empty(batch, heads, self._room, size) for update in new)
@@ -60,8 +60,8 @@ class Cache:
 
 
 class Attention(nn.Module):
-    """(batch, sequence, hidden) kept; each position sees itself and those before it, also those
-    that are in a cache."""
+    """Attention that keeps (batch, sequence, hidden). Each position sees itself and earlier ones,
+    also those in a cache."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """(batch, sequence, hidden) kept."""
+    """Feed-forward part of a layer; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ class FeedForward(nn.Module):
 
 
 class Layer(nn.Module):
-    """(batch, sequence, hidden) kept."""
+    """Decoder layer; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ class Embeddings(nn.Module):
         self.dropout = nn.Dropout(hyper.get("dropout", 0.0))
 
     def forward(self, token_ids: Tensor, begin: int = 0) -> Tensor:
-        """``begin``: the position of the first token."""
+        """Run the model. ``begin``: position of the first token."""
         x = self.token(token_ids)
         if self.position is not None:
             x = x + self.position.weight[begin : begin + token_ids.shape[1]]
@@ -194,8 +194,8 @@ class LanguageModel(nn.Module):
         return (self._logits(x),)
 
     def following(self, token_ids: Tensor, begin: int, caches: List[Cache]) -> Tensor:
-        """Logits (batch, vocabulary) of what follows ``token_ids``, which begin at the position
-        behind those in the caches, one for each layer."""
+        """Return logits (batch, vocabulary) of what follows ``token_ids``, which begin at the
+        position behind those in the caches, one for each layer."""
         angles = self._angles(begin, token_ids)
         x = self.embeddings(token_ids, begin)
         for layer, cache in zip(self.layers, caches):
@@ -260,7 +260,7 @@ def share_heads(layer: Layer, ranks: int) -> Dict[str, List[int]]:
 
 
 def tied(model: LanguageModel) -> List[str]:
-    """Parameters of the embeddings that the head multiplies by."""
+    """Return the parameters of the embeddings that the head multiplies by."""
     return [] if model.head is not None else ["embeddings.token.weight"]
 
 

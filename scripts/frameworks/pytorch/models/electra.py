@@ -34,7 +34,8 @@ INPUTS = (
 
 
 def noise(draws: Tensor, vocabulary: int) -> Tensor:
-    """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
+    """Return the Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each
+    prediction."""
     bits = torch.arange(vocabulary, device=draws.device) * WORD & MASK
     mixed = draws.unsqueeze(-1) ^ bits
     for _ in range(2):
@@ -80,8 +81,9 @@ class Discriminator(nn.Module):
 
 
 class Electra(nn.Module):
-    """-> logits that a token is replaced (batch, sequence), the generator's of the masked positions
-    (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch, sequence)."""
+    """Model with logits that a token is replaced (batch, sequence), those of the generator at the
+    masked positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0
+    (batch, sequence)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()

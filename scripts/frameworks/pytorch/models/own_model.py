@@ -30,8 +30,8 @@ DROPPING = {"StochasticDepth": "p", "DropPath": "drop_prob"}
 
 
 class Whole(nn.Module):
-    """``model`` with its inputs as they were made, one tensor after the other, and its outputs as
-    a tuple."""
+    """Module around ``model`` that takes its inputs as tensors, one after the other, and returns
+    its outputs as a tuple."""
 
     def __init__(self, model: nn.Module, names: Sequence[str]) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class Definition:
         return Whole(model.to(memory_format=self.MEMORY_FORMAT), self._names)
 
     def loss(self, outputs: Tuple[Tensor, ...], batch: Any, model_config: Any) -> Tensor:
-        """Return the user's, of outputs that are float32 at least, as those of our models are."""
+        """Return the user's loss, from outputs in float32 at least, like those of our models."""
         wide = tuple(_widened(output) for output in outputs)
         value = self._loss(wide[0] if len(wide) == 1 else wide, self._targets)
         if not isinstance(value, Tensor) or value.dim():
@@ -111,7 +111,7 @@ class Definition:
         return value
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
-        """Return the file's own, or the usual one."""
+        """Return the optimizer of the user's file, or the default one."""
         if not hasattr(self._module, "optimizer"):
             return optimizers.from_model_config(
                 model, [list(model.parameters())], self._model_config
@@ -141,7 +141,7 @@ class Definition:
         }
 
     def arrays(self) -> List[Any]:
-        """This rank's inputs and targets."""
+        """Return this rank's inputs and targets."""
         tensors = tree_leaves((self._inputs, self._targets))
         return [_widened(tensor).cpu().numpy() for tensor in tensors if isinstance(tensor, Tensor)]
 

@@ -65,7 +65,7 @@ def options(accumulates: bool) -> Dict[str, Any]:
 
 
 def wrap(model: nn.Module, device: torch.device, accumulates: bool) -> Any:
-    """``model`` with its gradients averaged over all ranks during the backward pass."""
+    """Return ``model`` with its gradients averaged over all ranks during the backward pass."""
     device_ids = [device] if device.type == "cuda" else None
     chosen = options(accumulates)
     return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, **chosen)
@@ -87,8 +87,8 @@ def bucket_bytes(wrapped: Any) -> List[int]:
 
 
 def all_reduce_together(tensors: Sequence[torch.Tensor], group: Any = None) -> None:
-    """An all-reduce of each over the ranks of ``group``, by default all of them, as
-    DistributedDataParallel has its buckets: begun one after the other, and then waited for."""
+    """All-reduce each tensor over the ranks of ``group``, by default all of them, as
+    DistributedDataParallel does its buckets: started one after the other, and then waited for."""
     all_reduce = torch.distributed.all_reduce
     works = [all_reduce(tensor, group=group, async_op=True) for tensor in tensors]
     for work in works:

@@ -101,8 +101,8 @@ class Stage(nn.Module):
         self._batches, self._loss, self._autocast = batches, loss, autocast
 
     def _compute(self, x: Optional[Tensor], *inputs: Tensor) -> Any:
-        """Activations (batch, sequence, hidden) from those of the stage before; logits from the
-        last. ``inputs``: of the model."""
+        """Return activations (batch, sequence, hidden) from those of the stage before; logits from
+        the last. ``inputs``: of the model."""
         if self._is_first:
             x = self.part.begin(*inputs)
         beside = self.part.beside(*inputs)
@@ -248,7 +248,7 @@ class Pipeline:
         return differentiate
 
     def micro_step(self) -> None:
-        """Forward and backward pass of the first micro-batch alone, through all stages."""
+        """Run the forward and backward pass of the first micro-batch alone, through all stages."""
         number = torch.zeros(1, dtype=torch.int64)
         self._schedule(1).step(number=number, target=number, return_outputs=False)
 
@@ -277,8 +277,8 @@ class Pipeline:
         )
 
     def _sent_by(self, stage: int, batch: MicroBatch) -> Tensor:
-        """Shape and dtype of what goes from it to the next. Between layers it is this rank's part
-        of the sequence."""
+        """Return shape and dtype of what a stage sends to the next. Between layers it is this
+        rank's part of the sequence."""
         weight = self._model.embeddings.token.weight
         samples, tokens = batch.inputs[0].shape[:2]
         before = self._spans[stage].stop
@@ -310,7 +310,7 @@ class Pipeline:
             return self._outputs_of_last(outputs)
 
     def _reshard(self) -> None:
-        """After a forward pass that no backward pass follows."""
+        """Reshard the parameters after a forward pass that no backward pass follows."""
         for stage in self._stages.values():
             for module in stage.modules():
                 if isinstance(module, FSDPModule):
@@ -329,15 +329,15 @@ class Pipeline:
         return outputs
 
     def groups(self) -> List[List[nn.Parameter]]:
-        """This rank's parameters, as an optimizer takes them."""
+        """Return this rank's parameters, as an optimizer takes them."""
         return sharded.by_mesh(self._own(self._kept))
 
     def _own(self, names: Set[str]) -> List[nn.Parameter]:
         return [parameter for name, parameter in self._model.named_parameters() if name in names]
 
     def summed_up(self, differentiate: Callable[[], Tensor]) -> Callable[[], Tensor]:
-        """``differentiate``, and behind it the sums of gradients: of tied parameters those of the
-        first and the last stage, of parts of the sequence, and of all those of the replicas,
+        """Return ``differentiate``, and behind it the sums of gradients: of tied parameters those
+        of the first and the last stage, of parts of the sequence, and of all those of the replicas,
         averaged."""
 
         def run() -> Tensor:
@@ -379,5 +379,5 @@ class Pipeline:
         return Whole(own, like, owner, self._group, self._device)
 
     def held(self) -> int:
-        """Elements of parameters in this rank's memory."""
+        """Return the number of elements of parameters in this rank's memory."""
         return sharded.elements(self._own(self._kept))

@@ -55,13 +55,13 @@ class Whole:
         return self._tensor.shape
 
     def gather(self) -> Tensor:
-        """All of it, in every rank; all of them call this."""
+        """Return the whole array, in every rank; all of them call this."""
         tensor = self._tensor.detach()
         whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
         return whole if self._order is None else whole[self._order.argsort()]
 
     def assign(self, whole: Tensor) -> None:
-        """This rank's part of ``whole``."""
+        """Overwrite this rank's part with that of ``whole``."""
         kept = self._tensor
         whole = (whole if self._order is None else whole[self._order]).to(kept.dtype)
         if isinstance(kept, DTensor):
@@ -106,8 +106,8 @@ def squared_norm(groups: Sequence[Sequence[nn.Parameter]]) -> Tensor:
 
 
 def add_up_parts(parameters: Iterable[nn.Parameter], group: Any) -> None:
-    """One all-reduce of the gradients of which each rank of ``group`` has the sum over its part of
-    the sequence: those of the normalisations."""
+    """All-reduce the gradients of normalisations, of which each rank of ``group`` has the sum over
+    its part of the sequence."""
     of_parts = [p for p in parameters if _is_partial(p.grad)]
     if not of_parts:
         return
@@ -121,7 +121,7 @@ def add_up_parts(parameters: Iterable[nn.Parameter], group: Any) -> None:
 
 
 def average(parameters: Iterable[nn.Parameter], group: Any, replicas: int) -> None:
-    """The gradients over the ``replicas`` in ``group``, behind the backward pass."""
+    """Average the gradients over the ``replicas`` in ``group``, after the backward pass."""
     gradients = [local_part(p.grad) for p in parameters if p.grad is not None]
     all_reduce_together(gradients, group)
     torch._foreach_div_(gradients, replicas)
@@ -178,8 +178,8 @@ class Sharding:
         return by_mesh(self._model.parameters())
 
     def summed_up(self, differentiate: Callable[[], Tensor]) -> Callable[[], Tensor]:
-        """``differentiate``, and behind it the sums of gradients that are parts, and without FSDP
-        the averages over those with samples of their own."""
+        """Return ``differentiate``, and behind it the sums of gradients that are parts, and without
+        FSDP the averages over those with samples of their own."""
         replicas = 1 if FSDP in self._sizes else self._sizes.get(DATA, 1)
 
         def run() -> Tensor:
@@ -225,7 +225,7 @@ class Sharding:
         }
 
     def held(self) -> int:
-        """Elements of parameters in this rank's memory."""
+        """Return the number of elements of parameters in this rank's memory."""
         return elements(self._model.parameters())
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 
 def part_of(model: nn.Module, kept: Set[str], layers: range) -> nn.Module:
-    """``model`` with some of its layers, by their numbers, and of its other parameters those
+    """Return ``model`` with some of its layers, by their numbers, and of its other parameters those
     ``kept``, by name. What it has it shares with the model."""
     part = _pruned(model, {name for name in kept if not name.startswith("layers.")})
     chain: Any = model.layers

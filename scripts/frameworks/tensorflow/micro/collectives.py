@@ -16,13 +16,14 @@ OPERATIONS = (ALL_REDUCE, ALL_GATHER)
 def program(
     strategy: tf.distribute.Strategy, replica: Callable[..., Any], *arguments: tf.Tensor
 ) -> Any:
-    """``replica`` of such arguments, run in each rank of the ``strategy``, traced."""
+    """Return the traced ``replica``, which runs in each rank of the ``strategy``."""
     function = traced(lambda *arguments: strategy.run(replica, args=arguments))
     return function.get_concrete_function(*arguments)
 
 
 def exchanged(operation: str, value: tf.Tensor, axis: int = 0) -> tf.Tensor:
-    """One of OPERATIONS, in a replica. ``axis``: along which parts are put together."""
+    """Return the result of one of OPERATIONS, in a replica. ``axis``: axis along which parts are
+    concatenated."""
     context = tf.distribute.get_replica_context()
     # An argument has no device, and the strategy looks for it there.
     value = tf.identity(value)

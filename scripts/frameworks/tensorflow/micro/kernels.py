@@ -37,7 +37,8 @@ def _convolution(shape: ConvolutionShape, arrays: Sequence[Any], dtype: str) -> 
 
 
 def _attention(shape: AttentionShape, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
-    """TensorFlow has no fused one: it is written out, as in the models."""
+    """Return the kernels of an attention that is written out, as in the models: TensorFlow has no
+    fused one."""
     ones = tf.ones((shape.sequence, shape.sequence), dtype)
     later = (ones - tf.linalg.band_part(ones, -1, 0)) * MASKED_SCORE
 

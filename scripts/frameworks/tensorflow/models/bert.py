@@ -49,7 +49,7 @@ def build(model_config: Dict[str, Any]) -> keras.Model:
 def encoded(
     x: tf.Tensor, attention_mask: tf.Tensor, hyperparameters: Dict[str, Any], prefix: str = ""
 ) -> tf.Tensor:
-    """(batch, sequence, hidden) behind the last layer."""
+    """Return (batch, sequence, hidden) after the last layer."""
     for number in range(hyperparameters["layers"]):
         x = EncoderLayer(hyperparameters, name=f"{prefix}layers.{number}")([x, attention_mask])
     return x
@@ -62,7 +62,8 @@ def masked_words(
     embeddings: Embeddings,
     prefix: str = "",
 ) -> tf.Tensor:
-    """Logits (batch, predictions, vocabulary) of masked ``positions``, by the token embedding."""
+    """Return logits (batch, predictions, vocabulary) of masked ``positions``, by the token
+    embedding."""
     hidden = hyperparameters["hidden"]
     masked = dense(hidden, hyperparameters, f"{prefix}transform", gelu)(Gather()([x, positions]))
     masked = layer_normalization(hyperparameters, f"{prefix}transform_norm")(masked)
@@ -74,7 +75,7 @@ def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
 
 
 def loss(outputs: Any, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]) -> tf.Tensor:
-    """Mean cross entropy over the masked positions plus that over the sequences."""
+    """Return the mean cross entropy over the masked positions plus that over the sequences."""
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
     if "classes" in model_config["hyperparameters"]:
         return tf.reduce_mean(entropy(batch["labels"], outputs))
@@ -139,7 +140,7 @@ class Attention(layers.Layer):
         return self.output_dense(tf.reshape(tf.transpose(context, (0, 2, 1, 3)), tf.shape(x)))
 
     def _split(self, x: tf.Tensor) -> tf.Tensor:
-        """(batch, sequence, hidden) to (batch, heads, sequence, head size)."""
+        """Map (batch, sequence, hidden) to (batch, heads, sequence, head size)."""
         shape = (-1, tf.shape(x)[1], self.heads, self.head_size)
         return tf.transpose(tf.reshape(x, shape), (0, 2, 1, 3))
 
@@ -170,8 +171,8 @@ class EncoderLayer(layers.Layer):
 
 
 class Gather(layers.Layer):
-    """(batch, sequence, hidden) and positions (batch, predictions) to (batch, predictions,
-    hidden)."""
+    """Layer from (batch, sequence, hidden) and positions (batch, predictions) to (batch,
+    predictions, hidden)."""
 
     def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
         x, positions = tensors

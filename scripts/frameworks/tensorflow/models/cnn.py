@@ -65,7 +65,7 @@ class CNN(keras.Model):
 
 
 def _build_shape(layer: Layer, holder: layers.Layer) -> Tuple[Any, ...]:
-    """Return the shape of what the holder is called with."""
+    """Return the input shape with which the holder is built."""
     height, width, channels = layer.in_shape
     if isinstance(holder, layers.Dense):
         return None, channels
@@ -86,8 +86,8 @@ def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
 def loss(
     outputs: Tuple[tf.Tensor, ...], batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
 ) -> tf.Tensor:
-    """Mean cross entropy over the batch, plus the weighted ones of the auxiliary heads. Labels are
-    classes, or probabilities of all of them."""
+    """Return the mean cross entropy over the batch, plus the weighted ones of the auxiliary heads.
+    Labels are classes, or probabilities of all of them."""
     sparse = batch["labels"].dtype.is_integer
     entropy = (
         tf.nn.sparse_softmax_cross_entropy_with_logits
@@ -161,7 +161,7 @@ HOLDERS: Dict[str, Callable[[Layer, Initials], layers.Layer]] = {
 def _padded(
     x: tf.Tensor, padding: Tuple[int, int], extra: Tuple[int, int] = (0, 0), value: Any = 0
 ) -> tf.Tensor:
-    """``extra``: more of it below and on the right."""
+    """Pad images. ``extra``: additional rows below and columns on the right."""
     if not any((*padding, *extra)):
         return x
     sides = [[size, size + more] for size, more in zip(padding, extra)]

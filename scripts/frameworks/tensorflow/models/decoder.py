@@ -25,7 +25,8 @@ Extend = Callable[[tf.Tensor, tf.Tensor], Sequence[tf.Tensor]]
 
 
 def build(model_config: Dict[str, Any]) -> keras.Model:
-    """Token ids (batch, sequence) to float32 logits (batch, sequence, vocabulary or classes)."""
+    """Map token ids (batch, sequence) to float32 logits (batch, sequence, vocabulary or
+    classes)."""
     hyper = model_config["hyperparameters"]
     token_ids = keras.Input((None,), dtype="int64", name="token_ids")
     embeddings = Embeddings(hyper, name="embeddings")
@@ -44,7 +45,7 @@ def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
 
 
 def loss(logits: tf.Tensor, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]) -> tf.Tensor:
-    """Mean cross entropy over all positions, of classes over the last alone."""
+    """Return the mean cross entropy over all positions, of classes over the last alone."""
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
     if "classes" in model_config["hyperparameters"]:
         logits = logits[:, -1]
@@ -80,8 +81,8 @@ def following(
     begin: tf.Tensor,
     caches: List[Cache],
 ) -> tf.Tensor:
-    """Float32 logits (batch, vocabulary) of what follows ``token_ids``, which begin at the position
-    behind those in the caches, one for each layer, and are put into them."""
+    """Return float32 logits (batch, vocabulary) of what follows ``token_ids``, which begin at the
+    position behind those in the caches, one for each layer, and are put into them."""
     room = caches[0].room if token_ids.shape[1] == 1 else None
     positions = Positions(model_config["hyperparameters"])(token_ids, begin=begin, room=room)
     x = model.get_layer("embeddings")(token_ids, begin=begin)
@@ -109,7 +110,7 @@ class Embeddings(layers.Layer):
         return layers.Embedding(rows, hyper["hidden"], embeddings_initializer=drawn, name=name)
 
     def call(self, token_ids: tf.Tensor, begin: Any = 0, training: bool = False) -> tf.Tensor:
-        """``begin``: the position of the first token."""
+        """Run the model. ``begin``: position of the first token."""
         x = self.token(token_ids)
         if self.position is not None:
             x += self.position(begin + tf.range(tf.shape(token_ids)[1]))
@@ -142,14 +143,15 @@ class Positions(layers.Layer):
 
 
 def rotate(x: tf.Tensor, cosine: tf.Tensor, sine: tf.Tensor) -> tf.Tensor:
-    """(batch, heads, sequence, size) turned in float32; the dtype is kept."""
+    """Rotate (batch, heads, sequence, size) in float32; keep the dtype."""
     first, second = tf.split(tf.cast(x, tf.float32), 2, axis=-1)
     turned = [first * cosine - second * sine, second * cosine + first * sine]
     return tf.cast(tf.concat(turned, axis=-1), x.dtype)
 
 
 class Attention(layers.Layer):
-    """(batch, sequence, hidden) kept. ``extend`` puts keys and values in a cache."""
+    """Attention that keeps (batch, sequence, hidden). ``extend`` puts keys and values in a
+    cache."""
 
     def __init__(self, hyper: Dict[str, Any], name: str) -> None:
         super().__init__(name=name, autocast=False)  # the angles stay in float32
@@ -178,7 +180,7 @@ class Attention(layers.Layer):
 
 
 class FeedForward(layers.Layer):
-    """(batch, sequence, hidden) kept."""
+    """Feed-forward part of a layer; it keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any], name: str) -> None:
         super().__init__(name=name)

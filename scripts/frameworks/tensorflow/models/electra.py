@@ -58,8 +58,8 @@ def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
 def loss(
     outputs: Sequence[tf.Tensor], batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
 ) -> tf.Tensor:
-    """Mean cross entropies of the generator over the masked positions and of the discriminator over
-    all that are no padding, weighted."""
+    """Return the mean cross entropies of the generator over the masked positions and of the
+    discriminator over all that are no padding, weighted."""
     scores, logits, replaced = outputs
     hyper = model_config["hyperparameters"]
     originals = at(batch["masked_positions"], batch["token_ids"])
@@ -73,12 +73,13 @@ def loss(
 
 
 def at(positions: tf.Tensor, tokens: tf.Tensor) -> tf.Tensor:
-    """(batch, sequence) to (batch, predictions)."""
+    """Map (batch, sequence) to (batch, predictions)."""
     return tf.gather(tokens, positions, axis=1, batch_dims=1)
 
 
 def replaced(tokens: tf.Tensor, positions: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
-    """``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at ``positions``."""
+    """Return ``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at
+    ``positions``."""
     rows = tf.range(tf.shape(positions)[0], dtype=positions.dtype)[:, tf.newaxis]
     indices = tf.stack([tf.broadcast_to(rows, tf.shape(positions)), positions], axis=-1)
     return tf.tensor_scatter_nd_update(tokens, indices, new)
@@ -99,7 +100,8 @@ class Masked(layers.Layer):
 
 
 def noise(draws: tf.Tensor, vocabulary: int) -> tf.Tensor:
-    """Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each prediction."""
+    """Return the Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each
+    prediction."""
     bits = tf.bitwise
     mask, half, lower = (tf.constant(number, tf.int64) for number in (MASK, 16, 12))
     patterns = bits.bitwise_and(tf.range(vocabulary, dtype=tf.int64) * WORD, mask)
@@ -129,7 +131,7 @@ class Replaced(layers.Layer):
 
 
 class Differ(layers.Layer):
-    """1 where two arrays differ, else 0."""
+    """Layer that is 1 where two arrays differ, else 0."""
 
     def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
         return tf.cast(tensors[0] != tensors[1], self.compute_dtype)

@@ -31,7 +31,7 @@ _DROPPING = (
 
 @contextlib.contextmanager
 def computing_in(dtype: str) -> Iterator[None]:
-    """Keras makes and draws everything in ``dtype`` until the end of the context."""
+    """Have Keras make and draw everything in ``dtype`` until the context ends."""
     policy, width = keras.config.dtype_policy(), keras.config.floatx()
     keras.config.set_dtype_policy(dtype)
     keras.config.set_floatx(dtype)
@@ -56,7 +56,7 @@ class Definition:
         )
 
     def batch(self, drawn: Dict[str, Any]) -> Dict[str, np.ndarray]:
-        """This rank's, drawn by ``given["seed"]``."""
+        """Return this rank's batch, drawn with the seed in ``drawn``."""
         keras.utils.set_random_seed(int(drawn["seed"]))
         with computing_in("float32"):  # in another it would draw other numbers
             _, inputs, targets, _ = self._made()
@@ -105,7 +105,7 @@ class Definition:
     def loss(
         self, outputs: Any, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
     ) -> tf.Tensor:
-        """Return the user's, of outputs that are float32 at least, as those of our models are."""
+        """Return the user's loss, from outputs in float32 at least, like those of our models."""
         targets = self._batch_of(batch)[1]
         value = self._loss(targets, tf.nest.map_structure(_widened, outputs))
         if value.shape.rank:
@@ -116,14 +116,14 @@ class Definition:
         return value
 
     def optimizer(self) -> keras.optimizers.Optimizer:
-        """Return the file's own, or the usual one."""
+        """Return the optimizer of the user's file, or the default one."""
         if hasattr(self._module, "optimizer"):
             optimizer = self._module.optimizer()
             return own_model_optimizer(optimizer, keras.optimizers.Optimizer, "keras.optimizers")
         return optimizers.from_model_config(self._model_config, self.name)
 
     def arrays(self) -> List[np.ndarray]:
-        """This rank's inputs and targets."""
+        """Return this rank's inputs and targets."""
         return list(self._arrays.values())
 
 

@@ -83,7 +83,7 @@ def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
 def loss(
     outputs: tf.Tensor, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
 ) -> tf.Tensor:
-    """Mean cross entropy over the batch."""
+    """Return the mean cross entropy over the batch."""
     return tf.reduce_mean(
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=batch["labels"], logits=outputs)
     )

@@ -11,14 +11,14 @@ MASKED_SCORE = -10000.0  # the value of BERT's authors; unlike -1e9 it fits floa
 
 
 def initializer(deviation: float) -> keras.initializers.Initializer:
-    """Return a new one for each weight: a Keras initializer repeats its values at every use."""
+    """Return a new initializer for each weight: one of Keras repeats its values at every use."""
     return keras.initializers.RandomNormal(stddev=deviation)
 
 
 def tied_logits(
     x: tf.Tensor, token: keras.layers.Embedding, bias: Optional[keras.Variable] = None
 ) -> tf.Tensor:
-    """(batch, positions, hidden) to (batch, positions, vocabulary), by the token embedding."""
+    """Map (batch, positions, hidden) to (batch, positions, vocabulary), by the token embedding."""
     flat = tf.reshape(x, (-1, x.shape[-1]))
     logits = tf.matmul(flat, tf.cast(token.embeddings, x.dtype), transpose_b=True)
     if bias is not None:  # next to the matmul, with which TensorFlow fuses it
@@ -33,8 +33,8 @@ def attended(
     added: Optional[tf.Tensor],
     dropped: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
 ) -> tf.Tensor:
-    """(batch, heads, sequence, size) kept. ``added`` to the scores: what keeps a token from others;
-    ``dropped``: dropout of the probabilities.
+    """Return the attention, in the shape (batch, heads, sequence, size). ``added`` to the scores:
+    what keeps a token from others; ``dropped``: dropout of the probabilities.
 
     The heads of queries that share one of keys stand one below the other, as more rows of the same
     matmul, so that nothing is copied for them."""

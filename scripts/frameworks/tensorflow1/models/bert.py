@@ -20,7 +20,7 @@ from . import layers
 
 
 def variables(model_config: Dict[str, Any]) -> Variables:
-    """All weights by the names that the frameworks share."""
+    """Return all weights by the names that the frameworks share."""
     hyper = model_config["hyperparameters"]
     hidden, deviation = hyper["hidden"], hyper["initializer_range"]
     created: Variables = {}
@@ -66,10 +66,10 @@ def forward(
     training: bool,
     scope: Scope,
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
-    """-> logits of the masked positions (batch, predictions, vocabulary) and of the next sentence
-    (batch, 2), or those of the classes alone, or of each token how well an answer begins and ends
-    with it (batch, sequence, 2); there are no running statistics. Every ``scope()`` holds a part
-    that is to be compiled by itself."""
+    """Return logits of the masked positions (batch, predictions, vocabulary) and of the next
+    sentence (batch, 2), or those of the classes alone, or of each token how well an answer begins
+    and ends with it (batch, sequence, 2); there are no running statistics. Every ``scope()`` holds
+    a part that is to be compiled by itself."""
     hyper = model_config["hyperparameters"]
     hidden, heads = hyper["hidden"], hyper["heads"]
     rows, length = batch["token_ids"].shape.as_list()
@@ -86,7 +86,7 @@ def forward(
         return layers.dropout(x, hyper["dropout"], training)
 
     def split(x: tf.Tensor) -> tf.Tensor:
-        """-> (batch, heads, sequence, hidden / heads)"""
+        """Return the heads, (batch, heads, sequence, hidden / heads)."""
         return tf.transpose(tf.reshape(x, (rows, length, heads, -1)), (0, 2, 1, 3))
 
     def attention(x: tf.Tensor, name: str) -> tf.Tensor:
@@ -130,7 +130,7 @@ def forward(
 def loss(
     outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
 ) -> tf.Tensor:
-    """Mean cross entropy over the masked positions plus that over the sequences."""
+    """Return the mean cross entropy over the masked positions plus that over the sequences."""
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
     if "classes" in model_config["hyperparameters"]:
         return tf.reduce_mean(entropy(labels=batch["labels"], logits=outputs[0]))

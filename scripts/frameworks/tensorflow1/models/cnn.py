@@ -22,8 +22,8 @@ COMPILED_TOGETHER = 3
 
 
 def variables(model_config: Dict[str, Any]) -> Variables:
-    """All weights and running statistics by the names that the frameworks share, drawn as the
-    description says."""
+    """Return all weights and running statistics by the names that the frameworks share, drawn as
+    the description says."""
     weights = networks.weights(networks.describe(model_config))
     return {name: _variable(weight) for name, weight in weights.items()}
 
@@ -44,9 +44,9 @@ def forward(
     training: bool,
     scope: Scope,
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
-    """Images (batch, height, width, 3) -> the logits (batch, classes), and, in training, behind
-    them those of the auxiliary heads, with the batch's means and variances by the names of their
-    running statistics. Every ``scope()`` holds a part that is to be compiled by itself."""
+    """Map images (batch, height, width, 3) to logits (batch, classes), and, in training,
+    behind them those of the auxiliary heads, with the batch's means and variances by the names of
+    their running statistics. Every ``scope()`` holds a part that is to be compiled by itself."""
     network = networks.describe(model_config)
     left_out = () if training else network.auxiliary
     computed = [layer for layer in network.layers if layer.name not in left_out]
@@ -76,8 +76,8 @@ def forward(
 def loss(
     outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
 ) -> tf.Tensor:
-    """Mean cross entropy over the batch, plus the weighted ones of the auxiliary heads. Labels are
-    classes, or probabilities of all of them."""
+    """Return the mean cross entropy over the batch, plus the weighted ones of the auxiliary heads.
+    Labels are classes, or probabilities of all of them."""
     sparse = batch["labels"].dtype.is_integer
     entropy = (
         tf.nn.sparse_softmax_cross_entropy_with_logits
@@ -93,7 +93,7 @@ def loss(
 
 
 def _parts(computed: Sequence[Layer]) -> Iterator[List[Layer]]:
-    """``computed``, cut in front of a convolution."""
+    """Return ``computed``, cut before each convolution."""
     part: List[Layer] = []
     convolutions = 0
     for layer in computed:
@@ -133,7 +133,7 @@ def _ungrouped(layer: Layer, x: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
 def _padded(
     x: tf.Tensor, padding: Tuple[int, int], extra: Tuple[int, int] = (0, 0), value: Any = 0
 ) -> tf.Tensor:
-    """``extra``: more of it below and on the right."""
+    """Pad images. ``extra``: additional rows below and columns on the right."""
     if not any((*padding, *extra)):
         return x
     sides = [[size, size + more] for size, more in zip(padding, extra)]

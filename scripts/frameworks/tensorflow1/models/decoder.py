@@ -18,7 +18,7 @@ from . import layers
 
 
 def variables(model_config: Dict[str, Any]) -> Variables:
-    """All weights by the names that the frameworks share."""
+    """Return all weights by the names that the frameworks share."""
     hyper = model_config["hyperparameters"]
     hidden, inner, deviation = (hyper[k] for k in ("hidden", "intermediate", "initializer_range"))
     # what is added to the residuals starts the smaller, the more layers add to them
@@ -61,8 +61,8 @@ def forward(
     training: bool,
     scope: Scope,
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
-    """-> logits (batch, sequence, vocabulary or classes); there are no running statistics. Every
-    ``scope()`` holds a part that is to be compiled by itself."""
+    """Return logits (batch, sequence, vocabulary or classes); there are no running statistics.
+    Every ``scope()`` holds a part that is to be compiled by itself."""
     hyper = model_config["hyperparameters"]
     hidden, heads, groups = hyper["hidden"], hyper["heads"], hyper["key_value_heads"]
     size = hidden // heads
@@ -132,14 +132,14 @@ def forward(
 def loss(
     outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
 ) -> tf.Tensor:
-    """Mean cross entropy over all positions, of classes over the last alone."""
+    """Return the mean cross entropy over all positions, of classes over the last alone."""
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
     logits = outputs[0][:, -1] if "classes" in model_config["hyperparameters"] else outputs[0]
     return tf.reduce_mean(entropy(labels=batch["labels"], logits=logits))
 
 
 def _angles(positions: tf.Tensor, size: int, base: float) -> Tuple[tf.Tensor, tf.Tensor]:
-    """Cosine and sine of the angles of each position, (sequence, size / 2)."""
+    """Return cosine and sine of the angles of each position, (sequence, size / 2)."""
     frequencies = base ** (-2.0 / size * tf.range(size // 2, dtype=tf.float32))
     angles = tf.cast(positions, tf.float32)[:, None] * frequencies
     return tf.cos(angles), tf.sin(angles)

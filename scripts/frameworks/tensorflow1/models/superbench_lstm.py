@@ -22,7 +22,7 @@ GATES = (0, 2, 1, 3)
 
 
 def variables(model_config: Dict[str, Any]) -> Variables:
-    """All weights by the names that the frameworks share; drawn as in PyTorch."""
+    """Return all weights by the names that the frameworks share; drawn as in PyTorch."""
     hyper = model_config["hyperparameters"]
     inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
     bound, wide = hidden**-0.5, len(GATES) * hidden
@@ -45,8 +45,8 @@ def forward(
     training: bool,
     scope: Scope,
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
-    """Features (batch, sequence, features) -> the logits (batch, classes); there are no running
-    statistics."""
+    """Map features (batch, sequence, features) to logits (batch, classes); there are no
+    running statistics."""
     hidden = model_config["hyperparameters"]["hidden"]
     rows, length, _ = batch["features"].shape.as_list()
     state, unused = tf.zeros((rows, hidden)), tf.zeros((hidden,))
@@ -78,7 +78,7 @@ def forward(
 def loss(
     outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
 ) -> tf.Tensor:
-    """Mean cross entropy over the batch."""
+    """Return the mean cross entropy over the batch."""
     (logits,) = outputs
     return tf.reduce_mean(
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=batch["labels"], logits=logits)

@@ -30,7 +30,7 @@ def models() -> Any:
 
 
 def network(name: str, classes: int) -> nn.Module:
-    """torchvision's network of that name as it is, with initial values of its own. Raises
+    """Return torchvision's network of that name as it is, with its own initial values. Raises
     Unsupported where it has none."""
     library = models()
     if name not in library.list_models(module=library):
@@ -41,9 +41,9 @@ def network(name: str, classes: int) -> nn.Module:
 
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
-    """Images (batch, 3, h, w) -> logits (batch, classes), in training those of auxiliary heads
-    behind them, with the hyper-parameters of the model config. Raises Unsupported for a network
-    that is not torchvision's, one that was made small for example."""
+    """Build a model from Images (batch, 3, h, w) -> logits (batch, classes), in training those of
+    auxiliary heads behind them, with the hyper-parameters of the model config. Raises Unsupported
+    for a network that is not torchvision's, one that was made small for example."""
     described = describe(model_config)
     model = network(model_config["name"], model_config["hyperparameters"]["classes"])
     adapt(model, described)
@@ -77,8 +77,8 @@ def _size(shape: Tuple[int, ...]) -> int:
 
 
 def logits_of(outputs: Any) -> Tuple[Tensor, ...]:
-    """Logits and those of the auxiliary heads, the first head of the network first: torchvision
-    has a tensor, or in training a tuple with the last head first."""
+    """Return logits and those of the auxiliary heads, the first head of the network first:
+    torchvision has a tensor, or in training a tuple with the last head first."""
     if isinstance(outputs, Tensor):
         return (outputs,)
     logits, *heads = outputs
