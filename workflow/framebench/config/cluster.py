@@ -154,7 +154,7 @@ def _for_shell(word: str) -> str:
 
 
 class Cluster(Keys):
-    """Nodes that are alike, but for those of ``node_kinds``. ``extra``: word by word."""
+    """Nodes of a cluster, alike except for ``node_kinds``. ``extra``: options of sbatch."""
 
     nodes: Annotated[int, Whole(1, MILLION), FromText]
     gpus_per_node: Annotated[int, Whole(0, MILLION), FromText] = 0

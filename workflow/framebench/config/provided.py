@@ -49,7 +49,7 @@ _ModuleNames = Distinct[
 
 
 class Modules(Keys):
-    """``load``: in that order; ``python``: what starts Python then."""
+    """Environment modules. ``load``: names, in this order; ``python``: command of Python."""
 
     load: _ModuleNames
     python: Text = PYTHON

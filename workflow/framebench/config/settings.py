@@ -126,7 +126,7 @@ _Statuses = Annotated[
 
 
 class Configuration(Keys):
-    """The keys of the configuration."""
+    """Keys of the configuration."""
 
     kinds: Annotated[Path, ReadAs(Text, _kinds)] | None = None
     storage: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None

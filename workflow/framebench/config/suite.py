@@ -72,8 +72,8 @@ def _not_less(at_most: int, info: ValidationInfo[ValidationContext]) -> int:
 
 
 class Warmup(Keys):
-    """Steps that are not timed. They go on until the step time has settled or ``at_most`` are done;
-    None: ``at_least`` of them and no more."""
+    """Steps before the timed ones: until the step time has settled, at most ``at_most``. Without
+    ``at_most``: ``at_least`` steps."""
 
     at_least: Count
     # Fewer steps cannot settle.
@@ -97,7 +97,7 @@ def _warmup(written: int | Warmup) -> Warmup:
 
 
 class Steps(Keys):
-    """Of a run."""
+    """Steps of a run."""
 
     warmup: Annotated[
         Warmup,
@@ -126,7 +126,7 @@ class Bounds(NamedTuple):
 
 
 class _BoundsKeys(Keys):
-    """Which batches come into question where ``batch_per_device`` is ``max``."""
+    """Batches per device that a search tries, where ``batch_per_device`` is ``max``."""
 
     multiple_of: Count = 8
     at_most: Count = 4096
@@ -142,7 +142,7 @@ def _bounds(written: _BoundsKeys) -> Bounds:
 
 
 class Variant(Keys):
-    """One side of an A/B test: what it has instead of the usual."""
+    """Side of an A/B test: settings that replace the defaults."""
 
     environments: dict[FrameworkName, EnvironmentPath] = default({})
     interpreters: dict[FrameworkName, Interpreter] = default({})
@@ -277,7 +277,7 @@ _FIELDS: Any = {axis.name: (_values(axis), default([axis.default])) for axis in 
 AxesKeys = create_model(
     "AxesKeys",
     __base__=_AxesKeys,
-    __doc__="Of the matrix, or of a block that is added to it.",
+    __doc__="Axes of the matrix, or of a block that is added to it.",
     **_FIELDS,
 )
 #: Keys of a block of axes, in documented order.
@@ -285,7 +285,7 @@ AXES = tuple(AxesKeys.model_fields)
 
 
 class _MeasurementKeys(AxesKeys):  # type: ignore[misc, valid-type]
-    """Axes, and the parameters of a kind, which it declares itself."""
+    """Axes, and the parameters that a benchmark declares."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra={})
 
@@ -363,7 +363,7 @@ _FORMS: Any = {axis.name: (_values(axis) | None, None) for axis in _OPTIONAL}
 _Pattern = create_model(
     "_Pattern",
     __base__=_PatternKeys,
-    __doc__="What the cases have in common that are left out.",
+    __doc__="Values that excluded cases have in common.",
     **_FORMS,
 )
 
@@ -389,7 +389,7 @@ def _named_axes(block: _WithAxes) -> Axes:
 
 
 class SuiteFile(Keys):
-    """What stands in the file."""
+    """Keys of a suite file."""
 
     description: Annotated[str, AllowedValues("a text")] = ""
     steps: Steps = default({"warmup": 20, "timed": 100})

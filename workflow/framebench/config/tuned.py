@@ -34,7 +34,7 @@ _Address = Annotated[
 
 
 class TunedSetting(Keys):
-    """``effect``: what it changes, in words."""
+    """Recommended setting. ``effect``: sentence about what it changes."""
 
     variables: Variables
     accelerators: list[Annotated[Literal["cpu", "cuda"], OneOf()]] = default(["cpu", "cuda"])
@@ -44,7 +44,7 @@ class TunedSetting(Keys):
 
 
 class TunedFile(Keys):
-    """``all``: settings of every framework, to which its own are added."""
+    """Recommended settings by framework. ``all``: settings of every framework."""
 
     all: list[TunedSetting] = default([])
     frameworks: dict[FrameworkName, list[TunedSetting]] = default({})
