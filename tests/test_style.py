@@ -22,7 +22,7 @@ NOT_TEXT = ("os", "Image", "gzip", "lzma", "tarfile", "zipfile")
         ["ruff", "check", "."],
         ["ruff", "format", "--check", "."],
         ["mypy"],
-        ["snakefmt", "--check", "workflow"],
+        ["snakefmt", "--check", "Snakefile", "workflow"],
         ["snakemake", "--lint"],
     ],
     ids=" ".join,

@@ -20,7 +20,7 @@ from ..processes import wait_for
 from .snakemake_server import SnakemakeCall, snakemake_server
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("workflow", "scripts", "envs", "config", "profiles")
+PARTS = ("Snakefile", "workflow", "scripts", "envs", "config", "profiles")
 CASES, RUNS = 2, 4
 SUITE = {
     "steps": {"warmup": 1, "timed": 3},

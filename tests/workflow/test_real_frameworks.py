@@ -52,8 +52,8 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
 
 def test_parity(project: Project, pytorch_python: str) -> None:
     """Fail if a mistake in an adapter is not flagged by the small and by the full verification.
-    ``all`` verifies by a small model, ``parity`` by the model itself. The flag must vanish with the
-    mistake."""
+    ``all`` verifies by a small model, ``verification`` by the model itself. The flag must vanish
+    with the mistake."""
     folder = project.folder
     (folder / ".venvs").symlink_to(ROOT / ".venvs")
     (folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(small(RESNET)))
@@ -70,7 +70,7 @@ def test_parity(project: Project, pytorch_python: str) -> None:
         return set(pd.read_csv(tables / "summary.csv")["marks"][0].split())
 
     def certify() -> tuple[int, str, pd.DataFrame]:
-        ran = project.run("--cores", "all", "parity")
+        ran = project.run("--cores", "all", "verification")
         return ran.returncode, ran.stdout, pd.read_csv(tables / "parity.csv")
 
     model = folder / "scripts" / "frameworks" / "pytorch" / "models" / "cnn.py"

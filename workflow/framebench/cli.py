@@ -59,7 +59,7 @@ def _run(arguments: list[str]) -> int:
     making.add_argument("--results", type=Path, required=True, help="folder to write to")
     making.set_defaults(command=lambda given: reporting.make_report(given.records, given.results))
     verifying = commands.add_parser(
-        "parity", help="write the verification table, and update tables and report"
+        "verification", help="write the verification table, and update tables and report"
     )
     verifying.add_argument("--records", type=records, required=True, help="folder of records")
     verifying.add_argument("--results", type=Path, required=True, help="folder to write to")

@@ -1,7 +1,7 @@
-# One environment per framework and accelerator, from the file that --sdm conda would use too, for
-# all nodes. With node_local it is part of the runs. The output only says that this call has seen to
-# it: Snakemake makes room for an output, and the environment itself may be in use elsewhere.
 rule environment:
+    """Build the environment of a framework from envs/NAME.yaml, for all nodes."""
+
+    # A marker of this call: Snakemake removes outputs before a job, and an environment may be in use.
     output:
         touch(driver.provisioning.built_marker),
     log:
@@ -27,8 +27,8 @@ rule environment:
         " {params.trying:q}"
 
 
-# Those that no environment file makes any more. Nothing is measured.
 rule clean_environments:
+    """Remove environments that no environment file makes any more; measure nothing."""
     handover: True
     params:
         framebench=driver.provisioning.framebench,

@@ -1,5 +1,5 @@
-# Peak FLOPS of the device: large matmuls, in each framework and precision of the suite.
-rule probe:
+rule peak_flops:
+    """Measure the peak FLOPS of a device: large matmuls in one framework and precision."""
     input:
         ancient(driver.provisioning.environment),
     output:

@@ -1,5 +1,5 @@
-# What would be run, without running it.
 rule plan:
+    """Print the runs that are missing and their expected time; measure nothing."""
     handover: True
     params:
         text=driver.tables.plan,

@@ -1,5 +1,5 @@
-# A run: one repeat of one case in a process group of its own; it leaves one record.
 rule benchmark:
+    """Measure one repeat of one case in processes of its own; writes one record."""
     input:
         ancient(driver.provisioning.environment),
     output:
@@ -27,8 +27,8 @@ rule benchmark:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
 
 
-# The largest batch per device of a case: runs with few steps, one after the other.
-rule largest_batch:
+rule search_batch:
+    """Search the largest batch per device that fits: short runs, one after the other."""
     input:
         ancient(driver.provisioning.environment),
     output:
@@ -55,9 +55,8 @@ rule largest_batch:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
 
 
-# Looks at what is there when a round is done: batches that were found, and the intervals of the
-# repeats; that decides the next round.
 checkpoint round:
+    """Decide the next runs from the batches found and the intervals of the repeats."""
     input:
         driver.runs.before_round,
     output:

@@ -1,5 +1,5 @@
-# Tables and report: a pure function of the records.
 rule tables:
+    """Make tables and report from the records."""
     input:
         driver.runs.all,
         driver.peaks.all,
@@ -42,8 +42,8 @@ rule tables:
         " > {log:q}"
 
 
-# Made behind every run and table; the call then ends with a status that tells whether a run failed.
 rule outcome:
+    """Mark a call whose runs all have a record; failed runs decide its exit status."""
     input:
         rules.tables.output,
     output:
@@ -52,8 +52,8 @@ rule outcome:
         "All runs have a record"
 
 
-# From any set of records, with no benchmark among its inputs: nothing can be run by it.
 rule report:
+    """Make tables and report from any set of records; measure nothing."""
     log:
         driver.tables.reported,
     handover: True

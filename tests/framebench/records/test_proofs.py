@@ -217,7 +217,7 @@ def test_report_tells_how_many_figures_are_unproved(
     run_in(tmp_path, {**CASE, "mode": "train"})
     verification_in(tmp_path, CASE)
     assert cli.main(["report", "--records", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
-    hint = "\n1 of 2 figures are unverified: run snakemake --cores all parity\n"
+    hint = "\n1 of 2 figures are unverified: run snakemake --cores all verification\n"
     assert hint in capsys.readouterr().out
     summary = (tmp_path / "tables" / "summary.md").read_text()
     assert summary.count("unverified") == 2, "one figure, and the word explained"

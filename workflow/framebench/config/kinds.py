@@ -29,7 +29,7 @@ CONVERGE = "converge"
 #: Benchmarks that a suite requests in another way, and that way.
 OTHERWISE = {
     **dict.fromkeys(MODES, "axes.mode"),
-    "parity": "the target parity",
+    "parity": "the target verification",
     "largest_batch": "batch_per_device: max",
 }
 

@@ -88,7 +88,7 @@ class Invocation:
             looks=visible and not named - {"plan"},
             # Other targets next to one that measures nothing are refused (check_measurement).
             plans=not (starts and named and named <= WITHOUT_PLAN),
-            proves="parity" in words,
+            proves="verification" in words,
             named=sorted(named),
         )
 

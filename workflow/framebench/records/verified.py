@@ -42,7 +42,7 @@ class VerificationKind(NamedTuple):
 
 ON_ONE = VerificationKind()
 WITH_MICRO_STEPS, WITH_DROPOUT = VerificationKind(micro_steps=True), VerificationKind(dropout=True)
-HOW = "snakemake --cores all parity"
+HOW = "snakemake --cores all verification"
 #: Config of a user's own model, which is compared with its own float64 run, without dropout.
 _OWN_FACTS: Mapping[str, Any] = {"parity": {}, "hyperparameters": {}}
 

@@ -160,7 +160,7 @@ PARITY = Table(
     group="Parity",
     heading="Parity",
     absent="Not verified: these records have no verification results. Make them with: snakemake "
-    "--cores all parity",
+    "--cores all verification",
     overview=Overview(
         (
             *_SUBJECT,

@@ -1,5 +1,5 @@
-# Verification: each framework's computation against a reference that needs no framework.
 rule reference:
+    """Compute outputs, losses, gradients and updates of a model in float64 with NumPy."""
     output:
         directory(driver.comparisons.reference_folder),
     log:
@@ -22,7 +22,8 @@ rule reference:
         " > {log:q} 2>&1 || {{ cat {log:q} >&2; exit 1; }}"
 
 
-rule comparison:
+rule verify:
+    """Verify the computation of one framework against the float64 reference."""
     input:
         ancient(driver.provisioning.environment),
         reference=ancient(driver.comparisons.reference),
@@ -47,7 +48,8 @@ rule comparison:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
 
 
-rule parity:
+rule verification:
+    """Verify full-size models, then update tables and report."""
     input:
         driver.comparisons.all,
     handover: True
@@ -62,4 +64,4 @@ rule parity:
         "Verification, tables and report"
     shell:
         "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
-        " {params.framebench:q} parity --records {params.records:q} --results {params.results:q}"
+        " {params.framebench:q} verification --records {params.records:q} --results {params.results:q}"
