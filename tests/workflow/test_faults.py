@@ -281,6 +281,7 @@ def test_read_only_results(project: Project) -> None:
 
 
 def test_values_reach_no_shell_unquoted(project: Project) -> None:
+    project.write_suite(ONE)
     name = "x'; touch pwned; $(touch pwned) `touch pwned` & y"
     ran = project.run("--cores", "all", "--config", f"results={name}")
     assert ran.returncode == 0, ran.stdout
