@@ -13,8 +13,8 @@ LATER = 0.7
 
 def values(record: Any, quantity: str) -> dict[Any, float]:
     """Return the values by the only coordinate of their points."""
-    named = [one for one in record["metrics"].values() if one.get("quantity") == quantity]
-    return {tuple(one["at"].values()): one["value"] for one in named}
+    named = [metric for metric in record["metrics"].values() if metric.get("quantity") == quantity]
+    return {tuple(entry["at"].values()): entry["value"] for entry in named}
 
 
 LATE = "synchronize() returned before the work was complete"

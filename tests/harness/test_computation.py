@@ -47,20 +47,20 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
         shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
     monkeypatch.setattr(computation, "_SCRIPTS", str(tmp_path))
     facts = facts_of(BERT)
-    found = [computation.digest(str(tmp_path / "pytorch"), facts, "fp32")]
+    actual = [computation.digest(str(tmp_path / "pytorch"), facts, "fp32")]
     for name in ("pytorch/steps.py", "pytorch/inner/new.py", "harness/measuring/window.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         with (tmp_path / name).open("a") as file:
             file.write("# another\n")
-        found.append(computation.digest(str(tmp_path / "pytorch"), facts, "fp32"))
+        actual.append(computation.digest(str(tmp_path / "pytorch"), facts, "fp32"))
     facts["hyperparameters"]["layers"] = 11
-    found.append(computation.digest(str(tmp_path / "pytorch"), facts, "fp32"))
-    found.append(computation.digest(str(tmp_path / "pytorch"), facts, "amp"))
-    assert len(set(found)) == 6
+    actual.append(computation.digest(str(tmp_path / "pytorch"), facts, "fp32"))
+    actual.append(computation.digest(str(tmp_path / "pytorch"), facts, "amp"))
+    assert len(set(actual)) == 6
     (tmp_path / "harness" / "nodes" / "agent.py").write_text("")  # computes nothing
     (tmp_path / "pytorch" / "__pycache__").mkdir(exist_ok=True)
     (tmp_path / "pytorch" / "__pycache__" / "steps.py").write_text("")
-    assert computation.digest(str(tmp_path / "pytorch"), facts, "fp32") == found[-2]
+    assert computation.digest(str(tmp_path / "pytorch"), facts, "fp32") == actual[-2]
 
 
 def test_another_description_is_another_computation_of_what_is_described(
@@ -86,7 +86,9 @@ def test_the_comparison_and_what_is_timed_are_of_the_same_facts() -> None:
     timed = computation.digest(str(PYTORCH), facts, "fp32")
     for dropout in (False, True):
         for compared in (facts, reduced(facts)):
-            found = computation.digest(str(PYTORCH), parity_model_config(compared, dropout), "fp32")
-            assert found == timed
+            actual = computation.digest(
+                str(PYTORCH), parity_model_config(compared, dropout), "fp32"
+            )
+            assert actual == timed
     other = reduced({**facts, "hyperparameters": {**facts["hyperparameters"], "positions": 64}})
     assert computation.digest(str(PYTORCH), other, "fp32") != timed

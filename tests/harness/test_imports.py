@@ -110,7 +110,7 @@ def beyond_the_interface(source: str) -> list[str]:
     return [
         name
         for name in imported(source)
-        if not any(name == one or name.startswith(f"{one}.") for one in OF_ADAPTERS)
+        if not any(name == entry or name.startswith(f"{entry}.") for entry in OF_ADAPTERS)
     ]
 
 

@@ -344,14 +344,14 @@ def test_parts_of_a_step_are_timed_behind_everything_that_counts(
         for unchanged in ("last_value", "weights_checksum"):
             assert rank[unchanged] == without[unchanged], "the window knows of the split"
         assert len(rank["step_seconds"]) == 2
-        found = seconds_of(rank)
+        actual = seconds_of(rank)
         expected = {"forward": 0.1, "backward": 0.2, "optimizer": 0.1}
-        assert set(found) == set(expected) | ({"all_reduce"} if devices == 2 else set())
+        assert set(actual) == set(expected) | ({"all_reduce"} if devices == 2 else set())
         for part, seconds in expected.items():
-            assert found[part] == pytest.approx(seconds, abs=0.05), part
+            assert actual[part] == pytest.approx(seconds, abs=0.05), part
         # averaged() sleeps for 1.25 steps, of which forward and backward alone take 0.3 s
         if devices == 2:
-            assert found["all_reduce"] == pytest.approx(0.2, abs=0.1)
+            assert actual["all_reduce"] == pytest.approx(0.2, abs=0.1)
 
 
 @pytest.mark.parametrize(("does", "marks"), [("zero_at=4", ["vanished"]), ("", [])])
@@ -360,7 +360,7 @@ def test_a_run_that_learns_its_batch_by_heart_is_marked(
 ) -> None:
     record = toy.run(does, warmup_steps=1, timed_steps=4).record
     assert_valid(record)
-    assert [one.name for one in flags.flags_of(record) if one.name == flags.VANISHED] == marks
+    assert [entry.name for entry in flags.flags_of(record) if entry.name == flags.VANISHED] == marks
 
 
 def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:
@@ -447,8 +447,8 @@ def test_modules_in_the_working_folder_are_not_imported(toy: Bench, tmp_path: Pa
 def test_the_recorded_command_pasted_elsewhere_leaves_another_record(
     toy: Bench, tmp_path: Path
 ) -> None:
-    given = {"framework": "tests/frameworks/toy", "model": "tests/models/toy.json"}
-    relative = {**given, "output": os.path.relpath(toy.output, ROOT)}
+    arguments = {"framework": "tests/frameworks/toy", "model": "tests/models/toy.json"}
+    relative = {**arguments, "output": os.path.relpath(toy.output, ROOT)}
     prefix = os.path.relpath(sys.prefix, ROOT)
     done = toy.run(
         "", f"--prefix={prefix}", cwd=ROOT, log=os.path.relpath(toy.log, ROOT), **relative

@@ -39,18 +39,18 @@ def split(*pairs: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", LEFT_OUT)
 def test_what_is_dropped_reaches_no_rank(kind: str) -> None:
-    given = split(*LEFT_OUT[kind])
-    found = common_environment(given, ["venv"], "cuda", None)
-    assert not given.items() & found.items()
-    assert variables.dropped(given, ["venv"]) == sorted(given)
+    environment = split(*LEFT_OUT[kind])
+    actual = common_environment(environment, ["venv"], "cuda", None)
+    assert not environment.items() & actual.items()
+    assert variables.dropped(environment, ["venv"]) == sorted(environment)
 
 
 @pytest.mark.parametrize("kind", PASSED_ON)
 def test_what_matters_is_passed_on_and_recorded(kind: str) -> None:
-    given = split(*PASSED_ON[kind])
-    found = common_environment(given, ["venv"], "cuda", None)
-    assert given.items() <= found.items()
-    assert environment.variables(given) == given
+    variables = split(*PASSED_ON[kind])
+    actual = common_environment(variables, ["venv"], "cuda", None)
+    assert variables.items() <= actual.items()
+    assert environment.variables(variables) == variables
 
 
 @pytest.mark.parametrize("name", precisions.variables())
@@ -71,7 +71,12 @@ def test_software_and_models_of_the_users_keep_what_they_are_made_of() -> None:
 def test_every_rule_says_why_and_names_something_that_no_earlier_one_takes() -> None:
     for place, rule in enumerate(variables.RULES):
         assert rule.why
-        earlier = [name for one in variables.RULES[:place] if not one.unless for name in one.names]
+        earlier = [
+            name
+            for variable in variables.RULES[:place]
+            if not variable.unless
+            for name in variable.names
+        ]
         assert not set(rule.names) <= set(earlier)
 
 
@@ -81,10 +86,10 @@ def test_what_is_given_on_purpose_reaches_the_ranks_and_the_record(toy: Bench) -
     own = {"KMP_AFFINITY": "compact", "GOMP_CPU_AFFINITY": "1", "LC_ALL": "C"}
     record = toy.run("", "--variable", "KMP_BLOCKTIME=3", way="venv", variables=own).record
     assert record["status"] == "ok", record["reason"]
-    found = record["environment"]
-    assert found["variables"]["KMP_BLOCKTIME"] == "3"
-    assert {*own} <= {*found["dropped_variables"]}
-    assert not {*own} & {*found["variables"]}
+    actual = record["environment"]
+    assert actual["variables"]["KMP_BLOCKTIME"] == "3"
+    assert {*own} <= {*actual["dropped_variables"]}
+    assert not {*own} & {*actual["variables"]}
 
 
 def test_no_credential_is_recorded(toy: Bench) -> None:

@@ -28,7 +28,7 @@ DESCRIBED = [name for name, facts in MODELS.items() if facts.get("definition") =
 def sizes_of(network: networks.LayerGraph) -> dict[str, int]:
     """Return the sizes of the trained parameters, by name."""
     weights = networks.weights(network)
-    return {name: math.prod(one.shape) for name, one in weights.items() if one.trained}
+    return {name: math.prod(entry.shape) for name, entry in weights.items() if entry.trained}
 
 
 @pytest.mark.parametrize("name", DESCRIBED)
@@ -82,8 +82,8 @@ def test_a_ceiling_pool_begins_no_window_behind_its_input() -> None:
         (5, 1, 3, 0): (2, 0),  # another window would start after the end
     }
     for (size, kernel, stride, padding), (places, extra) in cases.items():
-        given = {"kernel": kernel, "stride": stride, "padding": padding}
-        network = layers({**pool, **given}, size=size)
+        arguments = {"kernel": kernel, "stride": stride, "padding": padding}
+        network = layers({**pool, **arguments}, size=size)
         assert network.layers[0].shape == (places, places, 3)
         assert network.layers[0].attributes["extra"] == (extra, extra)
 

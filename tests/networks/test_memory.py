@@ -64,7 +64,7 @@ def extent(model: str, tokens: int | None) -> tuple[int, ...]:
     if definition_of(model) == "cnn":
         layers = networks.describe(facts).layers
         shapes = [layer.shape for layer in layers]
-        return parameters, sum(one.height * one.width * one.channels for one in shapes)
+        return parameters, sum(shape.height * shape.width * shape.channels for shape in shapes)
     return parameters, tokens or 0, hyper["hidden"], hyper.get("vocabulary", 0)
 
 

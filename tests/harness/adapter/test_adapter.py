@@ -38,10 +38,10 @@ def test_weights_come_back_as_they_were_loaded() -> None:
     adapter.load_weights(weights)
     assert {name: array.shape for name, array in adapter.arrays.items()} == SHAPES
     assert adapter.arrays["conv"][3, 1, 0, 0] == weights["conv"][0, 0, 1, 3]
-    for given in (adapter.weights(), adapter.gradients()):
-        assert set(given) == {"conv", "dense", "bias"}, "running statistics are not trained"
-        assert all(np.array_equal(array, weights[name]) for name, array in given.items())
-        assert all(array.dtype == np.float32 for array in given.values())
+    for batch in (adapter.weights(), adapter.gradients()):
+        assert set(batch) == {"conv", "dense", "bias"}, "running statistics are not trained"
+        assert all(np.array_equal(array, weights[name]) for name, array in batch.items())
+        assert all(array.dtype == np.float32 for array in batch.values())
     trained = [weights[name] for name in ("conv", "dense", "bias")]
     assert adapter.weights_checksum() == sum(array.sum() for array in trained)
     assert adapter.trainable_parameters() == sum(array.size for array in trained)

@@ -18,8 +18,8 @@ PAGE = ROOT / "docs" / "adding-a-framework.md"
 TOGETHER = "CommonCapabilities"
 
 
-def below(one: type) -> Iterator[type]:
-    for inner in one.__subclasses__():
+def below(entry: type) -> Iterator[type]:
+    for inner in entry.__subclasses__():
         yield inner
         yield from below(inner)
 
@@ -31,19 +31,19 @@ def capabilities() -> dict[str, type]:
             with suppress(ModuleNotFoundError):  # a loader needs its framework
                 importlib.import_module(module.name)
     return {
-        one.__name__: one
-        for one in below(Capability)
-        if one.__module__.startswith("harness.")
-        and not {"kinds", "learning"} & {*one.__module__.split(".")}
+        entry.__name__: entry
+        for entry in below(Capability)
+        if entry.__module__.startswith("harness.")
+        and not {"kinds", "learning"} & {*entry.__module__.split(".")}
     }
 
 
-def asked(one: type) -> set[str]:
+def asked(entry: type) -> set[str]:
     """Return the methods that a class requires and none of its bases does."""
     inherited: set[str] = set()
-    for base in one.__bases__:
+    for base in entry.__bases__:
         inherited |= getattr(base, "__abstractmethods__", frozenset())
-    return {*getattr(one, "__abstractmethods__", frozenset())} - inherited
+    return {*getattr(entry, "__abstractmethods__", frozenset())} - inherited
 
 
 def rows() -> dict[str, set[str]]:
@@ -57,7 +57,7 @@ def test_the_page_names_every_capability_and_all_that_it_asks_for() -> None:
     assert there.pop(TOGETHER)
     assert f"`{TOGETHER}`" in PAGE.read_text()
     assert sorted(named) == sorted(there)
-    lacking = {name: asked(one) - named[name] for name, one in there.items()}
-    assert {name: one for name, one in lacking.items() if one} == {}
+    lacking = {name: asked(entry) - named[name] for name, entry in there.items()}
+    assert {name: entry for name, entry in lacking.items() if entry} == {}
     assert named["Adapter"] == asked(Adapter), "the core is no more than it has to be"
     assert len(asked(Adapter)) <= 7

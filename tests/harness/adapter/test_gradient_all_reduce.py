@@ -21,10 +21,10 @@ def test_it_is_timed_behind_the_window_in_the_sizes_of_the_gradients(toy: Bench)
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
     for rank in record["ranks"]:
-        found = rank["gradient_exchange"]
-        assert (found["reason"], found["bytes"]) == ("", [16]), "of two weights in float64"
-        assert min(found["seconds"]) == pytest.approx(0.05, abs=0.04)
-        assert len(found["seconds"]) == len(record["ranks"][0]["gradient_exchange"]["seconds"])
+        actual = rank["gradient_exchange"]
+        assert (actual["reason"], actual["bytes"]) == ("", [16]), "of two weights in float64"
+        assert min(actual["seconds"]) == pytest.approx(0.05, abs=0.04)
+        assert len(actual["seconds"]) == len(record["ranks"][0]["gradient_exchange"]["seconds"])
 
 
 def test_a_framework_that_does_not_tell_its_messages_says_so_at_no_cost(toy: Bench) -> None:
@@ -61,8 +61,8 @@ def test_rounds_send_every_message_and_end_with_their_share_of_the_run(
     seconds: float, rounds: int
 ) -> None:
     wire = Wire()
-    found = gradient_all_reduce.measure(wire, seconds)
-    assert found["bytes"] == [400, 10, 400]
-    assert len(found["seconds"]) == rounds
+    actual = gradient_all_reduce.measure(wire, seconds)
+    assert actual["bytes"] == [400, 10, 400]
+    assert len(actual["seconds"]) == rounds
     assert wire.sent == [400, 12, 400] * (1 + rounds), "a first round compiles and connects"
     assert sorted(wire.arrays) == [12, 400], "an array for each size, in whole numbers of floats"

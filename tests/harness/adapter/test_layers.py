@@ -25,9 +25,9 @@ def facts_of(name: str) -> dict[str, Any]:
 
 
 def convolved(toy: Bench, behaviour: str = "", **options: Any) -> Finished:
-    given = {"kind": "convolution", "model": ROOT / "tests/models/toy_layers.json",
+    arguments = {"kind": "convolution", "model": ROOT / "tests/models/toy_layers.json",
              "compiler": None, "parameters": QUICK, **options}  # fmt: skip
-    return toy.run(behaviour, **given)
+    return toy.run(behaviour, **arguments)
 
 
 def attended(toy: Bench, behaviour: str = "") -> Finished:
@@ -42,17 +42,21 @@ def test_each_distinct_convolution_of_a_model_is_timed_once(toy: Bench) -> None:
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
     metrics = record["metrics"]
-    points = [one["at"] for one in metrics.values() if one.get("quantity") == "forward_rate"]
-    assert [(one["images"], one["kernel"], one["stride"], one["padding"]) for one in points] == [
+    points = [
+        metric["at"] for metric in metrics.values() if metric.get("quantity") == "forward_rate"
+    ]
+    assert [
+        (point["images"], point["kernel"], point["stride"], point["padding"]) for point in points
+    ] == [
         ("4x8x6x4", "3x3x8", 2, "1x1"),
         ("4x4x3x8", "1x3x8", 1, "0x1"),
     ]
-    assert [(one["groups"], one["times"]) for one in points] == [(1, 1), (4, 2)]
+    assert [(point["groups"], point["times"]) for point in points] == [(1, 1), (4, 2)]
     assert 30 <= metrics["model_forward_time"]["value"] < 30 / LATER, "one, and one twice"
     assert 90 <= metrics["model_backward_time"]["value"] < 90 / LATER
     work = 2 * 4 * 4 * 3 * 8 * (3 * 3 * 4 + 2 * 1 * 3 * 2)
     assert LATER < metrics["model_rate"]["value"] / (3 * work / 0.12 * 1e-12) <= 1.001
-    named = {name: one for name, one in metrics.items() if name.startswith("backward_rate")}
+    named = {name: metric for name, metric in metrics.items() if name.startswith("backward_rate")}
     first = next(iter(named.values()))["value"]
     assert LATER < first / (2 * 2 * 4 * 4 * 3 * 8 * 36 / 0.03 * 1e-12) <= 1.001
 
@@ -62,7 +66,9 @@ def test_attention_of_a_model_is_timed(toy: Bench) -> None:
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
     (at,) = [
-        one["at"] for one in record["metrics"].values() if one.get("quantity") == "forward_time"
+        metric["at"]
+        for metric in record["metrics"].values()
+        if metric.get("quantity") == "forward_time"
     ]
     assert at == {"batch": 4, "heads": 6, "key_value_heads": 2, "sequence": 16, "size": 4,
                   "causal": "yes", "times": 3}  # fmt: skip
@@ -109,8 +115,8 @@ SHAPES = [
 def test_elements_in_float64_are_those_of_whole_arrays(shape: ConvolutionShape) -> None:
     random = np.random.RandomState(1)
     arrays = convolutions.operands(shape, random)
-    found = layers.convolution(shape, *arrays)
-    assert convolutions.check(shape, arrays, found, "float32", random) < 1e-6
+    actual = layers.convolution(shape, *arrays)
+    assert convolutions.check(shape, arrays, actual, "float32", random) < 1e-6
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -119,8 +125,8 @@ def test_a_head_in_float64_is_that_of_whole_arrays(causal: bool, key_value_heads
     random = np.random.RandomState(2)
     shape = AttentionShape(2, 6, key_value_heads, 20, 8, causal)
     arrays = attentions.operands(shape, random)
-    found = layers.attention(shape, *arrays)
-    assert attentions.check(shape, arrays, found, "float32", random) < 1e-5
+    actual = layers.attention(shape, *arrays)
+    assert attentions.check(shape, arrays, actual, "float32", random) < 1e-5
     other = layers.attention(shape._replace(causal=not causal), *arrays)
     with pytest.raises(Mismatch, match="off those in float64"):
         attentions.check(shape, arrays, other, "float32", random)
@@ -131,8 +137,8 @@ def test_rows_of_queries_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) 
     arrays = attentions.operands(shape, np.random.RandomState(3))
     whole = attentions.exact(shape, arrays, 0, 0)
     monkeypatch.setattr(attentions, "_ROWS", 7)
-    for one, other in zip(attentions.exact(shape, arrays, 0, 0), whole, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    for first, second in zip(attentions.exact(shape, arrays, 0, 0), whole, strict=True):
+        np.testing.assert_allclose(first, second, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("wrong", [np.zeros(4), np.full(4, np.nan), np.array([1.0, 1, 1, 1.1])])
@@ -144,10 +150,10 @@ def test_what_is_no_rounding_is_found(wrong: Any) -> None:
 
 def test_resnet_50_has_the_convolutions_that_its_multiply_adds_count() -> None:
     facts = facts_of("resnet50_v1.5")
-    found = convolutions.layer_counts(facts, 2)
-    assert found == convolutions.layer_counts(facts_of("resnet50"), 2)
-    assert sum(found.values()) == 53
-    counted = sum(times * convolutions.operations(one) for one, times in found.items())
+    actual = convolutions.layer_counts(facts, 2)
+    assert actual == convolutions.layer_counts(facts_of("resnet50"), 2)
+    assert sum(actual.values()) == 53
+    counted = sum(times * convolutions.operations(entry) for entry, times in actual.items())
     linear = 2048 * 1000
     assert counted == 2 * 2 * (facts["forward_multiply_adds"]["per_sample"] - linear)
 
@@ -158,11 +164,11 @@ def test_every_network_s_convolutions_are_counted_as_its_facts_count_them() -> N
         if path.stem == "superbench_lstm":
             continue
         facts = facts_of(path.stem)
-        found = convolutions.layer_counts(facts, 1)
+        actual = convolutions.layer_counts(facts, 1)
         is_network = "images" in json.dumps(facts["inputs"])
-        assert bool(found) == is_network, path.stem
+        assert bool(actual) == is_network, path.stem
         if is_network:
-            counted = sum(times * convolutions.operations(one) for one, times in found.items())
+            counted = sum(times * convolutions.operations(entry) for entry, times in actual.items())
             whole = 2 * facts["forward_multiply_adds"]["per_sample"]
             assert 0.5 * whole < counted < 1.4 * whole, path.stem
 

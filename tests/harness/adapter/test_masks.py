@@ -33,10 +33,10 @@ def test_few_units_take_more_masks() -> None:
     assert masks.distance(many, many.plain) == pytest.approx(EXPECTED, rel=masks.SURE)
     assert many.asked == masks.LEAST
     few = [Dropping(np.arange(1.0, 13.0), seed) for seed in range(50)]
-    found = [masks.distance(one, one.plain) for one in few]
-    assert np.std(found) < 1.5 * masks.SURE * EXPECTED, "eight masks have three times as much"
-    assert np.mean(found) == pytest.approx(EXPECTED, rel=masks.SURE)
-    assert np.mean([one.asked for one in few]) > 3 * masks.LEAST
+    actual = [masks.distance(entry, entry.plain) for entry in few]
+    assert np.std(actual) < 1.5 * masks.SURE * EXPECTED, "eight masks have three times as much"
+    assert np.mean(actual) == pytest.approx(EXPECTED, rel=masks.SURE)
+    assert np.mean([entry.asked for entry in few]) > 3 * masks.LEAST
 
 
 def test_the_same_mask_each_time_is_no_dropout() -> None:

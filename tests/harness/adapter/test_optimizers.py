@@ -100,9 +100,9 @@ def test_the_reference_is_lamb_by_hand() -> None:
 
 
 def asked(framework: str, model: str, length: int, kind: str = "train") -> Task:
-    words = ["--kind", kind, "--framework", f"{ROOT}/scripts/frameworks/{framework}"]
-    words += ["--model", model, "--accelerator", "cpu", "--batch-per-device", "4"]
-    return task_of(parse([*words, "--sequence-length", str(length)]))
+    arguments = ["--kind", kind, "--framework", f"{ROOT}/scripts/frameworks/{framework}"]
+    arguments += ["--model", model, "--accelerator", "cpu", "--batch-per-device", "4"]
+    return task_of(parse([*arguments, "--sequence-length", str(length)]))
 
 
 def test_a_run_has_the_rate_of_its_phase() -> None:

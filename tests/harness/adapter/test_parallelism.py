@@ -36,7 +36,7 @@ def test_ranks_are_divided_among_replicas(text: str, devices: int) -> None:
     replicas = [layout.replica(rank) for rank in range(devices)]
     assert sorted(set(replicas)) == [*range(layout.replicas)]
     assert replicas[: layout.tensor] == [0] * layout.tensor, "ranks of a group follow each other"
-    assert {replicas.count(one) for one in replicas} == {devices // layout.replicas}
+    assert {replicas.count(replica) for replica in replicas} == {devices // layout.replicas}
 
 
 def test_stages_of_a_replica_are_as_many_ranks_apart_as_there_are_replicas() -> None:
@@ -71,9 +71,9 @@ JAX_HAS_NO_STAGES = (
 
 
 def asked(framework: str, model: str, *options: str) -> Any:
-    words = ["--kind", "train", "--framework", f"{ROOT}/scripts/frameworks/{framework}"]
-    words += ["--model", f"{ROOT}/scripts/models/{model}.json", "--accelerator", "cpu"]
-    return task_of(parse([*words, "--batch-per-device", "4", *options]))
+    arguments = ["--kind", "train", "--framework", f"{ROOT}/scripts/frameworks/{framework}"]
+    arguments += ["--model", f"{ROOT}/scripts/models/{model}.json", "--accelerator", "cpu"]
+    return task_of(parse([*arguments, "--batch-per-device", "4", *options]))
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_what_cannot_be_is_unsupported_before_anything_starts(
     if model == "superbench_lstm":
         length = ["--sequence-length", "512"]
     options = ["--devices-per-node", str(devices), "--parallelism", way, *length]
-    found = unsupported(asked(framework, model, *options), cores=8)
-    assert (found or "").startswith(reason or "")
-    assert (found is None) == (reason is None)
+    actual = unsupported(asked(framework, model, *options), cores=8)
+    assert (actual or "").startswith(reason or "")
+    assert (actual is None) == (reason is None)
 
 
 def test_another_number_of_devices_and_inference_are_refused() -> None:

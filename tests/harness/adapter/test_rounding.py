@@ -93,12 +93,12 @@ def test_a_switch_without_effect_is_a_mismatch(
     precision: str, matrix: int, convolution: int, reason: str
 ) -> None:
     adapter = Multiplying(keeping(matrix), keeping(convolution), precision)
-    found = rounding.named({"float32": 2}, rounding.observe(adapter))
+    actual = rounding.named({"float32": 2}, rounding.observe(adapter))
     if not reason:
-        assert checks.check_matmuls(precision, found) == found
+        assert checks.check_matmuls(precision, actual) == actual
         return
     with pytest.raises(Mismatch, match=f"^{reason}$"):
-        checks.check_matmuls(precision, found)
+        checks.check_matmuls(precision, actual)
 
 
 def test_only_what_a_precision_says_of_float32_is_looked_at() -> None:

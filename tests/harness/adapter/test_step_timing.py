@@ -262,8 +262,8 @@ def test_a_kill_of_our_own_is_not_taken_for_the_kernels(tmp_path: Path) -> None:
 
 
 def final_report(folder: Path, number: int, status: str, reason: str) -> launch.RankProcess:
-    made = report.Report(str(folder), number, "host")
-    made.fail(status, reason, RuntimeError(reason))
+    created = report.Report(str(folder), number, "host")
+    created.fail(status, reason, RuntimeError(reason))
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     return launch.RankProcess(number, process, "/nowhere", ended=float(number))
@@ -334,8 +334,8 @@ def test_bytes_that_are_no_utf8_reach_the_record_as_their_escape() -> None:
 
 
 def test_what_a_terminal_would_obey_is_shown_as_its_escape() -> None:
-    told = record.summary(
+    reported = record.summary(
         {"status": "failed", "reason": "a\x1b[2J\rb", "wall_seconds": 1.0},
         "r1.json",
     )
-    assert told == r"failed: a\x1b[2J\rb; 1.0 s in all; r1.json"
+    assert reported == r"failed: a\x1b[2J\rb; 1.0 s in all; r1.json"

@@ -61,9 +61,9 @@ def test_each_pair_is_copied_alone_and_the_slowest_is_told(tmp_path: Path) -> No
     assert [len(rank["blocks"]) for rank in ranks] == [6, 0, 0], "the others have to wait"
     metrics = device_pairs.DevicePairs().metrics(workload)
     values = {
-        tuple(one.at.values()): combined(one, ranks)
-        for one in metrics.values()
-        if one.quantity == "bandwidth"
+        tuple(metric.at.values()): combined(metric, ranks)
+        for metric in metrics.values()
+        if metric.quantity == "bandwidth"
     }
     assert len(values) == 6
     for pair, value in values.items():
@@ -120,10 +120,10 @@ def test_links_through_switches_are_as_many_as_both_have() -> None:
 
 
 def test_what_nvml_does_not_tell_is_absent_with_the_reason() -> None:
-    lacking = [{key: one[key] for key in one if key != "links"} for one in (FIRST, SECOND)]
-    told = links_of(*lacking)
-    assert told.between(0, 1) == {"path": "NODE", "peer_access": True, "nvlinks": None}
-    assert told.absent == {"gpu-0 to gpu-1 nvlinks": "Not Supported"}
+    lacking = [{key: entry[key] for key in entry if key != "links"} for entry in (FIRST, SECOND)]
+    reported = links_of(*lacking)
+    assert reported.between(0, 1) == {"path": "NODE", "peer_access": True, "nvlinks": None}
+    assert reported.absent == {"gpu-0 to gpu-1 nvlinks": "Not Supported"}
     without = Links(None, "no NVML here")
     assert without.to_host(0) == {"pcie_generation": None, "pcie_lanes": None}
     assert set(without.absent.values()) == {"no NVML here"}

@@ -107,7 +107,7 @@ def test_a_loss_is_attributed_to_what_causes_it(
     runs = record_sets.load(folder).runs
     cases = group(runs, None)
     steps, others = (
-        {key: one for key, one in cases.items() if key.case.is_step is is_step}
+        {key: case for key, case in cases.items() if key.case.is_step is is_step}
         for is_step in (True, False)
     )
     table = frames.frame(WEAK, WEAK.rows(Inputs(steps, others=others)))

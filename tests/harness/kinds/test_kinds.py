@@ -61,9 +61,9 @@ def test_its_record_is_a_run_like_any_other(toy: Bench) -> None:
     other = Bench(toy.folder, toy.python, toy.marker)
     toy.output.rename(toy.output.with_name("copy.json"))
     assert other.run("").record["status"] == "ok"
-    found = record_sets.load(toy.output.parent)
-    assert not found.problems
-    copy, step = found.runs
+    loaded = record_sets.load(toy.output.parent)
+    assert not loaded.problems
+    copy, step = loaded.runs
     assert (copy.case.mode, step.case.mode) == ("memory_copy", "train")
     assert [metric.name for metric in copy.metrics] == ["bandwidth", "longest_copy"]
     assert copy.case.parameters == (("copies", 10), ("size", 2**20))
@@ -129,11 +129,11 @@ def test_a_capability_that_a_framework_lacks_is_unsupported(toy: Bench, tmp_path
 
 def test_how_the_ranks_of_a_run_make_its_metric() -> None:
     ranks = [{"x": 3.0}, {"x": 1.0}, {"x": 5.0}]
-    made = {
+    created = {
         how: combined(Metric("", "higher", how, lambda rank: rank["x"]), ranks)
         for how in ("sum", "max", "min", "mean", "first")
     }
-    assert made == {"sum": 9.0, "max": 5.0, "min": 1.0, "mean": 3.0, "first": 3.0}
+    assert created == {"sum": 9.0, "max": 5.0, "min": 1.0, "mean": 3.0, "first": 3.0}
     lacking = Metric("", "higher", "sum", lambda rank: rank.get("y"))
     assert combined(lacking, [*ranks, {"y": 1.0}]) is None, "a rank without it is left out"
     of_one = Metric("", "higher", "first", lambda rank: rank["y"])

@@ -68,7 +68,7 @@ def test_anything_else_ends_the_search(status: str) -> None:
 
 def test_what_a_plan_expects_is_within_the_bounds() -> None:
     parameters = {"multiple_of": 8, "at_most": 100}
-    expected = [one["batch_per_device"] for one in SEARCH.expected(parameters)]
+    expected = [parameter["batch_per_device"] for parameter in SEARCH.expected(parameters)]
     assert expected[:3] == [8, 16, 32]
     assert all(8 <= batch <= 96 and batch % 8 == 0 for batch in expected)
 
@@ -96,13 +96,13 @@ def test_a_search_leaves_one_record_with_what_it_tried(toy: Bench) -> None:
     assert record["parameters"] == ASKED["parameters"]
     metric = record["metrics"]["largest_batch"]
     assert (metric["unit"], metric["better"]) == ("samples/device", "higher")
-    ends = {one["batch_per_device"]: one["status"] for one in record["attempts"]}
+    ends = {attempt["batch_per_device"]: attempt["status"] for attempt in record["attempts"]}
     assert (ends[metric["value"]], ends[metric["value"] + 2]) == ("ok", "oom")
-    for one in record["attempts"]:
-        tried = json.loads((toy.output.parent / one["record"]).read_text())
+    for attempt in record["attempts"]:
+        tried = json.loads((toy.output.parent / attempt["record"]).read_text())
         assert_valid(tried)
-        assert (tried["kind"], tried["status"]) == ("train", one["status"])
-        assert tried["case"]["batch_per_device"] == one["batch_per_device"]
+        assert (tried["kind"], tried["status"]) == ("train", attempt["status"])
+        assert tried["case"]["batch_per_device"] == attempt["batch_per_device"]
         assert tried["framework_version"] == record["framework_version"]
     assert f"ok: largest_batch {metric['value']:g} samples/device" in done.stdout
     log = toy.log.read_text()

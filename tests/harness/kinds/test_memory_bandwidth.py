@@ -35,7 +35,7 @@ def test_each_kernel_moves_what_stream_says(toy: Bench, devices: int) -> None:
     for kernel, moved in MOVED.items():
         rates = []
         for rank in record["ranks"]:
-            (block,) = (one for one in rank["blocks"] if one["at"] == {"kernel": kernel})
+            (block,) = (block for block in rank["blocks"] if block["at"] == {"kernel": kernel})
             assert len(block["seconds"]) == 3, "the first round is not counted"
             rates.append(1e-9 * moved * elements / float(np.median(block["seconds"])))
         assert record["metrics"][kernel]["value"] == pytest.approx(sum(rates)), "of all devices"

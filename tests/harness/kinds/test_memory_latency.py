@@ -24,7 +24,7 @@ def test_each_working_set_has_a_latency_and_the_slowest_device_s_counts(toy: Ben
     for size in sizes:
         slowest = 0.0
         for rank in record["ranks"]:
-            (block,) = (one for one in rank["blocks"] if one["at"] == {"bytes": size})
+            (block,) = (block for block in rank["blocks"] if block["at"] == {"bytes": size})
             each = 1e9 * np.median(block["seconds"]) / block["operations"]
             slowest = max(slowest, float(each))
         metric = record["metrics"][f"latency at bytes {size}"]

@@ -24,18 +24,18 @@ COLLECTIVE = {**BARE, "kind": "collective", "precision": None, "devices_per_node
 
 
 def matmul(toy: Bench, behaviour: str = "", **parameters: object) -> Finished:
-    given = {"shapes": "64x32x16 4x8x16x8", **QUICK, **parameters}
-    return toy.run(behaviour, **MATMUL, parameters=given)
+    settings = {"shapes": "64x32x16 4x8x16x8", **QUICK, **parameters}
+    return toy.run(behaviour, **MATMUL, parameters=settings)
 
 
 def collective(toy: Bench, behaviour: str = "", **parameters: object) -> Finished:
-    given = {"operation": "all_reduce", "largest_bytes": 64, **QUICK, **parameters}
-    return toy.run(behaviour, **COLLECTIVE, parameters=given)
+    settings = {"operation": "all_reduce", "largest_bytes": 64, **QUICK, **parameters}
+    return toy.run(behaviour, **COLLECTIVE, parameters=settings)
 
 
-def is_rate(found: float, exact: float) -> bool:
+def is_rate(actual: float, exact: float) -> bool:
     """Return whether a rate is not above the device's, and not far below."""
-    return LATER * exact < found <= 1.001 * exact
+    return LATER * exact < actual <= 1.001 * exact
 
 
 def test_the_rate_of_a_product_is_two_operations_for_each_term(toy: Bench) -> None:
@@ -52,8 +52,8 @@ def test_the_rate_of_a_product_is_two_operations_for_each_term(toy: Bench) -> No
 
 
 def test_devices_multiply_together_and_the_slowest_counts(toy: Bench) -> None:
-    given = {"shapes": "64x32x16", **QUICK}
-    record = toy.run("operation=0.005", **MATMUL, devices_per_node=2, parameters=given).record
+    parameters = {"shapes": "64x32x16", **QUICK}
+    record = toy.run("operation=0.005", **MATMUL, devices_per_node=2, parameters=parameters).record
     assert record["status"] == "ok", record["reason"]
     each = [
         2 * 64 * 32 * 16 * 1e-12 * block["operations"] / np.median(block["seconds"])
@@ -214,8 +214,8 @@ def test_a_collective_that_is_not_waited_for_is_found(toy: Bench) -> None:
 def test_what_a_framework_does_not_implement_is_unsupported_in_its_words(toy: Bench) -> None:
     record = collective(toy, "no_collective", operation="all_to_all").record
     assert record["status"] == "unsupported"
-    words = "toy has no all_to_all on a CPU: float32: the toy box has no such thing"
-    assert record["reason"].endswith(words)
+    message = "toy has no all_to_all on a CPU: float32: the toy box has no such thing"
+    assert record["reason"].endswith(message)
 
 
 def test_one_device_has_no_collective(toy: Bench) -> None:

@@ -25,20 +25,20 @@ SHORT = {"seconds": 1, "connections": 3, "round_trips": 20}
 def tried(toy: Bench, path: str = "", **parameters: object) -> Any:
     """Return the record of a run on two devices; ``path``: PATH of programs."""
     options: dict[str, Any] = {**BARE, "kind": "network", "devices_per_node": 2}
-    given = {**SHORT, "loopback": "yes", **parameters}
+    settings = {**SHORT, "loopback": "yes", **parameters}
     variables = {"PATH": path} if path else {}
-    return toy.run("", **options, parameters=given, variables=variables).record
+    return toy.run("", **options, parameters=settings, variables=variables).record
 
 
 @pytest.fixture(scope="module")
 def iperf3() -> str:
-    found = shutil.which("iperf3")
-    if not found:
+    program = shutil.which("iperf3")
+    if not program:
         why = install_debian_packages("iperf3")
         assert not why, why
-        found = shutil.which("iperf3")
-    assert found
-    return found
+        program = shutil.which("iperf3")
+    assert program
+    return program
 
 
 def test_the_figures_are_iperf3_s_own_and_medians(toy: Bench, iperf3: str) -> None:
@@ -49,7 +49,7 @@ def test_the_figures_are_iperf3_s_own_and_medians(toy: Bench, iperf3: str) -> No
     assert first == second, "both ranks know the same"
     assert len(first["connect_seconds"]) == 3
     assert len(first["round_trip_seconds"]) == 20
-    metrics = {name: one["value"] for name, one in record["metrics"].items()}
+    metrics = {name: metric["value"] for name, metric in record["metrics"].items()}
     for name, direction in (("bandwidth", "forward"), ("reverse_bandwidth", "reverse")):
         assert metrics[name] == pytest.approx(1e-9 * first[direction]["bytes_per_second"])
         seconds = first[direction]["interval_bytes_per_second"]

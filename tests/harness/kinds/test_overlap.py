@@ -27,29 +27,29 @@ ANY_SUBJECT: Any = None  # metrics do not depend on it
 
 
 def overlapped(toy: Bench, behaviour: str = SLOW, **parameters: object) -> Finished:
-    given = {"shape": "8x8x8", "products": 3, "message_bytes": 64, "blocks": 3,
+    settings = {"shape": "8x8x8", "products": 3, "message_bytes": 64, "blocks": 3,
              "block_seconds": 0.02, **parameters}  # fmt: skip
     options: dict[str, Any] = {**BARE, "kind": "overlap", "devices_per_node": 2}
-    return toy.run(behaviour, **options, parameters=given)
+    return toy.run(behaviour, **options, parameters=settings)
 
 
 def figures(record: Any) -> dict[str, float]:
     assert record["status"] == "ok", record["reason"]
-    return {name: one["value"] for name, one in record["metrics"].items()}
+    return {name: metric["value"] for name, metric in record["metrics"].items()}
 
 
 def test_what_runs_beside_products_is_hidden(toy: Bench) -> None:
     record = overlapped(toy).record
     assert_valid(record)
-    found = figures(record)
-    assert 90 <= found["compute_time"] < 120
-    assert 30 <= found["communication_time"] < 50
-    assert found["both_time"] >= 90
-    assert 100 - SLACK < found["hidden_share"] < 100 + SLACK
+    actual = figures(record)
+    assert 90 <= actual["compute_time"] < 120
+    assert 30 <= actual["communication_time"] < 50
+    assert actual["both_time"] >= 90
+    assert 100 - SLACK < actual["hidden_share"] < 100 + SLACK
     for rank in record["ranks"]:
-        assert [one["at"]["part"] for one in rank["blocks"]] == [*overlap.PARTS]
-        assert all(len(one["seconds"]) == 3 for one in rank["blocks"]), "raw blocks are kept"
-        assert {one["products"] for one in rank["blocks"]} == {3}
+        assert [block["at"]["part"] for block in rank["blocks"]] == [*overlap.PARTS]
+        assert all(len(block["seconds"]) == 3 for block in rank["blocks"]), "raw blocks are kept"
+        assert {block["products"] for block in rank["blocks"]} == {3}
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def test_what_runs_beside_products_is_hidden(toy: Bench) -> None:
 def test_one_behind_the_other_hides_nothing_and_contention_is_no_failure(
     toy: Bench, behaviour: str, share: float
 ) -> None:
-    found = figures(overlapped(toy, f"{SLOW},{behaviour}").record)
-    assert share - SLACK < found["hidden_share"] < share + SLACK
+    actual = figures(overlapped(toy, f"{SLOW},{behaviour}").record)
+    assert share - SLACK < actual["hidden_share"] < share + SLACK
 
 
 def test_as_many_products_as_take_as_long_as_the_all_reduce(toy: Bench) -> None:
     record = overlapped(toy, products=0).record
     figures(record)
-    assert {one["products"] for rank in record["ranks"] for one in rank["blocks"]} == {1}
+    assert {block["products"] for rank in record["ranks"] for block in rank["blocks"]} == {1}
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def rank_of(compute: float, communication: float, both: float) -> dict[str, Any]
     parts = zip(overlap.PARTS, (compute, communication, both), strict=True)
     return {
         "blocks": [
-            {"at": {"part": part}, "operations": 2, "seconds": [2 * one, 2 * one, 9.0]}
-            for part, one in parts
+            {"at": {"part": part}, "operations": 2, "seconds": [2 * entry, 2 * entry, 9.0]}
+            for part, entry in parts
         ]
     }
 
@@ -121,10 +121,10 @@ def test_the_share_follows_from_the_times_beside_it(order: int) -> None:
     """Fail if the share does not follow from the times shown.
     Either rank alone gives -100 % or 50 %."""
     ranks = [rank_of(1, 2, 4), rank_of(4, 1, 4.5)][::order]
-    found = metrics_of(*ranks)
-    times = [found[f"{part}_time"] for part in overlap.PARTS]
+    actual = metrics_of(*ranks)
+    times = [actual[f"{part}_time"] for part in overlap.PARTS]
     assert times == pytest.approx([4000, 2000, 4500])
-    assert found["hidden_share"] == pytest.approx(100 * (4000 + 2000 - 4500) / 2000)
+    assert actual["hidden_share"] == pytest.approx(100 * (4000 + 2000 - 4500) / 2000)
 
 
 def test_an_element_wise_product_runs_beside_the_all_reduce(toy: Bench) -> None:
@@ -163,7 +163,7 @@ def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:
     record = overlapped(toy, "operation=0.00001", block_seconds=1, products=1).record
     figures(record)
     most = collectives.most_in_a_row("all_reduce", "float32", 2)
-    counts = {one["operations"] for rank in record["ranks"] for one in rank["blocks"]}
+    counts = {block["operations"] for rank in record["ranks"] for block in rank["blocks"]}
     assert counts == {most}, "a block of a second has more than fit into float32"
 
 
@@ -180,10 +180,10 @@ class Enqueued(Overlapping):
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def operation(self, *given: Any) -> Operation:
+    def operation(self, *arguments: Any) -> Operation:
         return Operation(lambda: self.asked.append("product"), lambda: None, "float32")
 
-    def collective(self, *given: Any) -> CollectiveOperation:
+    def collective(self, *arguments: Any) -> CollectiveOperation:
         run = lambda: self.asked.append("all-reduce")  # noqa: E731
         return CollectiveOperation(lambda: None, run, lambda: None)
 

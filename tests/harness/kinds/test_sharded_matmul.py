@@ -18,9 +18,9 @@ from ..validity import assert_valid
 
 
 def shared(toy: Bench, behaviour: str, **parameters: object) -> Finished:
-    given = {"shapes": "8x32x16", "blocks": 2, "block_seconds": 0.02, **parameters}
+    settings = {"shapes": "8x32x16", "blocks": 2, "block_seconds": 0.02, **parameters}
     options: dict[str, Any] = {**BARE, "kind": "sharded_matmul", "devices_per_node": 2}
-    return toy.run(behaviour, **options, parameters=given)
+    return toy.run(behaviour, **options, parameters=settings)
 
 
 @pytest.mark.parametrize("sharded", ["inner", "columns"])
@@ -74,14 +74,14 @@ def test_one_wrong_part_of_many_is_found() -> None:
     shape, ranks = MatmulShape(1, 4, 16, 128), 64
     left, right = operands(shape, random)
     whole = left @ right
-    given = (left, right, "columns", ranks, "float32", random)
-    sharded_matmul.check_whole(whole, *given)
+    arguments = (left, right, "columns", ranks, "float32", random)
+    sharded_matmul.check_whole(whole, *arguments)
     for rank in range(0, ranks, 9):
         wrong = whole.copy()
         own = sharded_matmul.share_of(shape, "columns", rank, ranks)
         wrong[:, own] = whole[:, own][:, ::-1]
         with pytest.raises(Mismatch, match="elements of a matmul"):
-            sharded_matmul.check_whole(wrong, *given)
+            sharded_matmul.check_whole(wrong, *arguments)
     partial = sum(left[:, k : k + 4] @ right[k : k + 4] for k in (0, 4, 12))
     with pytest.raises(Mismatch, match="elements of a matmul"):
         sharded_matmul.check_whole(partial, left, right, "inner", 4, "float32", random)

@@ -31,13 +31,13 @@ def stored(toy: Bench, place: Path | str = "", path: str | None = None, **more: 
 
 @pytest.fixture(scope="module")
 def fio() -> str:
-    found = shutil.which("fio")
-    if not found:
+    program = shutil.which("fio")
+    if not program:
         why = install_debian_packages("fio")
         assert not why, why
-        found = shutil.which("fio")
-    assert found
-    return found
+        program = shutil.which("fio")
+    assert program
+    return program
 
 
 def spying(fio: str, folder: Path) -> str:
@@ -64,7 +64,7 @@ def test_the_figures_are_fio_s_own(toy: Bench, tmp_path: Path, fio: str) -> None
         answers.append(answer)
         text = text[text.index("{") + end :]
     assert [answer["jobs"][0]["jobname"] for answer in answers] == [*storage.JOBS]
-    metrics = {name: one["value"] for name, one in record["metrics"].items()}
+    metrics = {name: metric["value"] for name, metric in record["metrics"].items()}
     compared = 0
     for answer in answers:
         (job,) = answer["jobs"]
@@ -110,9 +110,9 @@ def test_small_files_are_read_one_by_one_and_whole(tmp_path: Path, fio: str) -> 
         except Unsupported as error:
             pytest.skip(str(error))
     done = [line.split() for line in log.read_text().splitlines()]
-    reads = [(words[-3], *words[-2:]) for words in done if words[-3:-2] == ["read"]]
-    assert {words[1:] for words in reads} == {("0", "12288")}, "not from start to end"
-    read = {Path(words[-4]).name for words in done if words[-3:-2] == ["read"]}
+    reads = [(message[-3], *message[-2:]) for message in done if message[-3:-2] == ["read"]]
+    assert {message[1:] for message in reads} == {("0", "12288")}, "not from start to end"
+    read = {Path(message[-4]).name for message in done if message[-3:-2] == ["read"]}
     assert read == {f"small_files.0.{number}" for number in range(7)}, "some were not read"
 
 
@@ -168,5 +168,5 @@ def test_requests_are_whole_blocks() -> None:
 
 
 def test_a_percentile_that_fio_does_not_give_is_missing() -> None:
-    found = storage.figures(answer(), "read")
-    assert (found["bw_bytes"], found["p99"]) == (4, None)
+    actual = storage.figures(answer(), "read")
+    assert (actual["bw_bytes"], actual["p99"]) == (4, None)

@@ -50,8 +50,8 @@ def test_what_a_cpu_does_not_tell_is_absent_with_the_reason(tmp_path: Path) -> N
 
 
 def test_a_gpu_tells_the_same_by_nvml() -> None:
-    given = {**GPU, "corrected": 3, "errors": 1}
-    meter = GpuMeter(FakeNvml({**given, "sm": 7}, given), VARIABLES, 1)
+    arguments = {**GPU, "corrected": 3, "errors": 1}
+    meter = GpuMeter(FakeNvml({**arguments, "sm": 7}, arguments), VARIABLES, 1)
     assert meter.read() == {CLOCK: 1410, ENERGY: 5.25, CORRECTED: 3, UNCORRECTED: 1}
     lacking = {key: value for key, value in GPU.items() if key not in ("errors", "corrected")}
     meter = GpuMeter(FakeNvml(lacking), VARIABLES, 0)
@@ -79,8 +79,8 @@ def test_power_is_energy_over_time_and_the_clock_is_that_under_products() -> Non
 
 
 def test_what_this_machine_tells(toy: Bench) -> None:
-    given = {"seconds": 0.1, "size": 16, "block_seconds": 0.03}
-    record = toy.run("operation=0.01", **BARE, kind="sustained", parameters=given).record
+    parameters = {"seconds": 0.1, "size": 16, "block_seconds": 0.03}
+    record = toy.run("operation=0.01", **BARE, kind="sustained", parameters=parameters).record
     assert_valid(record)
     (rank,) = record["ranks"]
     if set(rank["absent"]) == set(QUANTITIES):
@@ -92,5 +92,5 @@ def test_what_this_machine_tells(toy: Bench) -> None:
     named = {"clock": CLOCK, "power": ENERGY, CORRECTED: CORRECTED, UNCORRECTED: UNCORRECTED}
     for metric, quantity in named.items():
         assert (metric in record["metrics"]) == (quantity not in rank["absent"]), metric
-    found = record_sets.load(toy.output.parent)
-    assert not found.problems, "what a device does not tell makes its record unreadable"
+    loaded = record_sets.load(toy.output.parent)
+    assert not loaded.problems, "what a device does not tell makes its record unreadable"

@@ -96,8 +96,8 @@ def test_the_link_to_the_host_is_what_nvml_tells_of_it(
     monkeypatch.setattr(nvml, "find", lambda variables, n: nvml.Gpus(library, VARIABLES, n))
     kind, workload, fields = copied(tmp_path)
     metrics = kind.metrics(workload)
-    told = {name: metrics[name].of_rank(fields) for name in ("pcie_generation", "pcie_lanes")}
-    assert told == {"pcie_generation": 5, "pcie_lanes": 8}
+    reported = {name: metrics[name].of_rank(fields) for name in ("pcie_generation", "pcie_lanes")}
+    assert reported == {"pcie_generation": 5, "pcie_lanes": 8}
     assert fields["absent"] == {}
     del library.devices[0]["lanes"]
     _, _, fields = copied(tmp_path)

@@ -52,8 +52,8 @@ def test_ranks_go_on_from_the_epoch_that_all_have(tmp_path: Path) -> None:
     adapter: Any = Trained(others=1.0)
     assert first.load(adapter) == curve(1)
     assert adapter.taken == first._state(1)
-    told = json.loads(Path(first._curve).read_text())
-    assert told == curve(1), "killed again before its second epoch, it would look for its state"
+    reported = json.loads(Path(first._curve).read_text())
+    assert reported == curve(1), "killed again before its second epoch, it would look for its state"
     # planted: the other rank has both
     Path(first._curve).write_text(json.dumps(curve(2)))
     other: Any = Trained(others=2.0)
@@ -64,7 +64,7 @@ def test_ranks_go_on_from_the_epoch_that_all_have(tmp_path: Path) -> None:
 
 
 def test_an_epoch_is_kept_until_all_ranks_have_the_next(tmp_path: Path) -> None:
-    one = Checkpoint(str(tmp_path), IDENTITY, 0, 2)
+    entry = Checkpoint(str(tmp_path), IDENTITY, 0, 2)
     seen: list[list[str]] = []
 
     class Watched(Trained):
@@ -74,10 +74,10 @@ def test_an_epoch_is_kept_until_all_ranks_have_the_next(tmp_path: Path) -> None:
 
     adapter: Any = Watched()
     for epochs in (1, 2):
-        one.save(adapter, curve(epochs))
+        entry.save(adapter, curve(epochs))
     assert [name for name in seen[1] if name[-1].isdigit()] == ["rank0-1", "rank0-2"]
     assert [name for name in names(tmp_path) if name[-1].isdigit()] == ["rank0-2"]
-    one.remove()
+    entry.remove()
     assert not [*tmp_path.iterdir()]
 
 
@@ -94,8 +94,8 @@ sys.stdin.read()
 def test_a_second_user_of_the_same_training_is_refused(tmp_path: Path) -> None:
     """Fail if a second user of the same training is accepted.
     Another training in the folder is accepted, and so is anyone after a kill -9."""
-    words = [sys.executable, "-c", HOLDER, str(ROOT / "scripts"), str(tmp_path)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    arguments = [sys.executable, "-c", HOLDER, str(ROOT / "scripts"), str(tmp_path)]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(Mismatch, match=r"another run trains the same .*name another folder"):

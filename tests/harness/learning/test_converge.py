@@ -83,10 +83,10 @@ def test_a_polynomial_schedule_says_its_power_and_its_end() -> None:
 def test_every_sample_is_fed_once_an_epoch_and_ranks_share_them() -> None:
     arrays = {"x": np.arange(103), "y": np.arange(103) * 2}
     fed = [list(batches.epoch_batches(arrays, 10, rank, 2, seed=5)) for rank in range(2)]
-    assert [len(one) for one in fed] == [5, 5]
-    seen = np.concatenate([batch["x"] for one in fed for batch in one])
+    assert [len(entry) for entry in fed] == [5, 5]
+    seen = np.concatenate([batch["x"] for entry in fed for batch in entry])
     assert len({*seen.tolist()}) == len(seen) == 100
-    assert all((batch["y"] == 2 * batch["x"]).all() for one in fed for batch in one)
+    assert all((batch["y"] == 2 * batch["x"]).all() for entry in fed for batch in entry)
     again = next(batches.epoch_batches(arrays, 10, 0, 2, seed=5))
     assert (again["x"] == fed[0][0]["x"]).all()
     other = next(batches.epoch_batches(arrays, 10, 0, 2, seed=6))
@@ -94,10 +94,10 @@ def test_every_sample_is_fed_once_an_epoch_and_ranks_share_them() -> None:
 
 
 def test_held_out_samples_count_once() -> None:
-    found = list(batches.evaluation_batches({"x": np.arange(25)}, 10))
-    assert [count for _, count in found] == [10, 10, 5]
-    assert [x for batch, count in found for x in batch["x"][:count].tolist()] == [*range(25)]
-    assert all(len(batch["x"]) == 10 for batch, _ in found)
+    actual = list(batches.evaluation_batches({"x": np.arange(25)}, 10))
+    assert [count for _, count in actual] == [10, 10, 5]
+    assert [x for batch, count in actual for x in batch["x"][:count].tolist()] == [*range(25)]
+    assert all(len(batch["x"]) == 10 for batch, _ in actual)
 
 
 def test_the_digits_are_what_their_notice_says() -> None:
@@ -106,7 +106,7 @@ def test_the_digits_are_what_their_notice_says() -> None:
     assert abs(float(data.train["images"].mean())) < 1e-5
     assert float(data.train["images"].std()) == pytest.approx(1, abs=1e-5)
     parts = (data.train, data.held_out)
-    both = [tuple(row.ravel().tolist()) for one in parts for row in one["images"]]
+    both = [tuple(row.ravel().tolist()) for part in parts for row in part["images"]]
     assert len(both) == 1797
     assert min(np.bincount(data.held_out["labels"], minlength=10)) > 20
     logits = 5.0 * np.eye(10)[data.held_out["labels"]]
@@ -118,8 +118,8 @@ def test_the_digits_are_what_their_notice_says() -> None:
 
 
 def test_metrics_follow_from_the_curve() -> None:
-    found = curve.metrics([SCORE], 0.95, "images/s")
-    values = {name: combined(one, [{"curve": CURVE}]) for name, one in found.items()}
+    actual = curve.metrics([SCORE], 0.95, "images/s")
+    values = {name: combined(entry, [{"curve": CURVE}]) for name, entry in actual.items()}
     assert next(iter(values)) == "time_to_target", "the principal one"
     assert values == pytest.approx(
         {
@@ -148,9 +148,9 @@ def test_metrics_follow_from_the_curve() -> None:
 def test_why_a_target_was_missed_is_told(
     epochs: list[Any], target: float | None, reason: str
 ) -> None:
-    found = curve.missed(epochs, SCORE, target)
-    assert reason in found
-    assert bool(found) == bool(reason)
+    actual = curve.missed(epochs, SCORE, target)
+    assert reason in actual
+    assert bool(actual) == bool(reason)
 
 
 def test_it_ends_where_the_target_is_reached_or_nothing_is_left() -> None:
@@ -227,27 +227,27 @@ def test_a_run_that_misses_its_target_leaves_its_curve(whole: Bench) -> None:
     assert record["settings"]["seed"] == 9
     assert all(metric["value"] is None for metric in record["metrics"].values())
     (rank,) = record["ranks"]
-    assert [one["epoch"] for one in rank["curve"]] == [1, 2, 3, 4]
+    assert [epoch["epoch"] for epoch in rank["curve"]] == [1, 2, 3, 4]
     assert rank["task"]["train"] == 1437
-    found = record_sets.load(whole.output.parent)
-    assert not found.problems
-    (run,) = found.runs
+    loaded = record_sets.load(whole.output.parent)
+    assert not loaded.problems
+    (run,) = loaded.runs
     assert run.curve is not None
-    assert run.curve.scores == tuple(one["held_out"][SCORE] for one in rank["curve"])
+    assert run.curve.scores == tuple(epoch["held_out"][SCORE] for epoch in rank["curve"])
     assert (run.curve.seed, run.curve.target, run.status) == (9, 1.0, "not_converged")
 
 
 def killed_and_taken_up(bench: Bench, run: dict[str, Any], parameters: dict[str, Any]) -> Any:
     """Return the record of a run that was killed after its first checkpoint and resumed."""
     folder = bench.folder / "checkpoints"
-    given = {**parameters, "checkpoints": folder}
-    launcher = bench.start(**run, parameters=given)
+    settings = {**parameters, "checkpoints": folder}
+    launcher = bench.start(**run, parameters=settings)
     wait_for(lambda: [*folder.glob("*.json")], "no checkpoint was left")
     launcher.kill()
     wait_for(lambda: not bench.processes(), "a rank outlived its launcher")
     launcher.communicate()
     assert bench.read_record() is None
-    done = bench.run(**run, parameters=given)
+    done = bench.run(**run, parameters=settings)
     assert [*folder.iterdir()] == [], "it has ended"
     return done.record
 
@@ -258,7 +258,7 @@ def assert_same_training(record: Any, whole: Any) -> None:
     assert 1 <= rank["resumed_after"] < len(rank["curve"])
     assert rank["weights_checksum"] == other["weights_checksum"]
     for name in ("loss", "held_out", "learning_rate"):
-        assert [one[name] for one in rank["curve"]] == [one[name] for one in other["curve"]]
+        assert [epoch[name] for epoch in rank["curve"]] == [epoch[name] for epoch in other["curve"]]
 
 
 def test_a_training_that_was_killed_goes_on_bit_by_bit(whole: Bench, tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def test_a_sentence_with_padding_hides_the_same_share_of_its_words(sentences: ta
     assert {*counts[real == LENGTH]} == {5}
     assert {*counts[real <= 28]} == {4}
     for name in ("mask_draws", "sampling_draws"):
-        told = zip(places.tolist(), batch[name].tolist(), strict=True)
-        for row, numbers in told:
+        reported = zip(places.tolist(), batch[name].tolist(), strict=True)
+        for row, numbers in reported:
             pairs = {*zip(row, numbers, strict=True)}
             assert len(pairs) == len({*row}), f"a word has two {name}"
 
@@ -98,9 +98,9 @@ BATCH = {
 
 def outputs(logits: Any, generated: Any, labels: Any) -> list[Any]:
     """Return outputs; ``generated``: the likeliest word of each sentence, by a factor of e^2."""
-    words = np.zeros((2, 1, 8), np.float32)
-    words[[0, 1], 0, generated] = 2.0
-    return [np.array(logits, np.float32), words, np.array(labels, np.float32)]
+    message = np.zeros((2, 1, 8), np.float32)
+    message[[0, 1], 0, generated] = 2.0
+    return [np.array(logits, np.float32), message, np.array(labels, np.float32)]
 
 
 #: The first word is predicted and kept, the second is not and is replaced.
@@ -109,7 +109,7 @@ RIGHT = outputs([[-9, 9, -9, -9], [-9, 9, -9, 9]], [5, 3], [[0, 0, 0, 0], [0, 1,
 
 def test_scores_are_those_of_a_count_by_hand() -> None:
     total = replaced.Total(1.0, 50.0)
-    found = total.of_samples(pretraining.score(RIGHT, BATCH))
+    actual = total.of_samples(pretraining.score(RIGHT, BATCH))
     of_seven = math.exp(2) + 7
     known, other = math.log(of_seven) - 2, math.log(of_seven)
     small, large = math.log1p(math.exp(-9)), math.log1p(math.exp(9))
@@ -123,22 +123,24 @@ def test_scores_are_those_of_a_count_by_hand() -> None:
         "discriminator_loss": (6 * small + large) / 7,
     }
     expected["loss"] = expected["generator_loss"] + 50 * expected["discriminator_loss"]
-    assert found == pytest.approx(expected)
-    assert tuple(found) == (*replaced.SCORES, *replaced.LOSSES, "loss")
+    assert actual == pytest.approx(expected)
+    assert tuple(actual) == (*replaced.SCORES, *replaced.LOSSES, "loss")
 
 
 def test_what_is_of_no_token_is_no_number_and_costs_no_other_metric() -> None:
     silent = outputs([[-9] * 4, [-9] * 4], [5, 7], np.zeros((2, 4)))
-    found = replaced.Total(1.0, 50.0).of_samples(pretraining.score(silent, BATCH))
-    lacking = [name for name, value in found.items() if math.isnan(value)]
+    actual = replaced.Total(1.0, 50.0).of_samples(pretraining.score(silent, BATCH))
+    lacking = [name for name, value in actual.items() if math.isnan(value)]
     assert tuple(lacking) == replaced.MAY_LACK
-    told = {name: None if math.isnan(value) else value for name, value in found.items()}
-    rank = {"curve": [{"held_out": told, "final_loss": 8.7}]}
-    made = curve.metrics(replaced.SCORES, None, "sequences/s", replaced.LOSSES, replaced.MAY_LACK)
-    assert [name for name, metric in made.items() if metric.optional] == lacking
-    assert combined(made["discriminator_recall"], [rank]) is None
-    assert combined(made["masked_accuracy"], [rank]) == 1.0
-    assert (combined(made["final_loss"], [rank]), made["final_loss"].better) == (8.7, "lower")
+    reported = {name: None if math.isnan(value) else value for name, value in actual.items()}
+    rank = {"curve": [{"held_out": reported, "final_loss": 8.7}]}
+    created = curve.metrics(
+        replaced.SCORES, None, "sequences/s", replaced.LOSSES, replaced.MAY_LACK
+    )
+    assert [name for name, metric in created.items() if metric.optional] == lacking
+    assert combined(created["discriminator_recall"], [rank]) is None
+    assert combined(created["masked_accuracy"], [rank]) == 1.0
+    assert (combined(created["final_loss"], [rank]), created["final_loss"].better) == (8.7, "lower")
 
 
 def test_a_word_that_was_not_hidden_is_not_replaced() -> None:

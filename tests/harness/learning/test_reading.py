@@ -60,15 +60,15 @@ def test_a_question_without_an_answer_wants_none() -> None:
 def test_the_best_span_is_the_best_of_all() -> None:
     random = np.random.RandomState(3)
     scores, allowed = random.standard_normal((20, 9, 2)), random.random_sample((20, 9)) < 0.7
-    found = spans.best(scores, allowed, 4)
+    actual = spans.best(scores, allowed, 4)
     for row, may in enumerate(allowed):
         sums = {
             (i, j): scores[row, i, 0] + scores[row, j, 1]
             for i, j in itertools.product(range(9), repeat=2)
             if may[i] and may[j] and i <= j < i + 4
         }
-        assert (found.first[row], found.last[row]) == max(sums, key=lambda pair: sums[pair])
-        assert found.value[row] == pytest.approx(max(sums.values()))
+        assert (actual.first[row], actual.last[row]) == max(sums, key=lambda pair: sums[pair])
+        assert actual.value[row] == pytest.approx(max(sums.values()))
     assert spans.best(scores[:1], np.zeros((1, 9), bool), 4).value[0] == -math.inf
 
 
@@ -85,10 +85,10 @@ def test_the_loss_is_the_mean_of_both_cross_entropies() -> None:
 
 def right(data: dict[str, Any], size: float = 9.0) -> Any:
     """Return outputs that know the answer."""
-    found = np.zeros((*data["token_ids"].shape, 2))
+    collected = np.zeros((*data["token_ids"].shape, 2))
     for side in range(2):
-        np.put_along_axis(found[:, :, side], data["spans"][:, side : side + 1], size, axis=1)
-    return found
+        np.put_along_axis(collected[:, :, side], data["spans"][:, side : side + 1], size, axis=1)
+    return collected
 
 
 def test_generated_questions_have_one_answer_each() -> None:
@@ -102,8 +102,8 @@ def test_generated_questions_have_one_answer_each() -> None:
     ):
         kinds = (tokens - span.FIRST_WORD) // span.WORDS
         asked = tokens[1] - span.FIRST_KIND
-        found = [at for at in range(3, span.TOKENS) if tokens[at] >= span.FIRST_WORD]
-        assert [at for at in found if kinds[at] == asked] == [*range(first, last + 1)]
+        actual = [at for at in range(3, span.TOKENS) if tokens[at] >= span.FIRST_WORD]
+        assert [at for at in actual if kinds[at] == asked] == [*range(first, last + 1)]
     lengths = np.bincount(np.diff(data.held_out["spans"])[:, 0])
     assert len(lengths) == 3
     assert lengths.min() > 100
@@ -128,14 +128,14 @@ def test_data_that_a_model_does_not_take_are_refused() -> None:
     facts = read_model(str(ROOT / "scripts/models/span_encoder.json"))
     data = span.data().train
     batches.check_inputs(data, facts["inputs"], 24)
-    for name, value, words in (
+    for name, value, message in (
         ("token_ids", 96, "token_ids of the task are 0 to 96, those of the model 0 to 95"),
         ("spans", 24, "0 to 23"),
         ("segment_ids", -1, "segment_ids"),
     ):
         changed = {**data, name: data[name].copy()}
         changed[name][0, 0] = value
-        with pytest.raises(Mismatch, match=words):
+        with pytest.raises(Mismatch, match=message):
             batches.check_inputs(changed, facts["inputs"], 24)
     with pytest.raises(Mismatch, match="the model takes"):
         batches.check_inputs({"token_ids": data["token_ids"]}, facts["inputs"], 24)
@@ -153,8 +153,8 @@ VOCABULARY = [
 def pieces(text: str, *more: str) -> list[tuple[str, str]]:
     """Return each piece with its source text."""
     known = [*VOCABULARY, *more]
-    found = wordpiece.WordPiece({token: n for n, token in enumerate(known)}).pieces(text)
-    return [(known[one.number], text[one.begin : one.end]) for one in found]
+    actual = wordpiece.WordPiece({token: n for n, token in enumerate(known)}).pieces(text)
+    return [(known[entry.number], text[entry.begin : entry.end]) for entry in actual]
 
 
 def test_words_are_cut_into_the_longest_pieces() -> None:
@@ -192,8 +192,8 @@ CONTEXTS = (
 
 
 def entry(question: str, context: str, *answers: str, **more: Any) -> dict[str, Any]:
-    found = [{"text": text, "answer_start": context.index(text)} for text in answers]
-    return {"id": question, "question": question, "answers": found, **more}
+    actual = [{"text": text, "answer_start": context.index(text)} for text in answers]
+    return {"id": question, "question": question, "answers": actual, **more}
 
 
 def content(version: str) -> dict[str, Any]:
@@ -220,16 +220,16 @@ def folder(place: Path, version: str = "1.1") -> Path:
 def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:
     """Fail if an answer's span in any window is not its text.
     In windows without the answer it must point to the first token."""
-    found = questions.read(str(folder(tmp_path) / "train-v1.1.json"), skips=False).questions
+    actual = questions.read(str(folder(tmp_path) / "train-v1.1.json"), skips=False).questions
     tokens = wordpiece.read(str(tmp_path / "vocab.txt"))
-    long = [one._replace(context=one.context + " the" * 300) for one in found]
+    long = [entry._replace(context=entry.context + " the" * 300) for entry in actual]
     arrays, parts = windows.cut(long, tokens, 80)
     seen = [0, 0]
     for row, part in enumerate(parts):
         first, last = arrays["spans"][row]
         if first:
-            one = long[part.question]
-            assert part.text(one.context, first, last) == one.answers[0][0]
+            entry = long[part.question]
+            assert part.text(entry.context, first, last) == entry.answers[0][0]
             seen[part.question] += 1
         ids = arrays["token_ids"][row][arrays["attention_mask"][row] == 1]
         assert [VOCABULARY[n] for n in (ids[0], ids[-1])] == ["[CLS]", "[SEP]"]
@@ -277,49 +277,52 @@ def test_the_best_window_of_a_question_decides(tmp_path: Path) -> None:
     """Fail if the best window of a question does not decide.
     In 2.0, the smallest no-answer score of all windows decides, as in the official run_squad.py."""
     path = folder(tmp_path, "2.0") / "dev-v2.0.json"
-    found = questions.read(str(path), skips=False).questions[:1]
+    actual = questions.read(str(path), skips=False).questions[:1]
     parts = [windows.TokenWindow(0, 3, [(4, 10)]), windows.TokenWindow(0, 3, [(0, 3)])]
     scored = {"first": [3, 3], "last": [3, 3], "value": [2.0, 5.0], "none": [9.0, 4.0]}
-    text = squad._Total(True, found, parts).predictions(scored)
+    text = squad._Total(True, actual, parts).predictions(scored)
     assert text == ["The"], "the second window has the better span, and less for none"
     scored["none"] = [9.0, 6.0]
-    assert squad._Total(True, found, parts).predictions(scored) == [""]
-    assert squad._Total(False, found, parts).predictions(scored) == ["The"]
+    assert squad._Total(True, actual, parts).predictions(scored) == [""]
+    assert squad._Total(False, actual, parts).predictions(scored) == ["The"]
 
 
 def broken(change: Any) -> bytes:
-    made = content("1.1")
-    change(made)
-    return json.dumps(made).encode()
+    created = content("1.1")
+    change(created)
+    return json.dumps(created).encode()
 
 
-def _of(made: dict[str, Any]) -> Any:
-    return made["data"][0]["paragraphs"][1]["qas"][0]
+def _of(created: dict[str, Any]) -> Any:
+    return created["data"][0]["paragraphs"][1]["qas"][0]
 
 
 #: Content of the 1.1 training file, and the message about it.
 BAD_FILES: dict[str, tuple[bytes | None, str]] = {
     "missing": (None, "train-v1.1.json: No such file"),
-    "truncated": (broken(lambda made: None)[:150], r"is no JSON: .*line 1 column"),
-    "not UTF-8": (broken(lambda made: None)[:99] + b"\n\xff", "line 2, byte 100 is not UTF-8"),
+    "truncated": (broken(lambda created: None)[:150], r"is no JSON: .*line 1 column"),
+    "not UTF-8": (broken(lambda created: None)[:99] + b"\n\xff", "line 2, byte 100 is not UTF-8"),
     "a list": (b"[]", "train-v1.1.json: the file lacks data"),
     "empty": (b'{"data": []}', "has no question"),
     "no context": (
-        broken(lambda made: made["data"][0]["paragraphs"][1].pop("context")),
+        broken(lambda created: created["data"][0]["paragraphs"][1].pop("context")),
         r"data\[0\].paragraphs\[1\] lacks context",
     ),
     "a wrong type": (
-        broken(lambda made: _of(made)["answers"][0].update(answer_start="4")),
+        broken(lambda created: _of(created)["answers"][0].update(answer_start="4")),
         r"qas\[0\].answers\[0\].answer_start is not a whole number",
     ),
-    "no answers": (broken(lambda made: _of(made).update(answers=[])), "is_impossible is not true"),
+    "no answers": (
+        broken(lambda created: _of(created).update(answers=[])),
+        "is_impossible is not true",
+    ),
     "a misplaced answer": (
-        broken(lambda made: _of(made)["answers"][0].update(answer_start=5)),
+        broken(lambda created: _of(created)["answers"][0].update(answer_start=5)),
         r"paragraphs\[1\].qas\[0\].answers\[0\]: 'Rhine' is not at answer_start 5, where 'hine ' "
         "is; bad_answers: skip",
     ),
     "an answer behind the end": (
-        broken(lambda made: _of(made)["answers"][0].update(answer_start=-1)),
+        broken(lambda created: _of(created)["answers"][0].update(answer_start=-1)),
         "not at answer_start -1",
     ),
 }
@@ -327,12 +330,12 @@ BAD_FILES: dict[str, tuple[bytes | None, str]] = {
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, name: str) -> None:
-    written, words = BAD_FILES[name]
+    written, message = BAD_FILES[name]
     path = folder(tmp_path) / "train-v1.1.json"
     path.unlink()
     if written is not None:
         path.write_bytes(written)
-    with pytest.raises(TaskError, match=words):
+    with pytest.raises(TaskError, match=message):
         squad.data(DataOptions(96, str(tmp_path)))
 
 
@@ -470,12 +473,14 @@ def test_a_damaged_file_of_weights_is_refused(tmp_path: Path, damage: Any, words
 
 def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
-    made = {name: np.zeros(shape) for name, shape in THEIRS.items()}
-    path.write_bytes(safetensors({**made, "embeddings.word_embeddings.weight": np.zeros((6, 4))}))
+    created = {name: np.zeros(shape) for name, shape in THEIRS.items()}
+    path.write_bytes(
+        safetensors({**created, "embeddings.word_embeddings.weight": np.zeros((6, 4))})
+    )
     with pytest.raises(TaskError, match=r"is \(6, 4\), embeddings.token.weight is \(5, 4\)"):
         starting.read(str(path), SHAPES)
-    del made["embeddings.LayerNorm.beta"]
-    path.write_bytes(safetensors(made))
+    del created["embeddings.LayerNorm.beta"]
+    path.write_bytes(safetensors(created))
     with pytest.raises(
         TaskError, match=r"lacks embeddings\.norm\.bias and 0 others of the encoder"
     ):
@@ -494,7 +499,7 @@ def small_model(place: Path) -> tuple[Path, dict[str, Any]]:
     facts["hyperparameters"]["learning_rate"] = 0.01
     path = place / "small_squad.json"
     path.write_text(json.dumps(facts))
-    shapes = {name: one.shape for name, one in bert.parameters(facts).items()}
+    shapes = {name: parameter.shape for name, parameter in bert.parameters(facts).items()}
     return path, shapes
 
 

@@ -62,7 +62,7 @@ def test_what_exists_in_training_only_is_absent_from_inference() -> None:
     assert outputs == ["logits"]
     assert list(filter(None, left)) == ["logits"]
     names = {call.layer.name for call in schedule(NETWORK, training=False).calls}
-    assert names == {one.name for one in NETWORK.layers} - NETWORK.auxiliary
+    assert names == {layer.name for layer in NETWORK.layers} - NETWORK.auxiliary
 
 
 def test_no_more_values_are_kept_than_are_alive_at_once() -> None:

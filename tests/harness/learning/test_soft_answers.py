@@ -29,34 +29,34 @@ def batch(samples: int = 4) -> dict[str, Any]:
 
 
 def test_smoothing_spreads_a_part_over_all_classes() -> None:
-    given = batch()
-    found = softened(given, Softening(0.1, 0.0, 10), (0,))
-    assert found["labels"].dtype == np.float32
-    assert found["labels"][1] == pytest.approx([0.01, 0.91, *[0.01] * 8])
-    assert (found["images"] == given["images"]).all()
+    arguments = batch()
+    actual = softened(arguments, Softening(0.1, 0.0, 10), (0,))
+    assert actual["labels"].dtype == np.float32
+    assert actual["labels"][1] == pytest.approx([0.01, 0.91, *[0.01] * 8])
+    assert (actual["images"] == arguments["images"]).all()
 
 
 def test_mixup_mixes_images_and_answers_by_one_share() -> None:
-    given = batch(6)
-    found = softened(given, Softening(0.0, 0.4, 3), (7, 1, 2, 0))
-    assert found["labels"].sum(axis=1) == pytest.approx(np.ones(6))
+    arguments = batch(6)
+    actual = softened(arguments, Softening(0.0, 0.4, 3), (7, 1, 2, 0))
+    assert actual["labels"].sum(axis=1) == pytest.approx(np.ones(6))
     # an image's first value gives its share, which must explain the other values and the answer
-    images, hot = given["images"], np.eye(3)[given["labels"]]
+    images, hot = arguments["images"], np.eye(3)[arguments["labels"]]
     own, other = images[:, 0, 0, 0], images[::-1, 0, 0, 0]
-    share = (found["images"][:, 0, 0, 0] - other) / (own - other)
+    share = (actual["images"][:, 0, 0, 0] - other) / (own - other)
     assert ((share >= 0) & (share <= 1)).all()
     assert len({*share.round(4)}) > 3, "a share is drawn for each image"
     for name, whole, mixed in (
-        ("labels", hot, found["labels"]),
-        ("images", images, found["images"]),
+        ("labels", hot, actual["labels"]),
+        ("images", images, actual["images"]),
     ):
         part = share.reshape(-1, *[1] * (whole.ndim - 1))
-        wanted = part * whole + (1 - part) * whole[::-1]
-        assert mixed == pytest.approx(wanted, abs=1e-5), name
-    assert found["images"].dtype == np.float32
-    again, others = (softened(given, Softening(0.0, 0.4, 3), (7, 1, n, 0)) for n in (2, 3))
-    assert (again["images"] == found["images"]).all()
-    assert (others["images"] != found["images"]).any(), "another step has another mixture"
+        expected = part * whole + (1 - part) * whole[::-1]
+        assert mixed == pytest.approx(expected, abs=1e-5), name
+    assert actual["images"].dtype == np.float32
+    again, others = (softened(arguments, Softening(0.0, 0.4, 3), (7, 1, n, 0)) for n in (2, 3))
+    assert (again["images"] == actual["images"]).all()
+    assert (others["images"] != actual["images"]).any(), "another step has another mixture"
 
 
 def test_only_images_with_a_class_have_soft_answers() -> None:
@@ -70,30 +70,30 @@ def test_only_images_with_a_class_have_soft_answers() -> None:
 def test_the_right_class_among_five() -> None:
     logits = np.tile(np.arange(12.0), (5, 1))
     logits[3, 11], logits[4] = np.nan, 1.0
-    found = classes.score([logits], {"labels": np.array([11, 7, 6, 10, 0])})
-    assert found["accuracy"].tolist() == [1, 0, 0, 0, 1]
+    actual = classes.score([logits], {"labels": np.array([11, 7, 6, 10, 0])})
+    assert actual["accuracy"].tolist() == [1, 0, 0, 0, 1]
     # planted: NaN, and a dozen equal values, of which argmax takes the first
-    assert found["top_5_accuracy"].tolist() == [1, 1, 0, 0, 0]
+    assert actual["top_5_accuracy"].tolist() == [1, 1, 0, 0, 0]
     few = classes.score([logits[:, :9]], {"labels": np.array([8, 0, 0, 0, 0])})
     assert "top_5_accuracy" not in few
     assert tasks.load("digits").scores == ("accuracy", "top_5_accuracy")
 
 
-def workload(**given: Any) -> Workload:
+def workload(**arguments: Any) -> Workload:
     case = Case("pytorch", "digits_resnet", "train", 1, 2, 256, "fp32", "none", None)
-    usual = {one.name: one.default for one in converge.Converge.parameters}
-    return Workload(case, FACTS, {**usual, **given}, 1, None, 1)
+    usual = {parameter.name: parameter.default for parameter in converge.Converge.parameters}
+    return Workload(case, FACTS, {**usual, **arguments}, 1, None, 1)
 
 
 def test_the_rate_follows_the_samples_of_a_step() -> None:
-    given = {"learning_rate": 0.256, "learning_rate_batch": 256}
-    assert converge._recipe(workload(**given)).peak == pytest.approx(0.512)
+    arguments = {"learning_rate": 0.256, "learning_rate_batch": 256}
+    assert converge._recipe(workload(**arguments)).peak == pytest.approx(0.512)
     assert converge._recipe(workload()).peak == 0.1
 
 
 def test_the_optimizer_has_the_numbers_of_the_recipe() -> None:
-    found = converge._with_recipe(workload(weight_decay=1 / 32768, momentum=0.875))
-    hyper = found["hyperparameters"]
+    actual = converge._with_recipe(workload(weight_decay=1 / 32768, momentum=0.875))
+    hyper = actual["hyperparameters"]
     assert (hyper["weight_decay"], hyper["momentum"]) == (1 / 32768, 0.875)
     assert FACTS["hyperparameters"]["momentum"] == 0.9, "the facts stay what they are"
     adam = {**FACTS, "hyperparameters": {"learning_rate": 0.1}}

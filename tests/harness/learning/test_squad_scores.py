@@ -51,7 +51,7 @@ def text(chance: random.Random) -> str:
 def test_a_pair_scores_as_there(squad_metrics: Any) -> None:
     chance = random.Random(0)
     pairs = [*CHOSEN, *((text(chance), text(chance)) for _ in range(5000))]
-    assert len({squad_metrics.compute_f1(one, other) for one, other in pairs}) > 5
+    assert len({squad_metrics.compute_f1(first, second) for first, second in pairs}) > 5
     for prediction, answer in pairs:
         exact = squad_metrics.compute_exact(answer, prediction)
         assert squad_scores.exact_match(prediction, answer) == exact, (prediction, answer)
@@ -66,5 +66,5 @@ def test_a_question_scores_as_there(squad_metrics: Any, answers: int) -> None:
     for _ in range(2000):
         prediction, *right = (text(chance) for _ in range(answers + 1))
         exact, f1 = squad_metrics.get_raw_scores([Example(right)], {"one": prediction})
-        found = squad_scores.of_question(prediction, right, impossible=True)
-        assert found == (exact["one"], f1["one"]), (prediction, right)
+        actual = squad_scores.of_question(prediction, right, impossible=True)
+        assert actual == (exact["one"], f1["one"]), (prediction, right)

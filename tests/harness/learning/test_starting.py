@@ -88,10 +88,10 @@ class Written:
         }
         arrays |= dict.fromkeys(OTHERS, np.ones((2, 3)))
         arrays |= {f"many/{'long' * 9}/{number}": np.ones(1) for number in range(MANY)}
-        given = folder / "arrays.npz"
-        np.savez(given, **{name: array.astype(np.float32) for name, array in arrays.items()})
-        words = [build_environment("tensorflow"), "-c", WRITE, str(given), str(folder)]
-        subprocess.run(words, check=True, capture_output=True)
+        variables = folder / "arrays.npz"
+        np.savez(variables, **{name: array.astype(np.float32) for name, array in arrays.items()})
+        arguments = [build_environment("tensorflow"), "-c", WRITE, str(variables), str(folder)]
+        subprocess.run(arguments, check=True, capture_output=True)
 
     def read(self, name: str) -> starting.Start:
         return starting.read(str(self.folder / name), self.shapes)
@@ -181,6 +181,6 @@ def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
     safetensors.write(str(file), arrays)
     start = starting.read(str(file), {name: array.shape for name, array in arrays.items()})
     assert all((start.weights[name] == array).all() for name, array in arrays.items())
-    assert [one.name for one in tmp_path.glob("left*")] == [file.name]
+    assert [path.name for path in tmp_path.glob("left*")] == [file.name]
     with pytest.raises(TaskError, match="lacks more, 1 arrays in all: of another model"):
         starting.read(str(file), {**shapes, "more": (1,)})

@@ -34,7 +34,7 @@ def levels_of(root: str | Path, path: str) -> Any:
     return pixels[np.ix_(rows, columns)].reshape(64, 3)
 
 
-def apart(one: Any, other: Any) -> tuple[float, float]:
+def apart(first: Any, second: Any) -> tuple[float, float]:
     """Return the mean and maximum difference in levels."""
-    levels = np.abs(one - other) * np.array(DEVIATION, np.float32) * 255
+    levels = np.abs(first - second) * np.array(DEVIATION, np.float32) * 255
     return float(levels.mean()), float(levels.max())

@@ -99,14 +99,16 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     base = tmp_path_factory.mktemp("data")
-    found = {"good": made.folder(base / "good", train=5, val=5)}
+    actual = {"good": made.folder(base / "good", train=5, val=5)}
     for name, content in ODD.items():
-        (found["good"] / "train" / "c0" / f"{name}.JPEG").write_bytes(content)
+        (actual["good"] / "train" / "c0" / f"{name}.JPEG").write_bytes(content)
     for name, content in BAD.items():
-        found[name] = made.folder(base / name, train=3, val=0)
-        (found[name] / "train" / "c1" / f"{name}.JPEG").write_bytes(content)
-    (found["odd"] / "train" / "c1" / "odd.JPEG").rename(found["odd"] / "train" / "c0" / "odd.JPEG")
-    return {name: str(root) for name, root in found.items()}
+        actual[name] = made.folder(base / name, train=3, val=0)
+        (actual[name] / "train" / "c1" / f"{name}.JPEG").write_bytes(content)
+    (actual["odd"] / "train" / "c1" / "odd.JPEG").rename(
+        actual["odd"] / "train" / "c0" / "odd.JPEG"
+    )
+    return {name: str(root) for name, root in actual.items()}
 
 
 @pytest.fixture(scope="module")
@@ -128,16 +130,16 @@ def found(python: Path, roots: dict[str, str], tmp_path_factory: pytest.TempPath
 def test_samples_are_those_that_were_asked_for(
     found: dict[str, Any], roots: dict[str, str], split: str
 ) -> None:
-    wanted = expected(roots["good"], split)
-    given = np.load(found["place"] / f"{split}.npy")
-    assert given.shape == wanted.shape
-    mean, most = apart(given, wanted)
+    asked = expected(roots["good"], split)
+    arguments = np.load(found["place"] / f"{split}.npy")
+    assert arguments.shape == asked.shape
+    mean, most = apart(arguments, asked)
     # at the edge of a crop, chroma has no neighbours
     assert mean < 0.3
     assert most < 12
-    assert apart(given, wanted[:, :, ::-1])[0] > 5, "planted: the other way round"
-    assert found[split]["images"] == len(wanted)
-    assert np.load(found["place"] / f"{split}-pixels.npy").shape == (len(wanted), 3)
+    assert apart(arguments, asked[:, :, ::-1])[0] > 5, "planted: the other way round"
+    assert found[split]["images"] == len(asked)
+    assert np.load(found["place"] / f"{split}-pixels.npy").shape == (len(asked), 3)
 
 
 def test_threads_change_nothing(found: dict[str, Any]) -> None:
@@ -145,10 +147,12 @@ def test_threads_change_nothing(found: dict[str, Any]) -> None:
 
 
 def test_decoded_levels_are_those_of_pillow(found: dict[str, Any], roots: dict[str, str]) -> None:
-    for one in found["decoded"]:
-        with Image.open(Path(roots["good"], one["path"])) as image:
-            assert (one["width"], one["height"]) == image.size, one["path"]
-        assert np.array_equal(one["levels"], levels_of(roots["good"], one["path"])), one["path"]
+    for entry in found["decoded"]:
+        with Image.open(Path(roots["good"], entry["path"])) as image:
+            assert (entry["width"], entry["height"]) == image.size, entry["path"]
+        assert np.array_equal(entry["levels"], levels_of(roots["good"], entry["path"])), entry[
+            "path"
+        ]
 
 
 def test_bad_images_end_a_run_by_name_or_are_counted(found: dict[str, Any]) -> None:

@@ -21,17 +21,17 @@ OFRECORD, OF_ONEFLOW = record_files.OFRECORD, "train/part-00000"
 
 
 def test_files_of_records_are_shuffled_and_records_in_them_not(tmp_path: Path) -> None:
-    found = folder.scan(str(record_folder.records(tmp_path, TFRECORD)), TRAIN, REFUSE)
-    assert found.paths[0] == f"{PART}/0"
-    assert (found.format, found.labels) == (TFRECORD, [0, 1, 0, 1, 0, 1, 0])
-    epochs = [order.epoch(found, TRAIN, number, 3, 0, 1).tolist() for number in range(8)]
+    actual = folder.scan(str(record_folder.records(tmp_path, TFRECORD)), TRAIN, REFUSE)
+    assert actual.paths[0] == f"{PART}/0"
+    assert (actual.format, actual.labels) == (TFRECORD, [0, 1, 0, 1, 0, 1, 0])
+    epochs = [order.epoch(actual, TRAIN, number, 3, 0, 1).tolist() for number in range(8)]
     first, second = [0, 1, 2, 3], [4, 5, 6]
     assert {tuple(epoch) for epoch in epochs} == {(*first, *second), (*second, *first)}
-    parts = [order.epoch(found, TRAIN, 0, 3, rank, 3) for rank in range(3)]
+    parts = [order.epoch(actual, TRAIN, 0, 3, rank, 3) for rank in range(3)]
     assert [len(part) for part in parts] == [2, 2, 2]
     assert len(set(np.concatenate(parts).tolist())) == 6
-    assert order.epoch(found, VALIDATION, 0, 3, 0, 1, most=2).tolist() == [0, 1]
-    asked = order.loads(found, parts[0], TRAIN, 0, 3, 2, 8, 0)
+    assert order.epoch(actual, VALIDATION, 0, 3, 0, 1, most=2).tolist() == [0, 1]
+    asked = order.loads(actual, parts[0], TRAIN, 0, 3, 2, 8, 0)
     assert asked.format == TFRECORD
 
 
@@ -45,8 +45,8 @@ def test_a_loader_that_reads_to_the_end_knows_what_it_was_not_asked_for() -> Non
 
 
 def test_an_indexed_file_is_fed_in_any_order(tmp_path: Path) -> None:
-    found = folder.scan(str(record_folder.records(tmp_path, RECORDIO)), TRAIN, REFUSE)
-    places = order.epoch(found, TRAIN, 0, 3, 0, 1).tolist()
+    actual = folder.scan(str(record_folder.records(tmp_path, RECORDIO)), TRAIN, REFUSE)
+    places = order.epoch(actual, TRAIN, 0, 3, 0, 1).tolist()
     assert sorted(places) == list(range(7)) != places
 
 
@@ -92,7 +92,7 @@ FRAMELESS = GOOD[: GOOD.index(b"\xff\xc0")] + GOOD[GOOD.index(b"\xff\xc4") :]
 def _no_image(root: Path) -> None:
     content = record_files.example(0, b"").replace(b"image/encoded", b"image/ENCODED")
     length = struct.pack("<Q", len(content))
-    sums = [record_files._checksum(one) for one in (length, content)]
+    sums = [record_files._checksum(entry) for entry in (length, content)]
     (root / PART).write_bytes(length + sums[0] + content + sums[1])
 
 
@@ -124,8 +124,8 @@ def test_a_bad_record_ends_the_run_by_name_or_is_counted(
     with pytest.raises(BadData, match="bad_images: skip leaves it out") as error:
         folder.scan(str(root), TRAIN, REFUSE)
     assert bad in str(error.value)
-    found = folder.scan(str(root), TRAIN, SKIP)
-    assert (len(found.paths), len(found.skipped)) == (kept, skipped)
+    actual = folder.scan(str(root), TRAIN, SKIP)
+    assert (len(actual.paths), len(actual.skipped)) == (kept, skipped)
 
 
 def test_what_stands_behind_a_wrong_checksum_is_counted_too(tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ def test_what_stands_behind_a_wrong_checksum_is_counted_too(tmp_path: Path) -> N
     second = content.index(b"\xff\xd8\xff", content.index(b"\xff\xd9"))
     _flip(root, PART, second + 200)
     assert len(folder.scan(str(root), TRAIN, REFUSE).paths) == 7
-    found = folder.scan(str(root), TRAIN, SKIP)
-    assert found.skipped[0] == (f"{PART}/1", "its content has a wrong checksum")
-    assert (len(found.paths), len(found.skipped)) == (4, 3)
+    actual = folder.scan(str(root), TRAIN, SKIP)
+    assert actual.skipped[0] == (f"{PART}/1", "its content has a wrong checksum")
+    assert (len(actual.paths), len(actual.skipped)) == (4, 3)
 
 
 def test_records_are_named_where_there_is_nothing_else(tmp_path: Path) -> None:

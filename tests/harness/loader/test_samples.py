@@ -36,8 +36,8 @@ class Plain:
             return np.asarray(image.convert("RGB"))
 
     def load(self, asked: Loads) -> Iterator[Loaded]:
-        given = self._load(asked)
-        return self._mistake(given) if self._mistake else given
+        arguments = self._load(asked)
+        return self._mistake(arguments) if self._mistake else arguments
 
     def _load(self, asked: Loads) -> Iterator[Loaded]:
         for first in range(0, len(asked.paths), asked.batch):
@@ -54,9 +54,9 @@ class Plain:
 
 
 def asked_of(root: Path, split: str = TRAIN, batch: int = 2, bad: str = REFUSE) -> Loads:
-    found = folder.scan(str(root), split, bad)
-    places = order.epoch(found, split, 0, 3, 0, 1)
-    return order.loads(found, places, split, 0, 3, batch, SIZE, 0)
+    actual = folder.scan(str(root), split, bad)
+    places = order.epoch(actual, split, 0, 3, 0, 1)
+    return order.loads(actual, places, split, 0, 3, batch, SIZE, 0)
 
 
 # ---- listing ------------------------------------------------------------------------------------
@@ -65,9 +65,9 @@ def asked_of(root: Path, split: str = TRAIN, batch: int = 2, bad: str = REFUSE) 
 def test_classes_are_numbered_by_those_to_train_on(tmp_path: Path) -> None:
     made.folder(tmp_path)
     shutil.rmtree(tmp_path / "val" / "c0")
-    found = folder.scan(str(tmp_path), VALIDATION, REFUSE)
-    assert (found.classes, found.labels) == (["c0", "c1"], [1, 1])
-    assert found.paths == ["val/c1/i01.JPEG", "val/c1/i03.JPEG"]
+    actual = folder.scan(str(tmp_path), VALIDATION, REFUSE)
+    assert (actual.classes, actual.labels) == (["c0", "c1"], [1, 1])
+    assert actual.paths == ["val/c1/i01.JPEG", "val/c1/i03.JPEG"]
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_what_is_no_image_is_refused_by_name_or_counted(
     with pytest.raises(BadData) as error:
         folder.scan(str(tmp_path), TRAIN, REFUSE)
     assert f"{path}: {reason}" in str(error.value)
-    found = folder.scan(str(tmp_path), TRAIN, SKIP)
-    assert folder.report(found)["skipped_first"] == [{"path": path, "reason": reason}]
-    assert len(found.paths) == 6
+    actual = folder.scan(str(tmp_path), TRAIN, SKIP)
+    assert folder.report(actual)["skipped_first"] == [{"path": path, "reason": reason}]
+    assert len(actual.paths) == 6
 
 
 def test_a_class_that_is_not_trained_on_has_no_label(tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ def test_a_class_that_is_not_trained_on_has_no_label(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "val" / "c0", tmp_path / "val" / "new")
     with pytest.raises(BadData, match="val/new: is a class that train does not have"):
         folder.scan(str(tmp_path), VALIDATION, REFUSE)
-    found = folder.scan(str(tmp_path), VALIDATION, SKIP)
-    assert [one.path for one in found.skipped] == ["val/new"]
-    assert len(found.paths) == 4
+    actual = folder.scan(str(tmp_path), VALIDATION, SKIP)
+    assert [entry.path for entry in actual.skipped] == ["val/new"]
+    assert len(actual.paths) == 4
 
 
 @pytest.mark.parametrize("bad", [REFUSE, SKIP])
@@ -112,9 +112,9 @@ def test_a_folder_without_images_is_refused_whatever_was_chosen(tmp_path: Path, 
 
 
 def test_another_data_set_has_another_identity(tmp_path: Path) -> None:
-    one, same, other = (made.folder(tmp_path / name) for name in ("one", "same", "other"))
-    (other / "val/c1/i03.JPEG").rename(other / "val/c1/i05.JPEG")
-    known = [folder.identity(str(root)) for root in (one, same, other)]
+    first, same, second = (made.folder(tmp_path / name) for name in ("one", "same", "other"))
+    (second / "val/c1/i03.JPEG").rename(second / "val/c1/i05.JPEG")
+    known = [folder.identity(str(root)) for root in (first, same, second)]
     assert known[0] == known[1] != known[2]
     (same / folder.MANIFEST).write_text('{"made": {"digest": "1"}}')
     assert folder.identity(str(same)) != known[1], "the bytes may be others"
@@ -124,22 +124,22 @@ def test_another_data_set_has_another_identity(tmp_path: Path) -> None:
 
 
 def test_every_image_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
-    found = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN, REFUSE)
-    parts = [order.epoch(found, TRAIN, 0, 3, rank, 2) for rank in range(2)]
+    actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN, REFUSE)
+    parts = [order.epoch(actual, TRAIN, 0, 3, rank, 2) for rank in range(2)]
     fed = np.concatenate(parts)
     assert [len(part) for part in parts] == [3, 3], "as many on each rank"
     assert len(set(fed.tolist())) == 6
-    again, later = (order.epoch(found, TRAIN, epoch, 3, 0, 1).tolist() for epoch in (0, 1))
+    again, later = (order.epoch(actual, TRAIN, epoch, 3, 0, 1).tolist() for epoch in (0, 1))
     assert sorted(again) == sorted(later) == list(range(7))
     assert again != later
-    assert again != order.epoch(found, TRAIN, 0, 4, 0, 1).tolist()
-    assert order.epoch(found, VALIDATION, 5, 3, 0, 1).tolist() == list(range(7))
+    assert again != order.epoch(actual, TRAIN, 0, 4, 0, 1).tolist()
+    assert order.epoch(actual, VALIDATION, 5, 3, 0, 1).tolist() == list(range(7))
 
 
 def test_a_part_of_an_epoch_has_the_same_images_in_each(tmp_path: Path) -> None:
-    found = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN, REFUSE)
-    chosen = [order.epoch(found, TRAIN, epoch, 3, 0, 1, most=4).tolist() for epoch in range(3)]
-    assert len({tuple(sorted(one)) for one in chosen}) == 1
+    actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN, REFUSE)
+    chosen = [order.epoch(actual, TRAIN, epoch, 3, 0, 1, most=4).tolist() for epoch in range(3)]
+    assert len({tuple(sorted(entry)) for entry in chosen}) == 1
     assert len(chosen[0]) == 4
 
 
@@ -159,15 +159,15 @@ def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:
     root = made.folder(tmp_path)
     with pytest.raises(BadData, match=r"train has 6 images for this rank, too few .* batch of 7$"):
         asked_of(root, batch=7)
-    found = folder.scan(str(root), TRAIN, REFUSE)
+    actual = folder.scan(str(root), TRAIN, REFUSE)
     with pytest.raises(BadData, match=r"train has 3 images for this rank, too few .* batch of 4$"):
-        order.loads(found, order.epoch(found, TRAIN, 0, 3, 0, 2), TRAIN, 0, 3, 4, SIZE, 0)
+        order.loads(actual, order.epoch(actual, TRAIN, 0, 3, 0, 2), TRAIN, 0, 3, 4, SIZE, 0)
 
 
 def test_what_is_left_out_is_told_where_the_rest_are_too_few(tmp_path: Path) -> None:
     _truncated(made.folder(tmp_path))
-    found = folder.scan(str(tmp_path), TRAIN, SKIP)
-    kept = supply.without_broken(Plain(), found, range(len(found.paths)), 2)
+    actual = folder.scan(str(tmp_path), TRAIN, SKIP)
+    kept = supply.without_broken(Plain(), actual, range(len(actual.paths)), 2)
     with pytest.raises(BadData, match=r"batch of 7; bad and left out: 1$"):
         order.loads(kept, order.epoch(kept, TRAIN, 0, 3, 0, 1), TRAIN, 0, 3, 7, SIZE, 0)
 
@@ -216,30 +216,30 @@ def test_what_came_is_counted_and_summed_up(tmp_path: Path) -> None:
     assert other["images_crc32"] != first["images_crc32"]
 
 
-def _dropped(given: Iterator[Loaded]) -> Iterator[Loaded]:
-    next(given)
-    yield from given
+def _dropped(batch: Iterator[Loaded]) -> Iterator[Loaded]:
+    next(batch)
+    yield from batch
 
 
-def _ends_early(given: Iterator[Loaded]) -> Iterator[Loaded]:
-    yield next(given)
+def _ends_early(batch: Iterator[Loaded]) -> Iterator[Loaded]:
+    yield next(batch)
 
 
-def _twice(given: Iterator[Loaded]) -> Iterator[Loaded]:
-    first = next(given)
+def _twice(batch: Iterator[Loaded]) -> Iterator[Loaded]:
+    first = next(batch)
     yield from (first, first)
 
 
-def _other_labels(given: Iterator[Loaded]) -> Iterator[Loaded]:
-    return (one._replace(labels=1 - one.labels) for one in given)
+def _other_labels(arguments: Iterator[Loaded]) -> Iterator[Loaded]:
+    return (entry._replace(labels=1 - entry.labels) for entry in arguments)
 
 
-def _bytes(given: Iterator[Loaded]) -> Iterator[Loaded]:
-    return (one._replace(images=(one.images * 255).astype(np.uint8)) for one in given)
+def _bytes(arguments: Iterator[Loaded]) -> Iterator[Loaded]:
+    return (entry._replace(images=(entry.images * 255).astype(np.uint8)) for entry in arguments)
 
 
-def _not_finite(given: Iterator[Loaded]) -> Iterator[Loaded]:
-    return (one._replace(images=one.images * np.float32(np.nan)) for one in given)
+def _not_finite(arguments: Iterator[Loaded]) -> Iterator[Loaded]:
+    return (entry._replace(images=entry.images * np.float32(np.nan)) for entry in arguments)
 
 
 @pytest.mark.parametrize(
@@ -292,25 +292,25 @@ def test_an_image_that_cannot_be_read_ends_the_run_by_name_or_is_counted(
     asked, root = asked_of(tmp_path), str(tmp_path)
     with pytest.raises(BadData, match=r"^train/c0/bad.JPEG: .*; bad_images: skip leaves it out"):
         supply.checked(Plain(), asked, root)
-    found = folder.scan(root, TRAIN, SKIP)
-    kept = supply.without_broken(Plain(), found, range(len(found.paths)), 2)
+    actual = folder.scan(root, TRAIN, SKIP)
+    kept = supply.without_broken(Plain(), actual, range(len(actual.paths)), 2)
     (skipped,) = kept.skipped
     assert (skipped.path, len(kept.paths)) == ("train/c0/bad.JPEG", 6)
 
 
 def test_a_folder_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:
     root = made.folder(tmp_path)
-    given = supply.batches(Plain(), asked_of(root), str(root))
-    next(given)
+    batch = supply.batches(Plain(), asked_of(root), str(root))
+    next(batch)
     shutil.rmtree(root / "train")
-    words = r"^train/c./i0..JPEG is not there any more; the loader broke behind 2 images: "
-    with pytest.raises(BadData, match=words):
-        list(given)
+    message = r"^train/c./i0..JPEG is not there any more; the loader broke behind 2 images: "
+    with pytest.raises(BadData, match=message):
+        list(batch)
 
 
 def test_a_loader_that_breaks_at_a_good_image_says_so(tmp_path: Path) -> None:
-    def breaks(given: Iterator[Loaded]) -> Iterator[Loaded]:
-        yield next(given)
+    def breaks(batch: Iterator[Loaded]) -> Iterator[Loaded]:
+        yield next(batch)
         raise RuntimeError("a worker was killed")
 
     root = made.folder(tmp_path)
@@ -320,17 +320,17 @@ def test_a_loader_that_breaks_at_a_good_image_says_so(tmp_path: Path) -> None:
 
 def test_epochs_follow_each_other_in_whole_batches(tmp_path: Path) -> None:
     root = made.folder(tmp_path, train=5)
-    found = folder.scan(str(root), TRAIN, REFUSE)
-    places = functools.partial(order.epoch, found, TRAIN, seed=3, rank=0, ranks=1)
-    epochs = (order.loads(found, places(n), TRAIN, n, 3, 2, SIZE, 0) for n in range(2))
-    given = list(supply.forever(Plain(), epochs, str(root)))
-    assert [len(batch.numbers) for batch in given] == [2, 2, 2, 2]
+    actual = folder.scan(str(root), TRAIN, REFUSE)
+    places = functools.partial(order.epoch, actual, TRAIN, seed=3, rank=0, ranks=1)
+    epochs = (order.loads(actual, places(n), TRAIN, n, 3, 2, SIZE, 0) for n in range(2))
+    arguments = list(supply.forever(Plain(), epochs, str(root)))
+    assert [len(batch.numbers) for batch in arguments] == [2, 2, 2, 2]
 
 
 def test_decoders_are_compared_at_some_places(tmp_path: Path) -> None:
     root = made.folder(tmp_path)
-    (one,) = supply.decoded(Plain(), str(root), ["val/c0/i00.JPEG"])
+    (entry,) = supply.decoded(Plain(), str(root), ["val/c0/i00.JPEG"])
     pixels = Plain().decode_file(os.path.join(root, "val/c0/i00.JPEG"))
-    assert (one["height"], one["width"]) == pixels.shape[:2]
-    assert len(one["levels"]) == 64
-    assert one["levels"][0] == pixels[pixels.shape[0] // 16, pixels.shape[1] // 16].tolist()
+    assert (entry["height"], entry["width"]) == pixels.shape[:2]
+    assert len(entry["levels"]) == 64
+    assert entry["levels"][0] == pixels[pixels.shape[0] // 16, pixels.shape[1] // 16].tolist()

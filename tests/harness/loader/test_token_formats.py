@@ -57,21 +57,21 @@ def scanned(root: Path, bad: str = REFUSE, most: int = tokens.NO_LIMIT) -> token
     return tokens.scan(str(root), TRAIN, bad, str(own), most)
 
 
-def loaded(found: tokens.Tokens, form: str, batch: int = 4, number: int = 0) -> Any:
+def loaded(actual: tokens.Tokens, form: str, batch: int = 4, number: int = 0) -> Any:
     """Return all rows that a loader gives in an epoch."""
     marks, beyond = (0, 1) if form == RUNNING else (masking.MARKS, 0)
     asked = tokens.loads(
-        found, VALIDATION, number, SEED, 0, 1, LENGTH - marks, batch, 0, beyond=beyond
+        actual, VALIDATION, number, SEED, 0, 1, LENGTH - marks, batch, 0, beyond=beyond
     )
-    tokens.checked(Plain(), asked, found.vocabulary)
-    return np.concatenate([one.tokens for one in Plain().load_tokens(asked)])
+    tokens.checked(Plain(), asked, actual.vocabulary)
+    return np.concatenate([token.tokens for token in Plain().load_tokens(asked)])
 
 
 def batch_of(root: Path, form: str, seed: int = 1) -> dict[str, Any]:
-    found = scanned(root)
-    wanted = MaskingPlan(form, LENGTH, 20)
-    masking.check(found, wanted, {"mask_token": 103})
-    return masking.batch_of(loaded(found, form), found, wanted, np.random.RandomState(seed))
+    actual = scanned(root)
+    expected = MaskingPlan(form, LENGTH, 20)
+    masking.check(actual, expected, {"mask_token": 103})
+    return masking.batch_of(loaded(actual, form), actual, expected, np.random.RandomState(seed))
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -98,19 +98,19 @@ def test_megatron_has_tokens_of_several_types(tmp_path: Path, code: int, dtype: 
     index += (numbers.itemsize * np.array([0, 60, 60])).astype("<i8").tobytes()
     index += np.array([0, 2, 3]).astype("<i8").tobytes()
     (tmp_path / "train_text_document.idx").write_bytes(index)
-    found = scanned(tmp_path)
-    assert (found.length, found.vocabulary, found.format) == (100, 100, "megatron")
-    asked = tokens.loads(found, VALIDATION, 0, SEED, 0, 1, 9, 2, 0)
+    actual = scanned(tmp_path)
+    assert (actual.length, actual.vocabulary, actual.format) == (100, 100, "megatron")
+    asked = tokens.loads(actual, VALIDATION, 0, SEED, 0, 1, 9, 2, 0)
     assert next(Plain().load_tokens(asked)).tokens.tolist() == [[*range(10)], [*range(9, 19)]]
 
 
 @pytest.mark.parametrize("form", RECORDS)
 def test_records_have_what_was_written(made: dict[str, Path], form: str) -> None:
-    found = scanned(made[form])
-    assert found.records is not None
-    assert (found.records.length, len(found.records.paths)) == (128, 2 * 33)
-    rows = loaded(found, ELECTRA if form == "electra" else BERT)
-    own = recorded_tokens.columns(rows, found.records.features)
+    actual = scanned(made[form])
+    assert actual.records is not None
+    assert (actual.records.length, len(actual.records.paths)) == (128, 2 * 33)
+    rows = loaded(actual, ELECTRA if form == "electra" else BERT)
+    own = recorded_tokens.columns(rows, actual.records.features)
     assert {*own} == {
         *recorded_tokens.PLAIN,
         *(() if form == "electra" else recorded_tokens.MASKED),
@@ -129,7 +129,7 @@ def test_numbers_of_any_size_are_unpacked() -> None:
     for cut in (b"\x80", b"\x01\xff", b"\xff" * 11):
         with pytest.raises(ValueError, match="no features"):
             examples.varints(cut)
-    single = b"".join(b"\x08" + record_files._varint(one) for one in (3, 300))  # not packed
+    single = b"".join(b"\x08" + record_files._varint(entry) for entry in (3, 300))  # not packed
     feature = record_files._named({"a": record_files._field(3, single)})
     content = record_files._field(1, feature)
     assert examples.of_tensorflow(content)["a"].tolist() == [3, 300]
@@ -160,9 +160,9 @@ def test_hidden_words_are_asked_for(made: dict[str, Path], form: str) -> None:
 
 
 def test_the_second_part_goes_on_or_is_that_of_another(made: dict[str, Path]) -> None:
-    found = scanned(made["megatron"])
-    rows = loaded(found, BERT)
-    batch = masking.batch_of(rows, found, MaskingPlan(BERT, LENGTH, 1), np.random.RandomState(1))
+    actual = scanned(made["megatron"])
+    rows = loaded(actual, BERT)
+    batch = masking.batch_of(rows, actual, MaskingPlan(BERT, LENGTH, 1), np.random.RandomState(1))
     ids = batch["token_ids"].copy()
     np.put_along_axis(ids, batch["masked_positions"], batch["masked_labels"], axis=1)
     for number, label in enumerate(batch["next_sentence_labels"]):
@@ -170,7 +170,7 @@ def test_the_second_part_goes_on_or_is_that_of_another(made: dict[str, Path]) ->
         expected = [101, *rows[number][:63], 102, *follows[63:], 102]
         assert ids[number].tolist() == expected, f"sequence {number}, label {label}"
     single = masking.batch_of(
-        rows[:1], found, MaskingPlan(BERT, LENGTH, 1), np.random.RandomState(1)
+        rows[:1], actual, MaskingPlan(BERT, LENGTH, 1), np.random.RandomState(1)
     )
     assert single["next_sentence_labels"].tolist() == [0], "there is no other"
 
@@ -213,7 +213,7 @@ def test_what_does_not_fit_the_model_is_refused(made: dict[str, Path], tmp_path:
     root = made["bert"]
     bert, electra, running = (scanned(made[form]) for form in ("bert", "electra", "megatron"))
     no_mask = running._replace(vocab=running.vocab._replace(mask=None))  # type: ignore[union-attr]
-    for found, wanted, words in (
+    for actual, expected, message in (
         (bert, MaskingPlan(BERT, 64, 10), "sequences of 128 tokens, the case has 64"),
         (
             electra,
@@ -230,8 +230,8 @@ def test_what_does_not_fit_the_model_is_refused(made: dict[str, Path], tmp_path:
             r"\[MASK\] is 103 in the vocabulary, 7 in the model",
         ),
     ):
-        with pytest.raises(Mismatch, match=words):
-            masking.check(found, wanted, {"mask_token": 7})
+        with pytest.raises(Mismatch, match=message):
+            masking.check(actual, expected, {"mask_token": 7})
     masked = np.zeros((1, sum(count for _, count in bert.records.features)), np.int64)  # type: ignore[union-attr]
     with pytest.raises(BadData, match="sequence 0 of a batch has no word that can be hidden"):
         masking.batch_of(masked, bert, MaskingPlan(BERT, 128, 20), np.random.RandomState(1))
@@ -297,9 +297,11 @@ def _written(root: Path, change: Callable[[dict[str, list[int]]], object], which
         records.tfrecord_content(str(path), number)
         for number in range(len(records.frames_of(str(path))[0]))
     ]
-    found = {name: one.tolist() for name, one in examples.of_tensorflow(contents[which]).items()}
-    change(found)
-    contents[which] = record_files.of_numbers(found)
+    actual = {
+        name: entry.tolist() for name, entry in examples.of_tensorflow(contents[which]).items()
+    }
+    change(actual)
+    contents[which] = record_files.of_numbers(actual)
     with path.open("wb") as file:
         for content in contents:
             record_files.write_framed(file, content)
@@ -321,15 +323,15 @@ SPOILED: list[tuple[Callable[[Path], object], str, int]] = [
     (lambda root: _cut(root, PART, 5), "/65: the file is truncated within the record", 1),
     (lambda root: _flip(root, 0), "/0: its length has a wrong checksum", 66),
     (lambda root: _flip(root, 100), "/0: its content has a wrong checksum", 66),
-    (lambda root: _written(root, lambda one: one.pop("input_mask")),
+    (lambda root: _written(root, lambda entry: entry.pop("input_mask")),
      "/1: the record has no input_mask", 1),
-    (lambda root: _written(root, lambda one: one["input_ids"].append(5)),
+    (lambda root: _written(root, lambda entry: entry["input_ids"].append(5)),
      "/1: the record has 129 of input_ids, not 128", 1),
-    (lambda root: _written(root, lambda one: one["input_ids"].__setitem__(3, 20000)),
+    (lambda root: _written(root, lambda entry: entry["input_ids"].__setitem__(3, 20000)),
      "/1: number 3 of input_ids is 20000, allowed: 0 to ", 1),
-    (lambda root: _written(root, lambda one: one["masked_lm_positions"].__setitem__(0, 128)),
+    (lambda root: _written(root, lambda entry: entry["masked_lm_positions"].__setitem__(0, 128)),
      "/1: number 0 of masked_lm_positions is 128, allowed: 0 to 127", 1),
-    (lambda root: _written(root, lambda one: one["segment_ids"].__setitem__(0, 2)),
+    (lambda root: _written(root, lambda entry: entry["segment_ids"].__setitem__(0, 2)),
      "/1: number 0 of segment_ids is 2, allowed: 0 to 1", 1),
 ]  # fmt: skip
 
@@ -347,15 +349,15 @@ def test_a_bad_record_ends_the_run_or_is_counted(
         with pytest.raises(BadData, match=f"hold no good record; {PART}{words}"):
             scanned(root, SKIP)
         return
-    found = scanned(root, SKIP)
-    report = tokens.report(found)
+    actual = scanned(root, SKIP)
+    report = tokens.report(actual)
     assert (report["skipped"], report["tokens"]) == (count, 128 * (66 - count))
     assert (
         words
         in f"{report['skipped_first'][0]['path'][len(PART) :]}: "
         + (report["skipped_first"][0]["reason"])
     )
-    assert len(loaded(found, BERT)) == 66 - count, "all others are fed"
+    assert len(loaded(actual, BERT)) == 66 - count, "all others are fed"
 
 
 def test_a_record_of_oneflow_that_is_cut_is_refused(copied: Callable[[str], Path]) -> None:
@@ -397,10 +399,10 @@ def test_records_that_vanish_meanwhile_end_the_run(copied: Callable[[str], Path]
     root = copied("electra")
     asked = tokens.loads(scanned(root), TRAIN, 0, SEED, 0, 1, LENGTH, 4, 0)
 
-    def vanishing(given: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
-        yield next(given)
+    def vanishing(batch: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
+        yield next(batch)
         shutil.rmtree(root)
-        yield from given
+        yield from batch
 
     with pytest.raises(BadData, match=r"tfrecord is not there any more; .* behind 4 sequences"):
         list(tokens.batches(Plain(vanishing), asked))
@@ -419,6 +421,6 @@ def test_a_text_that_is_no_utf8_is_refused_or_counted(copied: Callable[[str], Pa
     (root / "train" / "a.txt").write_bytes(b"word\xc3(")
     with pytest.raises(BadData, match=r"train/a.txt: is no UTF-8 at byte 4: .*bad_images: skip"):
         scanned(root)
-    found = scanned(root, SKIP)
-    assert (found.length, len(found.skipped)) == (2 * 4096, 1)
-    assert tokens.report(found)["skipped_first"][0]["path"] == "train/a.txt"
+    actual = scanned(root, SKIP)
+    assert (actual.length, len(actual.skipped)) == (2 * 4096, 1)
+    assert tokens.report(actual)["skipped_first"][0]["path"] == "train/a.txt"

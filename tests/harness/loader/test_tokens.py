@@ -27,8 +27,8 @@ class Plain:
         self._mistake = mistake
 
     def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
-        given = self._load(asked)
-        return self._mistake(given) if self._mistake else given
+        arguments = self._load(asked)
+        return self._mistake(arguments) if self._mistake else arguments
 
     def _load(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
         sequences = Sequences(asked)
@@ -38,38 +38,38 @@ class Plain:
 
 
 def asked_of(root: Path, batch: int = 4, length: int = 16, rank: int = 0) -> TokenLoads:
-    found = tokens.scan(str(root), TRAIN, REFUSE, str(root))
-    return tokens.loads(found, TRAIN, 0, 3, rank, 2, length, batch, 0)
+    actual = tokens.scan(str(root), TRAIN, REFUSE, str(root))
+    return tokens.loads(actual, TRAIN, 0, 3, rank, 2, length, batch, 0)
 
 
 def test_each_sequence_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
     root = record_folder.tokens(tmp_path)
     asked = [asked_of(root, rank=rank) for rank in range(2)]
-    starts = np.concatenate([one.starts for one in asked])
+    starts = np.concatenate([entry.starts for entry in asked])
     assert sorted(starts.tolist()) == list(range(0, 992, 16))
     assert asked[0].length == 17, "with the token that comes next"
     whole = np.fromfile(root / "train.bin", "<u2")
     first = next(Plain().load_tokens(asked[0])).tokens[0]
     assert first.tolist() == whole[asked[0].starts[0] :][:17].tolist()
-    fed = [tokens.checked(Plain(), one) for one in asked]
+    fed = [tokens.checked(Plain(), entry) for entry in asked]
     assert fed[0]["sequences"] == fed[1]["sequences"] == 31
     assert fed[0]["tokens_crc32"] != fed[1]["tokens_crc32"]
 
 
-def _other(given: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
-    return (one._replace(tokens=one.tokens + 1) for one in given)
+def _other(arguments: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
+    return (entry._replace(tokens=entry.tokens + 1) for entry in arguments)
 
 
-def _ends_early(given: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
-    yield next(given)
+def _ends_early(batch: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
+    yield next(batch)
 
 
-def _swapped(given: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
-    return (LoadedTokens(one.tokens[::-1], one.numbers[::-1]) for one in given)
+def _swapped(arguments: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
+    return (LoadedTokens(entry.tokens[::-1], entry.numbers[::-1]) for entry in arguments)
 
 
-def _narrow(given: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
-    return (one._replace(tokens=one.tokens.astype(np.int32)) for one in given)
+def _narrow(arguments: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
+    return (entry._replace(tokens=entry.tokens.astype(np.int32)) for entry in arguments)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_a_mistake_of_a_loader_is_found(
 def test_a_file_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:
     asked = asked_of(record_folder.tokens(tmp_path))
 
-    def broken(given: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
-        yield next(given)
+    def broken(batch: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
+        yield next(batch)
         (tmp_path / "train.bin").unlink()
         raise OSError("a worker cannot read")
 
@@ -107,8 +107,8 @@ def test_bytes_of_texts_are_tokens_and_what_is_no_utf8_is_named_or_counted(tmp_p
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "a.txt").write_bytes("é".encode())
     (tmp_path / "train" / "b.txt").write_bytes(b"x")
-    found = tokens.scan(str(tmp_path), TRAIN, REFUSE, str(tmp_path))
-    assert np.fromfile(found.path, "<u2").tolist() == [0xC3, 0xA9, 256, ord("x"), 256]
+    actual = tokens.scan(str(tmp_path), TRAIN, REFUSE, str(tmp_path))
+    assert np.fromfile(actual.path, "<u2").tolist() == [0xC3, 0xA9, 256, ord("x"), 256]
     (tmp_path / "train" / "bad.txt").write_bytes(b"good until here\xff")
     reason = "is no UTF-8 at byte 15: invalid start byte"
     with pytest.raises(BadData, match=f"train/bad.txt: {reason}; bad_images: skip"):

@@ -51,11 +51,11 @@ def nothing(number: int) -> None:
 def test_a_worker_that_dies_or_hangs_is_reported_within_seconds(
     then: Callable[[int], object], code: int, limit: float, reason: str
 ) -> None:
-    given = workers.watched(waits(then, code, 0.1 if code else 60), limit)
-    assert next(given) == 1
+    batch = workers.watched(waits(then, code, 0.1 if code else 60), limit)
+    assert next(batch) == 1
     start = time.monotonic()
     with pytest.raises(workers.WorkerLost, match=reason):
-        next(given)
+        next(batch)
     assert time.monotonic() - start < 10
     while multiprocessing.active_children():
         assert time.monotonic() - start < 20, "its workers are not ended"
@@ -79,18 +79,18 @@ def test_what_a_loader_says_itself_stays_as_it_is() -> None:
         yield 1
         raise OSError("no space")
 
-    given = workers.watched(breaks())
-    assert next(given) == 1
+    batch = workers.watched(breaks())
+    assert next(batch) == 1
     with pytest.raises(OSError, match="no space"):
-        next(given)
+        next(batch)
 
 
 def test_nobody_looks_any_more_behind_the_last_batch() -> None:
     before = {*threading.enumerate()}
-    given = workers.watched(iter(range(3)))
-    assert next(given) == 0
+    batch = workers.watched(iter(range(3)))
+    assert next(batch) == 0
     (thread,) = {*threading.enumerate()} - before
-    given.close()  # type: ignore[attr-defined]
+    batch.close()  # type: ignore[attr-defined]
     thread.join(10)
     assert not thread.is_alive()
 
@@ -111,7 +111,7 @@ def test_a_batch_is_let_go_while_the_next_one_is_waited_for() -> None:
         held.append(last())
         yield Batch()
 
-    given = workers.watched(gives())
-    next(given)
-    next(given)
+    batch = workers.watched(gives())
+    next(batch)
+    next(batch)
     assert held == [None]

@@ -65,12 +65,12 @@ def process(
     proc: str, number: int, parent: int, own: float, children: float = 0.0, run: str = ""
 ) -> None:
     """Write a process with its CPU seconds; ``run``: its run, "" for none."""
-    words = ["S", str(parent), *["0"] * 9, str(round(own * TICKS)), "0"]
-    words += [str(round(children * TICKS)), "0", *["0"] * 30]
+    message = ["S", str(parent), *["0"] * 9, str(round(own * TICKS)), "0"]
+    message += [str(round(children * TICKS)), "0", *["0"] * 30]
     environ = f"A=1\0FRAMEBENCH_RUN={run}\0" if run else "A=1\0"
     write(
         Path(proc, str(number)),
-        {"stat": f"{number} (a ) name) {' '.join(words)}\n", "environ": environ},
+        {"stat": f"{number} (a ) name) {' '.join(message)}\n", "environ": environ},
     )
 
 
@@ -145,15 +145,15 @@ class FakeNvml(SimpleNamespace):
         return SimpleNamespace(busId=self._get(device, "address"))
 
     def nvmlDeviceGetTopologyCommonAncestor(
-        self, one: dict[str, Any], other: dict[str, Any]
+        self, first: dict[str, Any], second: dict[str, Any]
     ) -> int:
-        return max(self._get(device, "level") for device in (one, other))
+        return max(self._get(device, "level") for device in (first, second))
 
     def nvmlDeviceGetP2PStatus(
-        self, one: dict[str, Any], other: dict[str, Any], capability: int
+        self, first: dict[str, Any], second: dict[str, Any], capability: int
     ) -> int:
         assert capability == self.NVML_P2P_CAPS_INDEX_WRITE
-        return self._get(one, "refuses")
+        return self._get(first, "refuses")
 
     def _link(self, device: dict[str, Any], link: int) -> str:
         """Return the address of the link's other end, "switch", or "" if it is down."""

@@ -24,9 +24,9 @@ WORDS += ["--batch-per-device", "1", "--output", "o", "--log", "l"]
 @pytest.fixture
 def library() -> Path:
     """Return a library of glibc that nobody loads."""
-    found = re.search(r"(/\S+)/libc\.so\.6$", Path("/proc/self/maps").read_text(), re.MULTILINE)
-    assert found
-    return Path(found[1], "libBrokenLocale.so.1")
+    actual = re.search(r"(/\S+)/libc\.so\.6$", Path("/proc/self/maps").read_text(), re.MULTILINE)
+    assert actual
+    return Path(actual[1], "libBrokenLocale.so.1")
 
 
 def test_the_ranks_have_it_and_say_which(toy: Bench, library: Path, tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def test_a_name_is_found_in_the_process_with_any_version_behind_it(tmp_path: Pat
         "7f02-7f03 rw-p 00000000 00:00 0\n"
         "7f04-7f05 r-xp 00000000 08:01 6  /usr/lib/libtcmalloc_minimal.so.4.5.9\n"
     )
-    found = allocator.check_preloaded("libtcmalloc_minimal.so.4", str(maps))
-    assert found == "/usr/lib/libtcmalloc_minimal.so.4.5.9"
+    actual = allocator.check_preloaded("libtcmalloc_minimal.so.4", str(maps))
+    assert actual == "/usr/lib/libtcmalloc_minimal.so.4.5.9"
     for other in ("libjemalloc.so.2", "/lib/libtcmalloc_minimal.so.4.5.9"):
         with pytest.raises(Mismatch, match="was not loaded"):
             allocator.check_preloaded(other, str(maps))
@@ -92,8 +92,8 @@ def test_the_ranks_alone_have_it(library: Path) -> None:
 def test_huge_pages_join_what_is_set_of_glibc() -> None:
     own = ["--variable", "GLIBC_TUNABLES=glibc.malloc.top_pad=65536"]
     request = command_line.parse([*WORDS, *own, "--huge-pages"])
-    found = node.common_environment(request)["GLIBC_TUNABLES"]
-    assert found == "glibc.malloc.top_pad=65536:glibc.malloc.hugetlb=1"
+    actual = node.common_environment(request)["GLIBC_TUNABLES"]
+    assert actual == "glibc.malloc.top_pad=65536:glibc.malloc.hugetlb=1"
     assert "GLIBC_TUNABLES" not in allocator.variables(None, False, {})
 
 

@@ -44,13 +44,13 @@ def test_both_threads_of_a_core_go_to_the_same_gpu(gpus: Path) -> None:
     def siblings(core: int) -> list[int]:
         return [core % 4, core % 4 + 4]
 
-    found = cores.near_gpus(ADDRESSES[:2], range(8), str(gpus), siblings)
-    assert found == [[0, 1, 4, 5], [2, 3, 6, 7]]
+    actual = cores.near_gpus(ADDRESSES[:2], range(8), str(gpus), siblings)
+    assert actual == [[0, 1, 4, 5], [2, 3, 6, 7]]
 
 
 def test_a_gpu_gets_cores_of_its_own_socket_that_no_other_has(gpus: Path) -> None:
-    found = cores.near_gpus(ADDRESSES, range(16), str(gpus), alone)
-    assert found == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]
+    actual = cores.near_gpus(ADDRESSES, range(16), str(gpus), alone)
+    assert actual == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]
 
 
 def test_a_gpu_alone_gets_all_cores_of_its_socket(gpus: Path) -> None:
@@ -58,8 +58,8 @@ def test_a_gpu_alone_gets_all_cores_of_its_socket(gpus: Path) -> None:
 
 
 def test_only_cores_that_may_be_used_are_given(gpus: Path) -> None:
-    found = cores.near_gpus(ADDRESSES[1:3], [1, 2, 9, 30], str(gpus), alone)
-    assert found == [[1, 2], [9]]
+    actual = cores.near_gpus(ADDRESSES[1:3], [1, 2, 9, 30], str(gpus), alone)
+    assert actual == [[1, 2], [9]]
 
 
 @pytest.mark.parametrize("usable", [[0], []])
@@ -94,13 +94,13 @@ def test_no_device_shares_a_physical_core_where_there_are_enough(topology: str) 
         for per_device in range(1, logical // count + 1):
             dealt = cores.deal(range(logical), count, per_device, siblings, ())
             assert [len(own) for own in dealt] == [per_device] * count
-            given = [core for own in dealt for core in own]
-            assert len(set(given)) == len(given), "a core was given twice"
+            arguments = [core for own in dealt for core in own]
+            assert len(set(arguments)) == len(arguments), "a core was given twice"
             used = [{tuple(siblings(core)) for core in own} for own in dealt]
             if count * per_device <= whole:
                 assert sum(map(len, used)) == count * per_device, "threads of one core count twice"
-                one = cores.deal(range(logical), 1, per_device, siblings, ())
-                assert dealt[0] == one[0], "one alone is not like one of many"
+                entry = cores.deal(range(logical), 1, per_device, siblings, ())
+                assert dealt[0] == entry[0], "one alone is not like one of many"
             threads = len(siblings(0))
             if topology.endswith("threads") and count * -(-per_device // threads) <= whole:
                 assert len(set.union(*used)) == sum(map(len, used)), "two devices share a core"
@@ -136,8 +136,8 @@ def test_no_device_has_cores_of_two_numa_nodes_where_there_is_room_within(named:
         room = sum(len(own) // per_device for own in nodes)
         for count in range(1, len(usable) // per_device + 1):
             dealt = cores.deal(usable, count, per_device, alone, nodes)
-            given = [core for own in dealt for core in own]
-            assert len(set(given)) == len(given) == count * per_device
+            arguments = [core for own in dealt for core in own]
+            assert len(set(arguments)) == len(arguments) == count * per_device
             places = [sum(bool(set(node) & set(own)) for node in nodes) for own in dealt]
             if count <= room:
                 assert places == [1] * count, (per_device, dealt)

@@ -28,8 +28,8 @@ def interpreter(version: str) -> str | None:
     uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.prefix) / "bin"))
     candidates = []
     if uv:
-        found = subprocess.run([uv, "python", "find", version], capture_output=True, text=True)
-        candidates += found.stdout.split()
+        actual = subprocess.run([uv, "python", "find", version], capture_output=True, text=True)
+        candidates += actual.stdout.split()
     pyenv = Path.home() / ".pyenv/versions"
     candidates += [str(path) for path in sorted(pyenv.glob(f"{version}.*/bin/python"))]
     candidates += [name for name in [shutil.which(f"python{version}")] if name]
@@ -153,27 +153,27 @@ def test_variables_come_from_a_file_that_nobody_else_can_read(toy: Bench) -> Non
     assert len(toy.processes("OMP_STACKSIZE=16M")) == 1, "the rank does not have it"
     launcher.terminate()
     toy.finish(launcher)
-    found = command_line.parse([*toy.command(variables=file)[2:]])
-    assert found.variables == (("OMP_STACKSIZE", "16M"),)
-    typed = command_line.as_typed("python", "x", ["--variables", str(file)], {}, found.variables)
+    actual = command_line.parse([*toy.command(variables=file)[2:]])
+    assert actual.variables == (("OMP_STACKSIZE", "16M"),)
+    typed = command_line.as_typed("python", "x", ["--variables", str(file)], {}, actual.variables)
     assert typed == ["python", "x", "--variable", "OMP_STACKSIZE=16M"]
 
 
 @pytest.mark.parametrize("wrong", ["mode", "link", "content", "folder", "missing"])
 def test_another_file_of_variables_is_refused(toy: Bench, wrong: str) -> None:
-    file, given = toy.folder / "variables.json", toy.folder / "given.json"
+    file, arguments = toy.folder / "variables.json", toy.folder / "given.json"
     file.write_text("[1]" if wrong == "content" else '{"A": "b"}')
     file.chmod(0o644 if wrong == "mode" else 0o600)
     if wrong == "link":
-        given.symlink_to(file)
+        arguments.symlink_to(file)
     elif wrong == "folder":
-        given.mkdir()
+        arguments.mkdir()
     elif wrong != "missing":
-        file.rename(given)
+        file.rename(arguments)
     with pytest.raises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
-        command_line.parse(["--variables", str(given), *toy.command()[2:]])
+        command_line.parse(["--variables", str(arguments), *toy.command()[2:]])
     assert "--variables: " in said.getvalue()
-    assert str(given) in said.getvalue()
+    assert str(arguments) in said.getvalue()
 
 
 def test_what_is_recorded_of_the_machine(toy: Bench) -> None:
@@ -247,9 +247,9 @@ def test_processors_of_one_name_are_told_apart_by_their_numbers(tmp_path: Path) 
 def test_libraries_of_linear_algebra_tell_the_code_that_they_run(tmp_path: Path) -> None:
     import numpy
 
-    found = libraries.in_use()
+    actual = libraries.in_use()
     package = Path(numpy.__file__).parent.name
-    ours = {name: path for name, path in found.items() if f"{package}.libs/" in name}
+    ours = {name: path for name, path in actual.items() if f"{package}.libs/" in name}
     (core,) = [path for name, path in ours.items() if "openblas" in name]
     assert (core or "").isalnum(), f"numpy's OpenBLAS has chosen its code for {core!r}"
     start = "7f0000000000-7f0000001000 r-xp 00000000 08:01 42"
@@ -268,12 +268,12 @@ def test_the_code_is_identified_by_its_content() -> None:
     assert len(first["sha256"]) == 64
 
 
-def git(folder: Path, *words: str) -> str:
+def git(folder: Path, *command: str) -> str:
     """Run git with its own identity, and only the repository in ``folder``."""
-    given = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    options = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     ran = subprocess.run(
-        ["git", "-C", str(folder), *given, *words],
+        ["git", "-C", str(folder), *options, *command],
         env=clean,
         capture_output=True,
         text=True,
@@ -338,17 +338,17 @@ def test_a_commit_is_recorded_of_our_repository_and_of_no_other(tmp_path: Path) 
     for folder in (outer / "unpacked", outer):
         folder.mkdir(exist_ok=True)
         shutil.unpack_archive(archive, folder)
-        found = commit_of(folder)
-        assert found == (ours, None), f"an archive does not know its commit in {folder.name}"
+        actual = commit_of(folder)
+        assert actual == (ours, None), f"an archive does not know its commit in {folder.name}"
     without_git = {"PATH": str(tmp_path)}
     assert commit_of(outer, **without_git) == (ours, None)
     assert commit_of(inner, **without_git) == (None, None)
 
 
 def test_packages_are_found_as_the_interpreter_finds_them() -> None:
-    found = packages.installed(sys.path)
-    assert found["pytest"] == PYTEST
-    assert list(found) == sorted(found)
+    actual = packages.installed(sys.path)
+    assert actual["pytest"] == PYTEST
+    assert list(actual) == sorted(actual)
     assert (ROOT / "scripts/harness").is_dir()
 
 
@@ -397,7 +397,7 @@ def test_what_was_brought_without_effect_is_not_ok(
 def test_a_variable_that_makes_something_else_of_the_precision_is_no_run_of_it(toy: Bench) -> None:
     record = toy.run("", variables={"NVIDIA_TF32_OVERRIDE": "1"}).record
     assert (record["status"], record["ranks"]) == ("failed", [])
-    told = "NVIDIA_TF32_OVERRIDE=1 changes what fp32 computes; allowed: unset or 0"
-    assert record["reason"] == told
+    reported = "NVIDIA_TF32_OVERRIDE=1 changes what fp32 computes; allowed: unset or 0"
+    assert record["reason"] == reported
     toy.output.unlink()
     assert toy.run("", variables={"NVIDIA_TF32_OVERRIDE": "0"}).record["status"] == "ok"

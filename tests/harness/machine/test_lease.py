@@ -51,10 +51,10 @@ def test_a_core_is_taken_with_the_other_threads_of_its_physical_core() -> None:
     def siblings(core: int) -> list[int]:
         return [core % 4, core % 4 + 4]
 
-    for wanted in (1, 2):
-        found = devices.available("cpu", 2, range(8), {}, wanted, siblings)
-        assert [device.cores for device in found] == [[0, 1], [2, 3]]
-        assert [device.locks for device in found] == [["core-0", "core-1"], ["core-2", "core-3"]]
+    for expected in (1, 2):
+        actual = devices.available("cpu", 2, range(8), {}, expected, siblings)
+        assert [device.cores for device in actual] == [[0, 1], [2, 3]]
+        assert [device.locks for device in actual] == [["core-0", "core-1"], ["core-2", "core-3"]]
     many = devices.available("cpu", 2, range(8), {}, 3, siblings)
     assert [device.cores for device in many] == [[0, 4], [1, 5], [2, 6], [3, 7]]
     assert [device.locks for device in many] == [[f"core-{number}"] for number in range(4)]
@@ -95,12 +95,12 @@ ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 def test_a_gpu_has_one_lock_however_it_is_called(
     visible: str | None, found: dict[str, str]
 ) -> None:
-    given = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    made = devices.available("cuda", None, ALL, {**ORDER, **given})
-    assert [(device.name, device.locks) for device in made] == [
+    arguments = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    created = devices.available("cuda", None, ALL, {**ORDER, **arguments})
+    assert [(device.name, device.locks) for device in created] == [
         (name, [lock]) for name, lock in found.items()
     ]
-    assert not any(device.cores for device in made), "nobody asked for pinned ranks"
+    assert not any(device.cores for device in created), "nobody asked for pinned ranks"
 
 
 @pytest.mark.usefixtures("gpus")
@@ -123,13 +123,13 @@ def test_a_gpu_has_the_same_cores_whoever_sees_it(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(devices.cores_of, "near_gpus", near)
     visible = {**ORDER, "CUDA_VISIBLE_DEVICES": "2,GPU-aa"}
-    found = devices.available("cuda", None, range(8), visible)
-    assert [device.cores for device in found] == [[4, 5], [0, 1]]
+    actual = devices.available("cuda", None, range(8), visible)
+    assert [device.cores for device in actual] == [[4, 5], [0, 1]]
     unknown = {**ORDER, "CUDA_VISIBLE_DEVICES": "2,MIG-7"}
-    found = devices.available("cuda", None, range(8), unknown)
-    assert [device.cores for device in found] == [[], []], "all ranks are pinned, or none"
-    given = devices.available("cuda", 3, range(8), ORDER)
-    assert [device.cores for device in given] == [[0, 1, 2], [3, 4, 5]], "none for the third"
+    actual = devices.available("cuda", None, range(8), unknown)
+    assert [device.cores for device in actual] == [[], []], "all ranks are pinned, or none"
+    arguments = devices.available("cuda", 3, range(8), ORDER)
+    assert [device.cores for device in arguments] == [[0, 1, 2], [3, 4, 5]], "none for the third"
 
 
 @pytest.mark.usefixtures("gpus")
@@ -193,8 +193,8 @@ def is_taken(locks: str, name: str) -> bool:
 def test_who_needs_many_is_not_overtaken_by_who_needs_few(tmp_path: Path) -> None:
     order = []
 
-    def take(name: str, wanted: int) -> None:
-        with leased(str(tmp_path), wanted, TWO, 600):
+    def take(name: str, expected: int) -> None:
+        with leased(str(tmp_path), expected, TWO, 600):
             order.append(name)
             time.sleep(0.1)
 
@@ -213,23 +213,23 @@ def test_who_needs_many_is_not_overtaken_by_who_needs_few(tmp_path: Path) -> Non
 
 def test_only_a_folder_of_the_users_own_has_locks(tmp_path: Path) -> None:
     """Fail if locks are kept in another user's folder, a writable one, a link, or a file."""
-    made = {name: tmp_path / name for name in ("loose", "linked", "file", "theirs")}
-    made["loose"].mkdir(mode=0o700)
-    made["loose"].chmod(0o777)
+    created = {name: tmp_path / name for name in ("loose", "linked", "file", "theirs")}
+    created["loose"].mkdir(mode=0o700)
+    created["loose"].chmod(0o777)
     (tmp_path / "own").mkdir(mode=0o700)
-    made["linked"].symlink_to(tmp_path / "own")
-    made["file"].touch()
+    created["linked"].symlink_to(tmp_path / "own")
+    created["file"].touch()
     expected = {"loose": "found mode 777", "linked": "found no folder", "file": "found no folder"}
     if os.geteuid() == 0:
-        made["theirs"].mkdir(mode=0o700)
-        os.chown(made["theirs"], 65534, 65534)
+        created["theirs"].mkdir(mode=0o700)
+        os.chown(created["theirs"], 65534, 65534)
         expected["theirs"] = "found a folder of user 65534"
     for name, wrong in expected.items():
-        with leased(str(made[name]), 1, TWO, 600) as refused:
+        with leased(str(created[name]), 1, TWO, 600) as refused:
             assert refused.refused is not None
             status, reason = refused.refused
             assert status == "failed", "what can never be had is no matter of time"
-            assert f"{made[name]}: {wrong}; allowed: a folder that you own" in reason
+            assert f"{created[name]}: {wrong}; allowed: a folder that you own" in reason
 
 
 def test_a_lock_that_is_no_file_is_said_as_that(tmp_path: Path) -> None:
@@ -250,8 +250,12 @@ def test_a_lock_that_was_removed_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_locks_in_different_folders_are_told_apart(tmp_path: Path) -> None:
-    one, other = str(tmp_path / "a"), str(tmp_path / "a\udcff")
-    with leased(one, 2, TWO, 1), leased(other, 2, TWO, 1) as free, leased(one, 1, TWO, 0) as taken:
+    first, second = str(tmp_path / "a"), str(tmp_path / "a\udcff")
+    with (
+        leased(first, 2, TWO, 1),
+        leased(second, 2, TWO, 1) as free,
+        leased(first, 1, TWO, 0) as taken,
+    ):
         assert (free.refused is None, taken.refused is None) == (True, False)
 
 
@@ -345,18 +349,18 @@ def test_two_runs_go_side_by_side_on_cores_of_their_own(
     toy.wait_for_phase("timed window", 1)
     assert os.sched_getaffinity(first.pid) == {ALL[0]}, "it works where its neighbours are timed"
     second = other.run("sleep=0.01", lease=locks).record
-    found = toy.finish(first).record
-    assert [record["status"] for record in (found, second)] == ["ok", "ok"]
-    assert [record["lease"]["devices"] for record in (found, second)] == [["0"], ["1"]]
-    windows = [record["ranks"][0] for record in (found, second)]
+    actual = toy.finish(first).record
+    assert [record["status"] for record in (actual, second)] == ["ok", "ok"]
+    assert [record["lease"]["devices"] for record in (actual, second)] == [["0"], ["1"]]
+    windows = [record["ranks"][0] for record in (actual, second)]
     assert windows[1]["window_start"] < windows[0]["window_start"] + windows[0]["window_seconds"]
     assert [rank["cores"] for rank in windows] == [[ALL[0]], [ALL[1]]]
-    assert [record["watch"]["cores"] for record in (found, second)] == [[ALL[0]], [ALL[1]]]
-    assert found["settings"]["side_by_side"] is True
-    assert found["lease"]["of"] == len(ALL)
-    assert found["environment"]["hardware"]["cores"] == len(ALL), "of the machine, not of the run"
+    assert [record["watch"]["cores"] for record in (actual, second)] == [[ALL[0]], [ALL[1]]]
+    assert actual["settings"]["side_by_side"] is True
+    assert actual["lease"]["of"] == len(ALL)
+    assert actual["environment"]["hardware"]["cores"] == len(ALL), "of the machine, not of the run"
     whole = memory.allowed(memory.parse_limit("90%"), spare=False).limit
-    assert found["memory"]["limit_bytes"] == pytest.approx(whole / len(ALL), rel=1e-6)
+    assert actual["memory"]["limit_bytes"] == pytest.approx(whole / len(ALL), rel=1e-6)
 
 
 def test_a_run_waits_for_all_its_devices(toy: Bench, other: Bench, tmp_path: Path) -> None:
@@ -364,10 +368,10 @@ def test_a_run_waits_for_all_its_devices(toy: Bench, other: Bench, tmp_path: Pat
     first = toy.start("sleep=1", timed_steps=10, lease=locks)
     toy.wait_for_phase("timed window", 1)
     every = other.run("", devices_per_node=len(ALL), lease=locks).record
-    found = toy.finish(first).record
+    actual = toy.finish(first).record
     assert every["status"] == "ok", every["reason"]
     assert every["lease"]["waited_seconds"] > 0.5
-    assert span(every)[0] > span(found)[1], "it did not wait, or the wait is in its own time"
+    assert span(every)[0] > span(actual)[1], "it did not wait, or the wait is in its own time"
     assert sorted(core for rank in every["ranks"] for core in rank["cores"]) == sorted(ALL)
 
 
@@ -407,13 +411,13 @@ def test_killing_the_launcher_frees_its_devices_when_all_its_processes_are_gone(
     toy: Bench, tmp_path: Path
 ) -> None:
     locks = tmp_path / "locks"
-    wanted = len(ALL)
+    expected = len(ALL)
     everything = devices.available("cpu", 1, ALL, {})
-    launcher = toy.start("hang,grandchild", devices_per_node=wanted, lease=locks)
-    toy.wait_for_phase("warm-up", wanted)
+    launcher = toy.start("hang,grandchild", devices_per_node=expected, lease=locks)
+    toy.wait_for_phase("warm-up", expected)
     wait_for(lambda: len(toy.processes("RANK=0")) == 2, "rank 0 and its grandchild to be there")
-    ranks = {min(toy.processes(f"RANK={rank}")) for rank in range(wanted)}
-    (guard,) = set(toy.processes()) - {launcher.pid, *of_ranks(toy, wanted)}
+    ranks = {min(toy.processes(f"RANK={rank}")) for rank in range(expected)}
+    (guard,) = set(toy.processes()) - {launcher.pid, *of_ranks(toy, expected)}
     try:
         for lock in {lock for device in everything for lock in device.locks}:
             assert holders(locks, lock, toy) >= {launcher.pid, guard, *ranks}
@@ -421,14 +425,14 @@ def test_killing_the_launcher_frees_its_devices_when_all_its_processes_are_gone(
         launcher.kill()
         toy.finish(launcher)
         wait_for(lambda: len(toy.processes("RANK=0")) == 1, "the ranks to have followed it")
-        with leased(str(locks), wanted, everything, 1) as early:
+        with leased(str(locks), expected, everything, 1) as early:
             assert early.refused is not None, "a grandchild may still work on the device"
     finally:
         launcher.kill()
         os.kill(guard, signal.SIGCONT)
-    with leased(str(locks), wanted, everything, 60) as late:
+    with leased(str(locks), expected, everything, 60) as late:
         assert late.refused is None
-        assert not of_ranks(toy, wanted), "it was free before they were gone"
+        assert not of_ranks(toy, expected), "it was free before they were gone"
 
 
 def of_ranks(toy: Bench, count: int) -> set[int]:

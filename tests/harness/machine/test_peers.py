@@ -86,10 +86,10 @@ class Lab:
     ) -> Run:
         """Return the run as the tables get it. Unneeded ``seconds`` are not used."""
         adapter = Clocked(seconds, batch)
-        words = ["--framework", "f", "--model", "m", "--kind", "train", "--accelerator", "cpu"]
-        words += ["--batch-per-device", str(batch), "--output", "o", "--log", "l"]
-        words += ["--warmup-steps", str(warmup), "--timed-steps", str(timed)]
-        request = command_line.parse(words + (["--warmup-limit", str(limit)] if limit else []))
+        arguments = ["--framework", "f", "--model", "m", "--kind", "train", "--accelerator", "cpu"]
+        arguments += ["--batch-per-device", str(batch), "--output", "o", "--log", "l"]
+        arguments += ["--warmup-steps", str(warmup), "--timed-steps", str(timed)]
+        request = command_line.parse(arguments + (["--warmup-limit", str(limit)] if limit else []))
         facts = {"unit": "images/s", "hyperparameters": {}, **adapter.model_config}
         workload = Workload(adapter.case, facts, {"split_steps": 0}, warmup, limit, timed)
         left = report.Report(str(self.folder), 0, "host")
@@ -104,7 +104,7 @@ class Lab:
         left.succeed()
         task = declaration.Task(request, kind, None, workload)
         ranks = [report.read(str(self.folder), 0)[2]]
-        made = record.assemble(
+        created = record.assemble(
             task,
             record.Measured("ok", "", ranks, metrics=launcher.metrics_of(kind, workload, ranks)),
             valid_record()["environment"],
@@ -112,11 +112,11 @@ class Lab:
             record.Started.now(),
             "1",
         )
-        content = record.encode(record.checked(made, record_schema()))
+        content = record.encode(record.checked(created, record_schema()))
         save(self.folder / "runs", "r1.json", content)
-        found = record_sets.load(self.folder / "runs")
-        assert not found.problems, messages(found)
-        return found.runs[0]
+        loaded = record_sets.load(self.folder / "runs")
+        assert not loaded.problems, messages(loaded)
+        return loaded.runs[0]
 
 
 @pytest.fixture
@@ -126,16 +126,16 @@ def lab(tmp_path: Path) -> Lab:
 
 def tabled(*benches: Bench) -> list[dict[str, Any]]:
     """Return the rows of the summary with the records of these benches, in order."""
-    found = [record_sets.load(bench.output.parent).runs for bench in benches]
-    return [only(build(runs)["summary"]) for runs in found]
+    loaded = [record_sets.load(bench.output.parent).runs for bench in benches]
+    return [only(build(runs)["summary"]) for runs in loaded]
 
 
 def benches(toy: Bench, count: int) -> list[Bench]:
     """Return benches whose processes count as those of ``toy``."""
-    made = [Bench(toy.folder / str(number), toy.python, toy.marker) for number in range(count)]
-    for bench in made:
+    created = [Bench(toy.folder / str(number), toy.python, toy.marker) for number in range(count)]
+    for bench in created:
         bench.folder.mkdir()
-    return made
+    return created
 
 
 # ---- DLPerf -------------------------------------------------------------------------------------
@@ -165,8 +165,8 @@ def test_running_out_of_memory_is_recorded_by_the_program(toy: Bench) -> None:
     log = toy.log.read_text()
     peers = [line for line in log.splitlines() if "images/sec" in line]
     assert peers == []
-    (found,) = tabled(toy)
-    assert (found["status"], found["reason"]) == ("oom", "MemoryError: the toy box is full")
+    (actual,) = tabled(toy)
+    assert (actual["status"], actual["reason"]) == ("oom", "MemoryError: the toy box is full")
 
 
 # ---- SuperBench ---------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ def test_a_stalled_step_is_not_averaged_away(
     One stalled step gave 18.34 for a true 7.93 samples/s; a small model on a busy machine 1003 for
     a true 20.6."""
     assert sum(batch / step for step in steps) / len(steps) == pytest.approx(peers, rel=1e-3)
-    found = lab.run([0.4] * 2 + steps, 2, len(steps), batch).throughput
-    assert found == pytest.approx(truth, rel=2e-3)
+    actual = lab.run([0.4] * 2 + steps, 2, len(steps), batch).throughput
+    assert actual == pytest.approx(truth, rel=2e-3)
 
 
 def test_a_wall_clock_that_is_put_back_changes_nothing(lab: Lab) -> None:
@@ -198,9 +198,9 @@ def test_a_wall_clock_that_is_put_back_changes_nothing(lab: Lab) -> None:
         adapter.step()
     peers = 100 / (adapter.wall[120] - adapter.wall[20])
     assert peers < 0
-    found = lab.run([0.5] * 120, 20, 100)
-    assert found.throughput == pytest.approx(2.0)
-    assert found.step_seconds == pytest.approx([0.5] * 100)
+    actual = lab.run([0.5] * 120, 20, 100)
+    assert actual.throughput == pytest.approx(2.0)
+    assert actual.step_seconds == pytest.approx([0.5] * 100)
 
 
 def test_running_out_of_memory_is_told_from_an_exception(toy: Bench) -> None:
@@ -211,7 +211,7 @@ def test_running_out_of_memory_is_told_from_an_exception(toy: Bench) -> None:
     ends = [json.loads(bench.output.read_text())["ranks"][0]["traceback"] for bench in some]
     peers = [4 if "Error" in end else 0 for end in ends]
     assert peers == [4, 4]
-    assert [found["status"] for found in tabled(*some)] == ["oom", "failed"]
+    assert [actual["status"] for actual in tabled(*some)] == ["oom", "failed"]
 
 
 def test_a_failure_does_not_make_later_runs_fail(toy: Bench) -> None:
@@ -221,7 +221,7 @@ def test_a_failure_does_not_make_later_runs_fail(toy: Bench) -> None:
     assert peers == ["ok", "failed", "failed"]
     for bench, behaviour in zip(some, ends, strict=True):
         bench.run(behaviour)
-    assert [found["status"] for found in tabled(*some)] == ["ok", "failed", "ok"]
+    assert [actual["status"] for actual in tabled(*some)] == ["ok", "failed", "ok"]
 
 
 @pytest.mark.parametrize(
@@ -238,10 +238,10 @@ def test_an_unsupported_precision_stays_in_the_table(
     done = toy.run("", precision=precision)
     peers = [name for name in [precision] if name in ("fp32", "amp")]
     assert (done.status, peers) == (0, [])
-    (found,) = tabled(toy)
-    assert (found["status"], found["precision"]) == ("unsupported", precision)
-    assert reason in found["reason"]
-    assert np.isnan(found["throughput_median"])
+    (actual,) = tabled(toy)
+    assert (actual["status"], actual["precision"]) == ("unsupported", precision)
+    assert reason in actual["reason"]
+    assert np.isnan(actual["throughput_median"])
 
 
 def test_tokens_are_drawn_from_the_whole_vocabulary() -> None:
@@ -312,21 +312,21 @@ def test_a_variable_of_the_user_does_not_turn_tf32_on(framework: str) -> None:
 
 def test_results_carry_versions_device_and_parameters(toy: Bench) -> None:
     """SuperBench: results have only a node's name, metrics and return codes."""
-    made = toy.run("").record
+    created = toy.run("").record
     peers = {
         "node": "a",
-        "model/fp32_throughput": made["metrics"]["throughput"]["value"],
+        "model/fp32_throughput": created["metrics"]["throughput"]["value"],
         "model/return_code": 0,
     }
     assert not {"framework_version", "environment", "settings", "ranks"} & set(peers)
-    (first,) = made["ranks"]
-    assert (made["framework_version"], first["device"]) == ("1.0", "toy:0")
+    (first,) = created["ranks"]
+    assert (created["framework_version"], first["device"]) == ("1.0", "toy:0")
     assert first["trainable_parameters"] == 2
-    assert made["settings"]["timed_steps"] == 5
-    assert made["environment"]["packages"]["pytest"] == pytest.__version__
-    assert made["environment"]["hardware"]["cpu"]
+    assert created["settings"]["timed_steps"] == 5
+    assert created["environment"]["packages"]["pytest"] == pytest.__version__
+    assert created["environment"]["hardware"]["cpu"]
     for part in ("framework_version", "settings", "case", "command", "environment", "ranks"):
-        lacking = {key: value for key, value in made.items() if key != part}
+        lacking = {key: value for key, value in created.items() if key != part}
         save(toy.folder / "lacking", f"{part}.json", lacking)
     assert not record_sets.load(toy.folder / "lacking").runs, "a figure without them is taken"
 
@@ -334,10 +334,10 @@ def test_results_carry_versions_device_and_parameters(toy: Bench) -> None:
 def test_to_start_a_run_does_not_take_many_times_the_run(toy: Bench) -> None:
     """SuperBench: its launcher spent 27 s on 0.6 s of timed steps.
     The toy imports nothing: the rest is our overhead, on a machine however busy."""
-    made = toy.run("sleep=0.1", timed_steps=6).record
+    created = toy.run("sleep=0.1", timed_steps=6).record
     peers = 27 / 0.6
-    assert made["window_seconds"] == pytest.approx(0.6, rel=0.5)
-    assert made["wall_seconds"] / made["window_seconds"] < peers / 2
+    assert created["window_seconds"] == pytest.approx(0.6, rel=0.5)
+    assert created["wall_seconds"] / created["window_seconds"] < peers / 2
 
 
 def test_the_first_iteration_is_not_timed(lab: Lab) -> None:
@@ -345,8 +345,8 @@ def test_the_first_iteration_is_not_timed(lab: Lab) -> None:
     s."""
     steps = [82.75] + [75.25] * 9
     assert sum(steps) / len(steps) == 76.0
-    found = lab.run(steps, 1, 9, batch=2048)
-    assert 2048 / (found.throughput or 0) == pytest.approx(75.25)
+    actual = lab.run(steps, 1, 9, batch=2048)
+    assert 2048 / (actual.throughput or 0) == pytest.approx(75.25)
 
 
 # ---- optimum-benchmark --------------------------------------------------------------------------
@@ -370,12 +370,12 @@ def test_a_run_with_a_nan_loss_is_no_success(toy: Bench) -> None:
     done = toy.run("nan_at=4")
     peers = "success" if done.status == 0 else "failure"
     assert peers == "success"
-    (found,) = tabled(toy)
-    assert (found["status"], found["reason"]) == (
+    (actual,) = tabled(toy)
+    assert (actual["status"], actual["reason"]) == (
         "failed",
         "ArithmeticError: loss is nan at step 7",
     )
-    assert np.isnan(found["throughput_median"])
+    assert np.isnan(actual["throughput_median"])
 
 
 # ---- NVIDIA benchmark.py ------------------------------------------------------------------------
@@ -387,9 +387,9 @@ def test_no_iteration_of_the_warm_up_is_in_the_window(lab: Lab) -> None:
     steps = [0.3] * 20 + [0.1] * 40
     peers = 192 * 41 / sum(steps[19:])
     assert peers == pytest.approx(1831, abs=1)
-    found = lab.run(steps, 20, 40, batch=192)
-    assert found.throughput == pytest.approx(1920)
-    assert record_sets.load_record(found.record)["ranks"][0][
+    actual = lab.run(steps, 20, 40, batch=192)
+    assert actual.throughput == pytest.approx(1920)
+    assert record_sets.load_record(actual.record)["ranks"][0][
         "warmup_step_seconds"
     ] == pytest.approx([0.3] * 20)
 
@@ -422,9 +422,9 @@ def test_every_update_has_all_its_micro_steps(toy: Bench) -> None:
     updates = [number for number in micro_steps if number % 4 == 0 or number == 1]
     peers = np.diff([-1, *updates])
     assert peers.tolist()[:4] == [1, 1, 3, 4]
-    made = toy.run("", accumulation=4, timed_steps=10).record
-    assert made["samples"] == made["case"]["batch_per_device"] * len(micro_steps)
-    assert [one["micro_steps"] for one in made["ranks"]] == [4]
+    created = toy.run("", accumulation=4, timed_steps=10).record
+    assert created["samples"] == created["case"]["batch_per_device"] * len(micro_steps)
+    assert [rank["micro_steps"] for rank in created["ranks"]] == [4]
     short = toy.folder / "short.json"
     toy.run("one_micro_step", accumulation=4, output=short)
     assert "4 micro-steps, but a step has" in json.loads(short.read_text())["reason"]
@@ -456,9 +456,9 @@ def test_a_warm_up_that_was_too_short_is_marked_and_can_be_longer(lab: Lab) -> N
     steps = [0.1 * (1 + max(0.0, 1 - step / 60)) for step in range(400)]
     peers = 100 / sum(steps[20:120])
     assert peers == pytest.approx(8.80, abs=0.01)
-    found = only(build([lab.run(steps, 20, 100)])["summary"])
-    assert "unsteady" in found["marks"].split()
-    assert "steps took -" in found["remarks"], "how they changed is not said"
+    actual = only(build([lab.run(steps, 20, 100)])["summary"])
+    assert "unsteady" in actual["marks"].split()
+    assert "steps took -" in actual["remarks"], "how they changed is not said"
     settled = lab.run(steps, 20, 100, limit=200)
     assert settled.throughput == pytest.approx(10.0, rel=0.01)
     assert not settled.flags

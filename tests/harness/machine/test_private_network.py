@@ -37,10 +37,10 @@ print("called", flush=True)
 @pytest.fixture(scope="module")
 def network() -> Iterator[PrivateNetwork]:
     own = interfaces.addresses()
-    with private_network(sorted({own[name] for name in own if name != "lo"})) as made:
-        if made.enter is None:
-            pytest.skip(made.refused)
-        yield made
+    with private_network(sorted({own[name] for name in own if name != "lo"})) as created:
+        if created.enter is None:
+            pytest.skip(created.refused)
+        yield created
 
 
 def addresses() -> list[str]:
@@ -102,9 +102,9 @@ def test_a_kernel_that_gives_none_is_no_reason_not_to_measure(
     program = tmp_path / "maker.py"
     program.write_text("print('the kernel gives this user none')")
     monkeypatch.setattr(module, "_HERE", str(program))
-    with private_network([]) as made:
-        assert made.enter is None
-        assert made.fields() == {"private": False, "reason": "the kernel gives this user none"}
+    with private_network([]) as created:
+        assert created.enter is None
+        assert created.fields() == {"private": False, "reason": "the kernel gives this user none"}
 
 
 def network_of(process: int | str) -> str:
@@ -116,9 +116,9 @@ def test_ranks_of_several_devices_of_one_node_have_one(toy: Bench, network: Priv
     toy.wait_for_phase("warm-up", 2)
     ranks = [*toy.processes("RANK=0"), *toy.processes("RANK=1")]
     assert len(ranks) == 2
-    found = {network_of(rank) for rank in ranks}
-    assert len(found) == 1, "they cannot reach each other"
-    assert found != {network_of("self")}
+    actual = {network_of(rank) for rank in ranks}
+    assert len(actual) == 1, "they cannot reach each other"
+    assert actual != {network_of("self")}
     assert network_of(launcher.pid) == network_of("self"), "the launcher has work outside"
     launcher.send_signal(signal.SIGTERM)
     toy.finish(launcher)
@@ -177,10 +177,10 @@ def test_without_namespaces_no_stranger_gets_at_files(framework: str) -> None:
     network."""
     declared = read_framework(str(ROOT / "scripts/frameworks" / framework))
     others = read_framework(str(ROOT / "scripts/frameworks/pytorch"))
-    for found, is_refused in ((declared, True), (others, False)):
+    for actual, is_refused in ((declared, True), (others, False)):
         request = SimpleNamespace(accelerator="cpu", open_ports="refuse")
         kind = SimpleNamespace(independent_ranks=False)
-        task = SimpleNamespace(framework=found, request=request, kind=kind)
+        task = SimpleNamespace(framework=actual, request=request, kind=kind)
         reason = launcher.exposed_by(task, "no namespaces here")  # type: ignore[arg-type]
         assert bool(reason) == is_refused
         request.open_ports = "allow"
@@ -204,9 +204,9 @@ sys.exit(launcher.main(sys.argv[2:]))
 
 def test_a_run_without_a_network_of_its_own_is_refused_before_a_rank_starts(toy: Bench) -> None:
     folder = framework_with_open_ports(toy)
-    words = toy.command(framework=folder, devices_per_node=2)[2:]
+    arguments = toy.command(framework=folder, devices_per_node=2)[2:]
     start = [sys.executable, "-c", WITHOUT_NAMESPACES, str(ROOT / "scripts")]
-    subprocess.run([*start, *words], env=toy.environment(""), check=True)
+    subprocess.run([*start, *arguments], env=toy.environment(""), check=True)
     record = toy.read_record()
     assert (record["status"], record["ranks"]) == ("unsupported", [])
     assert "open to others (the kernel gives none), and it gives its toys" in record["reason"]

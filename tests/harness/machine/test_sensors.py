@@ -41,20 +41,20 @@ def test_several_cores_make_a_range_and_a_sum(tmp_path: Path) -> None:
 
 def test_a_counter_that_starts_again_goes_on(tmp_path: Path) -> None:
     sensors = Sensors([0], *machine(tmp_path))
-    found = []
+    collected = []
     for counted in (8_000_000, 1_000_000, 2_000_000, 500_000):  # of 9 J
         energy = {"sys/class/powercap/intel-rapl:0/energy_uj": f"{counted}\n"}
         write(tmp_path, energy)
-        found.append(sensors.read()["package-0_joules"])
-    assert found == [8, 10, 11, 18.5]
+        collected.append(sensors.read()["package-0_joules"])
+    assert collected == [8, 10, 11, 18.5]
 
 
 def test_what_is_not_there_is_absent_and_not_zero(tmp_path: Path) -> None:
     write(tmp_path, {"proc/stat": stat({0: (1.0, 0.0)})})
     sensors = Sensors([0], str(tmp_path / "proc"), str(tmp_path / "sys"))
     sample = sensors.read()
-    told = {name for name, value in sample.items() if value is not None}
-    assert told == {
+    reported = {name for name, value in sample.items() if value is not None}
+    assert reported == {
         "busy_seconds", "stolen_seconds", "machine_busy_seconds", "machine_stolen_seconds"
     }  # fmt: skip
     assert set(sensors.absent) == {
@@ -177,8 +177,8 @@ def test_others_on_the_device_are_seen() -> None:
 def test_the_devices_of_the_run_are_watched(
     visible: str | None, devices: int, found: list[str]
 ) -> None:
-    given = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    assert nvml.chosen({**VARIABLES, **given}, 4, devices) == found
+    arguments = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    assert nvml.chosen({**VARIABLES, **arguments}, 4, devices) == found
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ RUN = "0" * 32
 
 
 def sources(gpus: int = 0) -> watcher.Sources:
-    made = watcher.Sources(RUN, [0, 1], {}, gpus)
-    made.gpus = [{"name": "Example GPU", "uuid": f"GPU-{index}"} for index in range(gpus)]
-    made.memory_bytes = 2**30
-    return made
+    created = watcher.Sources(RUN, [0, 1], {}, gpus)
+    created.gpus = [{"name": "Example GPU", "uuid": f"GPU-{index}"} for index in range(gpus)]
+    created.memory_bytes = 2**30
+    return created
 
 
 def sample(seconds: float, **values: Any) -> dict[str, Any]:
@@ -30,9 +30,9 @@ def sample(seconds: float, **values: Any) -> dict[str, Any]:
 
 
 def summary(samples: list[dict[str, Any]], start: float, end: float, gpus: int = 0) -> Any:
-    found = watch_summary.summarize(samples, 0.5, sources(gpus), (start, end))
-    assert not schema.errors(found, schema.record_schema()["properties"]["watch"])
-    return found
+    actual = watch_summary.summarize(samples, 0.5, sources(gpus), (start, end))
+    assert not schema.errors(actual, schema.record_schema()["properties"]["watch"])
+    return actual
 
 
 def test_the_clock_of_the_window_is_the_same_in_all_processes() -> None:
@@ -72,12 +72,12 @@ def test_foreign_load_is_what_the_run_did_not_do_itself() -> None:
         load(13, 103.75, 53.0),
         load(14, 120.0, 53.0),  # after the timed region
     ]
-    found = summary(samples, 11.0, 13.0)
-    assert found["foreign_load"] == pytest.approx({"mean": 0.375, "max": 0.5})
-    assert found["machine_foreign_load"]["mean"] == pytest.approx((5.5 - 2) / 2)
-    assert found["steal"] == pytest.approx(0.1)
-    assert found["samples"] == 3
-    assert found["watching"] == pytest.approx(0.001)
+    actual = summary(samples, 11.0, 13.0)
+    assert actual["foreign_load"] == pytest.approx({"mean": 0.375, "max": 0.5})
+    assert actual["machine_foreign_load"]["mean"] == pytest.approx((5.5 - 2) / 2)
+    assert actual["steal"] == pytest.approx(0.1)
+    assert actual["samples"] == 3
+    assert actual["watching"] == pytest.approx(0.001)
     assert summary(samples, 11.5, 12.5)["foreign_load"]["mean"] == pytest.approx(0.375)
 
 
@@ -86,10 +86,10 @@ def test_a_window_between_two_samples_is_known_by_its_counters() -> None:
         load(1.0, 10.0, 5.0, mhz_min=1, mhz_median=1, mhz_max=1, **{"package-0_joules": 100.0}),
         load(1.5, 10.4, 5.3, mhz_min=1, mhz_median=1, mhz_max=1, **{"package-0_joules": 150.0}),
     ]
-    found = summary([load(0.5, 9.0, 4.0), *both, load(2.0, 99.0, 5.3)], 1.2, 1.25)
-    assert found["foreign_load"]["mean"] == pytest.approx(0.2)
-    assert found["samples"] == 0
-    assert found["frequency_mhz"] is None, "no sample was taken in the window"
+    actual = summary([load(0.5, 9.0, 4.0), *both, load(2.0, 99.0, 5.3)], 1.2, 1.25)
+    assert actual["foreign_load"]["mean"] == pytest.approx(0.2)
+    assert actual["samples"] == 0
+    assert actual["frequency_mhz"] is None, "no sample was taken in the window"
     assert summary(both, 1.2, 1.25)["energy_joules"] == pytest.approx({"package-0": 5.0})
 
 
@@ -98,14 +98,14 @@ def test_energy_is_that_of_the_window() -> None:
         sample(float(second), **{"package-0_joules": 10.0 * second, "gpu-0_joules": joules})
         for second, joules in enumerate([0.0, 100.0, 300.0, 600.0])
     ]
-    found = summary(samples, 0.5, 2.5, gpus=1)["energy_joules"]
-    assert found == pytest.approx({"package-0": 20.0, "gpu-0": 450.0 - 50.0})
+    actual = summary(samples, 0.5, 2.5, gpus=1)["energy_joules"]
+    assert actual == pytest.approx({"package-0": 20.0, "gpu-0": 450.0 - 50.0})
 
 
 def test_a_window_that_the_samples_do_not_span_has_no_sums() -> None:
     samples = [load(1.0, 10.0, 5.0), load(2.0, 11.0, 5.0)]
-    found = summary(samples, 0.5, 1.5)
-    assert found["foreign_load"] is found["steal"] is None, "what was not seen is not made up"
+    actual = summary(samples, 0.5, 1.5)
+    assert actual["foreign_load"] is actual["steal"] is None, "what was not seen is not made up"
     assert summary([], 0.5, 1.5)["energy_joules"] == {}
 
 
@@ -125,12 +125,12 @@ def test_the_host_is_summed_up() -> None:
         )
 
     samples = [host(0, 900, 99, 5.0, 3), host(1, 2000, 60, 900.0, 3), host(2, 1500, 70, 700.0, 4)]
-    found = summary([*samples, host(3, 800, 99, 5.0, 6)], 0.5, 2.5)
-    assert found["frequency_mhz"] == {"min": 1500, "median": 1751, "max": 2002}
-    assert found["temperature_celsius_max"] == 70
-    assert found["memory_available_bytes_min"] == 700
-    assert found["throttle_events"] == 3
-    assert found["swapped_bytes"] == pytest.approx(20 * 4096)
+    actual = summary([*samples, host(3, 800, 99, 5.0, 6)], 0.5, 2.5)
+    assert actual["frequency_mhz"] == {"min": 1500, "median": 1751, "max": 2002}
+    assert actual["temperature_celsius_max"] == 70
+    assert actual["memory_available_bytes_min"] == 700
+    assert actual["throttle_events"] == 3
+    assert actual["swapped_bytes"] == pytest.approx(20 * 4096)
 
 
 def test_gpus_are_summed_up_one_by_one() -> None:
@@ -145,14 +145,14 @@ def test_gpus_are_summed_up_one_by_one() -> None:
         return sample(seconds, **{f"gpu-0_{name}": value for name, value in first.items()})
 
     samples = [gpu(0, 1, [], 2, 9), gpu(1, 4, [], 2, 1400), gpu(2, 4 | 64, [5], 3, 1300)]
-    found = summary([*samples, gpu(3, 1, [6], 3, 9)], 0.5, 2.5, gpus=2)["gpus"]
-    assert found[0]["throttle_reasons"] == {"sw_power_cap": 1.0, "hw_thermal_slowdown": 0.5}
-    assert found[0]["sm_mhz"] == {"min": 1300, "median": 1350, "max": 1400}
-    assert found[0]["utilization_percent_mean"] == 91.5
-    assert found[0]["uncorrected_errors"] == 1, "old errors are not the run's"
-    assert found[0]["other_processes"] == [5, 6]
-    assert found[1]["throttle_reasons"] is found[1]["other_processes"] is None
-    assert found[1]["uuid"] == "GPU-1"
+    actual = summary([*samples, gpu(3, 1, [6], 3, 9)], 0.5, 2.5, gpus=2)["gpus"]
+    assert actual[0]["throttle_reasons"] == {"sw_power_cap": 1.0, "hw_thermal_slowdown": 0.5}
+    assert actual[0]["sm_mhz"] == {"min": 1300, "median": 1350, "max": 1400}
+    assert actual[0]["utilization_percent_mean"] == 91.5
+    assert actual[0]["uncorrected_errors"] == 1, "old errors are not the run's"
+    assert actual[0]["other_processes"] == [5, 6]
+    assert actual[1]["throttle_reasons"] is actual[1]["other_processes"] is None
+    assert actual[1]["uuid"] == "GPU-1"
 
 
 def test_every_figure_leads_back_to_raw_samples() -> None:
@@ -193,12 +193,12 @@ def test_a_watcher_that_fails_does_not_spoil_the_run(monkeypatch: pytest.MonkeyP
     with watcher.Watcher(RUN, cores.allowed(), {}, 0) as watching:
         pass
     ranks = [{"window_start": time.perf_counter() - 1, "window_seconds": 1.0}]
-    found = watch_summary.summary(watching, ranks)
-    assert found is not None
-    assert not schema.errors(found, schema.record_schema()["properties"]["watch"])
-    assert found["absent"] == {"watcher": "RuntimeError: no sensors today"}
-    assert found["foreign_load"] is None
-    assert disturbed(found) == ""
+    actual = watch_summary.summary(watching, ranks)
+    assert actual is not None
+    assert not schema.errors(actual, schema.record_schema()["properties"]["watch"])
+    assert actual["absent"] == {"watcher": "RuntimeError: no sensors today"}
+    assert actual["foreign_load"] is None
+    assert disturbed(actual) == ""
 
 
 def test_the_watcher_leaves_the_runs_cores(monkeypatch: pytest.MonkeyPatch) -> None:

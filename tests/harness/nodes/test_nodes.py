@@ -41,11 +41,11 @@ def begin(
 
 def agents(toy: Bench, node: str) -> list[int]:
     """Return the harness's process on a node, without its ranks and its guard."""
-    found = []
+    collected = []
     for process in toy.processes(f"SLURMD_NODENAME={node}"):
         command = Path(f"/proc/{process}/cmdline").read_bytes()
-        found += [process] if b"start_node.py" in command else []
-    return found
+        collected += [process] if b"start_node.py" in command else []
+    return collected
 
 
 def test_all_ranks_of_all_nodes_train_together(toy: Bench) -> None:
@@ -62,8 +62,8 @@ def test_all_ranks_of_all_nodes_train_together(toy: Bench) -> None:
     assert len({rank["weights_checksum"] for rank in record["ranks"]}) == 1
     assert record["samples"] == 4 * 4 * 5
     for rank in record["ranks"]:
-        assert [one["bytes"] for one in rank["preflight"]] == [2**12, 2**24]
-        assert all(second > 0 for one in rank["preflight"] for second in one["seconds"])
+        assert [entry["bytes"] for entry in rank["preflight"]] == [2**12, 2**24]
+        assert all(second > 0 for entry in rank["preflight"] for second in entry["seconds"])
         assert rank["numa_nodes"] == [0]
 
 
@@ -195,7 +195,7 @@ def test_several_nodes_need_a_way_to_start_them(toy: Bench) -> None:
 
 
 def introduced(name: str, **other: Any) -> nodes.Node:
-    told = {
+    reported = {
         "node": name,
         "wrong": None,
         "cores": 2,
@@ -205,7 +205,7 @@ def introduced(name: str, **other: Any) -> nodes.Node:
         "hardware": {"cpu": "EPYC", "gpus": []},
         **other,
     }
-    return nodes.Node(link=None, introduction=told)  # type: ignore[arg-type]
+    return nodes.Node(link=None, introduction=reported)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -249,9 +249,9 @@ def task(toy: Bench, **options: Any) -> Task:
     from harness.request.declaration import task_of
 
     command = toy.command(**{**TWO, **options})
-    found = task_of(parse(command[2:]))
-    assert isinstance(found.case, Case)
-    return found
+    actual = task_of(parse(command[2:]))
+    assert isinstance(actual.case, Case)
+    return actual
 
 
 def test_waiting_for_the_agents_ends_with_the_launcher(toy: Bench) -> None:

@@ -78,10 +78,10 @@ FACTS = {
 
 
 def recorded(variables: dict[str, str], printed: str | None) -> Any:
-    found = scheduler(variables, lambda command: printed)
+    actual = scheduler(variables, lambda command: printed)
     whole = schema.record_schema()["properties"]["environment"]["properties"]["scheduler"]
-    assert schema.errors(found, whole) == []
-    return found
+    assert schema.errors(actual, whole) == []
+    return actual
 
 
 @pytest.mark.parametrize("newer", [False, True])
@@ -107,8 +107,8 @@ def test_a_job_whose_nodes_others_may_share_is_not_exclusive(printed: str, exclu
 def test_where_there_is_accounting_a_job_has_its_qos(printed: str, expected: str | None) -> None:
     shown = SHOWN.replace("Account=me QOS=(null)", f"Account=(null) QOS={printed}")
     assert shown != SHOWN
-    found = recorded(JOB, shown)
-    assert (found.get("qos"), found.get("account")) == (expected, None)
+    actual = recorded(JOB, shown)
+    assert (actual.get("qos"), actual.get("account")) == (expected, None)
 
 
 def test_a_run_that_slurm_ends_at_its_limit_leaves_a_record(toy: Bench, tmp_path: Path) -> None:
@@ -153,6 +153,6 @@ def test_no_answer_fails_a_run(
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     monkeypatch.setattr(module, "_SECONDS", 0.5)
-    found = scheduler(JOB)
-    assert found
-    assert found.get("qos") == ("high" if "QOS" in script else None)
+    actual = scheduler(JOB)
+    assert actual
+    assert actual.get("qos") == ("high" if "QOS" in script else None)

@@ -127,12 +127,12 @@ def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
 
 def bare_processes(toy: Bench) -> list[int]:
     """Return the processes that only their command line links to a test."""
-    found = []
+    collected = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if f"{toy.marker}\0".encode() in path.read_bytes() and b"bare" in path.read_bytes():
-                found.append(int(path.parent.name))
-    return found
+                collected.append(int(path.parent.name))
+    return collected
 
 
 ORPHANS = "bare,bare_session,bare_daemon"

@@ -61,9 +61,9 @@ def chain(folder: Path, seed: int, kills: int) -> list[str]:
         wrong += [f"{path} was changed" for path in seen if path.read_bytes() != seen[path]]
         seen |= {path: path.read_bytes() for path in outputs if path.exists()}
     bench.assert_nothing_left()
-    found = record_sets.load(folder / "runs")
-    wrong += [f"{one.origin}: {one.message}" for one in found.problems]
-    wrong += [f"{run.origin}: {run.status}: {run.reason}" for run in found.runs if not told(run)]
+    loaded = record_sets.load(folder / "runs")
+    wrong += [f"{problem.origin}: {problem.message}" for problem in loaded.problems]
+    wrong += [f"{run.origin}: {run.status}: {run.reason}" for run in loaded.runs if not told(run)]
     present = {path.name for path in outputs[0].parent.iterdir()}
     if present != {path.name for path in outputs}:
         wrong.append(f"found {sorted(present)}, not one record of each of {len(outputs)} runs")

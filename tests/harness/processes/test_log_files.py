@@ -33,13 +33,13 @@ def test_a_log_keeps_its_beginning_and_its_end(tmp_path: Path, seed: int) -> Non
     if len(printed) <= head + 2 * tail:
         assert kept == printed
         return
-    found = re.search(rb"\n\[(\d+) bytes left out\]\n", kept)
-    assert found is not None
-    assert kept[: found.start()] == printed[:head]
-    end = kept[found.end() :]
+    actual = re.search(rb"\n\[(\d+) bytes left out\]\n", kept)
+    assert actual is not None
+    assert kept[: actual.start()] == printed[:head]
+    end = kept[actual.end() :]
     assert len(end) >= tail
     assert printed.endswith(end)
-    assert int(found[1]) == len(printed) - head - len(end), "the number left out is wrong"
+    assert int(actual[1]) == len(printed) - head - len(end), "the number left out is wrong"
 
 
 def test_what_was_printed_is_there_at_once_and_obeyed_by_no_terminal(tmp_path: Path) -> None:
@@ -66,18 +66,18 @@ def test_a_run_that_prints_without_end_has_a_log_of_bounded_size(toy: Bench) -> 
 
 def test_no_text_of_a_record_is_longer_than_its_bound() -> None:
     long = "a" * 10**7 + "\x1b[2J\u202e" + "z"
-    found = report.encodable({"traceback": long, "list": [long], long: 1})
-    texts = [found["traceback"], found["list"][0], *found]
+    actual = report.encodable({"traceback": long, "list": [long], long: 1})
+    texts = [actual["traceback"], actual["list"][0], *actual]
     assert all(len(text) <= report.LONGEST_TEXT for text in texts)
-    assert found["traceback"].startswith("aaa")
-    assert found["traceback"].endswith("a\\x1b[2J\\u202ez")
+    assert actual["traceback"].startswith("aaa")
+    assert actual["traceback"].endswith("a\\x1b[2J\\u202ez")
     assert len(report.first_line(ValueError(long))) <= 300
     assert report.shorten("x\x1b]0;owned\x07") == "x\\x1b]0;owned\\x07"
 
 
 def test_a_record_that_nobody_could_read_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "LARGEST", 1000)
-    made = {"metrics": {}, "status": "ok", "reason": "", "ranks": [{"a": list(range(1000))}]}
-    found = record.checked(made, {"type": "object"})
-    assert (found["status"], found["ranks"]) == ("failed", [])
-    assert "allowed: at most 1000" in found["reason"]
+    created = {"metrics": {}, "status": "ok", "reason": "", "ranks": [{"a": list(range(1000))}]}
+    actual = record.checked(created, {"type": "object"})
+    assert (actual["status"], actual["ranks"]) == ("failed", [])
+    assert "allowed: at most 1000" in actual["reason"]

@@ -55,10 +55,10 @@ def test_who_has_a_part_of_the_machine_has_that_part_of_its_memory() -> None:
 
 
 def test_a_share_is_of_what_the_scheduler_has_given() -> None:
-    given = memory.parse_limit("1GiB")
-    share = memory.allowed(memory.parse_limit("50%"), spare=False, tighter=given)
+    arguments = memory.parse_limit("1GiB")
+    share = memory.allowed(memory.parse_limit("50%"), spare=False, tighter=arguments)
     assert share.limit == GIB // 2
-    size = memory.allowed(memory.parse_limit("100TiB"), spare=False, tighter=given)
+    size = memory.allowed(memory.parse_limit("100TiB"), spare=False, tighter=arguments)
     assert size.limit == GIB - size.reserve, "more than was given"
     everything = memory.parse_limit("100%")
     beyond = memory.allowed(everything, spare=False, tighter=memory.parse_limit("100TiB"))
@@ -89,10 +89,10 @@ class Processes:
     def memory(self, cores: int = 1, often: bool = False) -> memory.MemoryMonitor:
         may = memory.Allowed(limit=16 * GIB, reserve=GIB)
         os.rename(self.folder / "20", self.folder / "later")
-        made = memory.MemoryMonitor("R", 10, may, cores, often, str(self.folder))
+        created = memory.MemoryMonitor("R", 10, may, cores, often, str(self.folder))
         os.rename(self.folder / "later", self.folder / "20")
         (self.folder / "20" / "environ").write_text(f"{RUN_VARIABLE}=R\0")
-        return made
+        return created
 
 
 @pytest.fixture

@@ -123,8 +123,8 @@ def assert_the_first_stays(first: Reservation, second: Reservation) -> None:
     first.write(b"first")
     with pytest.raises(ReservationError, match="already measured"):
         second.write(b"second")
-    for one in (first, second):
-        one.discard()
+    for entry in (first, second):
+        entry.discard()
     output = Path(first.output)
     assert output.read_bytes() == b"first"
     assert os.listdir(output.parent) == [output.name]

@@ -23,9 +23,9 @@ def settled(shape: Callable[[np.ndarray], np.ndarray], noise: float) -> list[flo
 
 @pytest.mark.parametrize("noise", [0.001, 0.02, 0.1])
 def test_steps_that_do_not_change_settle_at_once(noise: float) -> None:
-    found = settled(np.ones_like, noise)
-    assert np.median(found) <= FEWEST + 1
-    assert np.quantile(found, 0.95) <= 3 * FEWEST
+    actual = settled(np.ones_like, noise)
+    assert np.median(actual) <= FEWEST + 1
+    assert np.quantile(actual, 0.95) <= 3 * FEWEST
 
 
 @pytest.mark.parametrize(
@@ -34,21 +34,21 @@ def test_steps_that_do_not_change_settle_at_once(noise: float) -> None:
 def test_slow_steps_at_the_start_are_waited_for(late: int, noise: float) -> None:
     """Fail if slow first steps are not waited for.
     For example of a frequency, a cache, or an autotuner: the first ``late`` steps fall to half."""
-    found = settled(lambda step: 1 + np.maximum(0, 1 - step / late), noise)
-    assert np.quantile(found, 0.05) >= late, "stopped before it had settled"
-    assert np.quantile(found, 0.95) <= 3 * late + FEWEST, "went on long after it had settled"
+    actual = settled(lambda step: 1 + np.maximum(0, 1 - step / late), noise)
+    assert np.quantile(actual, 0.05) >= late, "stopped before it had settled"
+    assert np.quantile(actual, 0.95) <= 3 * late + FEWEST, "went on long after it had settled"
 
 
 def test_a_single_compilation_is_over_with_its_step() -> None:
-    found = settled(lambda step: 1 + 100.0 * ((step == 0) | (step == 6)), 0.01)
-    assert np.quantile(found, 0.95) <= 2 * FEWEST
+    actual = settled(lambda step: 1 + 100.0 * ((step == 0) | (step == 6)), 0.01)
+    assert np.quantile(actual, 0.95) <= 2 * FEWEST
 
 
 @pytest.mark.parametrize("growth", [1.01, 0.99])
 def test_what_keeps_changing_never_settles(growth: float) -> None:
     """Fail if a step time that changes by 1 % per step counts as settled."""
-    found = settled(lambda step: growth**step, 0.001)
-    assert min(found) == np.inf
+    actual = settled(lambda step: growth**step, 0.001)
+    assert min(actual) == np.inf
 
 
 def test_a_difference_below_the_tolerance_is_none() -> None:
