@@ -121,9 +121,9 @@ _VERDICT = Column("node_verdict", TEXT, _WORDS, title="verdict", form=VERDICT)
 NODES = Table(
     name="nodes",
     title="Nodes",
-    explanation="A row for each node, those to look at first: its verdict and the figure that "
-    "told. In at most 5 % of sets of nodes that are all healthy, worse in no figure by more than "
-    "its rule allows, one is called slower (or in what part the file of rules says).",
+    explanation="One row per node, bad nodes first, with its verdict and the figure that decided "
+    "it. In at most 5 % of sets of healthy nodes (or the fraction that the rules state), a node "
+    "is called slower. Healthy: worse in no figure by more than its rule allows.",
     columns=(
         *_NODE,
         _VERDICT,
@@ -142,7 +142,7 @@ NODES = Table(
 FIGURES = Table(
     name="node_figures",
     title="Figures of nodes",
-    explanation="Every figure of every node, held against the others, a baseline or a rule of "
+    explanation="Every figure of every node, compared with the others, a baseline or a rule of "
     "SuperBench's.",
     columns=(*_NODE, _VERDICT, *_FIGURE, *shared("reason", "marks")),
     rows=of_figures,

@@ -243,10 +243,10 @@ def _of_target(row: Row) -> str:
 CONVERGE = Table(
     name="converge",
     title="Training to a target",
-    explanation="What was learned, over seeds: each repeat has one of its own. A score is that of "
-    "held-out data behind the last epoch; a case with a target ends as soon as it has it, one "
-    "without trains for all its epochs. Repeats that missed their target count in the scores, and "
-    "not in the times, which are medians. The interval is Student's, of the mean.",
+    explanation="Scores of trainings over seeds; each repeat has its own seed. A score is that of "
+    "held-out data after the last epoch. A case with a target ends when it reaches the target; "
+    "one without trains for all its epochs. Repeats that missed their target count in the scores, "
+    "but not in the times, which are medians. The interval is Student's, of the mean.",
     columns=(
         *shared(*AXES),
         *shared(*CONDITIONS),
@@ -321,11 +321,11 @@ _OTHER = tuple(
 EQUIVALENCE = Table(
     name="converge_equivalence",
     title="Do they learn the same?",
-    explanation="Two cases that trained for the same epochs, with the same recipe: the mean score "
-    "of the second minus that of the first, and its 90 % interval (Welch). The same within the "
-    "margin: the interval lies within it on either side, two one-sided tests at 5 %; the margin is "
-    "one percentage point, or the key `equivalence_margin`. That no "
-    "difference is found would show nothing. The claim is about the samples that were held out.",
+    explanation="Two cases that trained for the same epochs with the same recipe: mean score of "
+    "the second minus that of the first, with its 90 % interval (Welch). The same within the "
+    "margin: the whole interval lies within the margin (two one-sided tests at 5 %). The margin "
+    "is one percentage point, or the key `equivalence_margin`. A missing difference alone would "
+    "show nothing. The claim is about the held-out samples.",
     columns=(
         *shared(*_IN_COMMON),
         *shared(*CONDITIONS),

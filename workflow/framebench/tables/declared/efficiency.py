@@ -131,13 +131,12 @@ ACHIEVED = tflops(
 EFFICIENCY = Table(
     name="efficiency",
     title="Efficiency",
-    explanation="TFLOP/s of one device: throughput times the operations of the model, which are "
-    "two for each multiply-add of its forward pass, three times that in training, and nothing for "
-    "what is computed again. MFU is its part of the peak, measured on this device: the fastest "
-    "products of two matrices in this precision that any framework sustained for seconds, on one "
-    "device with idle neighbours. The vendor's value "
-    "stands beside it where there is one. Energy is of what could be read, which "
-    "the row says: figures of other sources do not compare. Memory is the most that any rank took.",
+    explanation="TFLOP/s of one device: throughput times the operations of the model. These are "
+    "two per multiply-add of the forward pass, three times that in training, without "
+    "recomputation. MFU is TFLOP/s over the peak measured on this device: the fastest matmul in "
+    "this precision that any framework sustained for seconds, on one device with idle neighbours. "
+    "The vendor's value stands next to it, where there is one. Energy counts the sources that the "
+    "row names; other sources do not compare. Memory is that of the rank with the most.",
     columns=(
         *RESULT_COLUMNS,
         *shared("throughput_median", "unit"),

@@ -181,15 +181,14 @@ def _why_not_lost(row: Row) -> str:
 EXCHANGE = Table(
     name="exchange",
     title="Exchange of the gradients: expected and measured",
-    explanation="Milliseconds of a training step. Expected is what the all-reduces of a step take "
-    "by the kind collective: the sum over the messages in which the gradients of these runs went, "
-    "each as long as an all-reduce of its size took alone in the same framework between as many "
-    "devices, interpolated between the sizes that were measured. Alone is what exchanging these "
-    "very messages took behind the window, all under way at once. Lost is what a step takes longer "
-    "than one of as many devices that train at the same time and exchange nothing. Alone above "
-    "expected: the exchange costs more than its collectives. Lost below alone: the rest is hidden "
-    "behind the backward pass. Lost above alone: the exchange slows down what it runs beside, or "
-    "devices wait for each other. Below zero: less than can be told.",
+    explanation="Milliseconds of a training step. Expected: sum over the step's gradient messages "
+    "of the time of a stand-alone all-reduce of that size, interpolated between the sizes that "
+    "kind collective measured in the same framework on as many devices. Alone: all-reduce of "
+    "these messages after the timed region, all in flight at once. Lost: step time minus that of "
+    "as many devices that train at the same time without communication. Alone above expected: "
+    "communication costs more than its collectives. Lost below alone: the backward pass hides the "
+    "rest. Lost above alone: communication slows down the computation next to it, or devices wait "
+    "for each other. Below zero: too small to measure.",
     columns=(
         *RESULT_COLUMNS,
         THROUGHPUT,

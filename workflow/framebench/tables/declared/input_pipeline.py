@@ -60,9 +60,9 @@ def limit(compute: float, loader: float | None) -> str:
 TABLE = Table(
     name="input_pipeline",
     title="Loading and computing",
-    explanation="Of steps that the host gives a batch before each: throughput in all, loading and "
-    "computing together; of the same steps when they keep the batch that they have; of the loader "
-    "with no step behind it. The slower one of the two limits. Medians over repeats.",
+    explanation="Steps that get a new batch from the host. In all: throughput of loading and "
+    "computing together. Compute alone: the same steps with one batch. Loader alone: the loader "
+    "without steps. The slower one of the two limits. Medians over repeats.",
     columns=(
         *RESULT_COLUMNS,
         Column(

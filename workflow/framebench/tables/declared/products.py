@@ -79,14 +79,14 @@ def _reason(result: CaseResult, alone: Alone, covered: float) -> str:
 PRODUCTS = Table(
     name="products",
     title="Products and convolutions of a step, alone",
-    explanation="What the products and convolutions of a step take one after the other, each as "
-    "long as a micro-benchmark measured it in the same framework and precision on as many devices "
-    "at once, beside the step itself: matrix products by the kind matmul at their shapes, what a "
-    "model has besides by kinds that measure a model's own operations. Covered is the part of the "
-    f"step's operations that was measured; below {LEAST_COVERED:.0%} there is no figure, and the "
-    "row says which shapes are missing. The rest of a step is all that is no such operation, what "
-    "is not covered, and what operations lose in company: their operands come from memory and not "
-    "from a cache. A compiler may join operations, so that the rest may be less than nothing.",
+    explanation="Times of a step's matmuls and convolutions, measured alone and added up, "
+    "compared with the step. A micro-benchmark measured each in the same framework and precision "
+    "on as many devices at once: matmuls by kind matmul at their shapes, other operations by "
+    "kinds that take the model itself. Covered is the measured part of a step's operations. Below "
+    f"{LEAST_COVERED:.0%} there is no figure, and the row names the missing shapes. The rest of a "
+    "step contains all other operations, what is not covered, and what operations lose because their operands "
+    "come from memory instead of a cache. A compiler may fuse operations, so the rest may be "
+    "negative.",
     columns=(
         *RESULT_COLUMNS,
         THROUGHPUT,

@@ -144,15 +144,14 @@ _SHARED = EFFICIENCY.by_name
 ROOFLINE = Table(
     name="roofline",
     title="Roofline",
-    explanation="Each case under the roofs of its device: figures of one device. The roofs were "
-    "measured on this machine on as many devices at once, with as many cores each: the fastest "
-    "products of matrices in this precision that any framework reached (kinds peak, matmul), and "
-    "the bandwidth of the memory (kind memory, STREAM's triad; of a GPU kind elementwise). "
-    "Intensity is the operations of the model for each byte that a step has to move at least: in "
-    "training each parameter and each value of the optimizer's state read and written once, each "
-    "gradient written and read once; in inference each parameter read once. What is moved is more, "
-    "activations above all, so that the intensity is an upper bound, and so is what the roofs "
-    "allow: the lower of the peak, and of intensity times bandwidth. How to read it: "
+    explanation="Each case compared with the roofs of its device; figures of one device. The "
+    "roofs were measured on this machine, on as many devices at once with as many cores each: the "
+    "fastest matmul in this precision of any framework (kinds peak, matmul), and memory bandwidth "
+    "(kind memory, STREAM's triad; on a GPU kind elementwise). Intensity is the model's "
+    "operations per byte that a step must move at least. Training reads and writes each "
+    "parameter, each optimizer value and each gradient once; inference reads each parameter once. "
+    "Real traffic is higher, above all by activations. So intensity and bound are upper bounds. "
+    "The bound is the lower one of the peak, and of intensity times bandwidth. How to read it: "
     "docs/roofline.md.",
     columns=(
         *RESULT_COLUMNS,

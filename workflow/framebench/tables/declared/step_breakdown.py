@@ -90,14 +90,14 @@ def _share(part: str) -> Column:
 SPLIT = Table(
     name="split",
     title="Parts of a training step",
-    explanation="Milliseconds of the parts of a training step, and their share of its sum in "
-    "brackets, in percent. They are timed in further steps behind the timed window, each part "
-    "waited for, in the first repeat (of several devices with a control in all): nothing is added "
-    "to the window. A part that cannot be timed alone is a difference of two passes, which may "
-    "fall below zero where it is less than their noise; all-reduce is what it adds to the pass "
-    "that it overlaps with. Where the forward pass ends depends on the framework, and the row says "
-    "it: compare forward and backward pass only of those that end alike. Sum / step is the sum "
-    "over the median step that was waited for: believe a split as far as that is near one.",
+    explanation="Milliseconds of the parts of a training step and, in brackets, their percentage "
+    "of the sum. They are timed in further steps after the timed region, each part waited for, in "
+    "the first repeat (in all repeats on several devices with a control). The timed region stays "
+    "unchanged. A part that cannot be timed alone is the difference of two passes; it is negative "
+    "if it is smaller than their noise. All-reduce is what it adds to the pass that it overlaps "
+    "with. Frameworks end the forward pass at different points, which the row names: compare "
+    "forward and backward passes only where these agree. Sum / step is the sum over the median "
+    "step that was waited for: trust a breakdown if it is near one.",
     columns=(
         *RESULT_COLUMNS,
         Column(

@@ -138,11 +138,11 @@ def _verdict(verification: VerificationResult) -> str:
 PARITY = Table(
     name="parity",
     title="Parity: do all frameworks compute the same?",
-    explanation="Each started from the same weights and the same batch; the figures are its "
-    "relative errors against a reference in float64 that uses none of them: outputs, loss and "
+    explanation="Each framework started from the same weights and the same batch. Figures are its "
+    "relative errors against a float64 reference that uses no framework: outputs, loss and "
     "gradients before any step, losses over five optimizer steps. Counts must agree exactly. A "
     "user's own model is compared with itself in float64 in its own framework, which the scale "
-    "says. All quantities and their bounds are in parity.csv.",
+    "states. All quantities and their bounds are in parity.csv.",
     columns=(
         *shared("framework", "model", "mode", "precision", "compiler", "devices", "quantity"),
         Column("error", NUMBER, "relative error against the reference"),
