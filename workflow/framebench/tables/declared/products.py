@@ -84,9 +84,9 @@ PRODUCTS = Table(
     "on as many devices at once: matmuls by kind matmul at their shapes, other operations by "
     "kinds that take the model itself. Covered is the measured part of a step's operations. Below "
     f"{LEAST_COVERED:.0%} there is no figure, and the row names the missing shapes. The rest of a "
-    "step contains all other operations, what is not covered, and what operations lose because their operands "
-    "come from memory instead of a cache. A compiler may fuse operations, so the rest may be "
-    "negative.",
+    "step contains all other operations, what is not covered, and what operations lose because "
+    "their operands come from memory instead of a cache. A compiler may fuse operations, so the "
+    "rest may be negative.",
     columns=(
         *RESULT_COLUMNS,
         THROUGHPUT,
