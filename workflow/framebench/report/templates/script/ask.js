@@ -1,4 +1,4 @@
-// The bar in which the reader chooses what all tables and charts are about.
+// Bar to choose the filter and the baseline of all tables and charts.
 const bar = document.getElementById("ask");
 let drawAll = () => {};
 
@@ -74,7 +74,7 @@ const startBar = () => {
     bar.querySelector("summary").focus();
   });
   bar.addEventListener("submit", (event) => event.preventDefault());
-  // One list at a time; Escape closes it.
+  // Only one list is open at a time; Escape closes it.
   bar.addEventListener("toggle", (event) => {
     if (!event.target.open) return;
     for (const other of bar.querySelectorAll(".pick[open]")) if (other !== event.target) other.open = false;

@@ -1,15 +1,15 @@
-// Charts that follow filter and baseline: a line for each row, a dot for each repeat.
+// Draw charts that follow filter and baseline: a line for each row, a dot for each repeat.
 const PANELS = 6;
-const LINES = 40; // of a panel
+const LINES = 40; // lines per panel at most
 const WIDE = 760;
 const NARROW = 344;
 const LINE = 22;
-const ROOM = 360; // left of the lines of a wide chart, for labels
-const LETTERS = 46; // of a label, and on a narrow page
+const ROOM = 360; // pixels for labels, left of the lines of a wide chart
+const LETTERS = 46; // characters of a label at most, and on a narrow page
 const NARROW_LETTERS = 44;
 const NAMED = ["framework", "model", "mode", "compiler"];
 
-// Through a template, so that the elements are those of drawings.
+// Parse through a template, so that the elements are SVG elements.
 const drawing = elementOf("<svg></svg>").namespaceURI;
 const drawn = (parent, name, attributes, text = "") => {
   const element = document.createElementNS(drawing, name);
@@ -38,7 +38,7 @@ const wordsOf = (table, row, take) =>
     .filter(([, text]) => text && !/^none\b/.test(text))
     .map(([column, text]) => (/^\d+$/.test(text) ? `${column.title} ${text}` : text));
 
-// The lines of a panel under their headings, the settings that most frameworks share first.
+// Group the lines of a panel under headings: first the settings that most frameworks share.
 const linesOf = (table, figure, rows) => {
   const { data } = table;
   const columns = [data.axes.devices, data.axes.precision, data.rest].map((one) => valuesOf(one, data.rows));
@@ -80,7 +80,7 @@ const lineOf = (table, figure, row) => {
   };
 };
 
-// As much of a label as there is room for: its beginning says whose line it is.
+// Cut long labels at the end.
 const fitting = (label, narrow) => {
   const most = narrow ? NARROW_LETTERS : LETTERS;
   return label.length <= most ? label : `${label.slice(0, most - 1).replace(/[ ,]+$/, "")}…`;
@@ -176,7 +176,7 @@ const drawCharts = () => {
       if (!panels.has(title)) panels.set(title, []);
       panels.get(title).push(row);
     }
-    // Of a model training comes first.
+    // Training comes before the other modes of a model.
     const orderOf = ([title]) => title.replace(/, training$/, ", ");
     const shown = [...panels].sort((a, b) => naturally(orderOf(a), orderOf(b))).slice(0, PANELS);
     place.replaceChildren(...shown.map(([title, rows]) => figureOf(table, figure, title, rows)));
@@ -187,7 +187,7 @@ const drawCharts = () => {
   addDownloads();
 };
 
-// The values under the pointer.
+// Show the values under the pointer.
 const stepAt = (shown, x) => {
   const values = shown.dataset.values.split(",");
   const { left, width } = shown.getBoundingClientRect();

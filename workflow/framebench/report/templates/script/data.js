@@ -1,15 +1,15 @@
-// The rows of the page, what the reader asks of them, and the address that says so.
+// Rows of the page, the chosen filter and baseline, and the address that stores them.
 const embedded = document.getElementById("rows");
 const page = embedded ? JSON.parse(embedded.textContent) : { axes: [], tables: [], cases: {}, series: {}, lists: [] };
 const AXES = page.axes;
-// A model has figures of other units than another, a mode of another kind: no ratios of these.
+// Figures of different models or modes have different units: no ratios between them.
 const BASELINES = ["framework", "precision", "devices", "compiler"];
-// Columns that have the figure of a case.
+// Columns with the figure of a case.
 const FIGURES = ["throughput_median", "median"];
 const DASH = "\u2013";
 
 const decoded = new Map();
-// The list of this number, of so many rows: as Python has written it (page_data.py).
+// Decode a list of rows, as page_data.py encodes it.
 const valuesOf = (number, count) => {
   if (!decoded.has(number)) {
     const written = page.lists[number];
@@ -25,10 +25,10 @@ const escaped = (text) =>
 
 const naturally = new Intl.Collator("en", { numeric: true }).compare;
 
-// What there is to choose from, by axis.
+// Return the values to choose from, by axis.
 const choices = new Map();
 for (const axis of AXES) {
-  // Rows that are of a framework alone may be of all of them together.
+  // Rows of a table may belong to all frameworks together.
   const cases = page.tables.filter((table) => Object.keys(table.axes).length > 1);
   const sizes = new Map(cases.map((table) => [table.axes[axis], table.rows]));
   sizes.delete(undefined);
@@ -37,7 +37,7 @@ for (const axis of AXES) {
   choices.set(axis, [...found].sort(naturally));
 }
 
-// chosen: the values asked for, by axis; none is all. base: {axis, value} or null.
+// chosen: chosen values by axis; an empty list means all. base: {axis, value} or null.
 const asked = { chosen: new Map(), base: null };
 
 const readAddress = () => {
@@ -66,7 +66,7 @@ const writeAddress = () => {
 
 const isChosen = (axis, value) => asked.chosen.get(axis)?.has(value) ?? true;
 
-// Whether the choice leaves a row.
+// Return a function that says whether the filter keeps a row.
 const testOf = (table) => {
   const tests = [...asked.chosen]
     .filter(([axis]) => axis in table.axes)
@@ -76,10 +76,10 @@ const testOf = (table) => {
 
 // ---- ratios to a baseline ------------------------------------------------------------------------
 
-// What a row and its baseline have in common.
+// Return a function for the key that a row shares with its baseline.
 const likenessOf = (table, axis) => {
   const others = AXES.filter((other) => other !== axis && other in table.axes);
-  // Compilers of two frameworks are two: what they share is that there is one.
+  // Compilers differ between frameworks: compare only whether there is one.
   const kept = axis === "framework" ? others.filter((other) => other !== "compiler") : others;
   const columns = kept.map((other) => valuesOf(table.axes[other], table.rows));
   columns.push(valuesOf(table.rest, table.rows));
@@ -89,11 +89,11 @@ const likenessOf = (table, axis) => {
   return (row) => columns.map((column) => column[row]).join("\t");
 };
 
-// For each row the number of its baseline, or why it has none. Null where the rows have no such
-// axis. A table with frameworks across has the baseline of a framework in another column.
+// Return for each row the number of its baseline, or why it has none; null for rows without this
+// axis. In a table with a column per framework, a framework's baseline is in another column.
 const baselinesOf = (table, base) => {
   if (!(base.axis in table.axes)) return null;
-  // Tables of the same cases have the same baselines.
+  // Tables of the same cases share their baselines.
   const cases = JSON.stringify([table.axes, table.rest, table.ways, base]);
   if (!matched.has(cases)) matched.set(cases, matchedRows(table, base));
   return matched.get(cases);
@@ -124,7 +124,7 @@ const matchedRows = (table, base) => {
   });
 };
 
-// Of one figure of a row: {ratio}, or {why} there is none. Null where figures stay as they are.
+// Return a function for {ratio} of a figure, or {why} it has none; null: show figures as measured.
 const ratiosOf = (table) => {
   const base = asked.base;
   if (!base || !("ways" in table)) return null;
@@ -133,7 +133,7 @@ const ratiosOf = (table) => {
     if (!column) return null;
     return (figures, row) => divided(figures[row], valuesOf(column.raw, table.rows)[row]);
   }
-  // Rows that are each of another framework have no baseline among themselves.
+  // Rows with one framework each have no baseline among themselves.
   if (!("framework" in table.axes) && "behind" in table) return ratiosOfCases(table);
   const found = baselinesOf(table, base);
   if (!found) return null;
@@ -141,7 +141,7 @@ const ratiosOf = (table) => {
     typeof found[row] === "string" ? { why: found[row] } : divided(figures[row], figures[found[row]]);
 };
 
-// The same where a row shows the figure of a case: as where the case has a row of its own.
+// Return this function for rows that show the figure of a case.
 const ratiosOfCases = (table) => {
   const cases = valuesOf(table.behind[0].cases, table.rows);
   const own = ownRows(table.name, new Set(cases));
@@ -154,7 +154,7 @@ const ratiosOfCases = (table) => {
   };
 };
 
-// By the number of a case, of those asked for, and its figure: its table, all figures, its row.
+// Return table, figures and row of a case's figure, by the number of the case.
 const ownRows = (name, cases) => {
   if (owned.has(name)) return owned.get(name);
   const found = new Map();

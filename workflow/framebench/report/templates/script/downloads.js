@@ -1,4 +1,4 @@
-// Each figure as a file of its own: colours of the page put in, nothing that it would load.
+// Save each figure as a file of its own, with the colours of the page and no external resources.
 const fileOf = (svg) => {
   const copy = svg.cloneNode(true);
   for (const unseen of copy.querySelectorAll("[pointer-events]")) unseen.remove();
@@ -37,7 +37,7 @@ const saveFigure = async (figure, kind) => {
   image.src = URL.createObjectURL(drawnAs);
   await image.decode();
   const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [2 * width, 2 * height]; // for paper and for dense screens
+  [canvas.width, canvas.height] = [2 * width, 2 * height]; // twice the resolution, for print and dense screens
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   URL.revokeObjectURL(image.src);
   canvas.toBlob((blob) => save(blob, name), "image/png");

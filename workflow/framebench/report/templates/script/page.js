@@ -1,4 +1,4 @@
-// Everything drawn once, and again whenever something else is asked.
+// Draw the whole page, and redraw it after each change of filter or baseline.
 readAddress();
 const tables = [];
 for (const data of page.tables) {
@@ -6,16 +6,16 @@ for (const data of page.tables) {
   if (place && data.rows) tables.push(new Table(data, place));
 }
 
-// Of a drawing that was made before the page was opened: how many of its parts are shown.
+// Filter a static drawing; return how many of its parts are shown.
 const showParts = (svg) => {
   const axes = Object.entries(JSON.parse(svg.dataset.parts));
   const isOut = (part) =>
     axes.some(([axis, values]) => values[part] !== null && !isChosen(axis, values[part]));
   let shown = 0;
   for (const one of svg.querySelectorAll("[data-part]")) {
-    // What several have in common goes with the last of them.
+    // An element that several rows share is hidden with the last of them.
     const out = one.dataset.part.split(" ").every(isOut);
-    // Not `hidden`, which a file of the drawing would not know.
+    // Not `hidden`: a saved SVG file ignores it.
     if (out) one.setAttribute("display", "none");
     else one.removeAttribute("display");
     shown += !out;
@@ -23,7 +23,7 @@ const showParts = (svg) => {
   return shown;
 };
 
-// What was drawn before the page was opened is shown or not, by what it is of.
+// Filter all static drawings by the rows that they show.
 const showFigures = () => {
   let hidden = 0;
   for (const one of document.querySelectorAll("[data-axes]")) {
@@ -53,7 +53,7 @@ const showFigures = () => {
   left.textContent = words.join(" ");
 };
 
-// The figures of the first screen: as measured, or as ratios to the baseline.
+// Show the figures of the first screen: as measured, or as ratios to the baseline.
 const fastest = page.tables.find((table) => table.name === "fastest");
 const measured = new Map();
 const showAnswers = () => {

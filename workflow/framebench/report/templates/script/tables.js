@@ -1,4 +1,4 @@
-// Tables: drawn from the rows, sorted, unfolded, a page at a time.
+// Draw tables from their rows: sorted, with details unfolded, a page at a time.
 const FIRST = 25; // rows that a table shows at once
 const MORE = 200;
 
@@ -14,7 +14,7 @@ const cellHtml = (text, small) =>
 class Table {
   constructor(data, place) {
     Object.assign(this, { data, place });
-    // {column, down}; the rows come in the order of the declaration.
+    // {column, down}; null keeps the order of the declaration.
     const first = data.shown.find((column) => column.name && column.name === data.order?.name);
     this.sorted = first ? { column: first, down: data.order.down } : null;
     this.limit = FIRST;
@@ -40,7 +40,7 @@ class Table {
     });
   }
 
-  // Columns that the choice leaves: of a table with frameworks across, those of the chosen.
+  // Return the columns that the filter keeps: a table with a column per framework has only the chosen.
   get columns() {
     const across = this.data.across;
     return this.data.shown.filter(
@@ -48,12 +48,12 @@ class Table {
     );
   }
 
-  // The figures of a column, as numbers; null for one that has none.
+  // Return the figures of a column as numbers; null for a missing one.
   rawOf(column) {
     return "raw" in column ? valuesOf(column.raw, this.data.rows) : null;
   }
 
-  // What a cell says, by column: absolute, or as a ratio.
+  // Return the text of a cell: the figure, or its ratio to the baseline.
   said(column, row) {
     const [text, small = ""] = valuesOf(column.cells, this.data.rows)[row].split("\t");
     const raw = this.ratios && this.rawOf(column);
@@ -63,7 +63,7 @@ class Table {
     return { text: inTimes(found.ratio), small };
   }
 
-  // Sorts by number or word; what has none is null and comes last either way.
+  // Compare two cells by number or text; missing values (null) come last in both directions.
   keyOf(column, row) {
     const raw = this.rawOf(column);
     if (raw) return this.ratios && raw[row] !== null ? (this.ratios(raw, row).ratio ?? null) : raw[row];
@@ -77,14 +77,14 @@ class Table {
   sortBy(place) {
     const column = this.columns[place];
     const isText = column.kind !== "number";
-    // The first click shows the largest number, or the first word.
+    // The first click sorts numbers downwards and texts upwards.
     const down = this.sorted?.column === column ? !this.sorted.down : !isText;
     this.sorted = { column, down };
     this.draw();
-    this.grid.tHead.rows[0].cells[place].firstChild.focus(); // the heads are new
+    this.grid.tHead.rows[0].cells[place].firstChild.focus(); // the header cells were rebuilt
   }
 
-  // All rows in their order: sorted anew only where column, direction or baseline is another.
+  // Return all rows in order; sort again only after a change of column, direction or baseline.
   ranked() {
     const { column, down } = this.sorted ?? {};
     const what = JSON.stringify([column?.title, down, asked.base]);
@@ -215,7 +215,7 @@ class Table {
     else line.nextElementSibling.remove();
   }
 
-  // Show the row of this name, unfolded; whether there is one.
+  // Show and unfold the row of this name; return whether there is one.
   reveal(name) {
     const row = this.ids.indexOf(name);
     const place = this.order.indexOf(row);
@@ -231,7 +231,7 @@ class Table {
 const joined = (numbers, place) =>
   numbers.map((number) => valuesOf(number, page.cases.count)[place]).join("");
 
-// Text and address of each.
+// Return text and address of each link.
 const recordsOf = (place) => {
   const folder = joined(page.cases.folders, place);
   const parts = valuesOf(page.cases.records, page.cases.count)[place].split("\t");
@@ -244,7 +244,7 @@ const commandOf = (place) => {
   return command && `${command}'${name.replaceAll("'", "'\\''")}'`;
 };
 
-// Behind the button stands whether it worked; without a clipboard, the text is there to be marked.
+// Say after the button whether copying worked; without a clipboard, show the text for selection.
 const copied = async (text, button) => {
   const answer = button.parentElement.querySelector("[role=status]");
   try {
