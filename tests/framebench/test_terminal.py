@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from framebench.plan.forecast import Left
-from framebench.plan.tasks import Task, name_of
+from framebench.plan.tasks import PendingTask, name_of
 from framebench.terminal import status_lines
 from framebench.terminal.outcome import RunOutcome, end_of_log, outcome_of
 from framebench.terminal.screen import Screen
@@ -178,7 +178,7 @@ def event(name: str, created: float, **attributes: Any) -> tuple[str, logging.Lo
 
 def run_of(number: int, record: Path, **more: Any) -> tuple[dict[str, str], Awaited]:
     wildcards = {"framework": "toy", "model": "toy", "case": "c", "run": f"r{number}"}
-    task = Task(name_of(wildcards, "benchmark"), "run", "c", 10.0)
+    task = PendingTask(name_of(wildcards, "benchmark"), "run", "c", 10.0)
     return wildcards, Awaited(task, f"toy r{number}", record, **more)
 
 

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .tasks import Task
+from .tasks import PendingTask
 
 #: Relative deviations of estimates: before a task of the kind has ended, the lower limit, and for a
 #: task whose case was measured before.
@@ -39,8 +39,8 @@ class Forecast:
     narrows as tasks of each kind end.
     """
 
-    def __init__(self, tasks: Iterable[Task], at_once: float = 1.0) -> None:
-        self._left: dict[str, Task] = {}
+    def __init__(self, tasks: Iterable[PendingTask], at_once: float = 1.0) -> None:
+        self._left: dict[str, PendingTask] = {}
         self._running: dict[str, float] = {}
         self._at_once = at_once
         self._cases: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -50,7 +50,7 @@ class Forecast:
         self._worked = self._until = 0.0
         self.add(tasks)
 
-    def add(self, tasks: Iterable[Task]) -> None:
+    def add(self, tasks: Iterable[PendingTask]) -> None:
         """Add new tasks."""
         self._left.update((task.name, task) for task in tasks)
 
@@ -94,7 +94,7 @@ class Forecast:
         prior = _WEIGHT * self._estimated[kind] / self._ended[kind]
         return (self._took[kind] + prior) / (self._estimated[kind] + prior)
 
-    def _expected(self, task: Task, correction: float) -> tuple[float, float]:
+    def _expected(self, task: PendingTask, correction: float) -> tuple[float, float]:
         """Return the expected seconds of a task and their relative deviation."""
         own = self._cases.get((task.kind, task.case))
         if own:

@@ -16,7 +16,7 @@ _WILDCARDS = {
 }
 
 
-class Task(NamedTuple):
+class PendingTask(NamedTuple):
     """A pending task. ``case``: shared by its repeats; ``seconds``: expected; ``is_measured``:
     ``seconds`` come from records of its case."""
 

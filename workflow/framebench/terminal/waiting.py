@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from ..plan.tasks import Task
+from ..plan.tasks import PendingTask
 
 #: Singular and plural of each kind of job, in the order of the status line.
 NOUNS = {
@@ -23,7 +23,7 @@ class Awaited(NamedTuple):
     """A job. ``label``: shown name; ``log``: its log file.
     ``record``: file that it writes, None if that does not tell its outcome."""
 
-    task: Task
+    task: PendingTask
     label: str
     record: Path | None = None
     log: Path | None = None
