@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -140,3 +141,24 @@ def test_a_wrong_import_is_seen() -> None:
     ]
     assert against_the_order("nodes", "import harness.launcher") == ["launcher"]
     assert beyond_the_interface("from harness import rank, adapter") == ["rank"]
+
+
+def libraries(source: str) -> set[str]:
+    """Return the packages that ``source`` imports from outside its own package and Python."""
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.add(str(node.module).partition(".")[0])
+        elif isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+    return names - sys.stdlib_module_names
+
+
+def test_core_imports_only_itself_and_numpy() -> None:
+    found = {path.name: libraries(path.read_text()) for path in SCRIPTS.glob("core/*.py")}
+    assert {name: wrong for name, one in found.items() if (wrong := one - {"core", "numpy"})} == {}
+
+
+def test_the_driver_imports_no_harness() -> None:
+    modules = ROOT.glob("workflow/framebench/**/*.py")
+    assert [path for path in modules if "harness" in libraries(path.read_text())] == []
