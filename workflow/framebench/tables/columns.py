@@ -195,7 +195,7 @@ RATE = "samples/s"  # the column `unit` says which samples
 _DECLARED = [
     Column("framework", TEXT, "the framework"),
     Column(
-        "framework_version", TEXT, "its version, as it tells it itself", title="version",
+        "framework_version", TEXT, "version that the framework reports", title="version",
         hoisted=True, follows="framework",
     ),
     Column(

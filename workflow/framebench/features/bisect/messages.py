@@ -51,7 +51,7 @@ TABLE = Table(
             "pairs_needed", COUNT, "of a version of which it cannot be told: pairs in all that "
             "decide it with a chance of 80 %, if the ratio is what it seems to be",
         ),
-        Column("moved", TEXT, "what else has another version than beside the good one", note=True),
+        Column("moved", TEXT, "other packages whose version differs from the good one", note=True),
         Column("reason", TEXT, "why a version was skipped, or cannot be told", note=True),
     ),
     keys=("version",),

@@ -87,7 +87,7 @@ _NODE = (
 _FIGURE = (
     Column(
         "figure", TEXT,
-        "the figure that told, or the one that comes nearest to it: kind, metric, and its case",
+        "the figure that decided, or comes nearest to it: kind, metric and case",
     ),
     Column("rule", TEXT, "the rule that it was judged by"),
     Column(
@@ -129,7 +129,7 @@ NODES = Table(
         _VERDICT,
         *_FIGURE,
         Column("telling_figures", WHOLE, "figures of the node with this verdict"),
-        Column("undecided", WHOLE, "figures of which it cannot be told"),
+        Column("undecided", WHOLE, "figures without a verdict"),
         Column("figures", WHOLE, "figures of the node that were judged"),
         *shared("reason", "marks"),
     ),

@@ -252,7 +252,7 @@ CONVERGE = Table(
         *shared(*CONDITIONS),
         *training.COLUMNS,
         Column("task", TEXT, "what is learned", hoisted=True),
-        Column("score", TEXT, "by which it is told how well", hoisted=True),
+        Column("score", TEXT, "score of the task", hoisted=True),
         Column("seeds", WHOLE, "repeats that trained and have a score"),
         Column("converged", WHOLE, "of them, those that did not miss a target"),
         Column(
@@ -271,7 +271,7 @@ CONVERGE = Table(
         Column("score_best", NUMBER, "highest score of any epoch", title="best", form=_SCORE),
         Column("other_score", TEXT, "the second score", hoisted=True),
         Column(
-            "other_score_mean", NUMBER, "its mean behind the last epoch", form=_SCORE,
+            "other_score_mean", NUMBER, "its mean after the last epoch", form=_SCORE,
             optional=True,
         ),
         Column(
@@ -332,7 +332,7 @@ EQUIVALENCE = Table(
         *training.RECIPE,
         *shared(*_APART),
         *_OTHER,
-        Column("score", TEXT, "by which it is told how well", hoisted=True),
+        Column("score", TEXT, "score of the task", hoisted=True),
         Column("fewest_seeds", WHOLE, "seeds of the case with fewer of them", title="seeds"),
         Column(
             "difference", NUMBER, "mean score of the second case minus that of the first",

@@ -208,7 +208,7 @@ EXCHANGE = Table(
         ),
         *_interval("expected_exchange", "that"),
         _milliseconds(
-            "exchange_alone", "exchange of the gradients with nothing beside it", "alone",
+            "exchange_alone", "all-reduce of the gradients with nothing else running", "alone",
             marked=True, figure=True,
         ),
         *_interval("exchange_alone", "that"),

@@ -75,8 +75,7 @@ TABLE = Table(
         ),
         Column(
             "loader_throughput", NUMBER,
-            "samples/s of the loaders of all ranks, beside no step; of each batch behind the "
-            "second", title="loader alone", form=TENTHS,
+            "samples/s of the loaders of all ranks without steps, from the third batch on", title="loader alone", form=TENTHS,
         ),
         *shared("unit"),
         Column(
