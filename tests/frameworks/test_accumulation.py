@@ -172,7 +172,9 @@ EACH = {
     "pytorch": ("accumulated", "with unsynchronized():", "if True:"),
     "jax": (
         *("accumulated", "micro_batch)\n            return"),
-        'micro_batch)\n            found = vary(jax.lax.pmean(found, "rank"))\n            return',
+        "micro_batch)\n"
+        '            gradients = vary(jax.lax.pmean(gradients, "rank"))\n'
+        "            return",
     ),
     "mxnet": (
         *("accumulated", "scaled.backward()\n"),

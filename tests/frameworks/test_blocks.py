@@ -43,7 +43,7 @@ OF_CODE = {
         "weight = 1.0",
     ),
     # pads only below and on the right if the edge is even
-    "tensorflow": ("bottleneck, halving", "same = stride == 1 and given", "same = given"),
+    "tensorflow": ("bottleneck, halving", "same = stride == 1 and attributes", "same = attributes"),
     "tensorflow1": ("grouped bottleneck", "tf.split(weight, groups, -1))",
                     "tf.split(weight, groups, -1)[::-1])"),
 }  # fmt: skip

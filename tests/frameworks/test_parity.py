@@ -106,9 +106,9 @@ def test_what_is_right_passes(compare: Compare, model: str, mode: str, precision
 
 RESNET_MISTAKES = {
     "the stride of v1": [
-        ("models/cnn.py", 'given["stride"],\n        given["padding"], groups',
-         '{"layer2.0.conv1": 2, "layer2.0.conv2": 1}.get(layer.name, given["stride"]),\n'
-         '        given["padding"], groups'),
+        ("models/cnn.py", 'attributes["stride"],\n        attributes["padding"], groups',
+         '{"layer2.0.conv1": 2, "layer2.0.conv2": 1}.get(layer.name, attributes["stride"]),\n'
+         '        attributes["padding"], groups'),
     ],
     "no weight decay": [
         ("optimizers.py", 'else hyper["weight_decay"]', "else 0.0"),
@@ -117,13 +117,13 @@ RESNET_MISTAKES = {
         ("optimizers.py", 'else hyper["weight_decay"]', "else 1e-4"),
     ],
     "another momentum": [("optimizers.py", 'momentum=hyper["momentum"]', "momentum=0.9")],
-    "wrong epsilon": [("models/cnn.py", 'given["epsilon"]', "1e-5")],
+    "wrong epsilon": [("models/cnn.py", 'attributes["epsilon"]', "1e-5")],
     "loss summed": [
         ("models/cnn.py", '(logits.float(), batch["labels"])',
          '(logits.float(), batch["labels"], reduction="sum")'),
     ],
     "another share of new running statistics": [
-        ("models/cnn.py", 'given["momentum"]', '1.0 - given["momentum"]'),
+        ("models/cnn.py", 'attributes["momentum"]', '1.0 - attributes["momentum"]'),
     ],
     "frozen batch normalisation": [
         ("adapter.py", "build(self.model_config).train(train)", "build(self.model_config).eval()"),
@@ -161,8 +161,8 @@ BERT_MISTAKES = {
 BLOCK_MISTAKES = {
     "ReLU6 without its upper end": [("models/cnn.py", "nn.ReLU6()", "nn.ReLU()")],
     "a mean without the padding": [
-        ("models/cnn.py", 'nn.AvgPool2d(given["kernel"], given["stride"], given["padding"]',
-         'nn.AvgPool2d(given["kernel"], given["stride"], given["padding"], False, False'),
+        ("models/cnn.py", 'attributes["kernel"], attributes["stride"], attributes["padding"])',
+         'attributes["kernel"], attributes["stride"], attributes["padding"], False, False)'),
     ],
     "channels shuffled back": [("models/cnn.py", "(groups, -1)", "(-1, groups)")],
     "auxiliary heads as heavy as the logits": [("models/cnn.py", "+ weight *", "+ 1.0 *")],
@@ -197,7 +197,7 @@ def test_finds_a_missing_activation(forked: ForkServer, tmp_path: Path) -> None:
 #: Mistakes that change the number of parameters.
 SIZE_MISTAKES = {
     "bias on a convolution": (
-        RESNET, ("models/cnn.py", 'bias=given["bias"]', "bias=True")
+        RESNET, ("models/cnn.py", 'bias=attributes["bias"]', "bias=True")
     ),
     "untied embeddings": (
         BERT, ("models/bert.py", "F.linear(masked, self.embeddings.token.weight, ",
