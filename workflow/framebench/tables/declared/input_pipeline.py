@@ -75,7 +75,8 @@ TABLE = Table(
         ),
         Column(
             "loader_throughput", NUMBER,
-            "samples/s of the loaders of all ranks without steps, from the third batch on", title="loader alone", form=TENTHS,
+            "samples/s of the loaders of all ranks without steps, from the third batch on",
+            title="loader alone", form=TENTHS,
         ),
         *shared("unit"),
         Column(
