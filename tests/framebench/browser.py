@@ -28,16 +28,15 @@ PACKAGES = ("chromium", "chromium-driver")
 def make(
     source: Path,
     target: Path,
-    published: pd.DataFrame | None = None,
+    compared: pd.DataFrame | None = None,
     calls: Sequence[CallEntry] = (),
 ) -> str:
     """Write the report of ``source`` to ``target`` and return its text."""
     found = record_sets.load(source)
     grouped = group(found.runs, None)
     inputs = Inputs(grouped)
-    html_report.write(
-        found, inputs, frames.build(inputs), target, "A report", published, calls=calls
-    )
+    further = None if compared is None else {published.TABLE: compared}
+    html_report.write(found, inputs, frames.build(inputs), target, "A report", further, calls=calls)
     return target.read_text()
 
 

@@ -44,14 +44,6 @@ def run(arguments: list[str]) -> int:
         from framebench.runs import ensure_environment
 
         return ensure_environment.main(arguments[1:])
-    if arguments[:1] == ["gate"]:
-        from framebench.features.gate import command
-
-        return command.main(arguments[1:])
-    if arguments[:1] == ["bisect"]:
-        from framebench.features.bisect import command as bisect
-
-        return bisect.main(arguments[1:])
     from framebench import cli
 
     return cli.main(arguments)

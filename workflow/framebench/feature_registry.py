@@ -1,16 +1,69 @@
 """Registry of features: each folder of ``features`` contributes modules by their name.
 
-The core imports no feature by name and works without the folder ``features``.
+The core imports no feature by name and works without the folder ``features``. Modules that the core
+knows: ``feature`` with ``FEATURE``, ``tables`` with ``TABLES``, ``report_part`` with ``PART``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).parent / "features"
+
+
+def _no_commands(commands: Any) -> None:
+    pass
+
+
+def _no_tables() -> Sequence[Any]:
+    return ()
+
+
+def _accept(settings: Any) -> None:
+    pass
+
+
+def _keep_nothing(results: Path, settings: Any) -> None:
+    pass
+
+
+class Program(NamedTuple):
+    """Command that parses its own options. ``main`` returns its exit status."""
+
+    help: str
+    main: Callable[[list[str]], int]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What a feature adds to the core. Importing it must be fast.
+
+    ``add_commands``: adds parsers to argparse's sub-commands. ``table_names``, ``written_tables``:
+    tables that its commands write, apart from those of the report. ``record_files``,
+    ``result_files``: names of files next to records, and in the results, that the report depends
+    on. ``check``: raises ConfigError for invalid settings. ``keep``: stores settings in the
+    results. ``programs``: commands that parse their own options, with one line of help.
+    """
+
+    add_commands: Callable[[Any], None] = _no_commands
+    programs: Mapping[str, Program] = field(default_factory=dict)
+    table_names: tuple[str, ...] = ()
+    written_tables: Callable[[], Sequence[Any]] = _no_tables
+    record_files: tuple[str, ...] = ()
+    result_files: tuple[str, ...] = ()
+    check: Callable[[Any], None] = _accept
+    keep: Callable[[Path, Any], None] = _keep_nothing
+
+
+def known() -> tuple[Feature, ...]:
+    """Return all features, ordered by name."""
+    return tuple(module.FEATURE for module in modules("feature"))
 
 
 @cache

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import PROJECT
+from .. import feature_registry as features
 from ..config import catalog
-from ..features.node_health import kept_rules as kept_health
 from ..files import bounded, json_files, marked_block
 from ..files.whole_files import write_together, write_whole
 from ..records import record_sets, searches, verifications
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from ..records import device_peaks
     from ..tables.origin import Origin
-    from ..tables.printed_cells import Printed
     from ..tables.table import Inputs, Table
 
 FINGERPRINT = "fingerprint.txt"
@@ -41,11 +40,11 @@ def make_report(source: Path, results: Path) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
     Prints the summary. The fingerprint is written last: it marks the rest as complete."""
     # pandas and Matplotlib are slow to import; other commands need neither.
-    from ..features.audit import published
-    from ..features.node_health import command as node_health
     from ..records import device_peaks
     from ..report import html_report, record_links
     from ..tables import answers, frames, origin
+
+    parts = [module.PART for module in features.modules("report_part")]
 
     own = record_sets.load_results(results) if source == results / "runs" else None
     found = own or record_sets.load(source)
@@ -63,31 +62,33 @@ def make_report(source: Path, results: Path) -> None:
     problems = (*found.problems, *beside)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    reference = (source if source.is_dir() else source.parent) / "published.csv"
-    if not found.runs and not reference.is_file():
+    home = source if source.is_dir() else source.parent
+    references = [home / name for one in features.known() for name in one.record_files]
+    if not found.runs and not any(map(Path.is_file, references)):
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    inputs, tables, baseline = tabulated(
+    inputs, tables = tabulated(
         found, verification_results, searched, reached, assumed, results, asked
     )
-    compared = None
-    if found.runs and reference.is_file():
-        compared = published.compare_published(inputs.cases, reference)
+    further: dict[Table, pd.DataFrame] = {}
+    for part in parts:
+        further.update(part.tables(found, inputs))
     folder, page = results / "tables", results / "report.html"
-    everything = tables if compared is None else {**tables, published.TABLE: compared}
+    everything = {**tables, **further}
     # Everything is made before anything is written: an error leaves the old tables and report.
     provenance = origin.of(found.runs, called)
     files = frames.files(everything, folder, provenance.caption)
     files[page] = html_report.render(
         replace(found, problems=problems), inputs, tables, page.parent, "Framebench report",
-        compared, interrupted, provenance, called,
+        further, interrupted, provenance, called,
     )  # fmt: skip
-    if baseline:
-        files[folder / node_health.BASELINE] = baseline
+    for part in parts:
+        files.update(part.files(inputs, folder))
     files[folder / ARCHIVED] = record_links.named(files[page])
     files[folder / FINGERPRINT] = fingerprint(found, source, results) + "\n"
     write_together(files)
-    if inputs.nodes:
-        print("\n".join(node_health.lines(inputs.nodes)))
+    for part in parts:
+        for line in part.lines(inputs):
+            print(line)
     print(
         "\n".join(
             answers.lines(answers.answers_of(tables), _last(found.runs, tables, provenance, page))
@@ -106,7 +107,7 @@ def write_overview(source: Path, into: Path | None) -> None:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     verification_results, _ = verifications.load(verifications.beside(source))
     asked, _ = expected.load(source.parent)
-    _, tables, _ = tabulated(
+    _, tables = tabulated(
         found, verification_results, (), (), assumptions.NONE, source.parent, asked
     )
     table = registry.known()["overview"]
@@ -143,11 +144,9 @@ def tabulated(
     assumed: Assumptions,
     results: Path,
     asked: Sequence[ExpectedCase] = (),
-) -> tuple[Inputs, dict[Table, pd.DataFrame], str]:
-    """Group and judge a set of records. Returns the inputs, all tables, and a baseline of the
-    nodes. The baseline is "" without nodes. ``results``: folder of the node rules; ``asked``:
-    requested cases of the measured suites."""
-    from ..features.node_health import command as node_health
+) -> tuple[Inputs, dict[Table, pd.DataFrame]]:
+    """Group and judge a set of records. Returns the inputs and all tables. ``results``: folder of
+    settings that were kept; ``asked``: requested cases of the measured suites."""
     from ..records import device_peaks, verified
     from ..tables import datasheets, frames, grouping
     from ..tables.table import Inputs
@@ -156,7 +155,9 @@ def tabulated(
     cases = grouping.group(
         record_set.runs, verified.VerificationFlags(verification_results, models)
     )
-    nodes, baseline = node_health.judged(cases, results)
+    further: dict[str, Any] = {}
+    for module in features.modules("report_part"):
+        further.update(module.PART.inputs(record_set, cases, results))
     inputs = Inputs(
         cases={key: result for key, result in cases.items() if key.case.is_step},
         verification_results=verification_results,
@@ -166,27 +167,10 @@ def tabulated(
         datasheets=datasheets.load_datasheets(),
         assumptions=assumed,
         others={key: result for key, result in cases.items() if not key.case.is_step},
-        nodes=nodes,
-        printed=printed_beside(record_set),
         expected=asked,
+        **further,
     )
-    return inputs, frames.build(inputs), baseline
-
-
-def printed_beside(record_set: record_sets.RecordSet) -> list[Printed]:
-    """Return the cells of published tables to compare these runs with.
-    These are the tables next to the runs; else the shipped tables, if they have a comparable case.
-    """
-    from ..features.audit import lint
-    from ..features.vendor_tables.measured_rows import MODELS
-    from ..features.vendor_tables.printed_rows import AMP
-
-    cases = {run.case for run in record_set.runs}
-    folders = [record_set.root]
-    if not (record_set.root / lint.PUBLISHED_NAME).is_file():
-        is_beside = any(case.precision == AMP and case.model in MODELS for case in cases)
-        folders = lint.folders(PROJECT / "results" / "published") if is_beside else []
-    return [one for folder in folders for one in lint.marked(folder)]
+    return inputs, frames.build(inputs)
 
 
 def unproved_text(summary: pd.DataFrame) -> str:
@@ -210,8 +194,9 @@ def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> st
     digest = hashlib.sha256(record_sets.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
     noted = [source.parent / name for name in (interruptions.FILE, calls.FILE, expected.FILE)]
-    noted.append(found.root / "published.csv")
-    noted += [results / name for name in (assumptions.FILE, kept_health.FILE)]
+    noted += [found.root / name for one in features.known() for name in one.record_files]
+    noted.append(results / assumptions.FILE)
+    noted += [results / name for one in features.known() for name in one.result_files]
     for path in [*files, *filter(Path.is_file, noted)]:
         try:
             digest.update(bounded.read_bytes(path))

@@ -1,4 +1,4 @@
-"""Commands for environments, data sets, and generated pages."""
+"""Commands for environments, and the generated page of columns."""
 
 from __future__ import annotations
 
@@ -6,49 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import PROJECT
-from ..config.validation import ConfigError
-
-
-def make_data(
-    folder: Path, images: int | None, tokens: int | None, form: str | None, seed: int
-) -> None:
-    """Make a data set of images or tokens in a folder, and print a summary.
-    ``form``: the format, None for folders of image files. Raises ConfigError for a folder with
-    other content."""
-    from ..features.datasets import folders, image_folder, sequences, texts
-
-    allowed = (*image_folder.FORMATS, *texts.FORMATS, *sequences.FORMATS)
-    form = form or image_folder.FOLDER
-    if form not in allowed:
-        raise ConfigError(f"format: found {form}; allowed for make_data: {', '.join(allowed)}")
-    of_images = form in image_folder.FORMATS
-    if (tokens if of_images else images) is not None:
-        key, other = ("tokens", "images") if of_images else ("images", "tokens")
-        raise ConfigError(
-            f"{key}: found {tokens if of_images else images} with format={form}, which is of "
-            f"{other}; allowed: {other}=N"
-        )
-    try:
-        if of_images:
-            manifest = image_folder.make(folder, images or image_folder.IMAGES, seed, form)
-        else:
-            make = texts.make if form in texts.FORMATS else sequences.make
-            manifest = make(folder, tokens or texts.COUNT, seed, form)
-    except folders.DataSetError as error:
-        raise ConfigError(str(error)) from None
-    made = manifest["made"]
-    if of_images:
-        print(
-            f"data: {folder}: {made['train']} images to train on and {made['val']} to validate "
-            f"with, in {made['classes']} classes; in the mean {made['mean_width']:.0f} x "
-            f"{made['mean_height']:.0f} pixels and {made['mean_bytes'] / 1e3:.0f} KB, "
-            f"{made['bytes'] / 1e6:.0f} MB in all; digest {made['digest'][:12]}"
-        )
-    else:
-        print(
-            f"data: {folder}: {made['train']} tokens to train on and {made['val']} to validate "
-            f"with, of {made['texts']} texts; digest {made['digest'][:12]}"
-        )
+from .. import feature_registry as features
 
 
 def make_hashes(names: Sequence[str]) -> None:
@@ -86,22 +44,10 @@ def clean(environments: Path, wanted: Sequence[str]) -> None:
     print(f"; {shared:.1f} GB more when uv's cache lets go of them: uv cache prune" * bool(shared))
 
 
-def print_formats() -> None:
-    """Print the generated table of docs/formats.md."""
-    from ..features.formats import page
-
-    print(page.text(), end="")
-
-
 def print_columns() -> None:
     """Print the page docs/columns.md."""
     from ..comparison import compare
-    from ..features.audit import findings, published
-    from ..features.bisect import messages
-    from ..features.gate import decisions
-    from ..features.history import trends
     from ..tables import columns_page, registry
 
-    made = (compare.TABLE, decisions.TABLE, messages.TABLE, trends.POINTS, trends.CHANGES)
-    others = (*made, published.TABLE, findings.TABLE)
-    print(columns_page.text([*registry.known().values(), *others]), end="")
+    written = [table for one in features.known() for table in one.written_tables()]
+    print(columns_page.text([*registry.known().values(), compare.TABLE, *written]), end="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from . import values
@@ -38,3 +39,9 @@ def facts(text: str) -> dict[str, Any]:
                 f"{name}: found {value!r}; allowed: a text or a number"
             )
     return found
+
+
+def records(text: str) -> Path:
+    """Return the path of records: ``runs`` in a results folder, else the path itself."""
+    path = Path(text)
+    return path / "runs" if (path / "runs").is_dir() else path

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from core import axes
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from ..features.node_health.rules import health
-from ..features.node_health.rules.health import NodeRuleFile
+from .. import feature_registry as features
 from . import secrets, values
 from .catalog import Catalog
 from .cluster import Cluster
@@ -81,14 +80,6 @@ def _own_model(source: str, info: ValidationInfo[ValidationContext]) -> OwnModel
     return own_model(source, info.context.catalog)
 
 
-def _node_rules(text: str) -> NodeRuleFile:
-    return health.read_rules(values.existing_file(text))
-
-
-def _node_baseline(text: str) -> NodeRuleFile:
-    return health.read_baseline(values.existing_file(text))
-
-
 def _results(folder: Path) -> Path:
     for name in FOLDERS:
         inner = values.path(str(folder / name))
@@ -139,8 +130,8 @@ class Configuration(Keys):
     candidate: Side | None = None
     fail_on: Share | None = None
     nodes_named: NodesNamed | None = None
-    node_rules: Annotated[NodeRuleFile, ReadAs(Text, _node_rules)] | None = None
-    node_baseline: Annotated[NodeRuleFile, ReadAs(Text, _node_baseline)] | None = None
+    node_rules: Annotated[Path, ReadAs(Text, values.existing_file)] | None = None
+    node_baseline: Annotated[Path, ReadAs(Text, values.existing_file)] | None = None
     redact: Switch | None = None
     price_per_hour: Annotated[values.Price, ReadAs(_PRICE, values.price)] | None = None
     grid_intensity: (
@@ -285,9 +276,12 @@ def load_settings(
     given, images = _without_number_of_images(config)
     checked = validated(Configuration, given, context, SOURCE, sources)
     alone = _with_own_model(checked, catalog) if checked.model else {}
-    return Settings.model_construct(
+    settings = Settings.model_construct(
         deployment=context.deployment, images_asked=images, **{**dict(checked), **alone}
     )
+    for feature in features.known():
+        feature.check(settings)
+    return settings
 
 
 def _check_credentials(part: Any, key: str = "") -> None:

@@ -8,13 +8,12 @@ from tempfile import NamedTemporaryFile
 from typing import IO
 
 from .. import PROJECT
+from .. import feature_registry as features
 from ..commands import exit_status
 from ..commands.exit_status import Ended
 from ..commands.reporting import ARCHIVED, FINGERPRINT, fingerprint
 from ..config import values
 from ..config.validation import ConfigError
-from ..features.archive import contents
-from ..features.node_health import kept_rules as node_health
 from ..files import bounded
 from ..plan import plan_text, targets
 from ..plan.forecast import DAY
@@ -156,10 +155,8 @@ class Tables:
         checked(targets.check_keys, settings, "archive")
         known = {one.file for one in plan.software.values() if one.file}
         files = [path for file in known for path in (file.path, *file.hash_files)]
-        source = contents.ArchiveSource(settings.results, settings.suite.file, sorted(files))
-        checked(contents.check, source)
-        words = ["--results", self._work.results, "--suite", str(source.suite)]
-        words += ["--environments", *map(str, source.environments)]
+        words = ["--results", self._work.results, "--suite", str(settings.suite.file)]
+        words += ["--environments", *map(str, sorted(files))]
         return [*words, "--redact"] if settings.redact else words
 
     @for_rules
@@ -197,7 +194,8 @@ class Tables:
             if self._call.starts:
                 results = Path(self._work.results)
                 assumptions.keep(results, given)
-                node_health.keep(results, settings.node_rules, settings.node_baseline)
+                for feature in features.known():
+                    feature.keep(results, settings)
         except ConfigError as error:
             refuse(error)
         except OSError as error:

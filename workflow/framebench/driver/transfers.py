@@ -21,24 +21,17 @@ class TransferCommands:
     def exported(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of ``export``."""
         settings = self._settings("export")
-        # Imported here, because it imports all table code.
-        from ..features.formats import registry
-
-        checked(registry.writer, settings.format)
         records = settings.records or f"{self._work.results}/runs"
-        words = ["--format", str(settings.format), "--records", str(records)]
+        words = ["--records", str(records), *_format(settings)]
         return [*words, *(["--to", str(settings.to)] if settings.to else [])]
 
     @for_rules
     def imported(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of ``import``."""
         settings = self._settings("import")
-        from ..features.formats import registry
-
-        checked(registry.reader, settings.format)
         if settings.imported is None:
             refuse("import: needs a file or a folder: --config from=PATH")
-        words = ["--format", str(settings.format), "--from", str(settings.imported)]
+        words = ["--from", str(settings.imported), *_format(settings)]
         return [*words, "--facts", json.dumps(settings.facts)]
 
     @for_rules
@@ -60,3 +53,7 @@ class TransferCommands:
         settings = self._work.plan.settings
         checked(targets.check_keys, settings, target)
         return settings
+
+
+def _format(settings: Settings) -> list[str]:
+    return ["--format", settings.format] if settings.format is not None else []

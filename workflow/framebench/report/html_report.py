@@ -19,7 +19,6 @@ from markupsafe import Markup
 
 from ..comparison import compare
 from ..config.catalog import load_catalog
-from ..features.audit import published as published_tables
 from ..files import bounded
 from ..files.whole_files import write_whole
 from ..machine.identities import UNKNOWN
@@ -57,16 +56,14 @@ def write(
     tables: Mapping[Table, pd.DataFrame],
     path: Path,
     title: str,
-    published: pd.DataFrame | None = None,
+    further: Mapping[Table, pd.DataFrame] | None = None,
     interrupted: Sequence[Interruption] = (),
     calls: Sequence[CallEntry] = (),
 ) -> None:
     """Write the report to ``path`` atomically.
 
     Links to records are relative to the folder of ``path``. Raises OSError if writing fails."""
-    text = render(
-        record_set, inputs, tables, path.parent, title, published, interrupted, calls=calls
-    )
+    text = render(record_set, inputs, tables, path.parent, title, further, interrupted, calls=calls)
     write_whole(path, text)
 
 
@@ -100,7 +97,7 @@ def render(
     tables: Mapping[Table, pd.DataFrame],
     folder: Path,
     title: str,
-    published: pd.DataFrame | None = None,
+    further: Mapping[Table, pd.DataFrame] | None = None,
     interrupted: Sequence[Interruption] = (),
     provenance: Origin | None = None,
     calls: Sequence[CallEntry] = (),
@@ -108,8 +105,8 @@ def render(
     """Return the report as text.
 
     ``folder``: folder that links are relative to. ``inputs``, ``tables``: those made from the
-    records. ``provenance``: overrides the origin derived from the runs. ``calls``: known calls that
-    measured."""
+    records. ``further``: tables with a section of their own. ``provenance``: overrides the origin
+    derived from the runs. ``calls``: known calls that measured."""
     runs = record_set.runs
     cases = {**inputs.cases, **inputs.others}
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
@@ -124,11 +121,9 @@ def render(
     found = answers.answers_of(tables)
     plots = _plots(inputs, tables, look, link)
     sections = _sections(inputs, tables, links)
-    shown_published = (
-        None if published is None else html_tables.of_frame(published_tables.TABLE, published)
-    )
+    shown_further = [html_tables.of_frame(*one) for one in (further or {}).items()]
     on_page = [one for section in sections for one in section.tables if not one.view.layouts]
-    on_page += [shown_published] if shown_published else []
+    on_page += shown_further
     return template("report.html.j2").render(
         **page_parts(),
         title=title,
@@ -163,7 +158,7 @@ def render(
         interrupted_left_out=max(0, len(interrupted) - MAX_PROBLEMS),
         problems=record_set.problems[:MAX_PROBLEMS],
         problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
-        published=shown_published,
+        further=shown_further,
     )
 
 

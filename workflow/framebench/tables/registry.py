@@ -21,7 +21,7 @@ GROUPS = (
     "Nodes",
 )
 #: Tables in the same folder that need more than records.
-ELSEWHERE = ("compare", "gate", "bisect", "history", "changes", "lint", "published")
+ELSEWHERE = ("compare",)
 
 
 @cache
@@ -43,7 +43,8 @@ def tables_of(inputs: Inputs) -> list[Table]:
 
     A benchmark with the name of another table gets the suffix _kind."""
     others = measured.tables(inputs.others)
-    taken = {*known(), *ELSEWHERE}
+    written = (name for one in features.known() for name in one.table_names)
+    taken = {*known(), *ELSEWHERE, *written}
     return [
         *known().values(),
         *(replace(one, name=f"{one.name}_kind") if one.name in taken else one for one in others),

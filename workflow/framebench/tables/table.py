@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from core import axes
 
 from ..cases.conditions import KEYS
-from ..features.node_health.judging import JudgedNode
 from ..records.device_peaks import PeakFlopsLookup
 from ..records.run import Run
 from ..records.searches import Result
@@ -37,8 +36,8 @@ class Inputs:
     """Inputs of all tables.
 
     ``cases``: of steps; ``others``: of other benchmarks. ``models``: model config by name.
-    ``nodes``: judged nodes. ``printed``: cells of published tables. ``expected``: cases of the
-    measured suites, including those without records."""
+    ``nodes``: judged nodes, of the feature ``node_health``. ``printed``: cells of published
+    tables. ``expected``: cases of the measured suites, including those without records."""
 
     cases: CaseResults
     verification_results: Sequence[VerificationResult] = ()
@@ -48,7 +47,7 @@ class Inputs:
     datasheets: Sequence[Datasheet] = ()
     others: CaseResults = field(default_factory=dict)
     assumptions: Assumptions = NONE
-    nodes: Sequence[JudgedNode] = ()
+    nodes: Sequence[Any] = ()
     printed: Sequence[Printed] = ()
     expected: Sequence[ExpectedCase] = ()
 

@@ -13,9 +13,10 @@ from typing import Any
 import pandas as pd
 import pytest
 import rocrate
-from framebench.commands import reporting, sets
+from framebench.commands import reporting
 from framebench.config.validation import ConfigError
 from framebench.features.archive import contents, crate
+from framebench.features.archive.command import make_archive
 from framebench.features.archive.redaction import Redaction
 from framebench.records.sidecars import calls
 from rocrate_validator import models, services
@@ -82,7 +83,7 @@ def packed(results: Path, into: Path, redacts: bool = False) -> Path:
     environments = [ROOT / "envs/pytorch.yaml"]
     source = contents.ArchiveSource(results, results.parent / "mine.yaml", environments)
     before = {*results.glob("archives/*")}
-    sets.make_archive(source, redacts)
+    make_archive(source, redacts)
     (archive,) = {*results.glob("archives/*")} - before
     with zipfile.ZipFile(archive) as file:
         file.extractall(into)
@@ -123,7 +124,7 @@ def test_the_same_results_are_the_same_archive(results: Path) -> None:
     source = contents.ArchiveSource(results, results.parent / "mine.yaml", [])
     archives = []
     for _ in range(2):
-        sets.make_archive(source, False)
+        make_archive(source, False)
         (path,) = results.glob("archives/*.zip")
         archives.append(path.read_bytes())
     assert archives[0] == archives[1]
@@ -231,7 +232,7 @@ def test_nothing_measured_is_nothing_to_hand_on(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"results: found .* no record in runs/; allowed"):
         contents.check(contents.ArchiveSource(tmp_path, Path("quick.yaml"), []))
     with pytest.raises(ConfigError, match=f"results: found {tmp_path}, which has no record"):
-        sets.make_archive(contents.ArchiveSource(tmp_path, Path("quick.yaml"), []), redacts=False)
+        make_archive(contents.ArchiveSource(tmp_path, Path("quick.yaml"), []), redacts=False)
 
 
 class _Context:

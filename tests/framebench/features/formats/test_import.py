@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from framebench.commands.reporting import make_report
-from framebench.commands.sets import make_lint
+from framebench.features.audit.command import make_lint
 from framebench.features.formats import transfer
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ... import PROJECT
+from ... import PROJECT, feature_registry
 from ...config.settings import SOURCE
 from ...config.validation import ConfigError
 from ...files import archives, bounded, json_files
@@ -21,12 +21,17 @@ from ...files.problem import Problem, cause
 from ...files.whole_files import write_whole_bytes
 from ...records import searches
 from ...records.sidecars import assumptions, calls, expected, interruptions
-from ..node_health import kept_rules as node_health
 from .redaction import Redaction
 
 #: Folders of records, and files of notes that are read with them.
 RECORDS = ("runs", "parity", "probes", searches.FOLDER)
-NOTED = (calls.FILE, expected.FILE, interruptions.FILE, assumptions.FILE, node_health.FILE)
+NOTED = (
+    calls.FILE,
+    expected.FILE,
+    interruptions.FILE,
+    assumptions.FILE,
+    *(name for one in feature_registry.known() for name in one.result_files),
+)
 CHECKSUMS = archives.CHECKSUMS
 SUITE = "suite.yaml"
 README = "README.md"

@@ -1,0 +1,54 @@
+"""The core without the folder of features."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .made_up_records import write_records
+
+ROOT = Path(__file__).parents[2]
+#: Parts of the project that a report needs.
+NEEDED = ("workflow", "scripts", "config", "envs")
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the project without features."""
+    copy = tmp_path_factory.mktemp("core")
+    for name in NEEDED:
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("features"))
+    return copy
+
+
+def framebench(core: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", str(core / "workflow" / "framebench"), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_report_is_made_without_features(core: Path, tmp_path: Path) -> None:
+    records = write_records(tmp_path / "runs")
+    ran = framebench(core, "report", "--records", str(records), "--results", str(tmp_path))
+    assert ran.returncode == 0, ran.stderr
+    made = {path.stem for path in (tmp_path / "tables").glob("*.csv")}
+    assert "summary" in made
+    assert not made & {"nodes", "nvidia_training"}
+    assert (tmp_path / "report.html").is_file()
+
+
+def test_command_of_an_absent_feature_is_refused(core: Path) -> None:
+    ran = framebench(core, "gate")
+    assert ran.returncode == 2
+    assert "invalid choice: 'gate'" in ran.stderr
+
+
+def test_sides_are_compared_without_features(core: Path, tmp_path: Path) -> None:
+    records = str(write_records(tmp_path / "runs"))
+    sides = ("--base", records, "--candidate", records)
+    ran = framebench(core, "compare", *sides, "--results", str(tmp_path))
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "tables" / "compare.csv").is_file()

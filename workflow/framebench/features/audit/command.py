@@ -1,0 +1,58 @@
+"""``framebench lint``: consistency checks of our results and of published tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ...commands.reporting import FINGERPRINT, fingerprint, probes_of, tabulated
+from ...commands.sets import Faulty
+from ...files import bounded
+from ...records import device_peaks, record_sets, searches, verifications
+from ...records.sidecars import assumptions
+from ...tables import frames
+from . import findings, lint, lint_results
+
+
+def make_lint(sources: Sequence[Path], results: Path) -> None:
+    """Write ``tables/lint.csv`` below ``results`` and print the findings.
+    Raises :class:`Faulty` at the end if our own results have a finding; published tables may have
+    some."""
+    linted = []
+    for source in sources:
+        folders = lint.folders(source)
+        linted += [lint.check_folder(folder) for folder in folders] or [lint_own(source, results)]
+    folder = results / "tables"
+    frames.write({findings.TABLE: findings.frame(linted)}, folder)
+    print(findings.summary_text(linted))
+    print(f"\ntable: {folder / 'lint.csv'}")
+    faulty = sum(len(one.findings) for one in linted if one.ours)
+    if faulty:
+        raise Faulty(f"{faulty} findings in results of our own, see above and {folder}/lint.csv")
+
+
+def lint_own(source: Path, results: Path) -> findings.Linted:
+    """Check the records at ``source``, and their tables next to them or below ``results``."""
+    read = found = record_sets.load(source)
+    if not found.runs and not found.problems:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run and no published table")
+    verification_results, problems = verifications.load(verifications.beside(source))
+    folders = (source.parent / "tables", results / "tables")
+    stated = {folder: folder / FINGERPRINT for folder in folders}
+    found = replace(found, problems=(*found.problems, *problems))
+    current = [
+        folder
+        for folder, file in stated.items()
+        if file.is_file()
+        and bounded.read_text(file).strip() == fingerprint(read, source, folder.parent)
+    ]
+    stale = not current and lint_results.holds_tables(folders[0])
+    if not current and not stale:
+        return lint_results.check_results(found, {}, str(source), None)
+    searched, _ = searches.load(source.parent / searches.FOLDER)
+    reached, _ = device_peaks.load(probes_of(source))
+    folder = folders[0] if stale else current[0]
+    assumed, _ = assumptions.load(folder.parent)
+    _, tables = tabulated(found, verification_results, searched, reached, assumed, folder.parent)
+    return lint_results.check_results(found, tables, str(source), folder, stale)

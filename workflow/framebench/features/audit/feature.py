@@ -1,0 +1,44 @@
+"""Command ``lint``, and published figures in reports."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...config.arguments import records
+from ...feature_registry import Feature
+
+if TYPE_CHECKING:
+    from ...tables.table import Table
+
+
+SOURCES = "folders of records or of published tables, or CSVs of runs"
+
+
+def _lint(given: argparse.Namespace) -> None:
+    from . import command
+
+    command.make_lint(given.sources, given.results)
+
+
+def _written_tables() -> Sequence[Table]:
+    from . import findings, published
+
+    return published.TABLE, findings.TABLE
+
+
+def _add_commands(commands: Any) -> None:
+    linting = commands.add_parser("lint", help="check results, ours or published, for errors")
+    linting.add_argument("--sources", type=records, nargs="+", required=True, help=SOURCES)
+    linting.add_argument("--results", type=Path, required=True, help="folder to write to")
+    linting.set_defaults(command=_lint)
+
+
+FEATURE = Feature(
+    add_commands=_add_commands,
+    table_names=("lint", "published"),
+    written_tables=_written_tables,
+    record_files=("published.csv",),
+)

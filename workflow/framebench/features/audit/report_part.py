@@ -1,0 +1,30 @@
+"""Published figures next to the runs of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ...report.report_part import ReportPart
+from . import published
+from .lint import PUBLISHED_NAME
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...records.record_sets import RecordSet
+    from ...tables.table import Inputs, Table
+
+
+class PublishedFigures(ReportPart):
+    """Comparison of published figures with the runs next to them."""
+
+    def tables(self, found: RecordSet, inputs: Inputs) -> Mapping[Table, pd.DataFrame]:
+        """Return the compared figures; {} without runs or published figures."""
+        reference = found.root / PUBLISHED_NAME
+        if not found.runs or not reference.is_file():
+            return {}
+        return {published.TABLE: published.compare_published(inputs.cases, reference)}
+
+
+PART = PublishedFigures()

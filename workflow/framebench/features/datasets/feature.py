@@ -1,0 +1,28 @@
+"""Command ``make-data``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ...feature_registry import Feature
+
+
+def _make_data(given: argparse.Namespace) -> None:
+    from . import command
+
+    command.make_data(given.folder, given.images, given.tokens, given.format, given.seed)
+
+
+def _add_commands(commands: Any) -> None:
+    making_data = commands.add_parser("make-data", help="images or tokens for input pipelines")
+    making_data.add_argument("--folder", type=Path, required=True, help="where they are made")
+    making_data.add_argument("--images", type=int, help="how many")
+    making_data.add_argument("--tokens", type=int, help="how many, instead")
+    making_data.add_argument("--format", help="see docs/input.md")
+    making_data.add_argument("--seed", type=int, default=0, help="of all that is drawn")
+    making_data.set_defaults(command=_make_data)
+
+
+FEATURE = Feature(add_commands=_add_commands)

@@ -1,0 +1,53 @@
+"""Commands ``export``, ``import`` and ``formats``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ...config.arguments import facts, records
+from ...feature_registry import Feature
+
+
+def _export(given: argparse.Namespace) -> None:
+    from ...config.values import RecordSource
+    from ...tables.judged import grouped
+    from . import transfer
+
+    cases = grouped(RecordSource(given.records, ""))
+    print("\n".join(transfer.export_cases(cases, given.format, given.to, given.results)))
+
+
+def _import(given: argparse.Namespace) -> None:
+    from . import transfer
+
+    print("\n".join(transfer.import_files(given.format, given.source, given.facts, given.results)))
+
+
+def _print_formats(given: argparse.Namespace) -> None:
+    from . import page
+
+    print(page.text(), end="")
+
+
+def _add_commands(commands: Any) -> None:
+    exporting = commands.add_parser("export", help="records in a format of another tool")
+    exporting.add_argument(
+        "--records", type=records, required=True, help="folder of records, or CSV"
+    )
+    exporting.add_argument("--format", help="see docs/formats.md")
+    exporting.add_argument("--to", type=Path, help="file to write, instead of one below --results")
+    exporting.add_argument("--results", type=Path, required=True, help="folder to write to")
+    exporting.set_defaults(command=_export)
+    importing = commands.add_parser("import", help="files of another tool as a set of records")
+    importing.add_argument("--format", help="see docs/formats.md")
+    importing.add_argument("--from", type=Path, required=True, dest="source", help="file or folder")
+    importing.add_argument("--facts", type=facts, default={}, help="what the files do not say")
+    importing.add_argument("--results", type=Path, required=True, help="folder to write to")
+    importing.set_defaults(command=_import)
+    listing = commands.add_parser("formats", help="which formats there are, and what they lose")
+    listing.set_defaults(command=_print_formats)
+
+
+FEATURE = Feature(add_commands=_add_commands)

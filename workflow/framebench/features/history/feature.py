@@ -1,0 +1,48 @@
+"""Command ``history``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...feature_registry import Feature
+
+if TYPE_CHECKING:
+    from ...tables.table import Table
+
+
+ORDERS = ("date", "commit", "version", "name")
+SETS = "folders of results, CSVs of runs, archives, or a folder of these"
+
+
+def _make_history(given: argparse.Namespace) -> None:
+    from ...records.run import RecordsError
+    from . import command
+
+    for path in given.sets:
+        if not path.exists():
+            raise RecordsError(f"sets: {path} does not exist; allowed: {SETS}")
+    command.make(given.sets, given.by, given.results)
+
+
+def _written_tables() -> Sequence[Table]:
+    from . import trends
+
+    return trends.POINTS, trends.CHANGES
+
+
+def _add_commands(commands: Any) -> None:
+    trending = commands.add_parser("history", help="any number of result sets in their order")
+    trending.add_argument("--sets", type=Path, nargs="+", required=True, help=SETS)
+    trending.add_argument("--by", choices=ORDERS, default=ORDERS[0], help="what orders them")
+    trending.add_argument("--results", type=Path, required=True, help="folder to write to")
+    trending.set_defaults(command=_make_history)
+
+
+FEATURE = Feature(
+    add_commands=_add_commands,
+    table_names=("history", "changes"),
+    written_tables=_written_tables,
+)
