@@ -71,6 +71,9 @@ class Axis:
     words : text for lists of cases, such as ``accumulation 4``; by default name and value
     computes : of a user's axis, whether it changes what is computed: verifications of a figure then
         have its value
+    observed : a condition of the measurement, which no suite sets as an axis
+    setting : of a condition, its key in ``settings`` of a record
+    of_variant : whether the variants of an A/B test may differ in it
     """
 
     name: str
@@ -86,6 +89,9 @@ class Axis:
     allowed: Tuple[str, ...] = ()
     pattern: str = ""
     computes: bool = True
+    observed: bool = False
+    setting: str = ""
+    of_variant: bool = False
 
     @property
     def option(self) -> str:

@@ -10,6 +10,8 @@ SYNTHETIC_HOST = "synthetic_host"
 DATA = "data"
 #: New batch before each step, of images that NVIDIA's DALI reads from files.
 DALI = "dali"
+#: Input of an imported figure that states none, and of our runs with a synthetic batch.
+NATIVE = "native"
 NAMES = (SYNTHETIC, SYNTHETIC_HOST, DATA, DALI)
 #: Inputs that read files.
 READING = (DATA, DALI)

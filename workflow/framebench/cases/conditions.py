@@ -7,18 +7,17 @@ text for people once, at the end (see `condition_words`), and are never parsed b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, make_dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core import axes, inputs
+from core import axes, inputs, observed
 from core.axes import MODES as MODES
 from core.axes import Parameters as Parameters
 from core.case import further_of
+from core.inputs import NATIVE
 from core.parallelism import DATA, layout_of
 
-#: Input of an imported figure that states none, and of our runs with a synthetic batch.
-NATIVE = "native"
 #: Metric of timed steps.
 THROUGHPUT = "throughput"
 #: Source of figures that this project measured.
@@ -52,40 +51,24 @@ class Case:
         return self.nodes * self.devices_per_node
 
 
-#: Conditions that the variants of an A/B test may differ in.
-OF_ARM = ("arm", "preload", "huge_pages", "model_source")
+_Values: Any = make_dataclass(
+    "_Values",
+    [
+        *((axis.name, Any, axis.default) for axis in observed.CONDITIONS),
+        ("further", Parameters, ()),
+    ],
+    frozen=True,
+    slots=True,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """Conditions of a measurement; every field has a column in the tables. None and "" mean unknown
-    or not applicable."""
+class Conditions(_Values):  # type: ignore[misc]
+    """Conditions of a measurement, see :mod:`core.observed`.
 
-    accelerator: str = ""
-    cores_per_device: int | None = None  # CPU only
-    side_by_side: bool = False  # other runs used the rest of the machine
-    sequence_length: int | None = None  # in tokens
-    accumulation: int = 1  # micro-steps of a training step, each with the batch
-    parallelism: str = DATA  # how devices share a training step
-    warmup_steps: int | None = None
-    warmup_limit: int | None = None  # most steps of a warm-up that runs until the step time settles
-    timed_steps: int | None = None
-    arm: str = ""  # variant of an A/B test
-    preload: str = ""  # allocator library that ranks preload
-    huge_pages: bool = False  # glibc's allocator uses huge pages
-    model_source: str = ""  # origin of the model code; "" for ours
-    node: str = ""  # requested node, in a suite that measures each node
-    input: str = NATIVE  # source of the samples, and its pipeline
-    source_variant: str = ""  # variant that an imported record set states
-    # Labels that separate runs which would otherwise share a row; see records.
-    machine: str = ""
-    environment: str = ""
-    #: Values of a user's axes, readable as attributes, see :class:`core.case.Case`.
-    further: Parameters = ()
+    None and "" mean unknown or not applicable. ``further``: values of a user's axes, readable as
+    attributes, see :class:`core.case.Case`."""
 
-    def __post_init__(self) -> None:
-        if isinstance(self.further, list):  # as JSON holds them
-            object.__setattr__(self, "further", tuple(map(tuple, self.further)))
+    __slots__ = ()
 
     if not TYPE_CHECKING:
 
@@ -94,11 +77,15 @@ class Conditions:
                 return dict(self.further).get(name, axes.named(name).default)
             raise AttributeError(name)
 
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Conditions:
+        """Return the conditions with these values by name, as in JSON."""
+        return cls(**{**values, "further": tuple(map(tuple, values.get("further", ())))})
+
     @property
     def without_arm(self) -> Conditions:
-        """Return the conditions with defaults for those in which variants may differ (OF_ARM)."""
-        usual: dict[str, Any] = {one.name: one.default for one in fields(self)}
-        return replace(self, **{name: usual[name] for name in OF_ARM})
+        """Return the conditions with defaults for those in which variants may differ."""
+        return replace(self, **OF_ARM)
 
     @property
     def unlabelled(self) -> Conditions:
@@ -134,17 +121,16 @@ def total_batch(case: Case, conditions: Conditions) -> int:
 
 def samples_of_replica(case: Case, conditions: Conditions) -> int:
     """Return the samples that a replica computes in a step."""
-    return case.batch_per_device * conditions.accumulation
+    return case.batch_per_device * int(conditions.accumulation)
 
 
 #: Fields of a case that every table has as columns.
 CASE = tuple(field.name for field in fields(Case) if field.name != "parameters")
 #: Counts among them; 0 if an imported file does not state them.
 COUNTS = ("nodes", "devices_per_node", "batch_per_device")
-CONDITIONS = (
-    *(field.name for field in fields(Conditions) if field.name != "further"),
-    *(axis.name for axis in axes.further()),
-)
+CONDITIONS = tuple(axis.name for axis in (*observed.CONDITIONS, *axes.further()))
+#: Defaults of the conditions in which the variants of an A/B test may differ.
+OF_ARM = {axis.name: axis.default for axis in observed.CONDITIONS if axis.of_variant}
 #: Columns that identify the figures of a row.
 KEYS = (*CASE, *CONDITIONS)
 
@@ -226,24 +212,14 @@ def of_settings(settings: Mapping[str, Any], case: Mapping[str, Any]) -> Conditi
 
     Raises ValueError for an unknown axis.
     """
-    accelerator = settings["accelerator"]
     identity = settings.get("data", {}).get("identity", "")
-    own = {axis.name: case.get(axis.name) or axis.default for axis in axes.BUILT_IN if axis.default}
-    own["input"] = _input(own["input"], identity)
-    return Conditions(
-        accelerator=accelerator,
-        # On GPUs the cores of the process are no condition.
-        cores_per_device=settings["cores_per_device"] if accelerator == "cpu" else None,
-        side_by_side=bool(settings.get("side_by_side")),
-        sequence_length=case.get("sequence_length"),
-        warmup_steps=settings.get("warmup_steps"),
-        warmup_limit=settings.get("warmup_limit"),
-        timed_steps=settings.get("timed_steps"),
-        arm=settings.get("variant") or "",
-        preload=settings.get("preload") or "",
-        huge_pages=bool(settings.get("huge_pages")),
-        model_source=settings.get("source") or "",
-        node=settings.get("node") or "",
-        further=further_of(case),
-        **own,
-    )
+    found = {
+        axis.name: settings.get(axis.setting) or axis.default
+        if axis.observed
+        else case.get(axis.name) or axis.default
+        for axis in observed.CONDITIONS
+    }
+    found["input"] = _input(case.get("input") or inputs.SYNTHETIC, identity)
+    if found["accelerator"] != "cpu":  # on GPUs the cores of the process are no condition
+        found["cores_per_device"] = None
+    return Conditions(further=further_of(case), **found)

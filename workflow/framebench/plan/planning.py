@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core import axes, inputs, precisions
+from core import axes, inputs, observed, precisions
 from core.case import Case
 
 from ..cases import conditions, fitting, matrix
@@ -274,11 +274,8 @@ def arm_settings(case: Case, suite: Suite) -> dict[str, Any]:
     variant = suite.variants.get(case.variant)
     if not variant:
         return {}
-    return {
-        **({"preload": variant.preload} if variant.preload else {}),
-        **({"huge_pages": True} if variant.huge_pages else {}),
-        **({"source": variant.source} if variant.source else {}),
-    }
+    names = (one.setting for one in observed.CONDITIONS if one.of_variant and one.name != "arm")
+    return {name: value for name in names if (value := getattr(variant, name))}
 
 
 def data_of(case: Case, settings: Settings) -> dict[str, Any]:

@@ -12,18 +12,17 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from core import axes
+from core import axes, observed
 from core.case import further_of
+from core.inputs import NATIVE
 from core.text import printable
 
 from ..cases.conditions import (
     CONDITIONS,
     MODES,
-    NATIVE,
     THROUGHPUT,
     Case,
     Conditions,
@@ -259,12 +258,12 @@ def _mode(row: Mapping[str, str]) -> str:
 def _conditions(row: Mapping[str, str]) -> dict[str, Any]:
     """Return the conditions in a row, converted to their types, without empty ones."""
     found: dict[str, Any] = {}
-    for one in fields(Conditions):
+    for one in observed.CONDITIONS:
         if one.name not in _CONDITIONS or not row.get(one.name):
             continue
-        if one.type == "str":
+        if one.form == axes.TEXT:
             found[one.name] = row[one.name]
-        elif one.type == "bool":
+        elif one.form == axes.YES_NO:
             found[one.name] = _one_of(row, one.name, ("True", "False")) == "True"
         else:
             found[one.name] = _count_from_0(row, one.name)

@@ -190,9 +190,10 @@ def common(plan: Plan, minutes: int | None = None) -> dict[str, object]:
 
 
 def words(named: Mapping[str, object]) -> list[str]:
-    """Return options of a command line; None values are left out."""
+    """Return options of a command line: without a value for True, none for None."""
     given = {key: value for key, value in named.items() if value is not None}
-    return [word for key, value in given.items() for word in (f"--{key}", str(value))]
+    pairs = ([f"--{key}"] if one is True else [f"--{key}", str(one)] for key, one in given.items())
+    return [word for pair in pairs for word in pair]
 
 
 def of_kind(parameters: Mapping[str, object]) -> list[str]:
@@ -205,12 +206,8 @@ def of_kind(parameters: Mapping[str, object]) -> list[str]:
 def _of_arm(plan: Plan, case: Case) -> list[str]:
     """Return options that a variant sets for the ranks: variables, allocator and model source."""
     suite = plan.settings.suite
-    own = arm_settings(case, suite)
-    return [
-        *given(variables(case, suite, plan.place.accelerator).items()),
-        *words({name: own.get(name) for name in ("preload", "source")}),
-        *(["--huge-pages"] if own.get("huge_pages") else []),
-    ]
+    own = {name.replace("_", "-"): value for name, value in arm_settings(case, suite).items()}
+    return [*given(variables(case, suite, plan.place.accelerator).items()), *words(own)]
 
 
 def given(named: Iterable[tuple[str, str]]) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
-from core import axes
+from core import axes, observed
 
 from ..cases.conditions import CASE, CONDITIONS, COUNTS, KEYS
 from ..config.statuses import STATUSES
@@ -183,12 +183,13 @@ def why_no_ratio_interval(figure: str) -> Callable[[Row], str]:
 
 
 _TYPES = {axes.TEXT: TEXT, axes.COUNT: COUNT, axes.YES_NO: YES_NO}
-#: Columns of the axes. The input has its own column, because it names the data set.
-AXIS_COLUMNS = [
+_OF_CONDITIONS = [
     Column(axis.name, _TYPES[axis.form], axis.help, axis.unit, title=axis.title, follows="model")
-    for axis in (axes.named("sequence_length"), *axes.optional())
-    if axis.name != "input"
+    for axis in (*observed.CONDITIONS, *axes.further())
 ]
+_OBSERVED = {axis.name for axis in observed.CONDITIONS if axis.observed}
+#: Columns of the axes among the conditions.
+AXIS_COLUMNS = [column for column in _OF_CONDITIONS if column.name not in _OBSERVED]
 
 RATE = "samples/s"  # the column `unit` says which samples
 
@@ -220,59 +221,7 @@ _DECLARED = [
         "batch_per_device", COUNT, "batch of each device", "samples", title="batch per device",
         hoisted=True,
     ),
-    # Conditions.
-    Column("accelerator", TEXT, "`cpu` or `cuda`", follows="model"),
-    Column(
-        "cores_per_device", COUNT, "physical cores that make a device, of a CPU", follows="model"
-    ),
-    Column(
-        "side_by_side", YES_NO, "whether other runs had the rest of the machine meanwhile",
-        follows="model",
-    ),
-    *AXIS_COLUMNS,
-    Column(
-        "warmup_steps", COUNT, "steps before the timed window", title="warm-up steps",
-        follows="model",
-    ),
-    Column(
-        "warmup_limit", COUNT, "of a warm-up that goes on until the step time has settled",
-        title="warm-up limit", follows="model",
-    ),
-    Column("timed_steps", COUNT, "steps of the timed window", follows="model"),
-    Column("arm", TEXT, "variant of the suite, in an A/B test", follows="model"),
-    Column(
-        "preload", TEXT, "allocator that the ranks load before all else", title="allocator",
-        follows="model",
-    ),
-    Column(
-        "huge_pages", YES_NO, "whether the ranks' own allocator asks for huge pages",
-        follows="model",
-    ),
-    Column(
-        "model_source", TEXT, "whose code the model is, where not ours", title="code by",
-        follows="model",
-    ),
-    Column(
-        "node", TEXT, "the node that was asked for, where a suite measures each", follows="model",
-    ),
-    Column(
-        "input", TEXT,
-        "where the samples come from: `native`, as the source has it, of our own runs a batch on "
-        "the device; `synthetic_host`; `data@` or `dali@` and the first digits of the data set's "
-        "identity; or another pipeline", follows="model",
-    ),
-    Column(
-        "source_variant", TEXT, "what an imported set says besides, in its own words",
-        title="variant", follows="model",
-    ),
-    Column(
-        "machine", TEXT, "label of the machine, where a set has several for one case",
-        follows="model",
-    ),
-    Column(
-        "environment", TEXT, "label of the packages, where a set has several for one case",
-        follows="model",
-    ),
+    *_OF_CONDITIONS,
     # Execution in the framework.
     Column(
         "product_dtypes", TEXT,

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
-from core import axes
+from core import axes, observed
 
-from ..cases.conditions import CONDITIONS, Conditions
+from ..cases.conditions import CONDITIONS
 
 #: Row by column, with pandas' values.
 Row = Mapping[Any, Any]
 
-#: Defaults, which are not shown.
-_USUAL = {field.name: field.default for field in fields(Conditions)}
-_USUAL.update((axis.name, axis.default) for axis in axes.further())
-#: Short forms for labels without a title.
+_REGISTER = {axis.name: axis for axis in (*observed.CONDITIONS, *axes.further())}
+#: Short forms for labels without a title that differ from those of lists of cases.
 _SHORT: dict[str, Callable[[Any], str]] = {
-    "cores_per_device": lambda count: f"{count} core{'s' if count != 1 else ''}",
-    "side_by_side": lambda _: "side by side",
+    **{name: axis.text for name, axis in _REGISTER.items()},
     "sequence_length": lambda length: f"length {length}",
-    **{axis.name: axis.text for axis in axes.optional() if axis.name != "input"},
-    "warmup_steps": lambda count: f"{count} warm-up steps",
-    "warmup_limit": lambda count: f"warm-up to {count}",
-    "timed_steps": lambda count: f"{count} steps",
-    "huge_pages": lambda _: "huge pages",
-    "node": lambda name: f"node {name}",
-    "machine": lambda label: f"machine {label}",
-    "on_machine": lambda label: f"machine {label}",
-    "environment": lambda label: f"environment {label}",
+    "on_machine": _REGISTER["machine"].text,
 }
 
 
@@ -38,7 +26,8 @@ def text(name: str, value: Any) -> str:
     if value is None or value is False:
         return ""
     is_missing = value != value  # pandas.NA gives itself, neither true nor false
-    if is_missing is value or is_missing or value == _USUAL.get(name):
+    usual = _REGISTER[name].default if name in _REGISTER else None
+    if is_missing is value or is_missing or value == usual:
         return ""
     return "yes" if value is True else str(value)
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from core.inputs import NATIVE
 from core.text import printable
 
-from ...cases.conditions import NATIVE
 from ...cases.names import topology
 from ...files import bounded
 from ...records.run import RecordsError

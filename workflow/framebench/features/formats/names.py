@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from core import axes
+from core.inputs import NATIVE
 
-from ...cases.conditions import CONDITIONS, NATIVE, Conditions, Key
+from ...cases.conditions import CONDITIONS, Conditions, Key
 from ...cases.names import topology_of
 from ...tables import condition_text
 
-#: Conditions that the user asks for. Others follow from the machine or the suite, so that names
-#: with them would change with every small change.
-_ASKED = (
-    "side_by_side", "sequence_length",
-    *(axis.name for axis in axes.optional() if axis.name not in ("parallelism", "input")),
-    "arm", "preload", "huge_pages", "model_source", "node", "input", "source_variant",
-)  # fmt: skip
+#: Conditions that follow from the machine or the suite: names with them would change with every
+#: small change.
+_IMPLIED = frozenset(
+    {
+        *("accelerator", "cores_per_device", "warmup_steps", "warmup_limit", "timed_steps"),
+        *("parallelism", "machine", "environment"),
+    }
+)
 
 
 def names_of(keys: Iterable[Key]) -> dict[Key, str]:
@@ -45,12 +46,12 @@ def _short(key: Key) -> str:
     parts += [f"b{case.batch_per_device}" if case.batch_per_device else "", case.precision]
     parts += ["" if case.compiler == "none" else case.compiler]
     parts += [f"{name}={value}" for name, value in (*case.parameters, *key.point)]
-    parts += _words(key.conditions, _ASKED)
+    parts += _words(key.conditions, (name for name in CONDITIONS if name not in _IMPLIED))
     return "/".join(filter(None, parts)).replace("\n", " ")
 
 
 def _rest(key: Key) -> str:
-    others = [name for name in CONDITIONS if name not in _ASKED]
+    others = [name for name in CONDITIONS if name in _IMPLIED]
     words = [key.case.framework_version, key.case.source, *_words(key.conditions, others)]
     words += [key.unit.replace("/", " per ")] if key.case.is_step else []
     return "/".join(filter(None, words)).replace("\n", " ")

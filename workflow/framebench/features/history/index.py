@@ -179,7 +179,7 @@ def _key_text(key: Key) -> str:
 def _key_of(text: str) -> Key:
     case, conditions, unit, metric = json.loads(text)
     case["parameters"] = tuple((name, value) for name, value in case["parameters"])
-    return Key(Case(**case), Conditions(**conditions), unit, metric)
+    return Key(Case(**case), Conditions.from_json(conditions), unit, metric)
 
 
 def _connected(file: Path) -> sqlite3.Connection:

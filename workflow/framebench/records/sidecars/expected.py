@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from core import observed
 
 from ...cases.conditions import CASE, Case, Conditions
 from ...files import bounded, json_files
@@ -18,7 +20,7 @@ from ..run import Problem, cause
 
 FILE = "expected.json"
 _NUMBERS = ("nodes", "devices_per_node", "batch_per_device")
-_USUAL = {field.name: field.default for field in fields(Conditions)}
+_USUAL = {"further": (), **{axis.name: axis.default for axis in observed.CONDITIONS}}
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,13 @@ def _read(found: Any) -> ExpectedCase:
         if name != "parameters" and not isinstance(value, int if name in _NUMBERS else str):
             raise ValueError(f"{name}: found {value!r}")
     for name, value in conditions.items():
-        if not isinstance(value, (str, int)):
+        if name != "further" and not isinstance(value, (str, int)):
             raise ValueError(f"{name}: found {value!r}")
+    conditions["further"] = _parameters(conditions.get("further", []))
     given = {**case, "parameters": _parameters(case["parameters"])}
     return ExpectedCase(
         str(found.get("suite", "")), str(found.get("folder", "")), Case(**given),
-        Conditions(**conditions),
+        Conditions.from_json(conditions),
     )  # fmt: skip
 
 

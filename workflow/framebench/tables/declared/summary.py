@@ -40,7 +40,7 @@ def throughput_spread(result: CaseResult) -> float | None:
 
 def tokens_per_second(result: CaseResult) -> float | None:
     """Return tokens per second, padding included; None unless samples are sequences."""
-    length = result.conditions.sequence_length
+    length: int | None = result.conditions.sequence_length
     if result.throughput is None or length is None:
         return None
     return result.throughput * length

@@ -1,0 +1,121 @@
+"""Register of conditions, which tell figures of equal cases apart.
+
+Records, columns, labels and comparisons of variants loop over this register.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Tuple
+
+from core.axes import BUILT_IN, COUNT, YES_NO, Axis
+from core.inputs import NATIVE
+
+
+def _condition(name: str, help: str, default: Any = "", **more: Any) -> Axis:
+    more = {"words": str, "setting": name, **more}
+    return Axis(name, help, default=default, observed=True, **more)
+
+
+_MACHINE = (
+    _condition("accelerator", "`cpu` or `cuda`"),
+    _condition(
+        "cores_per_device",
+        "physical cores that make a device, of a CPU",
+        None,
+        form=COUNT,
+        words=lambda cores: f"{cores} core{'s' if cores != 1 else ''}",
+    ),
+    _condition(
+        "side_by_side",
+        "whether other runs had the rest of the machine meanwhile",
+        False,
+        form=YES_NO,
+        words=lambda _: "side by side",
+    ),
+)
+_SETTINGS = (
+    _condition(
+        "warmup_steps",
+        "steps before the timed window",
+        None,
+        form=COUNT,
+        title="warm-up steps",
+        words=lambda steps: f"{steps} warm-up steps",
+    ),
+    _condition(
+        "warmup_limit",
+        "of a warm-up that goes on until the step time has settled",
+        None,
+        form=COUNT,
+        title="warm-up limit",
+        words=lambda steps: f"warm-up to {steps}",
+    ),
+    _condition(
+        "timed_steps",
+        "steps of the timed window",
+        None,
+        form=COUNT,
+        words=lambda steps: f"{steps} steps",
+    ),
+    _condition("arm", "variant of the suite, in an A/B test", setting="variant", of_variant=True),
+    _condition(
+        "preload",
+        "allocator that the ranks load before all else",
+        title="allocator",
+        of_variant=True,
+    ),
+    _condition(
+        "huge_pages",
+        "whether the ranks' own allocator asks for huge pages",
+        False,
+        form=YES_NO,
+        words=lambda _: "huge pages",
+        of_variant=True,
+    ),
+    _condition(
+        "model_source",
+        "whose code the model is, where not ours",
+        title="code by",
+        setting="source",
+        of_variant=True,
+    ),
+    _condition(
+        "node",
+        "the node that was asked for, where a suite measures each",
+        words=lambda name: f"node {name}",
+    ),
+    _condition(
+        "input",
+        "where the samples come from: `native`, as the source has it, of our own runs a batch on "
+        "the device; `synthetic_host`; `data@` or `dali@` and the first digits of the data set's "
+        "identity; or another pipeline",
+        NATIVE,
+        setting="",
+    ),
+    _condition(
+        "source_variant",
+        "what an imported set says besides, in its own words",
+        title="variant",
+        setting="",
+    ),
+    _condition(
+        "machine",
+        "label of the machine, where a set has several for one case",
+        words=lambda label: f"machine {label}",
+        setting="",
+    ),
+    _condition(
+        "environment",
+        "label of the packages, where a set has several for one case",
+        words=lambda label: f"environment {label}",
+        setting="",
+    ),
+)
+
+
+def _is_condition(axis: Axis) -> bool:
+    return axis.name == "sequence_length" or (axis.default is not None and axis.name != "input")
+
+
+#: Conditions, with the axes that are no columns of every table; a user's axes follow them.
+CONDITIONS: Tuple[Axis, ...] = (*_MACHINE, *filter(_is_condition, BUILT_IN), *_SETTINGS)
