@@ -7,16 +7,16 @@ from typing import Any
 
 import pandas as pd
 
-from .columns import COLUMNS, KEY, RESULT, Column, Row
+from .columns import COLUMNS, Column, Row
 from .results import CaseResult
 
 
 def case_frame(results: Iterable[CaseResult]) -> pd.DataFrame:
-    """Return the shared columns that have a value, RESULT and KEY, a row per case."""
+    """Return a row per case: its key, the case itself as ``result``, and shared columns."""
     listed = list(results)
     columns = {one.name: values(one, listed) for one in COLUMNS.values() if one.value}
-    columns[RESULT] = pd.Series(listed, dtype=object)
-    columns[KEY] = pd.Series([one.key for one in listed], dtype=object)
+    columns["result"] = pd.Series(listed, dtype=object)
+    columns["key"] = pd.Series([one.key for one in listed], dtype=object)
     return pd.DataFrame(columns)
 
 
@@ -34,14 +34,14 @@ def with_cells(cases: pd.DataFrame, cells: Iterable[Row]) -> pd.DataFrame:
 def typed(name: str, columns: Sequence[Column], rows: pd.DataFrame | Iterable[Row]) -> pd.DataFrame:
     """Return a data frame with the columns of the table ``name`` in their declared types.
 
-    Values that ``rows`` lack are computed from the case in their column RESULT. Raises ValueError
-    if a value is missing, or has no column."""
+    Values that ``rows`` lack are computed from the case in their column ``result``. Raises
+    ValueError if a value is missing, or has no column."""
     if isinstance(rows, pd.DataFrame):
         found = rows.reset_index(drop=True)
     else:
         listed = list(rows)
         found = pd.DataFrame(listed, dtype=object)
-        names = {RESULT, *(column.name for column in columns)}
+        names = {"result", *(column.name for column in columns)}
         for row in listed:
             if differing := ({*found} ^ row.keys()) | (row.keys() - names):
                 raise ValueError(
@@ -49,13 +49,13 @@ def typed(name: str, columns: Sequence[Column], rows: pd.DataFrame | Iterable[Ro
                     f"{', '.join(sorted(differing))}"
                 )
     for column in columns if len(found) else ():
-        if column.name not in found and not (column.value and RESULT in found):
+        if column.name not in found and not (column.value and "result" in found):
             raise ValueError(f"table {name}: its rows lack the column {column.name}")
     return pd.DataFrame(
         {
             column.name: pd.Series(found[column.name], dtype=column.type)
             if column.name in found
-            else values(column, found.get(RESULT, ()))
+            else values(column, found.get("result", ()))
             for column in columns
         }
     )

@@ -23,8 +23,6 @@ TEXT, WHOLE, COUNT, NUMBER, YES_NO, YES_NO_OR_NEITHER = (
 )  # fmt: skip
 NUMBERS = (WHOLE, COUNT, NUMBER)
 
-#: Columns of a data frame with the case itself, as :class:`CaseResult`, and with its key.
-RESULT, KEY = "result", "key"
 #: Row of any table: value by column, None if missing.
 Row = Mapping[str, Any]
 #: Function that returns the value of a case.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..cases.conditions import CONDITIONS, Case, Parameters
@@ -22,12 +23,11 @@ from .columns import (
     Form,
     Row,
     interval,
-    interval_cells,
     shared,
     why_no_interval,
     why_no_spread,
 )
-from .results import CaseResult, CaseResults, marks_of
+from .results import CaseResult, CaseResults, maximum, minimum, spread
 from .table import Drawing, Table
 
 #: Axes of a case that a table may have, before parameters and conditions.
@@ -35,27 +35,40 @@ AXES = ("framework", "framework_version", "source", "model", "precision", "compi
          "devices_per_node", "batch_per_device")  # fmt: skip
 #: Format for metrics of any unit.
 _FOUR_DIGITS = Form(spec=".4g")
-METRIC = Column("metric", TEXT, "what is measured")
+METRIC = Column("metric", TEXT, "what is measured", value=attrgetter("key.metric"))
 PARAMETERS = Column(
-    "parameters", TEXT, "those of another kind of measurement than steps", listed=True
+    "parameters",
+    TEXT,
+    "those of another kind of measurement than steps",
+    listed=True,
+    value=lambda case: parameters_text(case.case),
 )
 MEDIAN = Column(
-    "median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, marked=True, figure=True
+    "median",
+    NUMBER,
+    "median over repeats, in `unit`",
+    form=_FOUR_DIGITS,
+    marked=True,
+    figure=True,
+    value=attrgetter("throughput"),
 )
 FIGURES = (
     MEDIAN,
     *shared("unit"),
     Column(
         "minimum", NUMBER, "least of a repeat", title="min \N{EN DASH} max", form=_FOUR_DIGITS,
-        to="maximum",
+        to="maximum", value=minimum,
     ),
-    Column("maximum", NUMBER, "most of a repeat"),
-    *interval("median", "the median", form=_FOUR_DIGITS, why=why_no_interval),
+    Column("maximum", NUMBER, "most of a repeat", value=maximum),
+    *interval(
+        "median", "the median", value=attrgetter("interval"), form=_FOUR_DIGITS,
+        why=why_no_interval,
+    ),
     Column(
         "spread", NUMBER, "(maximum - minimum) / median", title="spread %", form=PERCENT,
-        why=why_no_spread,
+        why=why_no_spread, value=spread,
     ),
-    Column("better", TEXT, "`higher` or `lower`"),
+    Column("better", TEXT, "`higher` or `lower`", value=attrgetter("better")),
     *shared("repeats", "status", "reason", "remarks", "marks"),
 )  # fmt: skip
 #: Label of cases without a framework.
@@ -151,7 +164,8 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
             **_values(own, result.case.parameters),
             METRIC.name: result.key.metric,
             **_values(where, result.key.point),
-            **_figures(result),
+            "unit": result.unit,
+            "result": result,
         }
 
     by_key = {_values_at(identity, cells(result)): result for result in _shown(results)}
@@ -210,26 +224,6 @@ def _values(columns: Mapping[str, Column], named: Parameters) -> dict[str, Any]:
     return {
         column.name: _text(given.get(name)) if column.type == TEXT else given.get(name)
         for name, column in columns.items()
-    }
-
-
-def _figures(result: CaseResult) -> dict[str, Any]:
-    """Return the values of FIGURES."""
-    from ..statistics import shape  # slow to import, and plans make no rows
-
-    return {
-        MEDIAN.name: result.throughput,
-        "unit": result.unit,
-        "minimum": min(result.values, default=None),
-        "maximum": max(result.values, default=None),
-        **interval_cells("median", result.interval),
-        "spread": shape.spread(result.values),
-        "better": result.better,
-        "repeats": len(result.values) or len(result.runs),
-        "status": result.status,
-        "reason": result.reason,
-        "remarks": "; ".join(result.remarks),
-        "marks": marks_of(result),
     }
 
 

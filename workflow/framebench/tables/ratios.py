@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..cases.conditions import Key
-from .columns import COLUMNS, KEY, RESULT, interval_cells
+from .columns import COLUMNS, interval_cells
 from .results import CaseResult, marks_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Column with the baseline of a case, as :class:`CaseResult`; None without one.
-BASE = "base"
 _CELLS = (
-    *(BASE, "throughput_baseline", "speedup", "speedup_ci_low", "speedup_ci_high"),
+    *("base", "throughput_baseline", "speedup", "speedup_ci_low", "speedup_ci_high"),
     *("reason", "marks"),
 )
 
@@ -65,20 +63,20 @@ def ratio_table(
 
     Returns
     -------
-    The columns of ``cases`` and BASE (None without one), ``throughput_baseline``, ``speedup``, its
-    interval, ``reason``, ``marks`` and ``verdict``. The verdict is adjusted for all rows.
+    ``cases`` with the columns ``base`` (CaseResult or None), ``throughput_baseline``, ``speedup``
+    and its interval, ``reason``, ``marks`` and ``verdict``, which is adjusted for all rows.
     """
     import pandas as pd  # slow to import, and plans make no rows
 
-    found = every[[KEY, RESULT]].rename(columns={RESULT: BASE})
-    sought = cases[[RESULT]].assign(key=cases[KEY].map(base), name=name, at=at, times=times)
-    pairs = sought.merge(found, on=KEY, how="left", validate="many_to_one")
-    pairs[BASE] = pairs[BASE].astype(object).where(pairs[BASE].notna(), None)
-    columns = (pairs[one] for one in (RESULT, BASE, "name", "at", "times"))
+    found = every[["key", "result"]].rename(columns={"result": "base"})
+    sought = cases[["result"]].assign(key=cases["key"].map(base), name=name, at=at, times=times)
+    pairs = sought.merge(found, on="key", how="left", validate="many_to_one")
+    pairs["base"] = pairs["base"].astype(object).where(pairs["base"].notna(), None)
+    columns = (pairs[one] for one in ("result", "base", "name", "at", "times"))
     rows, sides = [], []
     for case, other, other_name, other_at, factor in zip(*columns, strict=True):
         cells = _ratio(case, other, other_name, other_at, refused)
-        rows.append({BASE: other, **cells, "marks": marks_of(case, other)})
+        rows.append({"base": other, **cells, "marks": marks_of(case, other)})
         is_compared = cells["speedup"] is not None and other is not case
         multiplied = [factor * value for value in other.values] if is_compared else ()
         sides.append(Sides(multiplied, case.values) if is_compared else None)

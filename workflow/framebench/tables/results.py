@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core import precisions
 
@@ -53,12 +53,6 @@ class CaseResult:
         """Direction of the metric: higher or lower."""
         named = (one for one in self.runs[0].metrics if one.name == self.key.metric)
         return next(one.better for one in named)
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """Values of RESULT_COLUMNS by column: the case, and how the framework ran it."""
-        own = {"product_dtypes": self.product_dtypes, "uncompiled": self.uncompiled}
-        return self.key.row | own
 
     @property
     def product_dtypes(self) -> str:
@@ -112,6 +106,23 @@ class CaseResult:
 
 #: Judged cases by key; runs are grouped and judged once.
 CaseResults = Mapping[Key, CaseResult]
+
+
+def minimum(case: CaseResult) -> float | None:
+    """Return the smallest value of a repeat; None without one."""
+    return min(case.values, default=None)
+
+
+def maximum(case: CaseResult) -> float | None:
+    """Return the largest value of a repeat; None without one."""
+    return max(case.values, default=None)
+
+
+def spread(case: CaseResult) -> float | None:
+    """Return (maximum - minimum) / median; None for fewer than two repeats."""
+    from ..statistics import shape  # slow to import, and plans make no rows
+
+    return shape.spread(case.values)
 
 
 def marks_of(*cases: CaseResult | None) -> str:

@@ -11,17 +11,7 @@ from ...records.fields.curves import KIND, NO_TARGET, LearningCurve
 from ...records.run import Run
 from ...statistics import descriptive, equivalence
 from .. import training
-from ..columns import (
-    NUMBER,
-    TEXT,
-    WHOLE,
-    Column,
-    Form,
-    Row,
-    interval,
-    interval_cells,
-    shared,
-)
+from ..columns import NUMBER, TEXT, WHOLE, Column, Form, Row, interval, interval_cells, shared
 from ..measured import AXES
 from ..results import CaseResult
 from ..table import Drawing, Inputs, Table

@@ -55,7 +55,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
             emissions = factor * descriptive.median(energies)
             emitted_ends = about and (factor * about[0], factor * about[1])
         yield {
-            **result.row,
+            "result": result,
             "per": per,
             "cost": cost,
             **interval_cells("cost", cost_ends),
@@ -65,7 +65,6 @@ def rows(inputs: Inputs) -> Iterator[Row]:
             "currency": assumed.currency,
             "grid_intensity": assumed.grid_intensity,
             "pue": assumed.pue,
-            "marks": " ".join(sorted(result.marks)),
             "reason": _why(assumed.grid_intensity is not None, energies),
         }
 

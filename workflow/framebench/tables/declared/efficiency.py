@@ -13,16 +13,7 @@ from ...config.catalog import forward_multiply_adds
 from ...records.device_peaks import PeakFlopsLookup
 from ...records.run import Run
 from ...statistics import descriptive
-from ..columns import (
-    NUMBER,
-    PERCENT,
-    RESULT_COLUMNS,
-    TEXT,
-    THREE_DIGITS,
-    Column,
-    Row,
-    shared,
-)
+from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TEXT, THREE_DIGITS, Column, Row, shared
 from ..datasheets import Datasheet, datasheet_tflops
 from ..results import CaseResult
 from ..table import Inputs, Table
@@ -82,9 +73,7 @@ def _row(
     sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
     known = operations_per_sample(run, models) is not None
     return {
-        **result.row,
-        "throughput_median": result.throughput,
-        "unit": result.unit,
+        "result": result,
         ACHIEVED.name: achieved,
         "peak_tflops": peak and peak.tflops,
         "peak_by": peak.by if peak else "",
@@ -92,8 +81,6 @@ def _row(
         "mfu": mfu,
         "energy_joules_per_sample": descriptive.median(energies) if energies else None,
         "energy_sources": " or ".join(sorted(sources)),
-        "peak_device_memory_bytes": result.peak_device_memory,
-        "peak_host_memory_bytes": result.peak_host_memory,
         "marks": _marks(result, mfu),
         "reason": _reason(result, known, peak is not None),
     }

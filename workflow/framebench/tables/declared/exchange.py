@@ -62,10 +62,7 @@ def _row(result: CaseResult, found: AllReduceLookup, control: CaseResult | None)
     used = [measured] if measured and wanted else []
     lost, lost_ends = _lost(result, control)
     return {
-        **result.row,
-        THROUGHPUT.name: result.throughput,
-        "unit": result.unit,
-        "devices": result.case.devices,
+        "result": result,
         "step_time_ms": (
             1000 * result.key.total_batch / result.throughput if result.throughput else None
         ),

@@ -20,7 +20,7 @@ from ..columns import (
     shared,
     why_no_interval,
 )
-from ..results import CaseResult, marks_of
+from ..results import CaseResult
 from ..table import Inputs, Table
 
 #: Fraction of the steps at or below each percentile.
@@ -51,14 +51,12 @@ def row(result: CaseResult) -> Row:
         percentiles |= {name: median, **interval_cells(name, ends)}
     missing = [name for name in PERCENTILES if percentiles[name] is None]
     return {
-        **result.row,
-        "status": result.status,
+        "result": result,
         "samples": sum(map(len, repeats)),
         "mean_ms": _over_repeats([descriptive.mean(steps) for steps in repeats])[0],
         **percentiles,
         "waited_in": ", ".join(sorted({run.waited_in or "not recorded" for run in waited})),
         "note": _note(result, repeats, missing),
-        "marks": marks_of(result),
     }
 
 

@@ -30,11 +30,10 @@ def _row(result: CaseResult) -> Row:
     loaders = [one.loader for one in found if one.loader is not None]
     loader = descriptive.median(loaders) if loaders else None
     return {
-        **result.row,
+        "result": result,
         "total_throughput": total,
         "compute_throughput": compute,
         "loader_throughput": loader,
-        "unit": result.key.unit,
         "limited_by": limit(compute, loader),
         "wait_ms": 1e3 * descriptive.median([one.wait for one in found]),
         "copy_ms": 1e3 * descriptive.median([one.copy for one in found]),

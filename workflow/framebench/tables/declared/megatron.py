@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from core.parallelism import layout_of
@@ -25,7 +26,7 @@ from ..columns import COUNT, GIBIBYTES, NUMBER, RESULT_COLUMNS, THREE_DIGITS, Co
 from ..results import CaseResult
 from ..table import Inputs, Table
 from .efficiency import ACHIEVED, tflops, tflops_per_device
-from .summary import TOKENS, tokens_per_second
+from .summary import TOKENS
 
 #: Megatron's default: each rank's vocabulary is padded to a multiple of this.
 MULTIPLE = 128
@@ -99,7 +100,6 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 def _row(result: CaseResult, facts: Facts, models: Mapping[str, Facts]) -> Row:
     case, length = result.case, result.conditions.sequence_length
-    batch, throughput = result.key.total_batch, result.throughput
     tensor = layout_of(result.conditions.parallelism, case.devices).tensor
     counted: dict[str, float | None] = dict.fromkeys(("megatron", "deepspeed", "torchtitan"))
     if length is not None:
@@ -110,21 +110,15 @@ def _row(result: CaseResult, facts: Facts, models: Mapping[str, Facts]) -> Row:
         }
     by_tool = {_column_of(tool): _per_device(result, counted[tool]) for tool in counted}
     return {
-        **result.row,
-        "global_batch": batch,
-        "step_seconds": batch / throughput if throughput else None,
-        "throughput_median": throughput,
-        "unit": result.unit,
-        TOKENS.name: tokens_per_second(result),
+        "result": result,
         **by_tool,
         ACHIEVED.name: tflops_per_device(result, models),
-        "allocated_memory_bytes": result.allocated_memory,
-        "peak_device_memory_bytes": result.peak_device_memory,
-        "peak_reserved_memory_bytes": result.peak_reserved_memory,
-        "peak_host_memory_bytes": result.peak_host_memory,
-        "marks": " ".join(sorted(result.marks)),
-        "reason": f"{result.status}: {result.reason}" if throughput is None else "",
+        "reason": f"{result.status}: {result.reason}" if result.throughput is None else "",
     }
+
+
+def _step_seconds(case: CaseResult) -> float | None:
+    return case.key.total_batch / case.throughput if case.throughput else None
 
 
 def _column_of(tool: str) -> str:
@@ -155,9 +149,9 @@ MEGATRON = Table(
     columns=(
         *RESULT_COLUMNS,
         Column("global_batch", COUNT, "samples of an update on all devices", "samples",
-               title="global batch"),
+               attrgetter("key.total_batch"), title="global batch"),
         Column("step_seconds", NUMBER, "global batch over the median throughput", "s",
-               title="s per update", form=THREE_DIGITS),
+               _step_seconds, title="s per update", form=THREE_DIGITS),
         *shared("throughput_median", "unit"),
         TOKENS,
         _by("megatron", "Megatron-LM"),
@@ -166,11 +160,11 @@ MEGATRON = Table(
         ACHIEVED,
         Column("allocated_memory_bytes", COUNT,
                "most that tensors of any rank held on its device after the timed steps", "bytes",
-               title="allocated GiB", form=GIBIBYTES, optional=True),
+               attrgetter("allocated_memory"), "allocated GiB", GIBIBYTES, optional=True),
         *shared("peak_device_memory_bytes"),
         Column("peak_reserved_memory_bytes", COUNT,
                "most that any rank's allocator had taken of its device, used or not", "bytes",
-               title="reserved GiB", form=GIBIBYTES, optional=True),
+               attrgetter("peak_reserved_memory"), "reserved GiB", GIBIBYTES, optional=True),
         *shared("peak_host_memory_bytes", "marks", "reason"),
     ),
     rows=rows,

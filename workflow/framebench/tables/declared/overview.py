@@ -13,7 +13,7 @@ from .. import contests, measured, parameters
 from ..cells import Cell
 from ..columns import CASE_COLUMNS, NUMBER, TEXT, THOUSANDTHS, Column, Row, shared
 from ..contests import ON_MACHINE
-from ..results import UNCOMPILED, CaseResult, marks_of
+from ..results import UNCOMPILED, CaseResult
 from ..table import Crosstab, Inputs, Table
 
 USUAL, COMPILED = "usual", "compiled"
@@ -54,17 +54,10 @@ def _row(result: CaseResult, machine: str, way: str, best: CaseResult | None) ->
         part = result.throughput / best.throughput
         part = part if result.better == "higher" else 1 / part
     return {
-        **result.key.row,
+        "result": result,
         ON_MACHINE.name: machine,
-        measured.PARAMETERS.name: measured.parameters_text(result.case),
-        measured.METRIC.name: result.key.metric,
         "way": way,
-        measured.MEDIAN.name: result.throughput,
-        "unit": result.unit,
         "part_of_best": part,
-        "status": result.status,
-        "reason": result.reason,
-        "marks": marks_of(result),
     }
 
 

@@ -43,9 +43,7 @@ def _row(result: CaseResult, alone: Alone, covered: float) -> Row:
     if step is not None and LEAST_COVERED <= covered <= _TOO_MUCH:
         taken = 1000 * alone.seconds
     return {
-        **result.row,
-        THROUGHPUT.name: result.throughput,
-        "unit": result.unit,
+        "result": result,
         "step_time_ms": step,
         "covered": covered,
         "products_alone_ms": taken,

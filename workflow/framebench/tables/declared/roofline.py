@@ -69,9 +69,7 @@ def _row(result: CaseResult, inputs: Inputs, found: RoofLookup) -> Row:
         limit = COMPUTE if compute.value <= under_memory else MEMORY
     reached = attained / bound if attained is not None and bound else None
     return {
-        **result.row,
-        _THROUGHPUT.name: result.throughput,
-        "unit": result.unit,
+        "result": result,
         "bytes_moved": moved.moved,
         "intensity": intensity,
         "tflops_per_device": attained,

@@ -45,7 +45,7 @@ def _row(result: CaseResult) -> Row:
     whole = sum(value for value in seconds.values() if value is not None)
     window = seconds["window"]
     return {
-        **result.row,
+        "result": result,
         "run_seconds": whole if some else None,
         **_by_column(seconds),
         "timed_share": None if window is None else window / whole,

@@ -15,10 +15,8 @@ from ...statistics import descriptive
 from .. import losses
 from ..columns import (
     COUNT,
-    KEY,
     NUMBER,
     PERCENT,
-    RESULT,
     RESULT_COLUMNS,
     WHOLE,
     Column,
@@ -28,7 +26,7 @@ from ..columns import (
     shared,
     why_no_ratio_interval,
 )
-from ..ratios import BASE, VERDICT, ratio_table
+from ..ratios import VERDICT, ratio_table
 from ..results import CaseResult
 from ..table import Drawing, Inputs, Pivot, Table
 
@@ -106,14 +104,14 @@ def weak(inputs: Inputs) -> pd.DataFrame:
     """Return the data-parallel cases, relative to one device with equal batch per device."""
     from ..case_frame import with_cells  # slow to import, and plans make no rows
 
-    replicas = inputs.frame[KEY].map(attrgetter("replicas"))
+    replicas = inputs.frame["key"].map(attrgetter("replicas"))
     cases = inputs.frame[replicas == inputs.frame["devices"]]
     table = _efficiencies(cases, inputs, attrgetter("on_one"))
     return with_cells(
         table,
         (
             losses.cells(case, base, losses.control_of(case, inputs.others))
-            for case, base in zip(table[RESULT], table[BASE], strict=True)
+            for case, base in zip(table["result"], table["base"], strict=True)
         ),
     )
 
@@ -129,7 +127,7 @@ def strong(inputs: Inputs) -> pd.DataFrame:
        then say what is missing."""
     import pandas as pd  # as above
 
-    cases, keys = inputs.frame, inputs.frame[KEY]
+    cases, keys = inputs.frame, inputs.frame["key"]
     bases = keys.map(_base_of_total)
     lacks_weak = keys.map(lambda key: key.on_one not in inputs.cases)
     groups, _ = pd.factorize(bases.to_numpy())
@@ -163,7 +161,7 @@ def _efficiencies(
     for name in ("speedup", "speedup_ci_low", "speedup_ci_high"):
         efficiency = table[name].astype("float64") / table["devices"]
         table[name.replace("speedup", "efficiency")] = efficiency
-    return with_cells(table, map(_communication, table[RESULT]))
+    return with_cells(table, map(_communication, table["result"]))
 
 
 def _communication(result: CaseResult) -> dict[str, float | None]:

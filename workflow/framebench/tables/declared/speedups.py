@@ -13,10 +13,8 @@ from ...config import catalog
 from ...statistics import descriptive
 from ..columns import (
     COUNT,
-    KEY,
     NUMBER,
     RATE,
-    RESULT,
     RESULT_COLUMNS,
     TEXT,
     Column,
@@ -24,7 +22,7 @@ from ..columns import (
     shared,
     why_no_ratio_interval,
 )
-from ..ratios import BASE, VERDICT, ratio_table
+from ..ratios import VERDICT, ratio_table
 from ..results import UNCOMPILED, CaseResult
 from ..table import Drawing, Fields, Inputs, Table
 
@@ -69,7 +67,7 @@ def of_precisions(inputs: Inputs) -> pd.DataFrame:
         inputs.frame,
         lambda key: key.at(precision=precisions.baseline(key.case.precision)),
         [*baselines.dropna()],
-        [f" at batch {key.case.batch_per_device}" for key in cases[KEY]],
+        [f" at batch {key.case.batch_per_device}" for key in cases["key"]],
     )
 
 
@@ -86,13 +84,13 @@ def of_compilers(inputs: Inputs) -> pd.DataFrame:
         "uncompiled",
         refused=_why_refused,
     )
-    columns = (table[name] for name in (RESULT, BASE, "speedup_ci_low"))
+    columns = (table[name] for name in ("result", "base", "speedup_ci_low"))
     paid: list[Any] = [
         steps_to_pay(case, base) if low is not None and low > 1 else None
         for case, base, low in zip(*columns, strict=True)
     ]
     return table.assign(
-        baseline_runs=[base.uncompiled if base else "" for base in table[BASE]],
+        baseline_runs=[base.uncompiled if base else "" for base in table["base"]],
         steps_to_pay=paid,
     )
 

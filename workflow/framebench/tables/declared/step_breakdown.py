@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...records.fields.step_parts import PARTS
 from ...statistics import descriptive
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, WHOLE, Column, Row, shared
-from ..results import CaseResult, marks_of
+from ..results import CaseResult
 from ..table import Inputs, Table
 
 #: Value of the column ``data``: samples are on the device before the timed region.
@@ -42,7 +42,7 @@ def _row(result: CaseResult) -> Row:
         parts[f"{part}_ms"] = None if value is None else 1000 * value
         parts[f"{part}_share"] = None if value is None else value / total
     return {
-        **result.row,
+        "result": result,
         "step_ms": None if step is None else 1000 * step,
         "data": DATA if with_split else "",
         **parts,
@@ -50,7 +50,6 @@ def _row(result: CaseResult) -> Row:
         "forward_ends": ", ".join(ends),
         "split_steps": sum(split.steps for _, split in with_split),
         "how": "; ".join(dict.fromkeys(split.how for _, split in with_split)),
-        "marks": marks_of(result),
         "reason": "" if with_split else _reason(result),
     }
 

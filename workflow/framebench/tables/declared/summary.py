@@ -18,7 +18,7 @@ from ..columns import (
     why_no_interval,
     why_no_spread,
 )
-from ..results import CaseResult
+from ..results import CaseResult, maximum, minimum, spread
 from ..table import Drawing, Table
 
 #: Target width of the interval for ``repeats_needed``, end to end, as a fraction of the median.
@@ -29,13 +29,6 @@ def _repeats_needed(result: CaseResult) -> int | None:
     from ...statistics import intervals  # slow to import, and plans make no rows
 
     return intervals.repeats_for_width(result.values, WIDTH)
-
-
-def throughput_spread(result: CaseResult) -> float | None:
-    """Return (maximum - minimum) / median of the throughput; None for fewer than two repeats."""
-    from ...statistics import shape  # as above
-
-    return shape.spread(result.values)
 
 
 def tokens_per_second(result: CaseResult) -> float | None:
@@ -79,7 +72,7 @@ SUMMARY = Table(
             NUMBER,
             "slowest repeat",
             RATE,
-            lambda case: min(case.values, default=None),
+            minimum,
             title="min \N{EN DASH} max",
             to="throughput_max",
             check="throughput",
@@ -89,7 +82,7 @@ SUMMARY = Table(
             NUMBER,
             "fastest repeat",
             RATE,
-            lambda case: max(case.values, default=None),
+            maximum,
             check="throughput",
         ),
         *interval(
@@ -105,7 +98,7 @@ SUMMARY = Table(
             "throughput_spread",
             NUMBER,
             "(maximum - minimum) / median",
-            value=throughput_spread,
+            value=spread,
             title="spread %",
             form=PERCENT,
             why=why_no_spread,
