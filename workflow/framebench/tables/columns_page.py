@@ -28,7 +28,7 @@ def text(tables: Sequence[Table]) -> str:
         "",
         "What stands in `results/tables/*.csv`. A missing number is an empty cell, and `reason` or",
         "`note` says why. `published.csv` and `lint.csv` hold case and conditions as they are",
-        "printed. This page is made: `python workflow/framebench columns > docs/columns.md`.",
+        "printed. This page is made: `.venv/bin/framebench columns > docs/columns.md`.",
         "",
         "## Of several tables",
         "",
