@@ -16,6 +16,8 @@ from ..conftest import ROOT
 RESNET, BERT = "resnet50_v1.5", "bert_base"  # models that every framework has
 # Made-up network with every described block (scripts/networks).
 BLOCKS = "all_blocks"
+# BERT without encoder layers, which compiles in moments: for code that all models share.
+EMBEDDING = "embedding"
 OWN = {BLOCKS: Path(__file__).with_name(f"{BLOCKS}.json")}
 SEQUENCE = 16  # tokens
 
@@ -78,10 +80,12 @@ def sequence_of(facts: dict[str, Any]) -> int | None:
 
 def write_references(folder: Path) -> dict[str, Path]:
     """Write the reference of every small model, and return the folders."""
-    for facts in map(small, [*MODELS, BLOCKS]):
-        compute.write(facts, sequence_of(facts), 0, folder / facts["name"])
+    configs = {model: small(model) for model in [*MODELS, BLOCKS]}
+    configs[EMBEDDING] = small(BERT, layers=0)
+    for name, facts in configs.items():
+        compute.write(facts, sequence_of(facts), 0, folder / name)
     return references_in(folder)
 
 
 def references_in(folder: Path) -> dict[str, Path]:
-    return {model: folder / model for model in [*MODELS, BLOCKS]}
+    return {model: folder / model for model in [*MODELS, BLOCKS, EMBEDDING]}

@@ -13,7 +13,7 @@ from harness.measuring.verification.accumulation import check_micro_steps
 from ..conftest import build_environment
 from .comparing import beyond, in_one_process
 from .fork_server import ForkServer
-from .models import BERT
+from .models import EMBEDDING
 
 COMPILERS = {
     "pytorch": ["none"],
@@ -62,7 +62,7 @@ def prepared(compiler, planted=None, **options):
 
 def script(run: ForkServer, references: dict[str, Path]) -> str:
     before = in_one_process(run.framework)
-    return before + PREPARED.replace("FOLDER", str(references[BERT]))
+    return before + PREPARED.replace("FOLDER", str(references[EMBEDDING]))
 
 
 def test_the_mean_over_micro_steps_is_that_of_the_reference(
@@ -152,14 +152,14 @@ answer(errors=errors, counted=counted)
 
 EXCHANGES = """
 import inspect
-adapter = started(small_bert(layers=1), compiler=COMPILER, steps=3)
+adapter = started(small_bert(layers=0), compiler=COMPILER, steps=3)
 planted = PLANTED
 if planted:
     name, right, wrong = planted
     source = inspect.getsource(getattr(adapter._steps, name))
     assert right in source
     exec(source.replace(right, wrong), adapter._steps.__dict__)
-adapter.build(batch_of(small_bert(), 6, rank=RANK))
+adapter.build(batch_of(small_bert(layers=0), 6, rank=RANK))
 adapter.step()
 answer(messages=len(adapter.gradient_messages()), sent=adapter.step_all_reduces(),
        checksum=adapter.weights_checksum())
