@@ -44,11 +44,3 @@ def test_command_of_an_absent_feature_is_refused(core: Path) -> None:
     ran = framebench(core, "gate")
     assert ran.returncode == 2
     assert "invalid choice: 'gate'" in ran.stderr
-
-
-def test_sides_are_compared_without_features(core: Path, tmp_path: Path) -> None:
-    records = str(write_records(tmp_path / "runs"))
-    sides = ("--base", records, "--candidate", records)
-    ran = framebench(core, "compare", *sides, "--results", str(tmp_path))
-    assert ran.returncode == 0, ran.stderr
-    assert (tmp_path / "tables" / "compare.csv").is_file()
