@@ -33,6 +33,8 @@ IMPORTS = {
 # Matmuls in the prelude's small BERT: two layers of 8 (4 projections, 2 in attention, 2 after it)
 # and 4 in the two heads.
 BERT_PRODUCTS = 2 * 8 + 4
+# Those in the prelude's small ResNet: 3 and a shortcut in each block, the first and last layer.
+RESNET_PRODUCTS = 4 * (3 + 1) + 2
 
 SERVER = """
 import json, os, signal, sys, traceback

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import build_environment
 
-from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
 
 # Scripts' models besides the prelude: a ResNet of one block and a BERT without encoder layers,
 # since compiling is slow.
@@ -17,7 +17,7 @@ def tiny_bert(**changes):
 
 def small_resnet(**options):
     facts = small_images()
-    facts["hyperparameters"]["stages"] = [[64, 1]]
+    facts["hyperparameters"]["blocks"] = [1]
     return started(facts, **options)
 """
 
@@ -58,7 +58,7 @@ answer(reason=reason, single=devices.probe(jnp.float32), half=devices.probe(jnp.
         ("small_bert(dropout=0.1)", "fp32", {"float32": 3 * BERT_PRODUCTS}),
         ("small_bert(dropout=0.1)", "amp", {"bfloat16": 3 * BERT_PRODUCTS}),
         # images have no gradient
-        ("small_images()", "amp", {"bfloat16": 3 * 54 - 1}),
+        ("small_images()", "amp", {"bfloat16": 3 * RESNET_PRODUCTS - 1}),
     ],
 )
 def test_products_have_the_precision_asked_for(

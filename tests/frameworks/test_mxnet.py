@@ -7,10 +7,10 @@ import pytest
 
 from ..conftest import build_environment
 from ..processes import wait_for
-from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
 from .processors import NO_BFLOAT16, onednn_has_bfloat16
 
-PRODUCTS = {"small_bert()": BERT_PRODUCTS, "small_images()": 54}
+PRODUCTS = {"small_bert()": BERT_PRODUCTS, "small_images()": RESNET_PRODUCTS}
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ adapter = built(small_images(), precision="amp", compiler="{compiler}")
 answer(products=adapter.matmul_dtypes(), loss=adapter.read(adapter.step()),
        logits=str(adapter._forward()[0].dtype), amp=adapter.settings()["amp_dtype"])
 """)
-    assert found["products"] == {"bfloat16": 54}
+    assert found["products"] == {"bfloat16": RESNET_PRODUCTS}
     assert math.isfinite(found["loss"])
     assert "bfloat16" in found["logits"]
     assert found["amp"] == "bfloat16"
@@ -151,7 +151,7 @@ from mxnet.contrib import amp
 amp.init = lambda *arguments, **options: None
 answer(products=built(small_images(), precision="amp", compiler="{compiler}").matmul_dtypes())
 """)
-    assert found["products"] == {"float32": 54}
+    assert found["products"] == {"float32": RESNET_PRODUCTS}
 
 
 @pytest.mark.parametrize("compiler", ["none", "hybridize"])

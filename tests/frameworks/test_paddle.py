@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import build_environment
 
-from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
 from .processors import onednn_has_bfloat16
 
 
@@ -142,7 +142,7 @@ def test_two_ranks_average_their_gradients_without_a_launcher(
 @pytest.mark.parametrize("compiler", ["none", "to_static"])
 @pytest.mark.parametrize(
     ("facts", "products"),
-    [("small_bert(dropout=0.1)", BERT_PRODUCTS), ("small_images()", 54)],
+    [("small_bert(dropout=0.1)", BERT_PRODUCTS), ("small_images()", RESNET_PRODUCTS)],
     ids=["bert", "resnet"],
 )
 def test_counting_products_changes_nothing(

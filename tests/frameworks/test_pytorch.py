@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +171,7 @@ answer(
 
 @pytest.mark.parametrize(
     ("facts", "products"),
-    [("small_bert(dropout=0.1)", BERT_PRODUCTS), ("small_images()", 54)],
+    [("small_bert(dropout=0.1)", BERT_PRODUCTS), ("small_images()", RESNET_PRODUCTS)],
 )
 def test_all_products_of_amp_are_seen_and_run_in_bfloat16(
     run: ForkServer, facts: str, products: int
@@ -203,7 +203,7 @@ def test_compiled_counts_what_was_compiled(run: ForkServer) -> None:
     (found,) = run("""
 import torch._inductor.config
 torch._inductor.config.compile_threads = 1  # no pool of processes that all import PyTorch
-adapter = built(small_bert(), mode="inference", compiler="inductor")
+adapter = built(small_bert(layers=1), mode="inference", compiler="inductor")
 adapter.matmul_dtypes()
 first, second = adapter.read(adapter.step()), adapter.read(adapter.step())
 adapter._model._compiled_call_impl = None

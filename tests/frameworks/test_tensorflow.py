@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
 
 # Code of scripts besides the prelude.
 WEIGHTS = """
@@ -218,7 +218,7 @@ def test_two_ranks_average_and_then_clip_their_gradients(run: ForkServer) -> Non
 # A matmul of the forward pass has two in the backward pass.
 @pytest.mark.parametrize(
     ("facts", "products"),
-    [("small_bert(dropout=0.1)", 3 * BERT_PRODUCTS), ("small_images()", 3 * 54)],
+    [("small_bert(dropout=0.1)", 3 * BERT_PRODUCTS), ("small_images()", 3 * RESNET_PRODUCTS)],
 )
 def test_all_products_of_amp_are_seen_and_run_in_bfloat16(
     run: ForkServer, facts: str, products: int

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import build_environment
 
-from .fork_server import BERT_PRODUCTS, IMPORTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
 
 # Code of scripts besides the prelude.
 ARRAYS = """
@@ -53,7 +53,7 @@ answer(
     fed=len(nodes(adapter, "Placeholder")),
 )
 """)
-    assert found["layers"] == 53
+    assert found["layers"] == RESNET_PRODUCTS - 1
     assert found["strided"] == [1, 1, 1, 3, 3, 3, 7], "v1.5 strides in the 3x3 convolution"
     assert found["symmetric"], "a convolution pads one side more than the other"
     # tf.nn.fused_batch_norm would make it 1.001e-5.
@@ -78,10 +78,10 @@ answer(products=products, kept=kept, statistics=len(names), moved=moved,
        trainable=len(adapter.weights()), running=any("running" in n for n in adapter.weights()))
 """)
     # Two in the backward pass for each in the forward pass, but none for the images' gradient.
-    assert found["products"] == {"float32": 3 * 54 - 1}
+    assert found["products"] == {"float32": 3 * RESNET_PRODUCTS - 1}
     assert found["kept"], "looking at the model changed it"
-    assert found["moved"] == found["statistics"] == 106
-    assert found["trainable"] == 161
+    assert found["moved"] == found["statistics"] == 2 * (RESNET_PRODUCTS - 1)
+    assert found["trainable"] == 3 * (RESNET_PRODUCTS - 1) + 2
     assert not found["running"]
 
 
@@ -179,7 +179,7 @@ adapter.stop()
 
 
 @pytest.mark.parametrize(
-    ("facts", "products"), [("small_bert()", BERT_PRODUCTS), ("small_images()", 54)]
+    ("facts", "products"), [("small_bert()", BERT_PRODUCTS), ("small_images()", RESNET_PRODUCTS)]
 )
 def test_products_in_fused_operations_are_counted(
     run: ForkServer, facts: str, products: int
