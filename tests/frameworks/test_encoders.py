@@ -158,7 +158,7 @@ def test_noise_is_that_of_gumbel_and_of_no_two_words_alike() -> None:
         assert abs((one * other).mean() * 12) < 5 / count**0.5
 
 
-SAMPLED = "words.detach().float() + noise(sampling_draws, words.shape[-1])"
+SAMPLED = "logits.detach().float() + noise(sampling_draws, logits.shape[-1])"
 
 #: Mistakes in PyTorch's definitions: model, file, text, replacement.
 MISTAKES = {
@@ -213,11 +213,11 @@ MISTAKES = {
     ),
     "the likeliest token, not a sampled one": (
         *("electra_base", "models/electra.py", SAMPLED),
-        "words.detach().float()",
+        "logits.detach().float()",
     ),
     "a token by chance alone": (
         *("electra_base", "models/electra.py", SAMPLED),
-        "noise(sampling_draws, words.shape[-1])",
+        "noise(sampling_draws, logits.shape[-1])",
     ),
     "the beginning of an answer for its end": (
         *("bert_base_squad", "models/bert.py", 'batch["spans"]', 'batch["spans"].flip(1)'),

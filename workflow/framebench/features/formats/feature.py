@@ -13,8 +13,9 @@ from ...feature_registry import Feature
 def _export(given: argparse.Namespace) -> None:
     from ...config.values import RecordSource
     from ...tables.judged import grouped
-    from . import transfer
+    from . import registry, transfer
 
+    registry.writer(given.format)  # refused before any record is read
     cases = grouped(RecordSource(given.records, ""))
     print("\n".join(transfer.export_cases(cases, given.format, given.to, given.results)))
 
