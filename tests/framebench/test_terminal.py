@@ -24,6 +24,8 @@ from framebench.terminal.screen import Screen
 from framebench.terminal.view import ProgressView
 from framebench.terminal.waiting import Awaited
 
+from ..terminal_lines import visible_lines
+
 LEFT = Left(720, 540, 960)
 
 
@@ -101,23 +103,6 @@ def test_the_log_of_a_failure_ends_with_its_path(tmp_path: Path) -> None:
 # ---- where they are written ----------------------------------------------------------------------
 
 
-def seen(written: str) -> list[str]:
-    """Return the lines that a terminal shows, which must not wrap."""
-    lines, column = [""], 0
-    for part in written.replace("\r\n", "\n").replace("\033[K", "\0"):
-        if part == "\n":
-            lines.append("")
-            column = 0
-        elif part == "\r":
-            column = 0
-        elif part == "\0":
-            lines[-1] = lines[-1][:column]
-        else:
-            lines[-1] = lines[-1][:column] + part + lines[-1][column + 1 :]
-            column += 1
-    return lines
-
-
 def drained(terminal: int) -> str:
     """Return everything written so far, in however many parts."""
     parts = []
@@ -142,14 +127,16 @@ def test_the_status_line_is_rewritten_in_place_and_leaves_nothing_behind() -> No
         screen.show_status(0.0)
         screen.say("two\nthree")
         middle = drained(above)
-        assert seen(middle)[:-1] == ["one", "two", "three"]
-        assert seen(middle)[-1] == "x" * (79 - len(asked)), "something of a longer one was left"
+        assert visible_lines(middle)[:-1] == ["one", "two", "three"]
+        assert visible_lines(middle)[-1] == "x" * (79 - len(asked)), (
+            "something of a longer one was left"
+        )
         assert set(asked) == {79}, "a line of the terminal's full width makes some wrap it"
         screen.close()
         screen.say("behind")
         screen.show_status(0.0)
         end = middle + drained(above)
-    assert seen(end) == ["one", "two", "three", "behind", ""]
+    assert visible_lines(end) == ["one", "two", "three", "behind", ""]
     os.close(above)
 
 

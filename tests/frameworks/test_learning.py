@@ -11,17 +11,8 @@ import pytest
 from ..conftest import ROOT, build_environment
 from .comparing import in_one_process
 from .fork_server import ForkServer
+from .training_compilers import TRAINING_COMPILERS
 
-#: Fastest compiler of each framework in training, and whether a compiled step can change its rate.
-COMPILERS = {
-    "pytorch": "none",
-    "tensorflow": "none",
-    "jax": "jit",
-    "mxnet": "hybridize",
-    "paddle": "none",
-    "oneflow": "none",
-    "tensorflow1": "none",
-}
 #: Framework whose weights all others get.
 TEACHER = "pytorch"
 EPOCHS = 4
@@ -180,7 +171,7 @@ class Answers:
 
     def _ask(self, framework: str) -> dict[str, Any]:
         names = {
-            "COMPILER": COMPILERS[framework],
+            "COMPILER": TRAINING_COMPILERS[framework],
             "LEARNS": framework in LEARNERS,
             "EPOCHS": EPOCHS,
             "TEACHER": TEACHER,
@@ -202,11 +193,11 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 
 
 def test_all_frameworks_are_asked() -> None:
-    assert {*COMPILERS} == {path.parent.name for path in ROOT.glob(DECLARED)}
-    assert next(iter(COMPILERS)) == TEACHER, "the others are given its weights"
+    assert {*TRAINING_COMPILERS} == {path.parent.name for path in ROOT.glob(DECLARED)}
+    assert next(iter(TRAINING_COMPILERS)) == TEACHER, "the others are given its weights"
 
 
-@pytest.mark.parametrize("framework", COMPILERS)
+@pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_a_step_computes_with_what_was_fed_last(framework: str, learned: Answers) -> None:
     """Fail if a step computes with other data than those fed last, or with changed arrays."""
     found = learned[framework]
@@ -216,7 +207,7 @@ def test_a_step_computes_with_what_was_fed_last(framework: str, learned: Answers
     assert "labels" in found["wrong names"]
 
 
-@pytest.mark.parametrize("framework", COMPILERS)
+@pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_a_step_goes_as_far_as_the_rate_says(framework: str, learned: Answers) -> None:
     assert learned[framework]["moved"] < 1e-9
     assert learned[framework]["pace"] < 1e-3
@@ -231,7 +222,7 @@ def test_it_learns_the_digits(framework: str, learned: Answers) -> None:
     assert found["without statistics"]["accuracy"] < found["curve"][-1] - 0.1
 
 
-@pytest.mark.parametrize("framework", COMPILERS)
+@pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) -> None:
     """Fail if another framework scores differently with the teacher's weights and statistics.
     They come from the file of a training, by shared names."""
@@ -240,7 +231,7 @@ def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) 
     assert found["loss"] == pytest.approx(teacher["loss"], rel=1e-4)
 
 
-@pytest.mark.parametrize("framework", COMPILERS)
+@pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_each_leaves_the_same_file_of_the_same_weights(framework: str, learned: Answers) -> None:
     """Fail if two frameworks write different files of the same weights: names, layout, bits."""
     found, teacher = learned[framework], learned[TEACHER]
@@ -248,7 +239,7 @@ def test_each_leaves_the_same_file_of_the_same_weights(framework: str, learned: 
     assert found["left otherwise"] != found["left"]
 
 
-@pytest.mark.parametrize("framework", COMPILERS)
+@pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_soft_answers_have_the_same_loss_everywhere(framework: str, learned: Answers) -> None:
     """Fail if label smoothing or mixup give another loss than in float64 or in another framework.
     Weights and batch are the same."""
@@ -259,7 +250,7 @@ def test_soft_answers_have_the_same_loss_everywhere(framework: str, learned: Ans
     assert found["soft"] != pytest.approx(found["hard by its outputs"], rel=1e-3)
 
 
-@pytest.mark.parametrize("framework", COMPILERS)
+@pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_a_training_is_taken_up_bit_by_bit(framework: str, learned: Answers) -> None:
     """Fail if a resumed training differs in any bit: weights, statistics, momentum, rate.
     The resuming model has made no step."""

@@ -20,7 +20,7 @@ from harness.samples import folder, order, tokens
 from ..harness.loader import images as made
 from ..harness.loader import record_folder
 from ..harness.loader.by_pillow import BATCH, SEED, SIZE, apart, asked_of, expected, levels_of
-from ..harness.loader.test_tokens import Plain
+from ..harness.loader.numpy_tokens import NumpyTokenLoader
 from .fork_server import ForkServer, served
 
 run = served(
@@ -317,7 +317,7 @@ def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str,
     (bert,) = found["bert"]["fed"]
     data = tokens.scan(roots["bert"], "train", "refuse", ".")
     asked = tokens.loads(data, "train", 0, SEED, 0, 1, 128, BATCH, 0)
-    assert bert == tokens.checked(Plain(), asked)  # type: ignore[arg-type]
+    assert bert == tokens.checked(NumpyTokenLoader(), asked)  # type: ignore[arg-type]
     assert bert["sequences"] == 33
     assert "BadData: train-00000-of-00001.tfrecord/" in found["bert-damaged"]["reason"]
     assert "its content has a wrong checksum" in found["bert-damaged"]["reason"]

@@ -10,7 +10,7 @@ import pytest
 
 from ..conftest import build_environment
 from .fork_server import ForkServer
-from .test_learning import COMPILERS
+from .training_compilers import TRAINING_COMPILERS
 
 #: Imports done once, before the ranks are forked. OneFlow joins the ranks when imported.
 IMPORTS = {
@@ -75,13 +75,13 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_all_frameworks_that_train_on_several_devices_are_asked() -> None:
-    assert {*IMPORTS} == {*COMPILERS} - ALONE
+    assert {*IMPORTS} == {*TRAINING_COMPILERS} - ALONE
 
 
 @pytest.mark.parametrize("framework", IMPORTS)
 def test_two_devices_that_were_killed_go_on_bit_by_bit(framework: str, tmp_path: Path) -> None:
     given = {
-        "COMPILER": COMPILERS[framework],
+        "COMPILER": TRAINING_COMPILERS[framework],
         "FOLDER": str(tmp_path / "checkpoints"),
         "EPOCHS": EPOCHS,
         "KEPT": KEPT,

@@ -6,6 +6,8 @@ from typing import Any
 
 #: Options that a benchmark without a model lacks.
 BARE: dict[str, Any] = {"model": None, "batch_per_device": None, "compiler": None}
+#: Options that a benchmark without a framework lacks.
+WITHOUT_FRAMEWORK: dict[str, Any] = {**BARE, "framework": None, "precision": None}
 QUICK = {"blocks": 2, "block_seconds": 0.02}
 #: Tolerance: a sleeping device may wake late on a busy machine.
 LATER = 0.7

@@ -3,7 +3,6 @@ The next call runs the rest, and the report says what happened."""
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import signal
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ..csv_rows import read_rows
 from ..processes import PATIENCE, wait_for
 from ..workflow.snakemake_server import SnakemakeCall
 from .project import OnCluster, hosts, overlap
@@ -46,8 +46,7 @@ def ended(workflow: SnakemakeCall) -> str:
 
 
 def interruptions(project: OnCluster) -> list[dict[str, str]]:
-    with (project.folder / "results" / "interruptions.csv").open() as file:
-        return list(csv.DictReader(file))
+    return read_rows(project.folder / "results" / "interruptions.csv")
 
 
 def assert_continues(

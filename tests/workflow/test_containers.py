@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ..harness.machine.test_environment import interpreter
+from ..interpreters import find_interpreter
 from .conftest import RUNS, SUITE, Project
 
 # An image is a file with the path of its root folder in it.
@@ -52,7 +52,7 @@ def host(project: Project) -> Path:
     """Return the folder of the stand-in and of an image with the oldest supported Python."""
     folder = project.folder.parent / "host"
     (folder / "root" / "bin").mkdir(parents=True)
-    python = interpreter("3.7") or sys.executable
+    python = find_interpreter("3.7") or sys.executable
     (folder / "root" / "bin" / "python3").write_text(f'#!/bin/sh\nexec "{python}" "$@"\n')
     (folder / "root" / "bin" / "python3").chmod(0o755)
     (folder / "apptainer").write_text(APPTAINER)
@@ -85,7 +85,7 @@ def test_the_image_measures(project: Project, host: Path) -> None:
         assert record["status"] == "ok", record["reason"]
         assert (where["way"], where["image"]) == ("container", str(host / "toy.sif"))
         assert len(where["image_digest"]) == 12
-        assert where["python"].startswith("3.7") or not interpreter("3.7")
+        assert where["python"].startswith("3.7") or not find_interpreter("3.7")
         assert "leaked" not in where["packages"], "the host's PYTHONPATH is in the container"
     inner = (host / "log").read_text()
     assert len(list((project.folder / "results" / "probes").rglob("*.json"))) == 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from ..csv_rows import read_rows
 from ..framebench.features.formats import samples
 from .conftest import Project
-from .test_workflow import rows
 
 
 def ran(project: Project, target: str, *config: str) -> str:
@@ -28,10 +28,10 @@ def test_figures_go_to_another_tool_and_come_back(project: Project) -> None:
     assert "repeat 1: failed: the report has nan for it" in said
     ran(project, "import", "format=google-benchmark", "from=x.json", "results=two")
     ran(project, "report", "records=two", "results=two")
-    summary = rows(folder / "two" / "tables" / "summary.csv")
+    summary = read_rows(folder / "two" / "tables" / "summary.csv")
     assert sorted(row["throughput_median"] for row in summary) == ["1200.5", "410.5"]
     ran(project, "compare", "base=one", "candidate=two", "results=three")
-    compared = rows(folder / "three" / "tables" / "compare.csv")
+    compared = read_rows(folder / "three" / "tables" / "compare.csv")
     ratios = {(row["mode"], row["devices_per_node"]): row["ratio"] for row in compared}
     assert (ratios["train", "1"], ratios["train", "4"]) == ("1.0", ""), "of four it has no figure"
     assert not (folder / "results").exists() or not project.records()

@@ -9,9 +9,9 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from ..csv_rows import read_rows
 from ..processes import wait_for
 from .conftest import SUITE, Project
-from .test_workflow import rows
 
 LIMIT = 160  # MiB
 FILL = "fill=4,sleep=0.1"  # MiB per sample; long enough for checks every 20 ms
@@ -45,7 +45,7 @@ def largest(result: dict[str, Any]) -> int:
 
 
 def table(project: Project, name: str) -> list[dict[str, str]]:
-    return rows(project.folder / "results" / "tables" / f"{name}.csv")
+    return read_rows(project.folder / "results" / "tables" / f"{name}.csv")
 
 
 def assert_largest(result: dict[str, Any]) -> None:

@@ -9,8 +9,8 @@ import pytest
 from framebench import cli
 
 from ..conftest import ROOT
+from ..csv_rows import read_rows
 from .conftest import Project
-from .test_workflow import rows
 
 COPY = {
     "repeats": 2,
@@ -31,7 +31,7 @@ def test_a_kind_from_elsewhere_gets_its_table(
     assert {record["kind"] for record in records} == {"memory_copy"}
 
     results = project.folder / "results"
-    table = rows(results / "tables" / "memory_copy.csv")
+    table = read_rows(results / "tables" / "memory_copy.csv")
     assert {(row["size"], row["devices_per_node"], row["metric"]) for row in table} == {
         (size, devices, metric)
         for size in ("1000", "100000")
@@ -47,7 +47,7 @@ def test_a_kind_from_elsewhere_gets_its_table(
         ]
         assert len(values) == 2
         assert float(row["median"]) == pytest.approx(sum(values) / 2)
-    assert rows(results / "tables" / "summary.csv") == []
+    assert read_rows(results / "tables" / "summary.csv") == []
     page = (results / "report.html").read_text()
     assert '<section id="memory-copy">' in page, "a section of the report"
     assert "100000" in page

@@ -7,8 +7,8 @@ import socket
 from pathlib import Path
 
 from ..conftest import ROOT
+from ..csv_rows import read_rows
 from .conftest import Project
-from .test_workflow import rows
 
 
 def test_the_same_records_end_with_the_same_status(project: Project, tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_the_same_records_end_with_the_same_status(project: Project, tmp_path: P
     (record,) = project.parsed()
     assert record["settings"]["node"] == socket.gethostname()
     table = project.folder / "results" / "tables" / "nodes.csv"
-    (row,) = rows(table)
+    (row,) = read_rows(table)
     assert (row["node"], row["node_verdict"], row["rule"]) == (
         socket.gethostname(), "cannot tell", "copy",
     )  # fmt: skip

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ..framebench.test_terminal import seen
+from ..terminal_lines import visible_lines
 from .conftest import ROOT, RUNS, SUITE, Project
 
 DUMMY = """
@@ -61,7 +61,7 @@ def test_a_terminal_has_a_line_for_each_result_and_nothing_else_is_left(project:
     reader.join()
     os.close(above)
     written = b"".join(parts).decode()
-    shown = seen(written)
+    shown = visible_lines(written)
     assert len(LINE.findall("\n".join(shown))) == RUNS, written
     assert not [line for line in shown if " left" in line], "a status line was left behind"
     assert f"1/{RUNS} runs; toy toy" in written, "no status line"

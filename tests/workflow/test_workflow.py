@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import os
@@ -14,21 +13,17 @@ import zipfile
 from datetime import datetime
 from pathlib import Path
 
+from ..csv_rows import read_rows
 from ..processes import wait_for
 from .conftest import CASES, ROOT, RUNS, SUITE, Project
 
 PUBLISHED = ROOT / "results" / "published" / "dlperf-v1.0"
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_everything_then_nothing(measured: Project) -> None:
     ran = measured.first
     assert ran is not None
-    summary = rows(measured.folder / "results" / "tables" / "summary.csv")
+    summary = read_rows(measured.folder / "results" / "tables" / "summary.csv")
     assert [row["status"] for row in summary] == ["ok"] * CASES
     assert [row["repeats"] for row in summary] == ["2"] * CASES
     *_, origin, report = end = ran.stdout.rstrip().splitlines()[-15:]
@@ -128,7 +123,7 @@ def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
     series = {
         name: [
             (row["devices"], row["batch_per_device"])
-            for row in rows(tables / f"{name}_scaling.csv")
+            for row in read_rows(tables / f"{name}_scaling.csv")
             if row["speedup"]
         ]
         for name in ("weak", "strong")
@@ -152,7 +147,7 @@ def test_repeats_go_on_until_the_interval_is_narrow(project: Project) -> None:
     ran = project.all(toy="sleep=0.01")
     assert ran.returncode == 0, ran.stdout
     summary = project.folder / "results" / "tables" / "summary.csv"
-    assert [row["repeats"] for row in rows(summary)] == ["8"] * CASES, ran.stdout
+    assert [row["repeats"] for row in read_rows(summary)] == ["8"] * CASES, ran.stdout
     found = [json.loads(text) for text in project.records().values()]
     found.sort(key=lambda record: record["started"])
     repeats = [record["repeat"] for record in found]
@@ -165,7 +160,7 @@ def test_repeats_go_on_until_the_interval_is_narrow(project: Project) -> None:
         if Path(name).stem in ("r7", "r8"):
             (project.folder / "results" / "runs" / name).unlink()
     assert project.all(toy="sleep=0.01").returncode == 0
-    assert [row["repeats"] for row in rows(summary)] == ["6"] * CASES, "more than were needed"
+    assert [row["repeats"] for row in read_rows(summary)] == ["6"] * CASES, "more than were needed"
     assert "Nothing to be done" in project.all().stdout
 
 
@@ -173,7 +168,7 @@ def test_what_a_framework_cannot_do_is_kept(project: Project) -> None:
     project.write_suite({**SUITE, "axes": {**SUITE["axes"], "compiler": ["none", "native"]}})
     ran = project.all()
     assert ran.returncode == 0, ran.stdout
-    summary = rows(project.folder / "results" / "tables" / "summary.csv")
+    summary = read_rows(project.folder / "results" / "tables" / "summary.csv")
     native = [row for row in summary if row["compiler"] == "native"]
     assert [row["status"] for row in native] == ["unsupported"] * CASES
     assert all(row["reason"] and not row["throughput_median"] for row in native)
@@ -186,7 +181,7 @@ def test_a_changed_setting_is_another_case(measured: Project) -> None:
     after = measured.records()
     assert len(after) == 2 * RUNS, "runs with other steps were taken for these, or were overwritten"
     assert all(after[name] == text for name, text in before.items())
-    summary = rows(measured.folder / "results" / "tables" / "summary.csv")
+    summary = read_rows(measured.folder / "results" / "tables" / "summary.csv")
     assert len(summary) == 2 * CASES, "windows of 3 and of 4 steps share a row"
 
 
@@ -196,7 +191,7 @@ def test_report_follows_the_records(measured: Project) -> None:
     (measured.folder / "results" / "runs" / removed).unlink()
     again = measured.all()
     assert again.returncode == 0, again.stdout
-    summary = rows(measured.folder / "results" / "tables" / "summary.csv")
+    summary = read_rows(measured.folder / "results" / "tables" / "summary.csv")
     assert sorted(row["repeats"] for row in summary) == ["1", "2"], "stale tables"
 
 
@@ -213,7 +208,7 @@ def test_report_from_records_alone(measured: Project, tmp_path: Path) -> None:
     )
     assert made.returncode == 0, made.stdout
     assert "benchmark" not in made.stdout, f"a benchmark was started: {made.stdout}"
-    assert len(rows(tmp_path / "out" / "tables" / "summary.csv")) == CASES
+    assert len(read_rows(tmp_path / "out" / "tables" / "summary.csv")) == CASES
     assert (tmp_path / "out" / "report.html").exists()
     assert not (measured.folder / "results" / "runs").exists()
     assert len(before) == RUNS
@@ -224,7 +219,7 @@ def test_report_from_the_published_runs(project: Project, tmp_path: Path) -> Non
         "--cores", "1", "report", "--config", f"records={PUBLISHED}", f"results={tmp_path}/out"
     )
     assert made.returncode == 0, made.stdout
-    compared = rows(tmp_path / "out" / "tables" / "published.csv")
+    compared = read_rows(tmp_path / "out" / "tables" / "published.csv")
     checked = [row for row in compared if row["recomputed"]]
     assert checked, "no published cell was recomputed"
     silent = [row for row in compared if row["agrees"] != "True" and not row["note"]]
@@ -276,7 +271,7 @@ def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: P
     assert f"{CASES} of {CASES} cases are shown to be more than 5.0% slower" in compared.stdout
     assert compared.stdout.splitlines()[-1] == "compare: regression (3)"
     assert "Exception" not in compared.stdout, compared.stdout
-    table = rows(results / "tables" / "compare.csv")
+    table = read_rows(results / "tables" / "compare.csv")
     assert [row["verdict"] for row in table] == ["slower"] * CASES, compared.stdout
     for row in table:
         assert float(row["ratio_ci_low"]) <= float(row["ratio"]) <= float(row["ratio_ci_high"]) < 1
@@ -320,23 +315,25 @@ def test_lint_of_what_ships_and_of_what_was_measured(measured: Project, tmp_path
     clean = measured.run("--cores", "1", "lint")
     assert clean.returncode == 0, clean.stdout
     assert "results/runs: " in clean.stdout
-    found = rows(results / "tables" / "lint.csv")
+    found = read_rows(results / "tables" / "lint.csv")
     sources = {path.name for path in PUBLISHED.parent.iterdir()}
     assert {row["source"] for row in found} == sources, "ours is clean, in each other is something"
 
     summary = results / "tables" / "summary.csv"
     text = summary.read_text()
-    median = rows(summary)[0]["throughput_median"]
+    median = read_rows(summary)[0]["throughput_median"]
     summary.write_text(text.replace(median, f"{2 * float(median)}"))
     faulty = measured.run("--cores", "1", "lint")
     assert faulty.returncode != 0
     assert "findings in results of our own" in faulty.stdout, faulty.stdout
-    assert any(row["source"] == "results/runs" for row in rows(results / "tables" / "lint.csv"))
+    assert any(
+        row["source"] == "results/runs" for row in read_rows(results / "tables" / "lint.csv")
+    )
 
     given = f"records={results / 'published'}"
     others = measured.run("--cores", "1", "lint", "--config", given, f"results={tmp_path}/out")
     assert others.returncode == 0, others.stdout
-    assert len(rows(tmp_path / "out" / "tables" / "lint.csv")) == len(found)
+    assert len(read_rows(tmp_path / "out" / "tables" / "lint.csv")) == len(found)
 
 
 def test_lint_of_nothing_says_so(project: Project) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from dataclasses import replace
@@ -18,6 +17,7 @@ from framebench.tables.declared.fastest import FASTEST
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
+from ...csv_rows import read_rows
 from ..made_up_records import write_records
 
 FRAMEWORKS = ("jax", "tensorflow")
@@ -67,8 +67,7 @@ def report(results: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[str]
 
 
 def rows_of(results: Path, name: str) -> list[dict[str, str]]:
-    with (results / "tables" / f"{name}.csv").open() as file:
-        return list(csv.DictReader(file))
+    return read_rows(results / "tables" / f"{name}.csv")
 
 
 def test_a_suite_without_one_framework_has_no_winner(

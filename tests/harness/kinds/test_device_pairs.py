@@ -20,7 +20,7 @@ from ...bench import Bench
 from ..bare import BARE
 from ..fake_sensors import GPU, VARIABLES
 from ..machine.fake_machine import FakeNvml
-from .test_transfer import SECONDS, Copying
+from .copying import COPY_SECONDS, CopyingDevice
 
 SIZE, SLOWER = 4000, 4
 SLOW = (0, 2)
@@ -31,12 +31,12 @@ SECOND = {**GPU, "uuid": "GPU-b", "address": "00000000:3B:00.0", "level": 20, "r
           "links": ["00000000:1B:00.0", "00000000:1B:00.0"]}  # fmt: skip
 
 
-class Three(Copying):
+class Three(CopyingDevice):
     """Three devices; one pair takes four times as long, in both directions."""
 
     def transfer_between(self, sender: int, receiver: int, array: Any) -> Operation:
         slow = {sender, receiver} == {*SLOW}
-        return self.copy(array, SECONDS * (SLOWER if slow else 1))
+        return self.copy(array, COPY_SECONDS * (SLOWER if slow else 1))
 
 
 def workload_of(devices: int, nodes: int = 1) -> Workload:
@@ -67,7 +67,7 @@ def test_each_pair_is_copied_alone_and_the_slowest_is_told(tmp_path: Path) -> No
     }
     assert len(values) == 6
     for pair, value in values.items():
-        exact = 1e-9 * SIZE / SECONDS / (SLOWER if {*pair} == {"gpu-0", "gpu-2"} else 1)
+        exact = 1e-9 * SIZE / COPY_SECONDS / (SLOWER if {*pair} == {"gpu-0", "gpu-2"} else 1)
         assert value is not None
         assert 0.6 * exact < value <= exact, pair
     slowest = combined(metrics["slowest_bandwidth"], ranks)

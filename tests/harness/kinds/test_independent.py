@@ -18,7 +18,7 @@ from harness.kinds.independent import Independent
 from harness.messages.barrier import Barrier
 
 from ...bench import Bench
-from ..nodes.test_nodes import run as run_on_two_nodes
+from ..nodes.two_nodes import run_on_two_nodes
 from ..validity import assert_valid
 
 CONTROL: dict[str, Any] = {"kind": "independent", "devices_per_node": 2}

@@ -12,10 +12,9 @@ from harness.kinds import memory
 from harness.measuring.micro import stream
 
 from ...bench import Bench
+from ..bare import WITHOUT_FRAMEWORK
 from ..validity import assert_valid
 
-#: Options that it lacks: framework, model and their settings.
-BARE = dict.fromkeys(("framework", "model", "batch_per_device", "precision", "compiler"))
 #: Bytes that a kernel moves per element, from STREAM's own table.
 MOVED = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
 
@@ -25,7 +24,7 @@ def test_each_kernel_moves_what_stream_says(toy: Bench, devices: int) -> None:
     elements = 100000
     record = toy.run(
         "",
-        **BARE,
+        **WITHOUT_FRAMEWORK,
         kind="memory",
         devices_per_node=devices,
         parameters={"array_bytes": 8 * elements, "rounds": 4},
@@ -43,13 +42,15 @@ def test_each_kernel_moves_what_stream_says(toy: Bench, devices: int) -> None:
 
 def test_a_device_of_several_cores_uses_them_all(toy: Bench) -> None:
     parameters = {"array_bytes": 800000, "rounds": 2}
-    record = toy.run("", **BARE, kind="memory", cores_per_device=2, parameters=parameters).record
+    record = toy.run(
+        "", **WITHOUT_FRAMEWORK, kind="memory", cores_per_device=2, parameters=parameters
+    ).record
     assert record["status"] == "ok", record["reason"]
     assert record["ranks"][0]["threads"] == 2
 
 
 def test_without_a_compiler_it_is_unsupported_with_what_to_install(toy: Bench) -> None:
-    done = toy.run("", **BARE, kind="memory", variables={"CC": "no-such-cc"})
+    done = toy.run("", **WITHOUT_FRAMEWORK, kind="memory", variables={"CC": "no-such-cc"})
     assert done.record["status"] == "unsupported"
     assert "apt-get install gcc libc6-dev" in done.record["reason"]
 

@@ -10,13 +10,17 @@ from harness.adapter import Mismatch
 from harness.measuring.micro import chase, stream
 
 from ...bench import Bench
+from ..bare import WITHOUT_FRAMEWORK
 from ..validity import assert_valid
-from .test_memory_bandwidth import BARE
 
 
 def test_each_working_set_has_a_latency_and_the_slowest_device_s_counts(toy: Bench) -> None:
     parameters = {"largest_bytes": 2**20, "blocks": 2, "block_seconds": 0.002}
-    options: dict[str, Any] = {**BARE, "kind": "memory_latency", "parameters": parameters}
+    options: dict[str, Any] = {
+        **WITHOUT_FRAMEWORK,
+        "kind": "memory_latency",
+        "parameters": parameters,
+    }
     record = toy.run("", **options, devices_per_node=2).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]

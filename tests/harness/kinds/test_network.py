@@ -16,15 +16,15 @@ from harness.measuring.micro import wire_tests
 
 from ...bench import Bench
 from ...debian import install_debian_packages
+from ..bare import WITHOUT_FRAMEWORK
 from ..validity import assert_valid
-from .test_memory_bandwidth import BARE
 
 SHORT = {"seconds": 1, "connections": 3, "round_trips": 20}
 
 
 def tried(toy: Bench, path: str = "", **parameters: object) -> Any:
     """Return the record of a run on two devices; ``path``: PATH of programs."""
-    options: dict[str, Any] = {**BARE, "kind": "network", "devices_per_node": 2}
+    options: dict[str, Any] = {**WITHOUT_FRAMEWORK, "kind": "network", "devices_per_node": 2}
     settings = {**SHORT, "loopback": "yes", **parameters}
     variables = {"PATH": path} if path else {}
     return toy.run("", **options, parameters=settings, variables=variables).record

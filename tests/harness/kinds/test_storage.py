@@ -14,9 +14,9 @@ from harness.kinds import storage
 
 from ...bench import Bench
 from ...debian import install_debian_packages
+from ..bare import WITHOUT_FRAMEWORK
 from ..validity import assert_valid
 
-BARE = dict.fromkeys(("framework", "model", "batch_per_device", "precision", "compiler"))
 SHORT = {"seconds": 0.2, "file_bytes": 1 << 20, "random_bytes": 8192, "small_files": 7,
          "small_file_bytes": 12288}  # fmt: skip
 
@@ -25,7 +25,9 @@ def stored(toy: Bench, place: Path | str = "", path: str | None = None, **more: 
     """Return the record of a run; ``path``: PATH of programs."""
     variables = {} if path is None else {"PATH": path}
     parameters = {**SHORT, "folder": place}
-    done = toy.run("", **BARE, kind="storage", parameters=parameters, variables=variables, **more)
+    done = toy.run(
+        "", **WITHOUT_FRAMEWORK, kind="storage", parameters=parameters, variables=variables, **more
+    )
     return done.record
 
 

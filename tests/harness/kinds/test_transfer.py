@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from harness.adapter import Case, Mismatch, RankContext, Unsupported
 from harness.kind import Context, Workload
 from harness.kinds import transfer
 from harness.machine import cores
 from harness.messages.report import Report
-from harness.operations import Operation
 from harness.rank import load_framework
 from harness.telemetry import nvml
 
@@ -23,44 +20,11 @@ from ...conftest import ROOT
 from ..bare import BARE
 from ..fake_sensors import GPU, VARIABLES
 from ..machine.fake_machine import FakeNvml
+from .copying import COPY_SECONDS, CopyingDevice
 
 PARAMETERS = {
     "pinned": "no", "host_node": "near", "largest_bytes": 2**17, "blocks": 2, "block_seconds": 0.01
 }  # fmt: skip
-SECONDS = 5e-4
-
-
-class Copying:
-    """Device whose copies take half a millisecond.
-    ``late``: nothing waits for them; ``lost``: the last number does not arrive; ``ran_on``: cores
-    of this process during a copy."""
-
-    def __init__(self, late: bool = False, lost: bool = False) -> None:
-        self.rank_context = RankContext(0, 0, ["127.0.0.1:1"], "cuda", 1, 0)
-        self.late, self.lost, self.done_at = late, lost, 0.0
-        self.ran_on: set[int] = set()
-
-    def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
-        self.ran_on = os.sched_getaffinity(0)
-        return self.copy(array, SECONDS)
-
-    def copy(self, array: Any, seconds: float) -> Operation:
-        arrived = np.where(np.arange(array.size) < array.size - self.lost, array, np.float32(0))
-
-        def run() -> None:
-            self.done_at = max(self.done_at, time.perf_counter()) + seconds
-
-        return Operation(run, lambda: (self._wait(), arrived)[1], "float32")
-
-    def _wait(self) -> None:
-        time.sleep(max(0.0, self.done_at - time.perf_counter()))
-
-    def synchronize(self) -> None:
-        if not self.late:
-            self._wait()
-
-    def reset_peak_device_memory(self) -> None:
-        """Do nothing: it has none."""
 
 
 def copied(
@@ -68,7 +32,7 @@ def copied(
 ) -> tuple[transfer.Transfer, Workload, dict[str, Any]]:
     case = Case("toy", "", "inference", 1, 1, 1, "", "none", None)
     workload = Workload(case, {}, {**PARAMETERS, **parameters}, 1, None, 1)
-    adapter = adapter or Copying()
+    adapter = adapter or CopyingDevice()
     report = Report(str(folder), 0, "here")
     kind = transfer.Transfer()
     pinned_to = sorted(os.sched_getaffinity(0))
@@ -83,7 +47,7 @@ def test_bandwidth_is_what_arrives_over_the_time_that_it_takes(tmp_path: Path) -
     for size in (2**16, 2**17):
         value = metrics[f"device_to_host_bandwidth at bytes {size}"].of_rank(fields)
         assert value is not None
-        assert 0.6 * size / SECONDS * 1e-9 < value <= size / SECONDS * 1e-9
+        assert 0.6 * size / COPY_SECONDS * 1e-9 < value <= size / COPY_SECONDS * 1e-9
     assert metrics["host_to_device"].of_rank(fields) == pytest.approx(
         metrics[f"host_to_device_bandwidth at bytes {2**17}"].of_rank(fields)
     )
@@ -112,7 +76,7 @@ def test_the_memory_of_another_numa_node_is_touched_by_its_cores(
     other = {max(before)}
     nodes = {0: [min(before)], 1: [*other], 2: [4095]}
     monkeypatch.setattr(cores, "by_numa_node", lambda root="": nodes)
-    adapter = Copying()
+    adapter = CopyingDevice()
     _, _, fields = copied(tmp_path, adapter, host_node="1")
     assert adapter.ran_on == other, "the array was made elsewhere"
     assert 1 in fields["numa_nodes"]
@@ -142,7 +106,7 @@ def test_what_did_not_arrive_is_found(
 ) -> None:
     monkeypatch.setattr("harness.measuring.blocks._MOST_IN_A_BLOCK", 1000)
     with pytest.raises(Mismatch, match=reason):
-        copied(tmp_path, Copying(**{wrong: True}))
+        copied(tmp_path, CopyingDevice(**{wrong: True}))
 
 
 @pytest.mark.parametrize("framework", ["pytorch", "jax"])

@@ -14,13 +14,14 @@ import tasks
 from harness.adapter import Mismatch
 from harness.learning import batches, starting
 from harness.request.declaration import read_model
-from reference import bert, compute
+from reference import bert
 from tasks import DataOptions, TaskError, span, squad
 from tasks.reading import questions, spans, squad_scores, windows, wordpiece
 
 from ...bench import Bench
 from ...conftest import ROOT, build_environment
 from ..validity import assert_valid
+from .small_squad import write_small_squad
 
 # ---- scores -------------------------------------------------------------------------------------
 
@@ -492,17 +493,6 @@ def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
 # ---- whole runs ---------------------------------------------------------------------------------
 
 
-def small_model(place: Path) -> tuple[Path, dict[str, Any]]:
-    """Write a small config of ELECTRA for SQuAD with a learning rate; return path and shapes."""
-    facts = compute.reduced(read_model(str(ROOT / "scripts/models/electra_base_squad.json")))
-    del facts["reduced_from"]
-    facts["hyperparameters"]["learning_rate"] = 0.01
-    path = place / "small_squad.json"
-    path.write_text(json.dumps(facts))
-    shapes = {name: parameter.shape for name, parameter in bert.parameters(facts).items()}
-    return path, shapes
-
-
 def their_name(ours: str) -> str:
     """Return Hugging Face's name of a part of the encoder."""
     for theirs in (
@@ -536,7 +526,7 @@ def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
     data = tmp_path / "data"
     data.mkdir()
     folder(data, "2.0")
-    path, shapes = small_model(tmp_path)
+    path, shapes = write_small_squad(tmp_path)
     random = np.random.RandomState(0)
     weights = {
         their_name(name): random.standard_normal(shape[::-1] if len(shape) == 2 else shape) / 9
@@ -580,7 +570,7 @@ def test_a_run_without_its_files_says_so(
 ) -> None:
     done = Bench(tmp_path, pytorch).run(
         framework=ROOT / "scripts/frameworks/pytorch",
-        model=small_model(tmp_path)[0],
+        model=write_small_squad(tmp_path)[0],
         kind="converge",
         batch_per_device=3,
         sequence_length=80,

@@ -13,7 +13,7 @@ from harness.learning import bundle, safetensors, starting
 from tasks import TaskError
 
 from ...conftest import build_environment
-from .test_reading import small_model
+from .small_squad import write_small_squad
 
 LAYER = {
     **{f"attention.{part}": f"attention/self/{part}" for part in ("query", "key", "value")},
@@ -79,7 +79,7 @@ class Written:
     """Written checkpoints. ``weights``: by our names; ``folder``: of the checkpoints."""
 
     def __init__(self, folder: Path, body: str) -> None:
-        _, self.shapes = small_model(folder)
+        _, self.shapes = write_small_squad(folder)
         self.folder, random = folder, np.random.RandomState(2)
         self.weights = {n: random.randint(-9, 9, s) / 8 for n, s in self.shapes.items()}
         arrays = {
@@ -173,7 +173,7 @@ def test_a_checkpoint_of_another_model_is_refused(written: Written) -> None:
 def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
     """Fail if a training's weights are not read back; dense layers are not transposed.
     Hugging Face's are."""
-    _, shapes = small_model(tmp_path)
+    _, shapes = write_small_squad(tmp_path)
     random = np.random.RandomState(3)
     arrays = {name: random.standard_normal(shape).astype("f4") for name, shape in shapes.items()}
     arrays["scalar"] = np.float32(3)

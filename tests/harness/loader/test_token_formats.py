@@ -19,7 +19,7 @@ from harness.samples.folder import REFUSE, SKIP, TRAIN, VALIDATION, BadData
 from harness.samples.masking import BERT, ELECTRA, RUNNING, MaskingPlan
 
 from ...frameworks.models import facts_of
-from .test_tokens import Plain
+from .numpy_tokens import NumpyTokenLoader
 
 SEED, LENGTH = 5, sequences.LENGTH
 RECORDS = ("bert", "electra", "ofrecord")
@@ -63,8 +63,8 @@ def loaded(actual: tokens.Tokens, form: str, batch: int = 4, number: int = 0) ->
     asked = tokens.loads(
         actual, VALIDATION, number, SEED, 0, 1, LENGTH - marks, batch, 0, beyond=beyond
     )
-    tokens.checked(Plain(), asked, actual.vocabulary)
-    return np.concatenate([token.tokens for token in Plain().load_tokens(asked)])
+    tokens.checked(NumpyTokenLoader(), asked, actual.vocabulary)
+    return np.concatenate([token.tokens for token in NumpyTokenLoader().load_tokens(asked)])
 
 
 def batch_of(root: Path, form: str, seed: int = 1) -> dict[str, Any]:
@@ -101,7 +101,10 @@ def test_megatron_has_tokens_of_several_types(tmp_path: Path, code: int, dtype: 
     actual = scanned(tmp_path)
     assert (actual.length, actual.vocabulary, actual.format) == (100, 100, "megatron")
     asked = tokens.loads(actual, VALIDATION, 0, SEED, 0, 1, 9, 2, 0)
-    assert next(Plain().load_tokens(asked)).tokens.tolist() == [[*range(10)], [*range(9, 19)]]
+    assert next(NumpyTokenLoader().load_tokens(asked)).tokens.tolist() == [
+        [*range(10)],
+        [*range(9, 19)],
+    ]
 
 
 @pytest.mark.parametrize("form", RECORDS)
@@ -405,7 +408,7 @@ def test_records_that_vanish_meanwhile_end_the_run(copied: Callable[[str], Path]
         yield from batch
 
     with pytest.raises(BadData, match=r"tfrecord is not there any more; .* behind 4 sequences"):
-        list(tokens.batches(Plain(vanishing), asked))
+        list(tokens.batches(NumpyTokenLoader(vanishing), asked))
 
 
 def test_another_vocabulary_is_another_data_set(copied: Callable[[str], Path]) -> None:

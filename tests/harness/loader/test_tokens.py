@@ -11,30 +11,11 @@ import numpy as np
 import pytest
 from harness.adapter import Mismatch
 from harness.loader import LoadedTokens, TokenLoads
-from harness.loader.tokens import Sequences
 from harness.samples import folder, tokens
 from harness.samples.folder import REFUSE, SKIP, TRAIN, BadData
 
 from . import record_folder
-
-
-class Plain:
-    """Loader of numpy. ``mistake``: changes its batches."""
-
-    def __init__(
-        self, mistake: Callable[[Iterator[LoadedTokens]], Iterator[LoadedTokens]] | None = None
-    ) -> None:
-        self._mistake = mistake
-
-    def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
-        arguments = self._load(asked)
-        return self._mistake(arguments) if self._mistake else arguments
-
-    def _load(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
-        sequences = Sequences(asked)
-        for first in range(0, len(sequences), asked.batch):
-            numbers = range(first, min(first + asked.batch, len(sequences)))
-            yield LoadedTokens(np.stack([sequences[n][0] for n in numbers]), np.array(numbers))
+from .numpy_tokens import NumpyTokenLoader
 
 
 def asked_of(root: Path, batch: int = 4, length: int = 16, rank: int = 0) -> TokenLoads:
@@ -49,9 +30,9 @@ def test_each_sequence_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
     assert sorted(starts.tolist()) == list(range(0, 992, 16))
     assert asked[0].length == 17, "with the token that comes next"
     whole = np.fromfile(root / "train.bin", "<u2")
-    first = next(Plain().load_tokens(asked[0])).tokens[0]
+    first = next(NumpyTokenLoader().load_tokens(asked[0])).tokens[0]
     assert first.tolist() == whole[asked[0].starts[0] :][:17].tolist()
-    fed = [tokens.checked(Plain(), entry) for entry in asked]
+    fed = [tokens.checked(NumpyTokenLoader(), entry) for entry in asked]
     assert fed[0]["sequences"] == fed[1]["sequences"] == 31
     assert fed[0]["tokens_crc32"] != fed[1]["tokens_crc32"]
 
@@ -88,7 +69,7 @@ def test_a_mistake_of_a_loader_is_found(
 ) -> None:
     asked = asked_of(record_folder.tokens(tmp_path))
     with pytest.raises(Mismatch, match=words):
-        tokens.checked(Plain(mistake), asked)
+        tokens.checked(NumpyTokenLoader(mistake), asked)
 
 
 def test_a_file_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:
@@ -100,7 +81,7 @@ def test_a_file_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:
         raise OSError("a worker cannot read")
 
     with pytest.raises(BadData, match=r"train.bin is not there any more; .* behind 4 sequences"):
-        list(tokens.batches(Plain(broken), asked))
+        list(tokens.batches(NumpyTokenLoader(broken), asked))
 
 
 def test_bytes_of_texts_are_tokens_and_what_is_no_utf8_is_named_or_counted(tmp_path: Path) -> None:

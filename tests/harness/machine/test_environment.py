@@ -19,31 +19,14 @@ from harness.provenance import code, packages
 from harness.request import command_line
 
 from ...bench import ROOT, Bench
+from ...interpreters import find_interpreter
 
 PYTEST = importlib.metadata.version("pytest")
 
 
-def interpreter(version: str) -> str | None:
-    """Return a working interpreter of that version: uv's, pyenv's or the one on the path."""
-    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.prefix) / "bin"))
-    candidates = []
-    if uv:
-        actual = subprocess.run([uv, "python", "find", version], capture_output=True, text=True)
-        candidates += actual.stdout.split()
-    pyenv = Path.home() / ".pyenv/versions"
-    candidates += [str(path) for path in sorted(pyenv.glob(f"{version}.*/bin/python"))]
-    candidates += [name for name in [shutil.which(f"python{version}")] if name]
-    ask = "import sys; print('%d.%d' % sys.version_info[:2])"
-    for candidate in candidates:
-        answer = subprocess.run([candidate, "-c", ask], capture_output=True, text=True)
-        if answer.stdout.strip() == version:
-            return candidate
-    return None
-
-
 @pytest.mark.parametrize("version", ["3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13"])
 def test_the_harness_runs_on(toy: Bench, version: str) -> None:
-    python = interpreter(version)
+    python = find_interpreter(version)
     if python is None:
         pytest.skip(f"no Python {version} here: `uv python install {version}` brings one")
     toy.python = python

@@ -41,7 +41,7 @@ from ...frameworks.models import BERT, RESNET, facts_of, trained_parameters
 from ..fake_sensors import GPU, VARIABLES
 from ..recorder import Recorder
 from .fake_machine import FakeNvml
-from .test_watcher import sample, summary
+from .watch_samples import summarized, watch_sample
 
 
 class Clocked(MatmulTrace, Recorder):
@@ -440,7 +440,9 @@ def test_all_throttle_reasons_are_told() -> None:
     peers = nvml.THROTTLE_REASONS[bits & -bits]
     assert peers == "sw_power_cap"
     seen = nvml.Gpus(FakeNvml({**GPU, "reasons": bits}), VARIABLES, 1).read(set())
-    watch = summary([sample(float(second), **seen) for second in range(4)], 0.5, 2.5, gpus=1)
+    watch = summarized(
+        [watch_sample(float(second), **seen) for second in range(4)], 0.5, 2.5, gpus=1
+    )
     assert set(watch["gpus"][0]["throttle_reasons"]) == {
         "sw_power_cap", "hw_thermal_slowdown", "hw_power_brake_slowdown"
     }  # fmt: skip

@@ -14,25 +14,7 @@ from harness.telemetry import watch_summary, watcher
 
 from ...bench import Bench
 from ...hog import hog
-
-RUN = "0" * 32
-
-
-def sources(gpus: int = 0) -> watcher.Sources:
-    created = watcher.Sources(RUN, [0, 1], {}, gpus)
-    created.gpus = [{"name": "Example GPU", "uuid": f"GPU-{index}"} for index in range(gpus)]
-    created.memory_bytes = 2**30
-    return created
-
-
-def sample(seconds: float, **values: Any) -> dict[str, Any]:
-    return {"seconds": seconds, "watching_seconds": 0.001 * seconds, **values}
-
-
-def summary(samples: list[dict[str, Any]], start: float, end: float, gpus: int = 0) -> Any:
-    actual = watch_summary.summarize(samples, 0.5, sources(gpus), (start, end))
-    assert not schema.errors(actual, schema.record_schema()["properties"]["watch"])
-    return actual
+from .watch_samples import RUN_ID, summarized, watch_sample
 
 
 def test_the_clock_of_the_window_is_the_same_in_all_processes() -> None:
@@ -52,7 +34,7 @@ def test_the_window_spans_all_ranks() -> None:
 
 
 def load(seconds: float, busy: float, own: float, **more: Any) -> dict[str, Any]:
-    return sample(
+    return watch_sample(
         seconds,
         busy_seconds=busy,
         own_seconds=own,
@@ -72,13 +54,13 @@ def test_foreign_load_is_what_the_run_did_not_do_itself() -> None:
         load(13, 103.75, 53.0),
         load(14, 120.0, 53.0),  # after the timed region
     ]
-    actual = summary(samples, 11.0, 13.0)
+    actual = summarized(samples, 11.0, 13.0)
     assert actual["foreign_load"] == pytest.approx({"mean": 0.375, "max": 0.5})
     assert actual["machine_foreign_load"]["mean"] == pytest.approx((5.5 - 2) / 2)
     assert actual["steal"] == pytest.approx(0.1)
     assert actual["samples"] == 3
     assert actual["watching"] == pytest.approx(0.001)
-    assert summary(samples, 11.5, 12.5)["foreign_load"]["mean"] == pytest.approx(0.375)
+    assert summarized(samples, 11.5, 12.5)["foreign_load"]["mean"] == pytest.approx(0.375)
 
 
 def test_a_window_between_two_samples_is_known_by_its_counters() -> None:
@@ -86,27 +68,27 @@ def test_a_window_between_two_samples_is_known_by_its_counters() -> None:
         load(1.0, 10.0, 5.0, mhz_min=1, mhz_median=1, mhz_max=1, **{"package-0_joules": 100.0}),
         load(1.5, 10.4, 5.3, mhz_min=1, mhz_median=1, mhz_max=1, **{"package-0_joules": 150.0}),
     ]
-    actual = summary([load(0.5, 9.0, 4.0), *both, load(2.0, 99.0, 5.3)], 1.2, 1.25)
+    actual = summarized([load(0.5, 9.0, 4.0), *both, load(2.0, 99.0, 5.3)], 1.2, 1.25)
     assert actual["foreign_load"]["mean"] == pytest.approx(0.2)
     assert actual["samples"] == 0
     assert actual["frequency_mhz"] is None, "no sample was taken in the window"
-    assert summary(both, 1.2, 1.25)["energy_joules"] == pytest.approx({"package-0": 5.0})
+    assert summarized(both, 1.2, 1.25)["energy_joules"] == pytest.approx({"package-0": 5.0})
 
 
 def test_energy_is_that_of_the_window() -> None:
     samples = [
-        sample(float(second), **{"package-0_joules": 10.0 * second, "gpu-0_joules": joules})
+        watch_sample(float(second), **{"package-0_joules": 10.0 * second, "gpu-0_joules": joules})
         for second, joules in enumerate([0.0, 100.0, 300.0, 600.0])
     ]
-    actual = summary(samples, 0.5, 2.5, gpus=1)["energy_joules"]
+    actual = summarized(samples, 0.5, 2.5, gpus=1)["energy_joules"]
     assert actual == pytest.approx({"package-0": 20.0, "gpu-0": 450.0 - 50.0})
 
 
 def test_a_window_that_the_samples_do_not_span_has_no_sums() -> None:
     samples = [load(1.0, 10.0, 5.0), load(2.0, 11.0, 5.0)]
-    actual = summary(samples, 0.5, 1.5)
+    actual = summarized(samples, 0.5, 1.5)
     assert actual["foreign_load"] is actual["steal"] is None, "what was not seen is not made up"
-    assert summary([], 0.5, 1.5)["energy_joules"] == {}
+    assert summarized([], 0.5, 1.5)["energy_joules"] == {}
 
 
 def test_the_host_is_summed_up() -> None:
@@ -125,7 +107,7 @@ def test_the_host_is_summed_up() -> None:
         )
 
     samples = [host(0, 900, 99, 5.0, 3), host(1, 2000, 60, 900.0, 3), host(2, 1500, 70, 700.0, 4)]
-    actual = summary([*samples, host(3, 800, 99, 5.0, 6)], 0.5, 2.5)
+    actual = summarized([*samples, host(3, 800, 99, 5.0, 6)], 0.5, 2.5)
     assert actual["frequency_mhz"] == {"min": 1500, "median": 1751, "max": 2002}
     assert actual["temperature_celsius_max"] == 70
     assert actual["memory_available_bytes_min"] == 700
@@ -142,10 +124,10 @@ def test_gpus_are_summed_up_one_by_one() -> None:
             "other_processes": others,
             "uncorrected_errors": errors,
         }
-        return sample(seconds, **{f"gpu-0_{name}": value for name, value in first.items()})
+        return watch_sample(seconds, **{f"gpu-0_{name}": value for name, value in first.items()})
 
     samples = [gpu(0, 1, [], 2, 9), gpu(1, 4, [], 2, 1400), gpu(2, 4 | 64, [5], 3, 1300)]
-    actual = summary([*samples, gpu(3, 1, [6], 3, 9)], 0.5, 2.5, gpus=2)["gpus"]
+    actual = summarized([*samples, gpu(3, 1, [6], 3, 9)], 0.5, 2.5, gpus=2)["gpus"]
     assert actual[0]["throttle_reasons"] == {"sw_power_cap": 1.0, "hw_thermal_slowdown": 0.5}
     assert actual[0]["sm_mhz"] == {"min": 1300, "median": 1350, "max": 1400}
     assert actual[0]["utilization_percent_mean"] == 91.5
@@ -157,7 +139,7 @@ def test_gpus_are_summed_up_one_by_one() -> None:
 
 def test_every_figure_leads_back_to_raw_samples() -> None:
     samples = [load(float(second), second / 3, 0.0) for second in range(6)]
-    raw = summary(samples, 1.5, 3.5)["raw"]
+    raw = summarized(samples, 1.5, 3.5)["raw"]
     assert raw["seconds"] == [-0.5, 0.5, 1.5, 2.5], "the window and the samples around it"
     assert raw["busy_seconds"] == [0.3333, 0.6667, 1, 1.3333]
     assert "mhz_min" not in raw, "an empty column"
@@ -166,7 +148,7 @@ def test_every_figure_leads_back_to_raw_samples() -> None:
 def test_a_long_run_keeps_a_bounded_number_of_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watcher, "INTERVAL_SECONDS", 0.0001)
     monkeypatch.setattr(watcher, "MOST_SAMPLES", 10)
-    with watcher.Watcher(RUN, cores.allowed(), {}, 0) as watching:
+    with watcher.Watcher(RUN_ID, cores.allowed(), {}, 0) as watching:
         while watching.interval < 0.0008:
             time.sleep(0.01)
     moments = [taken["seconds"] for taken in watching.samples]
@@ -179,7 +161,7 @@ def test_a_sensor_that_hangs_does_not_stop_the_run(monkeypatch: pytest.MonkeyPat
     forever = threading.Event()
     monkeypatch.setattr(watcher.Sources, "take", lambda self: forever.wait() and {})
     monkeypatch.setattr(watcher, "_PATIENCE_SECONDS", 0.05)
-    with watcher.Watcher(RUN, cores.allowed(), {}, 0) as watching:
+    with watcher.Watcher(RUN_ID, cores.allowed(), {}, 0) as watching:
         pass
     forever.set()
     assert "answered" in watching.sources.absent["watcher"]
@@ -190,7 +172,7 @@ def test_a_watcher_that_fails_does_not_spoil_the_run(monkeypatch: pytest.MonkeyP
         raise RuntimeError("no sensors today")
 
     monkeypatch.setattr(watcher.Sources, "open", fail)
-    with watcher.Watcher(RUN, cores.allowed(), {}, 0) as watching:
+    with watcher.Watcher(RUN_ID, cores.allowed(), {}, 0) as watching:
         pass
     ranks = [{"window_start": time.perf_counter() - 1, "window_seconds": 1.0}]
     actual = watch_summary.summary(watching, ranks)
@@ -207,7 +189,7 @@ def test_the_watcher_leaves_the_runs_cores(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(watcher.os, "sched_setaffinity", lambda process, to: moved.append(to))
     monkeypatch.setattr(watcher, "siblings", lambda core: [core // 2 * 2, core // 2 * 2 + 1])
     for used in ([4], [4, 6]):
-        watcher.Sources(RUN, used, {}, 0).open()
+        watcher.Sources(RUN_ID, used, {}, 0).open()
     assert moved == [{6, 7}], "not where a sibling of the run's cores is, and nowhere if all are"
 
 

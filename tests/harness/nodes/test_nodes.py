@@ -6,8 +6,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,26 +15,9 @@ from harness.adapter import Case, Mismatch
 from harness.nodes import nodes
 from harness.request.declaration import Task
 
-from ...bench import Bench, Finished
+from ...bench import Bench
 from ...processes import wait_for
-
-START = f"{sys.executable} {Path(__file__).parent / 'start_nodes.py'} {{nodes}}"
-TWO: dict[str, Any] = {"nodes": 2, "devices_per_node": 2, "start_nodes": START}
-
-
-def run(toy: Bench, behaviour: str = "", start: str = "", **options: Any) -> Finished:
-    launcher = begin(toy, behaviour, start, **options)
-    return toy.finish(launcher)
-
-
-def begin(
-    toy: Bench, behaviour: str = "", start: str = "", **options: Any
-) -> subprocess.Popen[str]:
-    os.environ["FRAMEBENCH_START"] = start
-    try:
-        return toy.start(behaviour, **{**TWO, **options})
-    finally:
-        del os.environ["FRAMEBENCH_START"]
+from .two_nodes import TWO_NODES, run_on_two_nodes, start_on_two_nodes
 
 
 def agents(toy: Bench, node: str) -> list[int]:
@@ -49,7 +30,7 @@ def agents(toy: Bench, node: str) -> list[int]:
 
 
 def test_all_ranks_of_all_nodes_train_together(toy: Bench) -> None:
-    record = run(toy).record
+    record = run_on_two_nodes(toy).record
     assert (record["status"], record["reason"]) == ("ok", "")
     assert [(rank["rank"], rank["host"]) for rank in record["ranks"]] == [
         (0, "n0"),
@@ -68,7 +49,7 @@ def test_all_ranks_of_all_nodes_train_together(toy: Bench) -> None:
 
 
 def test_each_node_stands_in_the_record(toy: Bench) -> None:
-    record = run(toy, "sleep=0.3").record
+    record = run_on_two_nodes(toy, "sleep=0.3").record
     assert [node["node"] for node in record["nodes"]] == ["n0", "n1"]
     for node in record["nodes"]:
         assert node["interface"]["address"].count(".") == 3
@@ -82,7 +63,7 @@ def test_each_node_stands_in_the_record(toy: Bench) -> None:
 
 @pytest.mark.parametrize("rank", [0, 3])
 def test_a_failed_rank_ends_the_ranks_of_all_nodes(toy: Bench, rank: int) -> None:
-    record = run(toy, f"raise_rank={rank}").record
+    record = run_on_two_nodes(toy, f"raise_rank={rank}").record
     assert record["status"] == "failed"
     host = f"n{rank // 2}"
     assert record["reason"] == f"rank {rank} on node {host}: RuntimeError: the toy is broken"
@@ -90,12 +71,12 @@ def test_a_failed_rank_ends_the_ranks_of_all_nodes(toy: Bench, rank: int) -> Non
 
 
 def test_a_killed_rank_is_named_with_its_node(toy: Bench) -> None:
-    reason = run(toy, "kill_rank=2").record["reason"]
+    reason = run_on_two_nodes(toy, "kill_rank=2").record["reason"]
     assert "rank 2 on node n1 was killed by signal 9 (SIGKILL)" in reason
 
 
 def test_a_wrong_all_reduce_ends_the_run_before_anything_is_timed(toy: Bench) -> None:
-    record = run(toy, "wrong_sum").record
+    record = run_on_two_nodes(toy, "wrong_sum").record
     assert record["status"] == "failed"
     assert "pre-flight: an all-reduce of 4096 bytes over 4 ranks is wrong" in record["reason"]
     assert "node n" in record["reason"]
@@ -103,7 +84,7 @@ def test_a_wrong_all_reduce_ends_the_run_before_anything_is_timed(toy: Bench) ->
 
 
 def test_a_time_limit_that_nodes_spend_on_starting_is_a_timeout(toy: Bench) -> None:
-    record = run(toy, start="without=1", time_limit=8).record
+    record = run_on_two_nodes(toy, start="without=1", time_limit=8).record
     reached = "the time limit of 8 s was reached during: start; 1 of 2 nodes answered (n0)"
     assert (record["status"], record["reason"]) == ("timeout", reached)
 
@@ -117,13 +98,13 @@ def test_a_node_that_does_not_answer_is_missed(toy: Bench, monkeypatch: pytest.M
 
 
 def test_a_start_that_fails_says_why(toy: Bench) -> None:
-    reason = run(toy, start="fail=1").record["reason"]
+    reason = run_on_two_nodes(toy, start="fail=1").record["reason"]
     assert "ended with status 3" in reason
     assert "no such partition" in reason
 
 
 def test_a_lost_node_ends_the_run(toy: Bench) -> None:
-    launcher = begin(toy, "hang")
+    launcher = start_on_two_nodes(toy, "hang")
     toy.wait_for_phase("warm-up", 4)
     (agent,) = agents(toy, "n1")
     os.kill(agent, signal.SIGKILL)
@@ -135,7 +116,7 @@ def test_a_lost_node_ends_the_run(toy: Bench) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_the_end_of_the_launcher_is_that_of_all_nodes(toy: Bench, number: signal.Signals) -> None:
-    launcher = begin(toy, "hang,grandchild")
+    launcher = start_on_two_nodes(toy, "hang,grandchild")
     toy.wait_for_phase("warm-up", 4)
     launcher.send_signal(number)
     assert toy.finish(launcher).record is None
@@ -143,14 +124,14 @@ def test_the_end_of_the_launcher_is_that_of_all_nodes(toy: Bench, number: signal
 
 
 def test_the_time_limit_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
-    record = run(toy, "hang", time_limit=15).record
+    record = run_on_two_nodes(toy, "hang", time_limit=15).record
     assert record["status"] == "timeout", record["reason"]
     assert "the time limit of 15 s was reached during: " in record["reason"]
 
 
 @pytest.mark.parametrize("which", ["some", "many"])
 def test_strangers_who_call_are_no_nodes_and_hold_nobody_up(toy: Bench, which: str) -> None:
-    record = run(toy, start=f"strangers={which}").record
+    record = run_on_two_nodes(toy, start=f"strangers={which}").record
     assert (record["status"], record["reason"]) == ("ok", "")
     assert [node["node"] for node in record["nodes"]] == ["n0", "n1"]
     assert record["wall_seconds"] < 60
@@ -173,7 +154,7 @@ def listening_ports(process: int) -> list[int]:
 
 
 def test_nobody_finds_a_door_or_the_word_by_which_nodes_are_known(toy: Bench) -> None:
-    launcher = begin(toy, "hang")
+    launcher = start_on_two_nodes(toy, "hang")
     wait_for(lambda: listening_ports(launcher.pid), "the launcher to listen for its nodes")
     toy.wait_for_phase("warm-up", 4)
     assert not listening_ports(launcher.pid), "all nodes are there, and it still listens"
@@ -248,14 +229,14 @@ def task(toy: Bench, **options: Any) -> Task:
     from harness.request.command_line import parse
     from harness.request.declaration import task_of
 
-    command = toy.command(**{**TWO, **options})
+    command = toy.command(**{**TWO_NODES, **options})
     actual = task_of(parse(command[2:]))
     assert isinstance(actual.case, Case)
     return actual
 
 
 def test_waiting_for_the_agents_ends_with_the_launcher(toy: Bench) -> None:
-    launcher = begin(toy, start="without=1")
+    launcher = start_on_two_nodes(toy, start="without=1")
     wait_for(lambda: agents(toy, "n0"), "an agent")
     launcher.send_signal(signal.SIGTERM)
     assert toy.finish(launcher).status == 143

@@ -18,17 +18,13 @@ from framebench.features.audit import figures, lint, lint_results
 from framebench.records import record_sets
 from framebench.records.run import RecordsError
 
+from ....csv_rows import read_rows
 from ...made_up_records import write_records
 
 PUBLISHED = Path(__file__).parents[4] / "results" / "published"
 MXNET, ELECTRA = "nvidia-mxnet-resnet50", "nvidia-tensorflow2-electra"
 DLPERF = "dlperf-v1.0"
 Rows = list[dict[str, str]]
-
-
-def rows(path: Path) -> Rows:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def write(path: Path, listed: Rows, columns: list[str] | None = None) -> None:
@@ -118,7 +114,7 @@ def test_deviations_of_mxnet_are_in_another_unit_than_their_values() -> None:
 
 def test_the_latencies_of_electra() -> None:
     means = found(PUBLISHED / ELECTRA, "mean")
-    in_tables = [r for r in rows(PUBLISHED / ELECTRA / "published.csv")
+    in_tables = [r for r in read_rows(PUBLISHED / ELECTRA / "published.csv")
                  if r["quantity"] == "latency_mean"]  # fmt: skip
     assert {printed for _, _, printed in means} == {row["printed"] for row in in_tables}, (
         "in every row the mean lies above the 99 % latency"
@@ -139,7 +135,7 @@ def test_the_latencies_of_electra() -> None:
 
 
 def test_the_speedups_of_electra_include_a_compiler() -> None:
-    cells = rows(PUBLISHED / ELECTRA / "published.csv")
+    cells = read_rows(PUBLISHED / ELECTRA / "published.csv")
     tables = {cell["table"] for cell in cells if cell["quantity"].endswith("amp_speedup")}
     assert {table for table, _, _ in found(PUBLISHED / ELECTRA, "unlike baseline")} == tables
 
@@ -153,7 +149,7 @@ def test_dlperf() -> None:
     repeats = [f for f in lint.check_folder(PUBLISHED / DLPERF).findings if f.check == "repeats"]
     stated = {(f.row.partition(": ")[2], f.printed, f.recomputed) for f in repeats}
     assert stated == {("PaddlePaddle", "7", "6"), ("NGC PyTorch", "7", "5")}
-    causes = {tuple(row.values())[:3] for row in rows(PUBLISHED / DLPERF / "causes.csv")}
+    causes = {tuple(row.values())[:3] for row in read_rows(PUBLISHED / DLPERF / "causes.csv")}
     assert {(t, *r.split(": ")) for t, r, _ in found(PUBLISHED / DLPERF, "runs")} == causes
 
 
@@ -164,7 +160,7 @@ def plant(tmp_path: Path, source: str, change: Callable[[Rows], Any]) -> list[An
     """Return the findings that a change of a source's cells adds."""
     before = lint.check_folder(PUBLISHED / source).findings
     folder = shutil.copytree(PUBLISHED / source, tmp_path / source)
-    cells = rows(folder / "published.csv")
+    cells = read_rows(folder / "published.csv")
     columns = list(cells[0])
     changed = change(cells)
     write(folder / "published.csv", cells if changed is None else changed, columns)
@@ -229,7 +225,7 @@ def test_a_baseline_that_is_a_dash_is_missing(tmp_path: Path) -> None:
 
 def test_other_repeats_than_stated_are_found(tmp_path: Path) -> None:
     folder = shutil.copytree(PUBLISHED / DLPERF, tmp_path / DLPERF)
-    runs = rows(folder / "runs.csv")
+    runs = read_rows(folder / "runs.csv")
     write(folder / "runs.csv", runs[1:])
     added = found(folder, "repeats") - found(PUBLISHED / DLPERF, "repeats")
     assert {printed for _, _, printed in added} == {"7"}
@@ -238,7 +234,7 @@ def test_other_repeats_than_stated_are_found(tmp_path: Path) -> None:
 
 def test_wrong_cells_are_named(tmp_path: Path) -> None:
     folder = shutil.copytree(PUBLISHED / MXNET, tmp_path / MXNET)
-    cells = rows(folder / "published.csv")
+    cells = read_rows(folder / "published.csv")
     write(folder / "published.csv", [{**cells[0], "quantity": "speed"}])
     with pytest.raises(RecordsError, match="found quantity 'speed'; allowed: throughput"):
         lint.check_folder(folder)
@@ -253,7 +249,7 @@ def test_figures_that_cannot_be_stop_no_check(
     tmp_path: Path, quantity: str, unit: str, printed: str
 ) -> None:
     folder = shutil.copytree(PUBLISHED / ELECTRA, tmp_path / ELECTRA)
-    cells = rows(folder / "published.csv")
+    cells = read_rows(folder / "published.csv")
     latency = next(cell for cell in cells if cell["quantity"] == "latency_mean")
     for cell in cells:
         if cell["place"] == latency["place"] and cell["quantity"] == quantity:
@@ -335,7 +331,7 @@ def results(measured: Path, tmp_path: Path) -> Path:
 def lint_of(results: Path) -> tuple[int, Rows]:
     runs, folder = results / "runs", results
     status = cli.main(["lint", "--sources", str(runs), "--results", str(folder)])
-    return status, rows(results / "tables" / "lint.csv")
+    return status, read_rows(results / "tables" / "lint.csv")
 
 
 def test_our_own_results_are_clean(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -370,7 +366,7 @@ def test_errors_in_tables_of_ours_are_found(
     expected = set()
     for table in {table for table, *_ in TABLE_ERRORS}:
         path = results / "tables" / f"{table}.csv"
-        listed = rows(path)
+        listed = read_rows(path)
         errors = [error[1:] for error in TABLE_ERRORS if error[0] == table]
         free = [*listed]
         for column, text, check in errors:
@@ -391,7 +387,7 @@ def test_errors_in_tables_of_ours_are_found(
 
 def test_a_figure_rounded_by_hand_is_no_error(results: Path) -> None:
     path = results / "tables" / "weak_scaling.csv"
-    listed = rows(path)
+    listed = read_rows(path)
     row = next(r for r in listed if r["speedup"] not in ("", "1.0"))
     row["speedup"] = f"{float(row['speedup']):.3f}"
     write(path, listed)
@@ -400,7 +396,7 @@ def test_a_figure_rounded_by_hand_is_no_error(results: Path) -> None:
 
 def test_a_row_too_few_and_a_row_too_many_are_found(results: Path) -> None:
     path = results / "tables" / "summary.csv"
-    listed = rows(path)
+    listed = read_rows(path)
     write(path, [*listed[1:], {**listed[1], "batch_per_device": "999"}])
     status, found = lint_of(results)
     assert status == 1
@@ -543,11 +539,11 @@ def test_tables_written_elsewhere_are_found_by_their_fingerprint(
     shutil.rmtree(results / "tables")
     assert cli.main(["report", "--records", str(results / "runs"), *given]) == 0
     path = other / "tables" / "summary.csv"
-    listed = rows(path)
+    listed = read_rows(path)
     next(row for row in listed if row["throughput_max"])["throughput_max"] = "1"
     write(path, listed)
     assert cli.main(["lint", "--sources", str(results / "runs"), *given]) == 1
-    assert [row["check"] for row in rows(other / "tables" / "lint.csv")] == ["throughput"]
+    assert [row["check"] for row in read_rows(other / "tables" / "lint.csv")] == ["throughput"]
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -559,7 +555,7 @@ def test_errors_of_others_are_told_and_are_no_failure(
     assert cli.main(["lint", "--sources", str(PUBLISHED), "--results", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "nvidia-mxnet-resnet50: 481 printed cells checked, 25 findings" in said
-    table = rows(tmp_path / "tables" / "lint.csv")
+    table = read_rows(tmp_path / "tables" / "lint.csv")
     assert list(table[0]) == [
         "source", "table", "row", "check", "printed", "recomputed", "note",
     ]  # fmt: skip
@@ -571,7 +567,7 @@ def test_one_source_and_its_csv_of_runs_are_the_same(tmp_path: Path) -> None:
     for number, source in enumerate((PUBLISHED / DLPERF, PUBLISHED / DLPERF / "runs.csv")):
         out = tmp_path / str(number)
         assert cli.main(["lint", "--sources", str(source), "--results", str(out)]) == 0
-        assert len(rows(out / "tables" / "lint.csv")) == sum(CHECKS[DLPERF].values())
+        assert len(read_rows(out / "tables" / "lint.csv")) == sum(CHECKS[DLPERF].values())
 
 
 def test_what_holds_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

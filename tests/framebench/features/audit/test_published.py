@@ -19,6 +19,7 @@ from framebench.tables import frames
 from framebench.tables.grouping import group
 from framebench.tables.results import CaseResults
 
+from ....csv_rows import read_rows
 from ...made_up_runs import build
 
 DLPERF = Path(__file__).parents[4] / "results" / "published" / "dlperf-v1.0"
@@ -39,11 +40,6 @@ def compared(results: CaseResults) -> pd.DataFrame:
     return compare_published(results, DLPERF / "published.csv")
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def cases(listed: list[dict[str, str]]) -> set[tuple[str, ...]]:
     """Return the keys of runs.csv, built independently from the file."""
     return {tuple(row[key] for key in KEYS) for row in listed}
@@ -52,12 +48,12 @@ def cases(listed: list[dict[str, str]]) -> set[tuple[str, ...]]:
 def test_every_published_run_is_read(runs: tuple[Run, ...]) -> None:
     found = record_sets.load(DLPERF)
     assert not found.problems
-    assert len(found.runs) == len(rows(DLPERF / "runs.csv")) == 217
+    assert len(found.runs) == len(read_rows(DLPERF / "runs.csv")) == 217
 
 
 def test_every_printed_cell_with_runs_agrees_or_has_a_cause(compared: pd.DataFrame) -> None:
-    printed = rows(DLPERF / "published.csv")
-    measured = cases(rows(DLPERF / "runs.csv"))
+    printed = read_rows(DLPERF / "published.csv")
+    measured = cases(read_rows(DLPERF / "runs.csv"))
     with_runs = [
         row for row in printed
         if tuple(row[key] for key in KEYS) in measured and half_unit(row["printed"]) is not None
@@ -66,7 +62,7 @@ def test_every_printed_cell_with_runs_agrees_or_has_a_cause(compared: pd.DataFra
     checked = compared[compared["agrees"].notna()]
     assert len(checked) == len(with_runs) == 30
     differing = checked[~checked["agrees"].astype(bool)]
-    listed = {tuple(row[name] for name in CELL) for row in rows(DLPERF / "causes.csv")}
+    listed = {tuple(row[name] for name in CELL) for row in read_rows(DLPERF / "causes.csv")}
     assert {tuple(cell) for cell in differing[list(CELL)].to_numpy()} == listed, (
         "causes.csv lists exactly the cells that differ"
     )
@@ -162,7 +158,7 @@ def test_what_is_no_number_has_no_unit(printed: str) -> None:
 
 def publish(folder: Path, **changes: Any) -> Path:
     """Write published.csv with MXNet's first cell, changed."""
-    cell = {**rows(DLPERF / "published.csv")[8], **changes}
+    cell = {**read_rows(DLPERF / "published.csv")[8], **changes}
     assert cell["framework"] == "mxnet"
     path = folder / "published.csv"
     with path.open("w", newline="") as file:
@@ -220,4 +216,4 @@ def test_the_comparison_is_written_with_its_counts(compared: pd.DataFrame, tmp_p
     frames.write({published.TABLE: compared}, tmp_path)
     text = (tmp_path / "published.md").read_text()
     assert "393 printed cells; 30 with runs, of which 28 agree and 2 differ; 363 without" in text
-    assert len(rows(tmp_path / "published.csv")) == 393
+    assert len(read_rows(tmp_path / "published.csv")) == 393

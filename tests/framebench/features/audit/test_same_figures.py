@@ -4,13 +4,13 @@ published sets (see tests/data/figures/README.md)."""
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from pathlib import Path
 
 import pytest
 
+from ....csv_rows import read_rows
 from ...figures import COMMANDS, made, unpacked
 
 FRACTION = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
@@ -28,11 +28,6 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpacked("tables", tmp_path_factory.mktemp("kept"))
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def agree(one: str, other: str) -> bool:
     if one == other:
         return True
@@ -46,8 +41,8 @@ def test_every_cell_of_every_table_is_what_it_was(
     name: str, results: Path, kept: Path, tmp_path: Path
 ) -> None:
     tables = made(name, results, tmp_path)
-    expected = {path.name: rows(path) for path in (kept / name).iterdir()}
-    found = {path.name: rows(path) for path in tables.glob("*.csv")}
+    expected = {path.name: read_rows(path) for path in (kept / name).iterdir()}
+    found = {path.name: read_rows(path) for path in tables.glob("*.csv")}
     assert found.keys() == expected.keys()
     for table, were in expected.items():
         are = found[table]
@@ -59,6 +54,6 @@ def test_every_cell_of_every_table_is_what_it_was(
 
 
 def test_every_table_has_rows_to_compare(kept: Path) -> None:
-    filled = {path.name for path in kept.rglob("*.csv") if rows(path)}
+    filled = {path.name for path in kept.rglob("*.csv") if read_rows(path)}
     assert filled == {path.name for path in kept.rglob("*.csv")}
     assert {"parity.csv", "largest_batch_attempts.csv", "compare.csv", "published.csv"} <= filled

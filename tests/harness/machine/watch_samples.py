@@ -1,0 +1,30 @@
+"""Made-up samples of a watcher, and their summary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.record import schema
+from harness.telemetry import watch_summary, watcher
+
+RUN_ID = "0" * 32
+
+
+def watched_sources(gpus: int = 0) -> watcher.Sources:
+    """Return the sources of a run on two cores, with so many GPUs."""
+    created = watcher.Sources(RUN_ID, [0, 1], {}, gpus)
+    created.gpus = [{"name": "Example GPU", "uuid": f"GPU-{index}"} for index in range(gpus)]
+    created.memory_bytes = 2**30
+    return created
+
+
+def watch_sample(seconds: float, **values: Any) -> dict[str, Any]:
+    """Return a sample at a time in seconds; watching took a thousandth of it."""
+    return {"seconds": seconds, "watching_seconds": 0.001 * seconds, **values}
+
+
+def summarized(samples: list[dict[str, Any]], start: float, end: float, gpus: int = 0) -> Any:
+    """Return the valid summary of samples for a timed region from ``start`` to ``end``."""
+    actual = watch_summary.summarize(samples, 0.5, watched_sources(gpus), (start, end))
+    assert not schema.errors(actual, schema.record_schema()["properties"]["watch"])
+    return actual
