@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import selenium_axe_python
 from framebench.features.audit import published
 from framebench.records import record_sets
 from framebench.records.sidecars.calls import CallEntry
@@ -22,6 +23,8 @@ from selenium.webdriver.common.by import By
 
 from ..debian import install_debian_packages
 
+#: Script of axe, which checks the accessibility of a page.
+AXE = Path(selenium_axe_python.__file__).parent / "axe-core" / "axe.min.js"
 PACKAGES = ("chromium", "chromium-driver")
 
 
@@ -121,3 +124,10 @@ class Browser:
             for head in self.driver.find_elements(By.CSS_SELECTOR, f"#table-{table} thead th")
             if head.text.strip() == title
         )
+
+
+def choose(browser: Browser, axis: str, *values: str) -> None:
+    """Click the boxes of values of an axis in the filter."""
+    for value in values:
+        box = f"input[name='{axis}'][value='{value}']"
+        browser.evaluate("document.querySelector(arguments[0]).click()", box)

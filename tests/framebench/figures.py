@@ -15,6 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "figures"
 _PUBLISHED = ROOT / "results" / "published"
+#: Published results of DLPerf.
+DLPERF = _PUBLISHED / "dlperf-v1.0"
 
 #: Commands of each set of tables with their exit status; lint finds contradictions in the made-up
 #: set.
@@ -25,7 +27,7 @@ COMMANDS: dict[str, list[tuple[int, list[str]]]] = {
         (1, ["lint", "--sources", "made_up/runs"]),
         (0, ["compare", "--base", "made_up/runs@old", "--candidate", "made_up/runs@new"]),
     ],
-    "dlperf": [(0, ["report", "--records", str(_PUBLISHED / "dlperf-v1.0")])],
+    "dlperf": [(0, ["report", "--records", str(DLPERF)])],
     "published": [(0, ["lint", "--sources", str(_PUBLISHED)])],
 }
 

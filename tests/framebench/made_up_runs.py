@@ -11,7 +11,8 @@ import pandas as pd
 from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Case, Conditions
 from framebench.records.run import MetricValue, Run
 from framebench.tables import frames, grouping, markdown, registry
-from framebench.tables.table import Inputs
+from framebench.tables import measured as measured_tables
+from framebench.tables.table import Inputs, Table
 
 _CASE = Case(
     framework="pytorch",
@@ -94,3 +95,14 @@ def in_markdown(name: str, rows: pd.DataFrame) -> str:
 def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
     """Write the files of tables of records, by name."""
     frames.write({registry.known()[name]: rows for name, rows in tables.items()}, folder)
+
+
+def measured_table(*runs: Run) -> tuple[Table, pd.DataFrame]:
+    """Return the table of runs of one micro-benchmark, and its rows."""
+    (table,) = measured_tables.tables(grouping.group(list(runs), None))
+    return table, frames.frame(table, table.rows(Inputs({})))
+
+
+def measured_rows(*runs: Run) -> pd.DataFrame:
+    """Return the rows in the table of runs of one micro-benchmark."""
+    return measured_table(*runs)[1]

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from core import RECORD_FORMAT
+from framebench.records import device_peaks
 from framebench.records.record_sets import RecordSet
 
 Record = dict[str, Any]
@@ -117,3 +119,103 @@ def save_csv(path: Path, rows: list[dict[str, str]], columns: list[str] | None =
 
 def messages(found: RecordSet) -> str:
     return "\n".join(f"{problem.origin}: {problem.message}" for problem in found.problems)
+
+
+def peak_flops_record(**changes: Any) -> dict[str, Any]:
+    """Return a peak-FLOPS record: 100 matmuls with 1000 rows in 4 s are 0.05 TFLOP/s.
+    ``changes`` replace entries; mappings are merged."""
+    made: dict[str, Any] = {
+        "format": RECORD_FORMAT,
+        "source": "framebench",
+        "kind": device_peaks.KIND,
+        "case": {
+            "framework": "pytorch",
+            "model": "bert_base",
+            "nodes": 1,
+            "devices_per_node": 1,
+            "batch_per_device": None,
+            "precision": "fp32",
+            "compiler": None,
+            "sequence_length": 128,
+        },
+        "parameters": {},
+        "repeat": 1,
+        "status": "ok",
+        "reason": "",
+        "metrics": {"peak": {"value": 0.05, "unit": "TFLOP/s", "better": "higher"}},
+        "framework_version": "2.8.0",
+        "settings": {
+            "accelerator": "cpu",
+            "cores_per_device": 2,
+            "time_limit": 60,
+            "seed": 0,
+        },
+        "samples": None,
+        "window_seconds": None,
+        "wall_seconds": 5.0,
+        "started": "2030-01-01T00:00:00.000Z",
+        "command": ["python"],
+        "ranks": [
+            {
+                "rank": 0,
+                "host": "node-1",
+                "status": "ok",
+                "reason": "",
+                "products": {"float32": 1},
+                "matmuls": [
+                    {"size": 500, "products": 1, "seconds": [1.0]},
+                    {"size": 1000, "products": 100, "seconds": [5.0, 4.0, 4.5]},
+                ],
+            }
+        ],
+        "environment": {
+            "way": "venv",
+            "python": "3.11.7",
+            "prefix": "/venv",
+            "packages": {},
+            "hardware": {"cpu": "Example CPU", "gpus": []},
+            "system": {},
+            "variables": {},
+            "code": {},
+        },
+    }
+    for key, value in changes.items():
+        held = made[key]
+        made[key] = {**held, **value} if isinstance(held, dict) else value
+    return made
+
+
+def largest_batch_record(
+    case: dict[str, Any], largest: int | None = 24, **other: Any
+) -> dict[str, Any]:
+    """Return the record of a search for the largest batch of a case.
+    ``largest``: its result; ``other``: replaced entries."""
+    attempts = [(8, "ok", 1.0), (16, "ok", 2.0), (32, "oom", None)]
+    attempts.append((24, other.get("status", "ok"), 3.0))
+    made = record(
+        kind="largest_batch",
+        parameters={"mode": case["mode"], "multiple_of": 8, "at_most": 4096},
+        samples=None,
+        window_seconds=None,
+        ranks=[],
+        attempts=[
+            {
+                "batch_per_device": batch,
+                "status": status,
+                "reason": "" if status == "ok" else "out of memory: <b>",
+                "peak_device_memory_bytes": None,
+                "peak_host_memory_bytes": held and int(held * 2**30),
+                "memory_limit_bytes": 3 * 2**30,
+                "seconds": 10.0,
+                "record": f"x/batch_per_device-{batch}.json",
+            }
+            for batch, status, held in attempts
+        ],
+        **other,
+    )
+    made["case"] = {key: case.get(key) for key in made["case"]} | {"batch_per_device": None}
+    made["settings"] |= {"cores_per_device": 2, "warmup_steps": 1, "timed_steps": 2}
+    made["metrics"] = {
+        "largest_batch": {"value": largest, "unit": "samples/device", "better": "higher"}
+    }
+    return made

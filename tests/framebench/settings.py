@@ -10,7 +10,7 @@ from framebench.config.catalog import load_catalog
 from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan.planning import make_plan
+from framebench.plan.planning import Plan, make_plan
 
 ROOT = Path(__file__).parents[2]
 CATALOG = load_catalog(ROOT)
@@ -20,17 +20,26 @@ SUITE = {
     "repeats": 2,
     "axes": {"framework": ["pytorch"], "model": ["resnet50_v1.5"], "batch_per_device": [2]},
 }
+#: Axes of SUITE, for suites with another batch.
+AXES_WITHOUT_BATCH = {
+    key: value for key, value in SUITE["axes"].items() if key != "batch_per_device"
+}
 
 
-def settings(tmp_path: Path, suite: object = SUITE, **config: object) -> Settings:
-    """Return settings for a suite given as data, or as literal text."""
+def settings(
+    tmp_path: Path, suite: object = SUITE, methods: tuple[str, ...] = (), **config: object
+) -> Settings:
+    """Return settings for a suite given as data, or as literal text. ``methods``: of ``--sdm``."""
     path = tmp_path / "my.yaml"
     path.write_text(suite if isinstance(suite, str) else yaml.safe_dump(suite))
-    return load_settings({**CONFIG, "suite": str(path), **config}, CATALOG)
+    return load_settings({**CONFIG, "suite": str(path), **config}, CATALOG, methods)
 
 
-def plan(tmp_path: Path, suite: object = SUITE, **config: object):  # noqa: ANN201
-    return make_plan(settings(tmp_path, suite, **config), CATALOG, Machine(2, 0), None)
+def plan(
+    tmp_path: Path, suite: object = SUITE, methods: tuple[str, ...] = (), **config: object
+) -> Plan:
+    """Return the plan of a suite on two cores. ``methods``: of ``--sdm``."""
+    return make_plan(settings(tmp_path, suite, methods, **config), CATALOG, Machine(2, 0), None)
 
 
 def changed(**axes: object) -> dict[str, object]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import random
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +15,9 @@ from framebench.records.run import Run
 from framebench.tables import view
 from framebench.tables.grouping import group
 
-from ..made_up_records import record_of
 from ..made_up_runs import changed, repeats
 from ..table_rows import row
-
-SEVEN = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
+from .made_up_sides import ROUND_SECONDS, SEVEN_THROUGHPUTS, write_set
 
 
 def compared(base: list[Run], candidate: list[Run]) -> pd.DataFrame:
@@ -30,7 +25,7 @@ def compared(base: list[Run], candidate: list[Run]) -> pd.DataFrame:
 
 
 def scaled(factor: float, **changes: Any) -> list[Run]:
-    return repeats(*(factor * value for value in SEVEN), **changes)
+    return repeats(*(factor * value for value in SEVEN_THROUGHPUTS), **changes)
 
 
 def suite(random: np.random.Generator, factors: dict[int, float]) -> list[Run]:
@@ -186,14 +181,15 @@ def test_equals_show_no_difference_and_two_percent_is_found() -> None:
 DRIFT = (1.0, 0.93, 1.06, 0.97, 1.02, 0.9, 1.09, 0.95, 1.03, 0.92, 1.07, 0.98)
 #: Noise of each of the two runs of a pair.
 OWN = (0.001, -0.002, 0.003, 0.0005, -0.001, 0.002, -0.003, 0.0015, 0.0025, -0.0005, 0.004, -0.004)
-ROUND = 60.0  # seconds
 
 
 def drifting(after: float, factor: float = 1.0, **changes: Any) -> list[Run]:
     """Return twelve repeats under drift, each started ``after`` seconds into its round."""
     values = [100 * drift * factor for drift in DRIFT]
     made = repeats(*values, **changes)
-    return [replace(one, started=ROUND * one.repeat + after, wall_seconds=6.0) for one in made]
+    return [
+        replace(one, started=ROUND_SECONDS * one.repeat + after, wall_seconds=6.0) for one in made
+    ]
 
 
 def with_own_noise(runs: list[Run]) -> list[Run]:
@@ -276,28 +272,6 @@ def test_sets_that_were_measured_one_after_the_other_are_said_to_be() -> None:
     assert " 12 pairs" in text
     few = compared(drifting(0)[:3], drifting(hours)[:3])
     assert compare.order_notes(few) == [], "nothing is said of it anyway"
-
-
-def write_set(folder: Path, factor: float, began: float = 0, **environment: Any) -> Path:
-    """Write seven records of one case, one per ROUND; ``environment`` replaces parts of theirs."""
-    case = {
-        "framework": "pytorch", "model": "resnet50_v1.5", "mode": "train", "nodes": 1,
-        "devices_per_node": 1, "batch_per_device": 4, "precision": "fp32", "compiler": "none",
-        "sequence_length": None,
-    }  # fmt: skip
-    home = folder / "runs" / "pytorch"
-    home.mkdir(parents=True)
-    for repeat, value in enumerate(SEVEN, 1):
-        record = record_of(random.Random(7), case, repeat)
-        slower = 100 / (factor * value)
-        record["metrics"]["throughput"]["value"] /= slower
-        for part in (record, *record["ranks"]):
-            part["window_seconds"] *= slower
-        moment = datetime.fromtimestamp(1.9e9 + began + ROUND * repeat, UTC)
-        record["started"] = moment.isoformat().replace("+00:00", "Z")
-        record["environment"] |= environment
-        (home / f"r{repeat}.json").write_text(json.dumps(record))
-    return folder / "runs"
 
 
 def test_the_command_writes_table_and_page_and_fails_on_a_regression(

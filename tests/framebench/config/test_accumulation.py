@@ -23,10 +23,9 @@ from framebench.tables import registry, view
 from ..made_up_records import record_of
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
-from ..plan.test_largest_batch import result
-from ..settings import CATALOG, ROOT, SUITE, assert_clear, settings
+from ..saved_records import largest_batch_record
+from ..settings import AXES_WITHOUT_BATCH, CATALOG, ROOT, SUITE, assert_clear, settings
 from ..table_rows import row
-from .test_batch_total import BASE
 
 HERE = Machine(8, 0)
 NAME = "accumulation"
@@ -34,7 +33,7 @@ NAME = "accumulation"
 
 def plan_of(tmp_path: Path, cached: Any = None, **axes: Any) -> Plan:
     batch = {} if "batch_total" in axes else {"batch_per_device": [4]}
-    suite = {**SUITE, "axes": {**BASE, **batch, **axes}}
+    suite = {**SUITE, "axes": {**AXES_WITHOUT_BATCH, **batch, **axes}}
     return make_plan(settings(tmp_path, suite), CATALOG, HERE, cached)
 
 
@@ -86,14 +85,18 @@ def test_what_is_no_number_of_micro_steps_is_refused(
 
 def test_other_kinds_do_not_have_it(tmp_path: Path) -> None:
     asked = {"independent": {"accumulation": [2]}}
-    suite = {**SUITE, "axes": {**BASE, "batch_per_device": [4]}, "measurements": asked}
+    suite = {
+        **SUITE,
+        "axes": {**AXES_WITHOUT_BATCH, "batch_per_device": [4]},
+        "measurements": asked,
+    }
     with pytest.raises(ConfigError) as error:
         make_plan(settings(tmp_path, suite), CATALOG, HERE, None)
     assert_clear(error, ["an axis that independent does not have"])
 
 
 def test_a_pattern_excludes_it(tmp_path: Path) -> None:
-    axes = {**BASE, "batch_per_device": [4], "accumulation": [1, 2]}
+    axes = {**AXES_WITHOUT_BATCH, "batch_per_device": [4], "accumulation": [1, 2]}
     suite = {**SUITE, "axes": axes, "exclude": [{"accumulation": [2]}]}
     plan = make_plan(settings(tmp_path, suite), CATALOG, HERE, None)
     assert [case.accumulation for case in plan.folders] == [1]
@@ -164,7 +167,7 @@ def test_lint_counts_the_samples_of_all_micro_steps(tmp_path: Path) -> None:
 
 def test_a_search_finds_the_largest_batch_of_its_own_micro_steps(tmp_path: Path) -> None:
     case = {**CASE, "mode": "train", "accumulation": 4}
-    content = result(case)
+    content = largest_batch_record(case)
     content["case"]["accumulation"] = 4
     found = searches.Result("ok", "", 24, content)
     length, steps = 128, {"cores_per_device": 2, "warmup_steps": None, "timed_steps": None}

@@ -13,15 +13,14 @@ from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
 
-from ..settings import CATALOG, CONFIG, ROOT, SUITE, assert_clear, settings
+from ..settings import AXES_WITHOUT_BATCH, CATALOG, CONFIG, ROOT, SUITE, assert_clear, settings
 
 HERE = Machine(8, 0)
-BASE = {key: value for key, value in SUITE["axes"].items() if key != "batch_per_device"}
 STRONG = {"devices_per_node": [1, 2, 4], "batch_total": [64]}
 
 
 def suite_of(include: list[Any] | None = None, **axes: Any) -> dict[str, Any]:
-    return {**SUITE, "axes": {**BASE, **axes}, "include": include or []}
+    return {**SUITE, "axes": {**AXES_WITHOUT_BATCH, **axes}, "include": include or []}
 
 
 def plan_of(tmp_path: Path, suite: object) -> Plan:

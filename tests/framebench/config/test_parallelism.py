@@ -18,9 +18,8 @@ from framebench.runs import commands, verify
 
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
-from ..settings import CATALOG, ROOT, SUITE, assert_clear, settings
+from ..settings import AXES_WITHOUT_BATCH, CATALOG, ROOT, SUITE, assert_clear, settings
 from ..table_rows import row
-from .test_batch_total import BASE
 
 HERE = Machine(8, 0)
 
@@ -28,7 +27,7 @@ HERE = Machine(8, 0)
 def plan_of(tmp_path: Path, cached: Any = None, **axes: Any) -> Plan:
     batch = {} if "batch_total" in axes else {"batch_per_device": [4]}
     given = {"model": ["gpt2_small"], **batch, **axes}
-    suite = {**SUITE, "axes": {**BASE, **given}}
+    suite = {**SUITE, "axes": {**AXES_WITHOUT_BATCH, **given}}
     return make_plan(settings(tmp_path, suite), CATALOG, HERE, cached)
 
 

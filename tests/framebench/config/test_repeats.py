@@ -8,7 +8,7 @@ from framebench.config.repeats import AUTO, Repeats
 from framebench.plan.repeats import wanted
 from framebench.statistics import intervals
 
-from ..tables.test_tables import repeats as runs_of
+from ..made_up_runs import repeats as runs_of
 
 NARROW = (100.0, 100.1, 99.9, 100.05, 99.95, 100.02, 99.98)
 SOMEWHAT_WIDE = (100.0, 100.7, 99.3, 100.6, 99.4, 100.1, 99.9)

@@ -17,8 +17,7 @@ from framebench.plan import plan_text
 from framebench.runs import commands
 
 from ...packages import write_source, write_wheel
-from ..settings import ROOT, SUITE
-from .test_software import plan
+from ..settings import ROOT, SUITE, plan
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -202,10 +201,8 @@ def test_every_environment_has_hashes_of_its_pins(file: Path) -> None:
 
 
 def test_whoever_goes_without_is_told_and_obeyed(tmp_path: Path) -> None:
-    usual = plan(tmp_path, ())
-    without = plan(
-        tmp_path, (), require_hashes="false", environments=str(tmp_path), node_local=True
-    )
+    usual = plan(tmp_path)
+    without = plan(tmp_path, require_hashes="false", environments=str(tmp_path), node_local=True)
     assert usual.folders == without.folders, "the same versions"
     names = [made.software["pytorch"].folder.name for made in (usual, without)]
     assert names[0] != names[1]
@@ -220,6 +217,6 @@ def test_an_environment_of_ones_own_needs_hashes_but_with_conda(tmp_path: Path) 
     file.write_text((ROOT / "envs" / "pytorch.yaml").read_text())
     suite = {**SUITE, "variants": {"a": {"environments": {"pytorch": str(file)}}}}
     with pytest.raises(ConfigError, match=r"own.hashes.txt: there is no such file.*own.yaml`"):
-        plan(tmp_path, (), suite)
-    assert plan(tmp_path, ("conda",), suite).software["pytorch@a"].way == "conda"
-    assert plan(tmp_path, (), suite, require_hashes=False).software["pytorch@a"].way == "venv"
+        plan(tmp_path, suite)
+    assert plan(tmp_path, suite, methods=("conda",)).software["pytorch@a"].way == "conda"
+    assert plan(tmp_path, suite, require_hashes=False).software["pytorch@a"].way == "venv"

@@ -8,30 +8,17 @@ from pathlib import Path
 
 import pytest
 import yaml
-from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
 from framebench.environments import venvs
 from framebench.environments.venvs import MARKER
 from framebench.machine.local import Machine
 from framebench.plan import plan_text
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.planning import make_plan
 from framebench.runs import commands, ensure_environment
 
-from ..settings import CATALOG, CONFIG, ROOT, SUITE, assert_clear, settings
+from ..settings import CATALOG, ROOT, SUITE, assert_clear, plan, settings
 
 APPTAINER, MODULES = ("apptainer",), ("env-modules",)
-
-
-def given(
-    tmp_path: Path, methods: tuple[str, ...], suite: object = SUITE, **config: object
-) -> Settings:
-    """Return settings for a suite of one framework, PyTorch."""
-    path = settings(tmp_path, suite).suite.path
-    return load_settings({**CONFIG, "suite": str(path), **config}, CATALOG, methods)
-
-
-def plan(tmp_path: Path, methods: tuple[str, ...], suite: object = SUITE, **config: object) -> Plan:
-    return make_plan(given(tmp_path, methods, suite, **config), CATALOG, Machine(2, 0), None)
 
 
 @pytest.fixture
@@ -43,7 +30,7 @@ def image(tmp_path: Path) -> Path:
 
 def test_what_is_brought_is_another_case(tmp_path: Path, image: Path) -> None:
     def folder(methods: tuple[str, ...], **config: object) -> str:
-        (found,) = plan(tmp_path, methods, **config).folders.values()
+        (found,) = plan(tmp_path, methods=methods, **config).folders.values()
         return found
 
     def of_image(**more: object) -> str:
@@ -70,7 +57,7 @@ def test_what_is_brought_is_another_case(tmp_path: Path, image: Path) -> None:
 def test_a_venv_is_known_by_its_file_alone_so_that_what_is_measured_stays_done(
     tmp_path: Path,
 ) -> None:
-    found = plan(tmp_path, ()).software["pytorch"]
+    found = plan(tmp_path).software["pytorch"]
     assert found.file is not None
     assert found.identity == found.file.digest
 
@@ -80,8 +67,8 @@ def test_the_ends_of_an_image_tell_its_builds_apart(tmp_path: Path) -> None:
 
     def digest(first: bytes, last: bytes) -> str | None:
         path.write_bytes(first + bytes(4 * 2**20) + last)
-        settings = given(tmp_path, APPTAINER, images={"pytorch": str(path)})
-        return settings.images["pytorch"].digest
+        found = settings(tmp_path, methods=APPTAINER, images={"pytorch": str(path)})
+        return found.images["pytorch"].digest
 
     found = [digest(b"a", b"b"), digest(b"c", b"b"), digest(b"a", b"c"), digest(b"a", b"bb")]
     assert len(set(found)) == 4
@@ -91,16 +78,17 @@ def test_the_ends_of_an_image_tell_its_builds_apart(tmp_path: Path) -> None:
 def test_an_image_is_known_by_the_file_that_a_link_leads_to(tmp_path: Path, image: Path) -> None:
     (tmp_path / "latest.sif").symlink_to(image)
     link = {"pytorch": str(tmp_path / "latest.sif")}
-    assert given(tmp_path, APPTAINER, images=link).images["pytorch"].name == str(image)
+    assert settings(tmp_path, methods=APPTAINER, images=link).images["pytorch"].name == str(image)
 
 
 def test_a_folder_may_be_an_image(tmp_path: Path) -> None:
-    found = given(tmp_path, APPTAINER, images={"pytorch": str(tmp_path)}).images["pytorch"]
+    images = {"pytorch": str(tmp_path)}
+    found = settings(tmp_path, methods=APPTAINER, images=images).images["pytorch"]
     assert (found.name, found.digest) == (str(tmp_path), None)
 
 
 def test_the_command_of_a_container(tmp_path: Path, image: Path) -> None:
-    made = plan(tmp_path, APPTAINER, images={"pytorch": str(image)}, rerun_disturbed=1)
+    made = plan(tmp_path, methods=APPTAINER, images={"pytorch": str(image)}, rerun_disturbed=1)
     assert commands.image(made, "pytorch") == str(image)
     assert commands.interpreter(made, "pytorch") == ["python3"]
     assert commands.to_build(made) == set()
@@ -113,7 +101,9 @@ def test_the_command_of_a_container(tmp_path: Path, image: Path) -> None:
 
 
 def test_the_command_with_modules(tmp_path: Path) -> None:
-    made = plan(tmp_path, MODULES, modules={"pytorch": ["gcc/12", "pytorch"]}, node_local=False)
+    made = plan(
+        tmp_path, methods=MODULES, modules={"pytorch": ["gcc/12", "pytorch"]}, node_local=False
+    )
     words = commands.interpreter(made, "pytorch")
     assert words[0] == "bash"
     assert words[2:] == ["gcc/12 pytorch", "python3"]
@@ -126,12 +116,12 @@ def test_the_command_with_modules(tmp_path: Path) -> None:
 def test_what_is_brought_counts_only_where_it_is_asked_for(tmp_path: Path) -> None:
     brought = {"images": {"pytorch": "/no/image.sif"}, "modules": {"pytorch": ["pytorch"]}}
     for methods, way in (((), "venv"), (("conda",), "conda"), (MODULES, "modules")):
-        assert plan(tmp_path, methods, **brought).software["pytorch"].way == way
+        assert plan(tmp_path, methods=methods, **brought).software["pytorch"].way == way
     both = {"interpreters": {"pytorch": "/usr/bin/env"}, "modules": {"pytorch": ["pytorch"]}}
-    assert plan(tmp_path, MODULES, **both).software["pytorch"].way == "modules"
-    assert plan(tmp_path, (), **both).software["pytorch"].way == "interpreter"
+    assert plan(tmp_path, methods=MODULES, **both).software["pytorch"].way == "modules"
+    assert plan(tmp_path, **both).software["pytorch"].way == "interpreter"
     alone = {"interpreters": {"pytorch": "/usr/bin/env"}}
-    assert plan(tmp_path, APPTAINER, **alone).software["pytorch"].way == "interpreter"
+    assert plan(tmp_path, methods=APPTAINER, **alone).software["pytorch"].way == "interpreter"
 
 
 VARIANT = {**SUITE, "variants": {"b": {"environments": {"pytorch": str(ROOT / "envs/jax.yaml")}}}}
@@ -176,15 +166,15 @@ BAD = {
 def test_what_is_missing_is_said(name: str, tmp_path: Path) -> None:
     methods, suite, config, words = BAD[name]
     with pytest.raises(ConfigError) as error:
-        plan(tmp_path, methods, suite, **config)
+        plan(tmp_path, suite, methods=methods, **config)
     assert_clear(error, words)
 
 
 def test_environments_elsewhere(tmp_path: Path) -> None:
     folder = str(tmp_path / "environments")
-    usual = plan(tmp_path, ())
-    shared = plan(tmp_path, (), environments=folder)
-    local = plan(tmp_path, (), environments=folder, node_local=True)
+    usual = plan(tmp_path)
+    shared = plan(tmp_path, environments=folder)
+    local = plan(tmp_path, environments=folder, node_local=True)
     assert shared.folders == usual.folders == local.folders, "the same packages"
     name = usual.software["pytorch"].file.name
     assert usual.software["pytorch"].marker == Path(".venvs", name, MARKER)
@@ -197,7 +187,7 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
     words = ["F", "environment", "--file", file, "--marker", marker, "--"]
     assert commands.preparation(local, "pytorch", ["F"], 1) == words
     cluster = {"nodes": 4, "gpus_per_node": 0, "cores_per_node": 8, "memory_gib": 32}
-    on_cluster = plan(tmp_path, (), environments=folder, node_local=True, cluster=cluster)
+    on_cluster = plan(tmp_path, environments=folder, node_local=True, cluster=cluster)
     several = commands.preparation(on_cluster, "pytorch", ["F"], 3)
     assert several[:-3] == words[:-1]
     assert several[-3] == "--start-nodes"
@@ -286,7 +276,7 @@ def test_every_framework_has_a_way_to_gpus(tmp_path: Path) -> None:
         (with_image["frameworks"], APPTAINER, with_image),
     ):
         suite = {**SUITE, "axes": {**SUITE["axes"], "framework": names}}
-        asked = given(tmp_path, methods, suite, **{**more, "accelerator": "cuda"})
+        asked = settings(tmp_path, suite, methods=methods, **{**more, "accelerator": "cuda"})
         made = make_plan(asked, CATALOG, machine, None)
         assert {case.framework for case in made.folders} == set(names)
         for name in names:

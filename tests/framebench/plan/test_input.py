@@ -21,11 +21,10 @@ from framebench.report import again
 from framebench.runs import commands
 from framebench.tables.declared.input_pipeline import limit
 
-from ..config.test_batch_total import BASE
 from ..made_up_records import record_of
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE
-from ..settings import CATALOG, SUITE, assert_clear, settings
+from ..settings import AXES_WITHOUT_BATCH, CATALOG, SUITE, assert_clear, settings
 from ..table_rows import only
 
 HERE = Machine(8, 0)
@@ -34,7 +33,7 @@ IDENTITY = "0123456789ab"
 
 
 def plan_of(tmp_path: Path, cached: Any = None, given: Any = None, **axes: Any) -> Plan:
-    suite = {**SUITE, "axes": {**BASE, "batch_per_device": [4], **axes}}
+    suite = {**SUITE, "axes": {**AXES_WITHOUT_BATCH, "batch_per_device": [4], **axes}}
     return make_plan(settings(tmp_path, suite, **(given or {})), CATALOG, HERE, cached)
 
 

@@ -18,43 +18,10 @@ from framebench.tables import frames
 from framebench.tables.declared import largest_batch
 from framebench.tables.table import Inputs
 
-from ..saved_records import record
+from ..saved_records import largest_batch_record
 from ..settings import CATALOG, changed, settings
 
 HERE = Machine(2, 0, "24 GiB")
-
-
-def result(case: dict[str, Any], largest: int | None = 24, **other: Any) -> dict[str, Any]:
-    """Return a result as the search writes it."""
-    attempts = [(8, "ok", 1.0), (16, "ok", 2.0), (32, "oom", None)]
-    attempts.append((24, other.get("status", "ok"), 3.0))
-    made = record(
-        kind="largest_batch",
-        parameters={"mode": case["mode"], "multiple_of": 8, "at_most": 4096},
-        samples=None,
-        window_seconds=None,
-        ranks=[],
-        attempts=[
-            {
-                "batch_per_device": batch,
-                "status": status,
-                "reason": "" if status == "ok" else "out of memory: <b>",
-                "peak_device_memory_bytes": None,
-                "peak_host_memory_bytes": held and int(held * 2**30),
-                "memory_limit_bytes": 3 * 2**30,
-                "seconds": 10.0,
-                "record": f"x/batch_per_device-{batch}.json",
-            }
-            for batch, status, held in attempts
-        ],
-        **other,
-    )
-    made["case"] = {key: case.get(key) for key in made["case"]} | {"batch_per_device": None}
-    made["settings"] |= {"cores_per_device": 2, "warmup_steps": 1, "timed_steps": 2}
-    made["metrics"] = {
-        "largest_batch": {"value": largest, "unit": "samples/device", "better": "higher"}
-    }
-    return made
 
 
 SUITE = changed(batch_per_device=[2, "max"], precision=["fp32", "amp"])
@@ -70,7 +37,7 @@ def save(tmp_path: Path, plan: Plan, **other: Any) -> None:
     for search in plan.unsearched:
         path = tmp_path / "results" / "largest_batch" / f"{search.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(result(search.case._asdict(), **other)))
+        path.write_text(json.dumps(largest_batch_record(search.case._asdict(), **other)))
 
 
 def test_a_plan_asks_for_the_searches_first(tmp_path: Path) -> None:

@@ -20,10 +20,9 @@ from framebench.records import device_peaks, record_sets, searches, verification
 from framebench.records.run import Problem
 
 from ..made_up_records import record_of
-from ..plan import test_largest_batch
+from ..saved_records import largest_batch_record, peak_flops_record
 from ..settings import plan as plan_of
 from ..watched import GPU, watch
-from . import test_probes
 
 SEED = 20
 GOOD, ODD = 10, 200
@@ -159,8 +158,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
             odd_file(rng, path, record)
         else:  # a normal record in an odd place
             path.write_text(json.dumps(record))
-    found = test_largest_batch.result(CASE)
-    beside = {"parity": certificate(), "probes": test_probes.record(), "largest_batch": found}
+    found = largest_batch_record(CASE)
+    beside = {"parity": certificate(), "probes": peak_flops_record(), "largest_batch": found}
     for kind, record in beside.items():
         for number in range(40):
             path = folder / kind / "pytorch" / "resnet50_v1.5" / f"odd{number}.json"
@@ -175,7 +174,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def certificate() -> dict[str, Any]:
-    record = test_probes.record(case={"batch_per_device": 4, "compiler": "none"}, metrics={})
+    record = peak_flops_record(case={"batch_per_device": 4, "compiler": "none"}, metrics={})
     record |= {
         "kind": verifications.KIND,
         "parameters": {"mode": "train", "reference": "/reference"},

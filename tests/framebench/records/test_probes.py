@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from core import RECORD_FORMAT
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
@@ -23,74 +22,12 @@ from harness.request.command_line import parse
 
 from ...conftest import ROOT
 from ..made_up_runs import run
-
-
-def record(**changes: Any) -> dict[str, Any]:
-    """Return a record of 100 matmuls with 1000 rows in 4 s: 0.05 TFLOP/s."""
-    made: dict[str, Any] = {
-        "format": RECORD_FORMAT,
-        "source": "framebench",
-        "kind": device_peaks.KIND,
-        "case": {
-            "framework": "pytorch",
-            "model": "bert_base",
-            "nodes": 1,
-            "devices_per_node": 1,
-            "batch_per_device": None,
-            "precision": "fp32",
-            "compiler": None,
-            "sequence_length": 128,
-        },
-        "parameters": {},
-        "repeat": 1,
-        "status": "ok",
-        "reason": "",
-        "metrics": {"peak": {"value": 0.05, "unit": "TFLOP/s", "better": "higher"}},
-        "framework_version": "2.8.0",
-        "settings": {
-            "accelerator": "cpu",
-            "cores_per_device": 2,
-            "time_limit": 60,
-            "seed": 0,
-        },
-        "samples": None,
-        "window_seconds": None,
-        "wall_seconds": 5.0,
-        "started": "2030-01-01T00:00:00.000Z",
-        "command": ["python"],
-        "ranks": [
-            {
-                "rank": 0,
-                "host": "node-1",
-                "status": "ok",
-                "reason": "",
-                "products": {"float32": 1},
-                "matmuls": [
-                    {"size": 500, "products": 1, "seconds": [1.0]},
-                    {"size": 1000, "products": 100, "seconds": [5.0, 4.0, 4.5]},
-                ],
-            }
-        ],
-        "environment": {
-            "way": "venv",
-            "python": "3.11.7",
-            "prefix": "/venv",
-            "packages": {},
-            "hardware": {"cpu": "Example CPU", "gpus": []},
-            "system": {},
-            "variables": {},
-            "code": {},
-        },
-    }
-    for key, value in changes.items():
-        held = made[key]
-        made[key] = {**held, **value} if isinstance(held, dict) else value
-    return made
+from ..saved_records import peak_flops_record
 
 
 def faster(**changes: Any) -> dict[str, Any]:
     """Return a record of 200 matmuls with 1000 rows in 4 s: 0.1 TFLOP/s."""
-    made = record(**changes)
+    made = peak_flops_record(**changes)
     made["ranks"][0]["matmuls"] = [{"size": 1000, "products": 200, "seconds": [4.0]}]
     made["metrics"]["peak"]["value"] = 0.1
     return made
@@ -109,7 +46,7 @@ HERE = {"hardware": "Example CPU", "cores_per_device": 2, "sequence_length": 128
 
 
 def test_the_fastest_block_of_all_sizes_is_the_peak(tmp_path: Path) -> None:
-    found, problems = peaks_of(tmp_path, record())
+    found, problems = peaks_of(tmp_path, peak_flops_record())
     peak = found.of(run(**HERE))
     assert peak is not None
     assert peak.tflops == pytest.approx(0.05, rel=1e-12)
@@ -118,7 +55,9 @@ def test_the_fastest_block_of_all_sizes_is_the_peak(tmp_path: Path) -> None:
 
 
 def test_the_peak_of_a_device_is_that_of_the_fastest_framework(tmp_path: Path) -> None:
-    found, _ = peaks_of(tmp_path, record(), faster(case={"framework": "jax"}), record())
+    found, _ = peaks_of(
+        tmp_path, peak_flops_record(), faster(case={"framework": "jax"}), peak_flops_record()
+    )
     peak = found.of(run(framework="tensorflow", **HERE))
     assert peak is not None
     assert (peak.framework, peak.tflops) == ("jax", pytest.approx(0.1))
@@ -138,12 +77,14 @@ def test_the_peak_of_a_device_is_that_of_the_fastest_framework(tmp_path: Path) -
 def test_the_peak_of_another_device_or_precision_is_none(
     tmp_path: Path, other: dict[str, Any]
 ) -> None:
-    found, _ = peaks_of(tmp_path, record())
+    found, _ = peaks_of(tmp_path, peak_flops_record())
     assert found.of(run(**{**HERE, **other})) is None
 
 
 def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
-    probed = record(metrics={"peak": {"value": 0.04, "unit": "TFLOP/s", "better": "higher"}})
+    probed = peak_flops_record(
+        metrics={"peak": {"value": 0.04, "unit": "TFLOP/s", "better": "higher"}}
+    )
     probed["ranks"][0]["sustained"] = {"size": 1000, "products": 40, "seconds": [2.0]}
     found, problems = peaks_of(tmp_path, probed)
     peak = found.of(run(**HERE))
@@ -156,7 +97,7 @@ def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
 def together(devices: int, tflops: float) -> dict[str, Any]:
     """Return a peak record of several devices, the last with ``tflops``, the others with twice
     that."""
-    made = record(case={"devices_per_node": devices})
+    made = peak_flops_record(case={"devices_per_node": devices})
     made["metrics"]["peak"]["value"] = tflops
     (rank,) = made["ranks"]
     speeds = [*[2 * tflops] * (devices - 1), tflops]
@@ -175,7 +116,7 @@ def together(devices: int, tflops: float) -> dict[str, Any]:
 def test_several_devices_are_held_against_what_as_many_reach_at_once(
     tmp_path: Path, devices: int, expected: float
 ) -> None:
-    found, problems = peaks_of(tmp_path, record(), together(2, 0.03), together(4, 0.02))
+    found, problems = peaks_of(tmp_path, peak_flops_record(), together(2, 0.03), together(4, 0.02))
     peak = found.of(run(**HERE, devices_per_node=devices))
     assert problems == []
     assert peak is not None
@@ -213,14 +154,16 @@ def test_a_long_chain_of_products_keeps_its_size() -> None:
 
 
 def test_a_probe_that_was_refused_is_no_peak(tmp_path: Path) -> None:
-    refused = record(status="unsupported", reason="no half precision here", ranks=[])
+    refused = peak_flops_record(status="unsupported", reason="no half precision here", ranks=[])
     found, problems = peaks_of(tmp_path, refused)
     assert found.of(run(**HERE)) is None
     assert not problems
 
 
 def test_a_peak_that_does_not_follow_from_its_products_is_a_problem(tmp_path: Path) -> None:
-    wrong = record(metrics={"peak": {"value": 0.06, "unit": "TFLOP/s", "better": "higher"}})
+    wrong = peak_flops_record(
+        metrics={"peak": {"value": 0.06, "unit": "TFLOP/s", "better": "higher"}}
+    )
     found, problems = peaks_of(tmp_path, wrong)
     assert found.of(run(**HERE)) is None
     assert "states a peak of 0.06 TFLOP/s, but its matmuls reached 0.05" in problems[0].message
@@ -228,9 +171,9 @@ def test_a_peak_that_does_not_follow_from_its_products_is_a_problem(tmp_path: Pa
 
 @pytest.mark.parametrize("blocks", [[], [{"size": 10, "products": 1, "seconds": [0.0]}]])
 def test_a_probe_without_a_timed_product_is_a_problem(tmp_path: Path, blocks: list[Any]) -> None:
-    broken = record()
+    broken = peak_flops_record()
     broken["ranks"][0]["matmuls"] = blocks
-    found, problems = peaks_of(tmp_path, broken, record())
+    found, problems = peaks_of(tmp_path, broken, peak_flops_record())
     assert [problem.origin for problem in problems] == [f"{tmp_path.name}/0.json"]
     assert found.of(run(**HERE)) is not None
 

@@ -22,14 +22,18 @@ from framebench.tables import frames
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
-from ..browser import Browser
-from ..comparison.test_compare import write_set
+from ..browser import AXE, Browser, choose
+from ..comparison.made_up_sides import write_set
+from ..made_up_peaks import (
+    CPU,
+    FORWARD_MATMULS,
+    ROOFLINE_MODELS,
+    matmul_rates,
+    memory_bandwidth,
+    peak_flops,
+)
 from ..made_up_runs import run
 from ..made_up_trainings import trained
-from ..tables.test_efficiency import peak
-from ..tables.test_products import FORWARD, rates
-from ..tables.test_roofline import CPU, MODELS, memory
-from .test_page import AXE, choose
 
 #: Title, shown axes and number of hidden parts of each figure with parts.
 SHOWN = """[...document.querySelectorAll("figure")].map((figure) => {
@@ -224,15 +228,15 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trainings = [
         trained(0.5, 0.9, 0.97, seed=n, framework=name) for n in (3, 4) for name in ("jax", "mxnet")
     ]
-    others = [memory(10.0), *trainings, rates(*FORWARD)]
+    others = [memory_bandwidth(10.0), *trainings, matmul_rates(*FORWARD_MATMULS)]
     target = tmp_path_factory.mktemp("learned") / "report.html"
     runs = [replace(one, origin=f"run {n}") for n, one in enumerate([*steps, *others])]
     found = RecordSet(tuple(runs), (), target.parent, 0)
     judged = group(runs, None)
     inputs = Inputs(
         {key: one for key, one in judged.items() if key.case.is_step},
-        peaks=PeakFlopsLookup((peak(0.2),)),
-        models=MODELS,
+        peaks=PeakFlopsLookup((peak_flops(0.2),)),
+        models=ROOFLINE_MODELS,
         others={key: one for key, one in judged.items() if not key.case.is_step},
     )
     html_report.write(found, inputs, frames.build(inputs), target, "A report")

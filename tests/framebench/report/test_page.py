@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import selenium_axe_python
 from core.case import Case
 from framebench.records.sidecars.calls import CallEntry
 from framebench.report import again, colours, html_tables
@@ -23,11 +22,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from ...conftest import ROOT
-from ..browser import Browser, make
+from ..browser import AXE, Browser, choose, make
 from ..made_up_records import write_records
 from ..made_up_runs import run
 
-AXE = Path(selenium_axe_python.__file__).parent / "axe-core" / "axe.min.js"
 WIDTHS = (1440, 1024, 390)
 ROWS = "[...document.querySelectorAll(`#table-${arguments[0]} tbody tr[data-row]`)]"
 #: Number of columns of each table, and its overhang beyond the window.
@@ -44,12 +42,6 @@ TABLES = """[...document.querySelectorAll("main table")].map((table) => ({
 def press(browser: Browser, *keys: str) -> None:
     for key in keys:
         browser.driver.switch_to.active_element.send_keys(key)
-
-
-def choose(browser: Browser, axis: str, *values: str) -> None:
-    for value in values:
-        box = f"input[name='{axis}'][value='{value}']"
-        browser.evaluate("document.querySelector(arguments[0]).click()", box)
 
 
 def first(browser: Browser, table: str) -> Any:

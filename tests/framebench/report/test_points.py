@@ -19,8 +19,8 @@ from framebench.tables import measured
 from framebench.tables.grouping import group
 
 from ..made_up_runs import measured as of_kind
-from ..records.test_probes import record
-from ..tables.test_measured import table_of
+from ..made_up_runs import measured_rows
+from ..saved_records import peak_flops_record
 
 SIZES = (8, 1024, 64)
 LOOK = Look(["no framework"])
@@ -69,7 +69,7 @@ def test_a_label_leaves_out_what_follows_from_framework_and_model() -> None:
 
 
 def test_each_point_has_a_row_of_its_own_in_their_order() -> None:
-    table = table_of(*runs(1.0, 5.0, 3.0))
+    table = measured_rows(*runs(1.0, 5.0, 3.0))
     rows = table[["metric", "bytes", "median", "repeats"]].astype(object)
     assert rows.where(rows.notna(), None).to_numpy().tolist() == [
         ["average", None, 6.0, 3],
@@ -83,7 +83,7 @@ def test_what_has_no_figure_says_so_once_and_not_at_each_point() -> None:
     (one,) = runs(1.0)
     lost = tuple(metric._replace(value=None) for metric in one.metrics)
     refused = replace(one, status="unsupported", reason="no wire", metrics=lost)
-    table = table_of(refused, *runs(1.0, operation="send"))
+    table = measured_rows(refused, *runs(1.0, operation="send"))
     rows = table[table["operation"] == "copy"]
     assert rows[["metric", "status", "reason"]].to_numpy().tolist() == [
         ["average", "unsupported", "no wire"]
@@ -93,7 +93,7 @@ def test_what_has_no_figure_says_so_once_and_not_at_each_point() -> None:
 
 def test_a_point_does_not_take_the_place_of_a_parameter() -> None:
     made = of_kind("wire", [MetricValue("rate", 1.0, "1/s", point=(("size", 3),))], size="large")
-    table = table_of(made)
+    table = measured_rows(made)
     assert (table["size"][0], table["at_size"][0]) == ("large", 3)
 
 
@@ -229,7 +229,7 @@ def test_a_size_is_short_for_people() -> None:
 
 def test_a_record_has_its_points_in_its_metrics(tmp_path: Path) -> None:
     made = {
-        **record(),
+        **peak_flops_record(),
         "kind": "wire",
         "parameters": {"operation": "copy"},
         "metrics": {

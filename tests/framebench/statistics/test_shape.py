@@ -9,7 +9,7 @@ import pytest
 from framebench.records import record_sets
 from framebench.statistics import shape
 
-from ..features.audit.test_published import DLPERF
+from ..figures import DLPERF
 from .distributions import SAMPLERS
 
 

@@ -17,6 +17,7 @@ from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
+from ..made_up_peaks import CPU, peak_flops
 from ..made_up_runs import in_markdown, run
 from ..table_rows import only
 
@@ -30,25 +31,7 @@ MODELS = {
         "forward_multiply_adds": {"per_token": 1000, "per_token_pair": 10},
     },
 }
-CPU = {"hardware": "Example CPU", "cores_per_device": 1}
 GPU = {"hardware": "NVIDIA H200, Example CPU", "accelerator": "cuda"}
-
-
-def peak(tflops: float, **changes: Any) -> PeakFlops:
-    given: dict[str, Any] = {
-        "framework": "jax",
-        "framework_version": "1",
-        "hardware": "Example CPU",
-        "accelerator": "cpu",
-        "cores": 1,
-        "precision": "fp32",
-        "status": "ok",
-        "reason": "",
-        "tflops": tflops,
-        "dtype": "float32",
-        "size": 1024,
-    }
-    return PeakFlops(**{**given, **changes})
 
 
 def table(*runs: Any, peaks: tuple[PeakFlops, ...] = ()) -> pd.DataFrame:
@@ -73,7 +56,9 @@ def table(*runs: Any, peaks: tuple[PeakFlops, ...] = ()) -> pd.DataFrame:
 def test_utilisation_is_model_operations_over_the_measured_peak(
     mode: str, devices: int, achieved: float, used: float
 ) -> None:
-    found = only(table(run(2.0, mode=mode, devices_per_node=devices, **CPU), peaks=(peak(0.064),)))
+    found = only(
+        table(run(2.0, mode=mode, devices_per_node=devices, **CPU), peaks=(peak_flops(0.064),))
+    )
     assert found["tflops_per_device"] == pytest.approx(achieved, rel=1e-12)
     assert found["peak_tflops"] == 0.064
     assert found["mfu"] == pytest.approx(used, rel=1e-12)
@@ -101,13 +86,13 @@ def test_operations_of_a_sequence_depend_on_its_length() -> None:
 def test_without_a_peak_or_operations_there_is_no_utilisation(
     changes: dict[str, Any], reason: str
 ) -> None:
-    found = only(table(run(**{"throughput": 2.0, **CPU, **changes}), peaks=(peak(0.064),)))
+    found = only(table(run(**{"throughput": 2.0, **CPU, **changes}), peaks=(peak_flops(0.064),)))
     assert math.isnan(found["mfu"])
     assert reason in found["reason"]
 
 
 def test_the_datasheet_stands_beside_the_measured_peak_and_is_not_used() -> None:
-    measured = peak(40.0, hardware=GPU["hardware"], accelerator="cuda", cores=None)
+    measured = peak_flops(40.0, hardware=GPU["hardware"], accelerator="cuda", cores=None)
     found = only(table(run(1000.0, **GPU), peaks=(measured,)))
     assert found["datasheet_tflops"] == 67.0
     assert found["mfu"] == pytest.approx(1000 * 24e9 / 40e12, rel=1e-12)
@@ -164,7 +149,7 @@ def test_energy_of_a_record_is_that_of_all_its_sources() -> None:
 @pytest.mark.parametrize(("tflops", "marks"), [(0.049, ["few", "peak"]), (0.051, ["few"])])
 def test_a_model_as_fast_as_the_peak_doubts_the_peak(tflops: float, marks: list[str]) -> None:
     # 2 images/s x 3 (forward and backward) x 2 x 4e9 multiply-adds are 0.048 TFLOP/s: 98 % and 94 %
-    found = only(table(run(2.0, **CPU), peaks=(peak(tflops),)))
+    found = only(table(run(2.0, **CPU), peaks=(peak_flops(tflops),)))
     assert found["mfu"] == pytest.approx(0.048 / tflops)
     assert found["marks"].split() == marks
 
@@ -210,7 +195,7 @@ def test_columns_and_types_hold_without_runs() -> None:
 
 def test_markdown_shows_what_there_is_and_why_not() -> None:
     runs = (run(2.0, **CPU, peak_host_memory=2**31), run(2.0, precision="amp", **CPU))
-    text = in_markdown("efficiency", table(*runs, peaks=(peak(0.064),)))
+    text = in_markdown("efficiency", table(*runs, peaks=(peak_flops(0.064),)))
     assert "| 0.048 | 0.064 | jax 1 float32 1024 | 75.0 | 2.00 |" in text
     assert "- [1] | - |" in text
     assert "[1]: no peak-FLOPS benchmark of such a device in amp" in text

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 import yaml
 from core.case import Case
@@ -20,14 +19,14 @@ from framebench.config.validation import ConfigError
 from framebench.records import record_sets
 from framebench.records.run import MetricValue, Run
 from framebench.report import html_report
-from framebench.tables import frames, markdown, measured, registry
+from framebench.tables import frames, markdown, registry
 from framebench.tables.grouping import group
-from framebench.tables.table import Inputs, Table
+from framebench.tables.table import Inputs
 from harness.communication import OPERATIONS
 
 from ...conftest import ROOT
 from ..made_up_runs import measured as of_kind
-from ..made_up_runs import run
+from ..made_up_runs import measured_rows, measured_table, run
 
 KINDS = str(ROOT / "tests" / "kinds")
 COPY = {"memory_copy": {"size": [1000, 2000]}}
@@ -194,17 +193,8 @@ def copies(*bandwidths: float, **parameters: Any) -> list[Run]:
     ]
 
 
-def filled(*runs: Run) -> tuple[Table, pd.DataFrame]:
-    (table,) = measured.tables(group(list(runs), None))
-    return table, frames.frame(table, table.rows(Inputs({})))
-
-
-def table_of(*runs: Run) -> pd.DataFrame:
-    return filled(*runs)[1]
-
-
 def test_a_row_for_each_metric_of_each_case() -> None:
-    table = table_of(*copies(1.0, 4.0, 2.0, size=10), *copies(8.0, size=20), run())
+    table = measured_rows(*copies(1.0, 4.0, 2.0, size=10), *copies(8.0, size=20), run())
     rows = table[["size", "metric", "median", "unit", "better", "repeats"]].to_numpy().tolist()
     assert rows == [
         [10, "bandwidth", 2.0, "GB/s", "higher", 3],
@@ -218,7 +208,7 @@ def test_a_row_for_each_metric_of_each_case() -> None:
 def test_what_failed_has_a_status_and_no_figure() -> None:
     (one,) = copies(1.0, size=10)
     lost = tuple(metric._replace(value=None) for metric in one.metrics)
-    table = table_of(replace(one, status="failed", reason="broke", metrics=lost))
+    table = measured_rows(replace(one, status="failed", reason="broke", metrics=lost))
     assert table["median"].isna().all()
     assert set(zip(table["status"], table["reason"], strict=True)) == {("failed", "broke")}
 
@@ -237,7 +227,7 @@ def test_metrics_may_be_zero_or_negative() -> None:
         replace(of_kind("memory_copy", [MetricValue("drift", value, "s")]), repeat=number)
         for number, value in enumerate((-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 900.0), 1)
     ]
-    table = table_of(*runs)
+    table = measured_rows(*runs)
     assert table["median"].tolist() == [0.0]
     assert "repeat 7 stands apart" in table["remarks"][0]
 
@@ -263,7 +253,7 @@ def test_what_is_not_above_zero_has_no_ratio() -> None:
 
 
 def test_a_parameter_does_not_take_the_place_of_a_column() -> None:
-    table = table_of(*copies(1.0, unit="words", size=10))
+    table = measured_rows(*copies(1.0, unit="words", size=10))
     assert table["parameter_unit"].tolist() == ["words"] * 2
     assert table["unit"].tolist() == ["GB/s", "ms"]
 
@@ -292,7 +282,7 @@ def test_the_page_shows_it_with_the_records_behind_each_row(tmp_path: Path) -> N
 
 
 def test_what_is_the_same_everywhere_has_no_column_in_markdown() -> None:
-    text = markdown.render(*filled(*copies(1.0, size=10), *copies(2.0, size=20)))
+    text = markdown.render(*measured_table(*copies(1.0, size=10), *copies(2.0, size=20)))
     header = next(line for line in text.splitlines() if line.startswith("| "))
     assert "size" in header
     assert "accelerator" not in header

@@ -20,6 +20,7 @@ from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
+from ..made_up_peaks import FORWARD_MATMULS, matmul_rates
 from ..made_up_runs import measured as of_kind
 from ..made_up_runs import run
 from ..table_rows import only
@@ -38,14 +39,6 @@ RESNET: dict[str, Any] = {
     "sequence_lengths": [],
     "forward_multiply_adds": {"per_sample": 500},
 }
-FORWARD = {
-    MatmulShape(1, 2, 4, 4): 4,
-    MatmulShape(2, 2, 2, 2): 2,
-    MatmulShape(1, 2, 4, 8): 1,
-    MatmulShape(1, 2, 8, 4): 1,
-    MatmulShape(1, 1, 4, 4): 1,
-    MatmulShape(1, 1, 4, 3): 1,
-}
 CASE: dict[str, Any] = {
     "model": "small", "mode": "inference", "batch_per_device": 1, "sequence_length": 2,
     "hardware": "Example CPU", "cores_per_device": 1,
@@ -56,9 +49,9 @@ CASE: dict[str, Any] = {
 
 
 def test_a_forward_pass_has_these_products() -> None:
-    assert products.of_step(SMALL, 1, 2, trains=False) == FORWARD
+    assert products.of_step(SMALL, 1, 2, trains=False) == FORWARD_MATMULS
     without = products.of_step(SMALL, 1, 2, trains=False, attention=False)
-    assert {*FORWARD} - {*without} == {MatmulShape(2, 2, 2, 2)}
+    assert {*FORWARD_MATMULS} - {*without} == {MatmulShape(2, 2, 2, 2)}
 
 
 def test_training_has_three_for_each() -> None:
@@ -67,7 +60,7 @@ def test_training_has_three_for_each() -> None:
         "one forward, one of the gradient of the widening's input"
     )
     assert found[MatmulShape(1, 4, 2, 8)] == 1, "of the widening's weights"
-    assert products.multiply_adds(found) == 3 * products.multiply_adds(FORWARD)
+    assert products.multiply_adds(found) == 3 * products.multiply_adds(FORWARD_MATMULS)
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -95,24 +88,6 @@ def test_a_shape_is_written_as_in_a_suite() -> None:
 # ---- the table ----------------------------------------------------------------------------------
 
 
-def rates(*shapes: MatmulShape, tflops: float = 1e-9, **changes: Any) -> Run:
-    """Return a run with each shape at a thousand operations per second."""
-    metrics = [MetricValue("highest_rate", tflops, "TFLOP/s")]
-    metrics += [
-        MetricValue("rate", tflops, "TFLOP/s", point=tuple(one._asdict().items())) for one in shapes
-    ]
-    made = of_kind("matmul", metrics, transposed=changes.pop("transposed", "neither"))
-    case = {"framework": "pytorch", "framework_version": "2.8.0", "precision": "fp32"}
-    case |= {name: changes.pop(name) for name in [*case, "devices_per_node"] if name in changes}
-    where = replace(made.conditions, cores_per_device=changes.pop("cores_per_device", 1))
-    return replace(
-        made,
-        case=replace(made.case, **case),
-        conditions=where,
-        hardware=changes.pop("hardware", "Example CPU"),
-    )
-
-
 def table(*runs: Run) -> pd.DataFrame:
     cases = group(runs, None)
     steps, others = (
@@ -130,7 +105,7 @@ ALL = 316
 def test_products_are_summed_beside_the_step() -> None:
     """Fail if matmul times are not summed next to the step time.
     632 operations at a billionth of a TFLOP/s, a thousand per second: 632 ms of a second."""
-    found = only(table(run(1.0, **CASE), rates(*FORWARD)))
+    found = only(table(run(1.0, **CASE), matmul_rates(*FORWARD_MATMULS)))
     assert found["covered"] == 1.0
     assert found["products_alone_ms"] == pytest.approx(2 * ALL)
     assert found["step_time_ms"] == 1000.0
@@ -140,13 +115,18 @@ def test_products_are_summed_beside_the_step() -> None:
 
 
 def test_a_shape_is_taken_as_fast_as_its_fastest() -> None:
-    slow, fast = rates(*FORWARD), rates(*FORWARD, tflops=2e-9, transposed="second")
+    slow, fast = (
+        matmul_rates(*FORWARD_MATMULS),
+        matmul_rates(*FORWARD_MATMULS, tflops=2e-9, transposed="second"),
+    )
     assert only(table(run(1.0, **CASE), slow, fast))["products_alone_ms"] == pytest.approx(ALL)
 
 
 def test_what_is_not_measured_counts_for_nothing_and_is_named() -> None:
     widening = MatmulShape(1, 2, 4, 8)
-    found = only(table(run(1.0, **CASE), rates(*(one for one in FORWARD if one != widening))))
+    found = only(
+        table(run(1.0, **CASE), matmul_rates(*(one for one in FORWARD_MATMULS if one != widening)))
+    )
     assert found["covered"] == pytest.approx(1 - 64 / ALL)
     assert pd.isna(found["products_alone_ms"])
     assert pd.isna(found["products_share"])
@@ -155,17 +135,19 @@ def test_what_is_not_measured_counts_for_nothing_and_is_named() -> None:
         "devices_per_node 1, shapes: 2x4x8"
     )
     assert found["marks"] == "few"
-    least = only(table(run(1.0, **CASE), rates(*(one for one in FORWARD if one.m > 1))))
+    least = only(
+        table(run(1.0, **CASE), matmul_rates(*(one for one in FORWARD_MATMULS if one.m > 1)))
+    )
     assert LEAST_COVERED < least["covered"] < 1
     assert least["products_alone_ms"] == pytest.approx(2 * (ALL - 28)), "its own part alone"
 
 
 def test_training_needs_the_shapes_of_the_backward_pass() -> None:
     made = run(1.0, **{**CASE, "mode": "train"})
-    found = only(table(made, rates(*FORWARD)))
+    found = only(table(made, matmul_rates(*FORWARD_MATMULS)))
     assert found["covered"] < 0.9
     step = products.of_step(SMALL, 1, 2, trains=True)
-    found = only(table(made, rates(*step)))
+    found = only(table(made, matmul_rates(*step)))
     assert found["products_alone_ms"] == pytest.approx(6 * ALL)
 
 
@@ -181,13 +163,13 @@ def test_training_needs_the_shapes_of_the_backward_pass() -> None:
     ],
 )
 def test_products_measured_elsewhere_cover_nothing(other: dict[str, Any]) -> None:
-    found = only(table(run(1.0, **CASE), rates(*FORWARD, **other)))
+    found = only(table(run(1.0, **CASE), matmul_rates(*FORWARD_MATMULS, **other)))
     assert found["covered"] == 0.0
     assert "2x4x4 2x4x8 2x8x4" in found["reason"]
 
 
 def test_models_of_other_operations_have_no_row_and_without_products_there_is_no_table() -> None:
-    assert not len(table(run(1.0), rates(*FORWARD)))
+    assert not len(table(run(1.0), matmul_rates(*FORWARD_MATMULS)))
     assert not len(table(run(1.0, **CASE)))
     assert not PRODUCTS.always
 
@@ -262,11 +244,11 @@ def test_attention_stands_in_the_place_of_its_products() -> None:
     attention = of_model(
         "attention", {"heads": (1, 64.0)}, model="small", batch_per_device=1, sequence_length=2
     )
-    found = only(table(run(1.0, **CASE), attention, rates(*FORWARD, tflops=2e-9)))
+    found = only(table(run(1.0, **CASE), attention, matmul_rates(*FORWARD_MATMULS, tflops=2e-9)))
     assert found["covered"] == pytest.approx(1.0)
     assert found["products_alone_ms"] == pytest.approx(64 + (2 * ALL - 64) / 2)
     longer = replace(attention, conditions=replace(attention.conditions, sequence_length=4))
-    found = only(table(run(1.0, **CASE), longer, rates(*FORWARD, tflops=2e-9)))
+    found = only(table(run(1.0, **CASE), longer, matmul_rates(*FORWARD_MATMULS, tflops=2e-9)))
     assert found["products_alone_ms"] == pytest.approx(ALL), "of sequences of another length"
 
 
@@ -275,14 +257,17 @@ def test_attention_stands_in_the_place_of_its_products() -> None:
 
 def test_a_step_is_a_bar_of_its_operations_and_the_rest() -> None:
     (plot,) = drawings.of_table(
-        PRODUCTS, table(run(1.0, **CASE), rates(*FORWARD)), Inputs({}), Look(["pytorch"])
+        PRODUCTS,
+        table(run(1.0, **CASE), matmul_rates(*FORWARD_MATMULS)),
+        Inputs({}),
+        Look(["pytorch"]),
     )
     (told,) = re.findall(r'data-tip="([^"]*)"', plot.svg)
     assert told.endswith(": products and convolutions alone 63.2, rest 36.8 (% of the step)")
     assert ">1000 ms<" in plot.svg
-    joined = table(run(2.0, **CASE), rates(*FORWARD))
+    joined = table(run(2.0, **CASE), matmul_rates(*FORWARD_MATMULS))
     (plot,) = drawings.of_table(PRODUCTS, joined, Inputs({}), Look(["pytorch"]))
     (told,) = re.findall(r'data-tip="([^"]*)"', plot.svg)
     assert told.endswith("alone 126.4 (% of the step)"), "longer than the step: there is no rest"
-    without = table(run(1.0, **CASE), rates(MatmulShape(1, 2, 4, 4)))
+    without = table(run(1.0, **CASE), matmul_rates(MatmulShape(1, 2, 4, 4)))
     assert drawings.of_table(PRODUCTS, without, Inputs({}), Look(["pytorch"])) == []

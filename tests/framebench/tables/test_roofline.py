@@ -28,66 +28,25 @@ from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
+from ..made_up_peaks import CPU, ROOFLINE_MODELS, device_benchmark, memory_bandwidth, peak_flops
 from ..made_up_records import write_records
 from ..made_up_runs import in_markdown, run
-from ..made_up_runs import measured as of_kind
-from ..records.test_probes import record
+from ..saved_records import peak_flops_record
 from ..table_rows import only
-from .test_efficiency import peak
 
-#: A million parameters, and multiply-adds that make training 6 GFLOP per image.
-MODELS: dict[str, dict[str, Any]] = {
-    "resnet50_v1.5": {
-        "trainable_parameters": 1_000_000,
-        "sequence_lengths": [],
-        "forward_multiply_adds": {"per_sample": 1_000_000_000},
-        "hyperparameters": {"optimizer": "sgd", "momentum": 0.9},
-    },
-    "bert_base": {
-        "trainable_parameters": 1_000_000,
-        "sequence_lengths": [1, 512],
-        "forward_multiply_adds": {"per_token": 1_000},
-        "hyperparameters": {
-            "optimizer": "adamw",
-            "vocabulary": 500,
-            "positions": 20,
-            "hidden": 100,
-        },
-    },
-}
-CPU: dict[str, Any] = {"hardware": "Example CPU", "cores_per_device": 1}
 GPU: dict[str, Any] = {"hardware": "Example GPU, Example CPU", "accelerator": "cuda"}
-
-
-def of_device(kind: str, metric: MetricValue, place: dict[str, Any], **case: Any) -> Run:
-    """Return a run of a micro-benchmark; ``case``: devices, precision, parameters."""
-    parameters = case.pop("parameters", {})
-    last_cache = case.pop("last_cache", None)
-    made = of_kind(kind, [metric], **parameters)
-    where = {key: value for key, value in place.items() if key != "hardware"}
-    return replace(
-        made,
-        case=replace(made.case, **case),
-        conditions=replace(made.conditions, **where),
-        hardware=place["hardware"],
-        last_cache=last_cache,
-    )
-
-
-def memory(bandwidth: float, devices: int = 1, place: dict[str, Any] = CPU, **other: Any) -> Run:
-    """Return a memory run; ``bandwidth``: GB/s of all devices together."""
-    metric = MetricValue("triad", bandwidth, "GB/s")
-    return of_device("memory", metric, place, devices_per_node=devices, **other)
 
 
 def matmul(tflops: float, devices: int = 1, place: dict[str, Any] = CPU, **other: Any) -> Run:
     metric = MetricValue("highest_rate", tflops, "TFLOP/s")
     case = {"framework": "mxnet", "precision": "fp32", "devices_per_node": devices, **other}
-    return of_device("matmul", metric, place, **case)
+    return device_benchmark("matmul", metric, place, **case)
 
 
 def table(
-    *runs: Run, peaks: tuple[PeakFlops, ...] = (), models: dict[str, dict[str, Any]] = MODELS
+    *runs: Run,
+    peaks: tuple[PeakFlops, ...] = (),
+    models: dict[str, dict[str, Any]] = ROOFLINE_MODELS,
 ) -> pd.DataFrame:
     cases = group(runs, None)
     steps, others = (
@@ -119,7 +78,7 @@ def table(
 def test_bytes_are_those_that_a_step_cannot_do_without(
     changes: dict[str, Any], moved: float
 ) -> None:
-    assert traffic.of_step(run(**changes), MODELS).moved == moved
+    assert traffic.of_step(run(**changes), ROOFLINE_MODELS).moved == moved
 
 
 @pytest.mark.parametrize(
@@ -139,7 +98,7 @@ def test_bytes_are_those_that_a_step_cannot_do_without(
 def test_bytes_that_are_not_known_have_a_reason(
     changes: dict[str, Any], models: dict[str, Any], reason: str
 ) -> None:
-    facts = {"resnet50_v1.5": {**MODELS["resnet50_v1.5"], **models}}
+    facts = {"resnet50_v1.5": {**ROOFLINE_MODELS["resnet50_v1.5"], **models}}
     found = traffic.of_step(run(**changes), facts)
     assert (found.moved, found.held) == (None, None)
     assert reason in found.reason
@@ -161,7 +120,10 @@ def test_every_model_and_precision_that_ships_has_bytes() -> None:
 
 
 def test_plain_sgd_keeps_nothing_beside_a_parameter() -> None:
-    facts = {**MODELS["resnet50_v1.5"], "hyperparameters": {"optimizer": "sgd", "momentum": 0.0}}
+    facts = {
+        **ROOFLINE_MODELS["resnet50_v1.5"],
+        "hyperparameters": {"optimizer": "sgd", "momentum": 0.0},
+    }
     assert traffic.of_step(run(), {"resnet50_v1.5": facts}).moved == 2 * (4 + 4) * 1e6
 
 
@@ -172,7 +134,7 @@ def test_a_case_is_held_against_the_lower_roof() -> None:
     """Fail if a case is not compared with the lower roof.
     A training step of one image: 6 GFLOP, 24 MB: 250 FLOP/byte."""
     one = run(10.0, batch_per_device=1, **CPU)
-    found = only(table(one, memory(0.4), peaks=(peak(0.2),)))
+    found = only(table(one, memory_bandwidth(0.4), peaks=(peak_flops(0.2),)))
     assert found["intensity"] == pytest.approx(250)
     assert found["tflops_per_device"] == pytest.approx(0.06)
     assert found["ridge"] == pytest.approx(500)
@@ -183,39 +145,43 @@ def test_a_case_is_held_against_the_lower_roof() -> None:
         "memory triad",
     )
     assert found["reason"] == ""
-    more = only(table(run(10.0, batch_per_device=4, **CPU), memory(0.4), peaks=(peak(0.2),)))
+    more = only(
+        table(run(10.0, batch_per_device=4, **CPU), memory_bandwidth(0.4), peaks=(peak_flops(0.2),))
+    )
     assert more["intensity"] == pytest.approx(1000), "four images with the same parameters"
     assert (more["lower_roof"], more["reached"]) == ("compute", pytest.approx(0.3))
     twice = run(10.0, batch_per_device=1, accumulation=2, **CPU)
-    assert only(table(twice, memory(0.4)))["intensity"] == pytest.approx(500)
+    assert only(table(twice, memory_bandwidth(0.4)))["intensity"] == pytest.approx(500)
 
 
 def test_the_highest_of_peak_and_products_is_the_roof() -> None:
     one = run(10.0, **CPU)
     for tflops, by in ((0.3, "mxnet 2.8.0 matmul highest_rate"), (0.1, "jax 1 float32 1024")):
         made = replace(matmul(tflops), case=replace(matmul(tflops).case, framework_version="2.8.0"))
-        found = only(table(one, memory(9.0), made, peaks=(peak(0.2),)))
+        found = only(table(one, memory_bandwidth(9.0), made, peaks=(peak_flops(0.2),)))
         assert (found["compute_roof_tflops"], found["compute_roof_by"]) == (max(tflops, 0.2), by)
-    measured = of_device(
+    measured = device_benchmark(
         "peak", MetricValue("peak", 0.5, "TFLOP/s"), CPU, framework="paddle", framework_version="3",
         precision="fp32",
     )  # fmt: skip
-    assert only(table(one, memory(9.0), measured))["compute_roof_by"] == "paddle 3 peak peak"
+    assert (
+        only(table(one, memory_bandwidth(9.0), measured))["compute_roof_by"] == "paddle 3 peak peak"
+    )
 
 
 def test_several_devices_are_held_against_what_as_many_reach_together() -> None:
     """Fail if several devices are compared with the roof of one.
     One device alone reaches 10 GB/s; two reach 6 GB/s each."""
     two = run(20.0, devices_per_node=2, **CPU)
-    alone = (memory(10.0), matmul(0.2))
-    found = only(table(two, *alone, peaks=(peak(0.2),)))
+    alone = (memory_bandwidth(10.0), matmul(0.2))
+    found = only(table(two, *alone, peaks=(peak_flops(0.2),)))
     assert pd.isna(found["reached"])
     assert pd.isna(found["compute_roof_tflops"])
     assert pd.isna(found["memory_roof_gbytes_per_second"])
     assert found["reason"] == (
         "no bandwidth of the memory of 2 devices of 1 core: kind memory, devices_per_node 2"
     )
-    found = only(table(two, *alone, memory(12.0, 2), matmul(0.15, 2)))
+    found = only(table(two, *alone, memory_bandwidth(12.0, 2), matmul(0.15, 2)))
     assert found["memory_roof_gbytes_per_second"] == 6.0
     assert found["memory_roof_by"] == "memory triad on 2 devices at once"
     assert found["compute_roof_tflops"] == 0.15
@@ -232,27 +198,36 @@ def test_several_devices_are_held_against_what_as_many_reach_together() -> None:
 )
 def test_a_roof_of_another_device_is_none(elsewhere: dict[str, Any]) -> None:
     one = run(10.0, **CPU)
-    found = only(table(one, memory(10.0, **elsewhere), memory(1.0, 4), peaks=(peak(0.2),)))
+    found = only(
+        table(
+            one,
+            memory_bandwidth(10.0, **elsewhere),
+            memory_bandwidth(1.0, 4),
+            peaks=(peak_flops(0.2),),
+        )
+    )
     assert "no bandwidth of the memory of 1 device" in found["reason"]
     assert pd.isna(found["reached"])
-    found = only(table(one, memory(10.0), matmul(0.1, **elsewhere)))
+    found = only(table(one, memory_bandwidth(10.0), matmul(0.1, **elsewhere)))
     assert (
         found["reason"] == "no peak of 1 device of 1 core in fp32: kind peak or matmul on as many"
     )
 
 
 def test_products_in_another_precision_are_no_roof() -> None:
-    found = only(table(run(10.0, **CPU), memory(10.0), matmul(0.1, precision="amp")))
+    found = only(table(run(10.0, **CPU), memory_bandwidth(10.0), matmul(0.1, precision="amp")))
     assert "no peak" in found["reason"]
 
 
 def test_a_gpu_has_the_memory_of_its_own_and_not_the_host_s() -> None:
     one = run(1000.0, **GPU)
     add = MetricValue("add", 3000.0, "GB/s")
-    large = of_device("elementwise", add, GPU, framework="pytorch", parameters={"elements": 2**26})
-    small = of_device("elementwise", add._replace(value=9000.0), GPU, framework="pytorch",
-                      parameters={"elements": 2**22})  # fmt: skip
-    host = memory(100.0, place=GPU)
+    large = device_benchmark(
+        "elementwise", add, GPU, framework="pytorch", parameters={"elements": 2**26}
+    )
+    small = device_benchmark("elementwise", add._replace(value=9000.0), GPU, framework="pytorch",
+                             parameters={"elements": 2**22})  # fmt: skip
+    host = memory_bandwidth(100.0, place=GPU)
     found = only(table(one, host, small, large))
     assert found["memory_roof_gbytes_per_second"] == 3000.0, "small arrays stay in a cache"
     assert not len(table(one, host, small)), "there is no bandwidth of such a memory"
@@ -260,7 +235,7 @@ def test_a_gpu_has_the_memory_of_its_own_and_not_the_host_s() -> None:
 
 def test_a_record_tells_of_the_last_cache(tmp_path: Path) -> None:
     made: dict[str, Any] = {
-        **record(), "kind": "memory", "parameters": {},
+        **peak_flops_record(), "kind": "memory", "parameters": {},
         "metrics": {"triad": {"value": 8.0, "unit": "GB/s", "better": "higher"}},
     }  # fmt: skip
     for told, found in ((2**20, 2**20), (0, None)):
@@ -271,26 +246,26 @@ def test_a_record_tells_of_the_last_cache(tmp_path: Path) -> None:
 
 
 def test_without_any_bandwidth_there_are_no_rows_and_the_page_says_what_to_run() -> None:
-    assert not len(table(run(10.0, **CPU), peaks=(peak(0.2),)))
+    assert not len(table(run(10.0, **CPU), peaks=(peak_flops(0.2),)))
     assert "suite roofline" in ROOFLINE.absent
 
 
 def test_a_failed_case_says_why_and_has_no_figure() -> None:
-    found = only(table(run(None, status="oom", reason="too big", **CPU), memory(1.0)))
+    found = only(table(run(None, status="oom", reason="too big", **CPU), memory_bandwidth(1.0)))
     assert found["reason"] == "oom: too big"
     assert pd.isna(found["reached"])
 
 
 def test_marks_of_all_figures_are_inherited() -> None:
     noisy = [
-        replace(memory(value), repeat=number)
+        replace(memory_bandwidth(value), repeat=number)
         for number, value in enumerate((8.0, 9.0, 10.0, 11.0, 12.0, 13.0), 1)
     ]
     runs = [run(10.0 + 0.001 * n, repeat=n, **CPU) for n in range(1, 7)]
-    assert only(table(*runs, *noisy, peaks=(peak(0.9),)))["marks"] == "noisy"
-    assert only(table(*runs, memory(9.0), peaks=(peak(0.9),)))["marks"] == "few"
-    elsewhere = memory(9.0, place={**CPU, "hardware": "Another CPU"})
-    assert only(table(*runs, elsewhere, peaks=(peak(0.9),)))["marks"] == "", (
+    assert only(table(*runs, *noisy, peaks=(peak_flops(0.9),)))["marks"] == "noisy"
+    assert only(table(*runs, memory_bandwidth(9.0), peaks=(peak_flops(0.9),)))["marks"] == "few"
+    elsewhere = memory_bandwidth(9.0, place={**CPU, "hardware": "Another CPU"})
+    assert only(table(*runs, elsewhere, peaks=(peak_flops(0.9),)))["marks"] == "", (
         "no figure is made of it"
     )
 
@@ -309,25 +284,27 @@ def test_a_memory_that_is_no_bound_is_marked(
     bandwidth: float, last_cache: int | None, tflops: float, marked: bool
 ) -> None:
     one = run(10.0, batch_per_device=1, **CPU)
-    found = only(table(one, memory(bandwidth, last_cache=last_cache), peaks=(peak(tflops),)))
+    found = only(
+        table(one, memory_bandwidth(bandwidth, last_cache=last_cache), peaks=(peak_flops(tflops),))
+    )
     assert ("roof" in found["marks"].split()) is marked
     assert "peak" not in found["marks"].split()
 
 
 def test_a_case_that_reaches_the_peak_doubts_it() -> None:
-    found = only(table(run(10.0, **CPU), memory(99.0), peaks=(peak(0.0605),)))
+    found = only(table(run(10.0, **CPU), memory_bandwidth(99.0), peaks=(peak_flops(0.0605),)))
     assert {"peak"} <= {*found["marks"].split()}
 
 
 def test_columns_and_types_hold_without_rows() -> None:
-    full, empty = table(run(2.0, **CPU), memory(1.0), peaks=(peak(1.0),)), table()
+    full, empty = table(run(2.0, **CPU), memory_bandwidth(1.0), peaks=(peak_flops(1.0),)), table()
     assert tuple(full.columns) == tuple(empty.columns) == ROOFLINE.names
     assert list(full.dtypes) == list(empty.dtypes)
 
 
 def test_markdown_says_of_what_is_missing_why() -> None:
     runs = (run(2.0, **CPU), run(2.0, precision="amp", **CPU))
-    text = in_markdown("roofline", table(*runs, memory(0.4), peaks=(peak(0.2),)))
+    text = in_markdown("roofline", table(*runs, memory_bandwidth(0.4), peaks=(peak_flops(0.2),)))
     assert "no peak of 1 device of 1 core in amp" in text
     assert "| limited by |" in text
 
@@ -350,8 +327,8 @@ def test_each_precision_on_each_number_of_devices_has_roofs_and_a_panel_of_its_o
         run(20.0, precision="amp", **CPU),
     ]
     roofs = (
-        memory(10.0),
-        memory(12.0, 2),
+        memory_bandwidth(10.0),
+        memory_bandwidth(12.0, 2),
         matmul(0.2),
         matmul(0.15, 2),
         matmul(0.4, precision="amp"),
@@ -370,7 +347,9 @@ def test_each_precision_on_each_number_of_devices_has_roofs_and_a_panel_of_its_o
 
 
 def test_points_lie_where_the_table_says() -> None:
-    made = table(run(10.0, batch_per_device=1, **CPU), memory(0.4), peaks=(peak(0.2),))
+    made = table(
+        run(10.0, batch_per_device=1, **CPU), memory_bandwidth(0.4), peaks=(peak_flops(0.2),)
+    )
     (setting,) = roofline_panels._settings(list(made.itertuples()))
     (point,) = setting.points
     assert (point.intensity, point.attained) == (pytest.approx(250), pytest.approx(0.06))
@@ -382,7 +361,7 @@ def test_points_lie_where_the_table_says() -> None:
 
 def test_what_is_left_out_of_a_plot_is_said() -> None:
     runs = [run(10.0, batch_per_device=batch, **CPU) for batch in range(1, 15)]
-    (plot,) = drawn(*runs, memory(1.0), peaks=(peak(0.2),))
+    (plot,) = drawn(*runs, memory_bandwidth(1.0), peaks=(peak_flops(0.2),))
     assert "Left out: 2 of 14 settings." in plot.caption
 
 
@@ -397,7 +376,7 @@ def test_the_worked_example_is_what_the_table_has() -> None:
     one = run(
         0.5, model="bert_base", sequence_length=128, batch_per_device=1, **CPU
     )  # fmt: skip
-    found = only(table(one, memory(8.0), peaks=(peak(0.1),), models=models))
+    found = only(table(one, memory_bandwidth(8.0), peaks=(peak_flops(0.1),), models=models))
     expected = {
         "bytes_moved": f"{found['bytes_moved'] / 1e9:.2f}",
         "intensity": f"{found['intensity']:.1f}",

@@ -20,9 +20,8 @@ from framebench.tables.grouping import group
 from framebench.tables.results import CaseResults
 
 from ....csv_rows import read_rows
+from ...figures import DLPERF
 from ...made_up_runs import build
-
-DLPERF = Path(__file__).parents[4] / "results" / "published" / "dlperf-v1.0"
 
 
 @pytest.fixture(scope="module")

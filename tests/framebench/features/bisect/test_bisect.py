@@ -26,7 +26,7 @@ from framebench.features.bisect.steps import BisectSetup
 from framebench.records.run import RecordsError
 from framebench.tables.grouping import group
 
-from ..gate.test_gate import in_pairs
+from ...comparison.made_up_sides import paired_sides
 
 ASKED = messages.BisectRequest("torch", "0", "9", "pytorch x", 0.05)
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_told_waits_for_more() -> None:
 
 
 def judged(factor: float, slower: bool | None = None, apart: float = 1) -> BisectStep:
-    sides = [group(one, None) for one in in_pairs(factor, apart)]
+    sides = [group(one, None) for one in paired_sides(factor, apart)]
     return steps.judge("2", *sides, 0.05, slower)
 
 
@@ -141,7 +141,7 @@ def replace_asked(bad: str) -> messages.BisectRequest:
 
 
 def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
-    good, other = in_pairs(1.0)
+    good, other = paired_sides(1.0)
     dead = [
         replace(
             run, status="failed", reason="no kernel", metrics=(run.metrics[0]._replace(value=None),)

@@ -14,8 +14,8 @@ from mlperf_logging import mllog
 
 from ....debian import install_debian_packages
 from ...made_up_runs import repeats
+from .exporting import CASE_NAME, CLEAN, save_export, with_step_times
 from .importing import brought, one
-from .test_export import CLEAN, NAME, of_steps, saved
 
 #: Test files of google-benchmark, in its Debian package.
 TOOLS = Path("/usr/share/benchmark")
@@ -36,13 +36,13 @@ def test_google_benchmarks_compare_py_tests_ours_against_each_other(
     paths = []
     for name, factor in (("base", 1.0), ("slower", 0.8)):
         (tmp_path / name).mkdir()
-        of = [*map(of_steps, repeats(*(factor * value for value in CLEAN)))]
-        paths.append(str(saved("google-benchmark", tmp_path / name, of)))
+        of = [*map(with_step_times, repeats(*(factor * value for value in CLEAN)))]
+        paths.append(str(save_export("google-benchmark", tmp_path / name, of)))
     told = str(tmp_path / "told.json")
     words = [str(google_benchmark / "compare.py"), "-d", told, "benchmarks", *paths]
     ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    found = {one["name"]: one for one in json.loads(Path(told).read_text())}[NAME]
+    found = {one["name"]: one for one in json.loads(Path(told).read_text())}[CASE_NAME]
     assert [one["time"] for one in found["measurements"]] == pytest.approx([0.25] * len(CLEAN))
     # All values of one side exceed the other's, 2 of 924 ways to draw 6 of 12.
     assert found["utest"]["time_pvalue"] == pytest.approx(2 / 924)

@@ -14,13 +14,11 @@ import pandas as pd
 import pytest
 from framebench.features.formats import names, registry, transfer
 from framebench.features.formats.declared import latex, superbench
-from framebench.features.formats.format import ExportedFile, Results
 from framebench.records import record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError
 from framebench.records.run import Flag, MetricValue, Run
 from framebench.statistics.descriptive import median
 from framebench.statistics.intervals import median_interval
-from framebench.tables import grouping
 from framebench.tables.results import CaseResults
 from junitparser import JUnitXml
 from mlperf_logging.compliance_checker import mlp_parser
@@ -28,69 +26,27 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from pylatexenc.latexwalker import LatexWalker
 
 from ...made_up_runs import changed, measured, repeats, run
+from .exporting import (
+    CASE_NAME,
+    CLEAN,
+    ODD,
+    exported,
+    grouped,
+    runs_of_all_kinds,
+    save_export,
+    with_step_times,
+)
 
 WRITTEN = [name for name, one in registry.known().items() if one.write]
-CLEAN = (100.0, 101.0, 102.0, 103.0, 104.0, 105.0)
 MIDDLE = median(CLEAN)
 INTERVAL = median_interval(CLEAN)
 assert INTERVAL
 LOW, HIGH = INTERVAL
-ODD = 'ran <out> of "memory" & 100 % of $_{x}^2'
-NAME = "pytorch/resnet50_v1.5/train/1n1g/b32/fp32"
-
-
-def of_steps(one: Run, steps: int = 4) -> Run:
-    """Return a run with start time, and step times consistent with its throughput."""
-    seconds = one.case.batch_per_device / (one.throughput or 1.0)
-    times = tuple(seconds * factor for factor in (0.5, 1.5) * (steps // 2))
-    steps = {"step_seconds": times, "waited_seconds": times}
-    return changed(one, **steps, started=1.7e9 + one.repeat, wall_seconds=30.0)
-
-
-def runs() -> list[Run]:
-    """Return runs of all kinds: clean, flagged, out of memory, unsupported, and two
-    micro-benchmarks."""
-    flag = (Flag("disturbed", "somebody compiled"),)
-    return [
-        *map(of_steps, repeats(*CLEAN)),
-        *(of_steps(one) for one in repeats(50.0, 52.0, precision="amp", flags=flag)),
-        run(None, batch_per_device=512, status="oom", reason=ODD),
-        run(None, compiler="xla", status="unsupported", reason="has no xla"),
-        measured("peak", [MetricValue("peak", 1.5, "TFLOP/s")], size=2048),
-        measured("copy", [MetricValue("latency", 2.5, "ms", "lower")], bytes=64),
-    ]
-
-
-def results(of: list[Run] | None = None) -> Results:
-    cases = grouped(of)
-    return Results(tuple(cases.values()), names.names_of(cases))
-
-
-def grouped(of: list[Run] | None = None) -> CaseResults:
-    cases = grouping.group(of or runs(), None)
-    # So few steps cannot be judged, which is not tested here.
-    return {
-        key: type(one)(**{**vars(one), "marks": one.marks - {"untested"}})
-        for key, one in cases.items()
-    }
-
-
-def written(name: str, of: list[Run] | None = None) -> ExportedFile:
-    write = registry.writer(name).write
-    assert write
-    return write(results(of))
 
 
 def text(name: str, of: list[Run] | None = None) -> str:
-    content = written(name, of).content
+    content = exported(name, of).content
     return content if isinstance(content, str) else content.decode()
-
-
-def saved(name: str, folder: Path, of: list[Run] | None = None) -> Path:
-    path = folder / f"results{registry.writer(name).suffix}"
-    content = written(name, of).content
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 # ---- by the tools -------------------------------------------------------------------------------
@@ -98,7 +54,7 @@ def saved(name: str, folder: Path, of: list[Run] | None = None) -> Path:
 
 def test_bencher_has_intervals_and_no_alert_for_marked_figures() -> None:
     document = json.loads(text("bencher"))
-    measure = document[NAME]["throughput (images/s)"]
+    measure = document[CASE_NAME]["throughput (images/s)"]
     assert measure == {"value": MIDDLE, "lower_value": LOW, "upper_value": HIGH}
     marked = document["pytorch/resnet50_v1.5/train/1n1g/b32/amp-bencher-ignore"]
     assert marked == {"throughput (images/s)": {"value": 51.0}}
@@ -112,22 +68,22 @@ def test_bencher_has_intervals_and_no_alert_for_marked_figures() -> None:
 def test_github_action_benchmark_has_one_direction_a_file() -> None:
     bigger = {one["name"]: one for one in json.loads(text("github-action-benchmark"))}
     smaller = json.loads(text("github-action-benchmark-smaller"))
-    assert bigger[f"{NAME} throughput"] == {
-        "name": f"{NAME} throughput",
+    assert bigger[f"{CASE_NAME} throughput"] == {
+        "name": f"{CASE_NAME} throughput",
         "unit": "images/s",
         "value": MIDDLE,
         "range": f"{LOW:.6g} to {HIGH:.6g}",
         "extra": "no marks",
     }
-    assert "marks: disturbed few" in bigger[f"{NAME[:-4]}amp throughput"]["extra"]
+    assert "marks: disturbed few" in bigger[f"{CASE_NAME[:-4]}amp throughput"]["extra"]
     assert [one["name"] for one in smaller] == ["copy/1n1g/bytes=64 latency"]
     assert any(
-        "latency: lower is better" in one for one in written("github-action-benchmark").left_out
+        "latency: lower is better" in one for one in exported("github-action-benchmark").left_out
     )
 
 
 def test_pyperf_reads_and_compares_our_steps(tmp_path: Path) -> None:
-    path = saved("pyperf", tmp_path)
+    path = save_export("pyperf", tmp_path)
     for command in (["check", path], ["compare_to", path, path]):
         done = subprocess.run(
             [sys.executable, "-m", "pyperf", *map(str, command)], capture_output=True, text=True,
@@ -137,11 +93,11 @@ def test_pyperf_reads_and_compares_our_steps(tmp_path: Path) -> None:
     import pyperf
 
     suite = pyperf.BenchmarkSuite.load(str(path))
-    benchmark = suite.get_benchmark(NAME)
+    benchmark = suite.get_benchmark(CASE_NAME)
     assert benchmark.get_nrun() == len(CLEAN)
     assert benchmark.get_unit() == "second"
     assert benchmark.mean() == pytest.approx(sum(32 / one for one in CLEAN) / len(CLEAN))
-    marked = suite.get_benchmark(NAME[:-4] + "amp")
+    marked = suite.get_benchmark(CASE_NAME[:-4] + "amp")
     assert marked.get_metadata()["framebench_marks"] == "disturbed few"
 
 
@@ -149,14 +105,14 @@ def test_prometheus_reads_openmetrics() -> None:
     families = {one.name: one for one in text_string_to_metric_families(text("openmetrics"))}
     throughput = families["framebench_throughput_images_per_second"]
     assert throughput.unit == "images_per_second"
-    assert {one.labels["case"]: one.value for one in throughput.samples}[NAME] == MIDDLE
+    assert {one.labels["case"]: one.value for one in throughput.samples}[CASE_NAME] == MIDDLE
     ends = families["framebench_throughput_ci_low_images_per_second"].samples
-    assert [(one.labels["case"], one.value) for one in ends] == [(NAME, LOW)]
+    assert [(one.labels["case"], one.value) for one in ends] == [(CASE_NAME, LOW)]
     marks = {
         (one.labels["case"], one.labels["mark"]) for one in families["framebench_mark"].samples
     }
-    assert (NAME[:-4] + "amp", "disturbed") in marks
-    assert NAME not in {case for case, _ in marks}
+    assert (CASE_NAME[:-4] + "amp", "disturbed") in marks
+    assert CASE_NAME not in {case for case, _ in marks}
     counted = {
         (one.labels["batch_per_device"], one.labels["status"]): one.value
         for one in families["framebench_repeats"].samples
@@ -168,24 +124,24 @@ def test_prometheus_reads_openmetrics() -> None:
 
 
 def test_junit_counts_failures_by_status(tmp_path: Path) -> None:
-    found = JUnitXml.fromfile(str(saved("junit", tmp_path)))
+    found = JUnitXml.fromfile(str(save_export("junit", tmp_path)))
     found_counts = (found.tests, found.failures, found.errors, found.skipped)
     assert found_counts == (6, 1, 0, 1)
     (suite,) = found
     failed = [case for case in suite if case.is_failure]
     assert [case.result[0].message for case in failed] == [ODD]
-    marked = next(case for case in suite if case.name.startswith(NAME[:-4] + "amp"))
+    marked = next(case for case in suite if case.name.startswith(CASE_NAME[:-4] + "amp"))
     properties = {one.get("name"): one.get("value") for one in marked._elem.iter("property")}
     assert properties["marks"] == "disturbed few"
     assert properties["median"] == "51.0"
 
 
 def test_pandas_reads_parquet_as_the_table_of_runs(tmp_path: Path) -> None:
-    frame = pd.read_parquet(saved("parquet", tmp_path))
+    frame = pd.read_parquet(save_export("parquet", tmp_path))
     assert frame["value"].dropna().tolist() == [1.0 * one for one in (2.5, 1.5, *_ok())]
     assert str(frame["nodes"].dtype) == "Int64"
-    copies = [one for one in runs() if one.case.mode == "copy"]
-    without = pd.read_parquet(saved("parquet", tmp_path, copies))
+    copies = [one for one in runs_of_all_kinds() if one.case.mode == "copy"]
+    without = pd.read_parquet(save_export("parquet", tmp_path, copies))
     assert str(without["batch_per_device"].dtype) == "Int64", "though none is known"
     assert set(frame.loc[frame["precision"] == "amp", "marks"]) == {"disturbed"}
 
@@ -198,11 +154,11 @@ def test_parquet_without_a_library_says_which(monkeypatch: pytest.MonkeyPatch) -
     for name in ("pyarrow", "fastparquet"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(OSError, match="pip install fastparquet"):
-        written("parquet")
+        exported("parquet")
 
 
 def test_mlperfs_parser_reads_mllog(tmp_path: Path) -> None:
-    lines, failed = mlp_parser.parse_file(str(saved("mllog", tmp_path)), ruleset="5.1.0")
+    lines, failed = mlp_parser.parse_file(str(save_export("mllog", tmp_path)), ruleset="5.1.0")
     assert not failed
     keys = [line.key for line in lines]
     assert keys[:5] == [
@@ -238,7 +194,7 @@ def test_svg_is_a_picture_of_its_own_in_a_browser(tmp_path: Path) -> None:
 
 
 def test_superbench_is_per_device_and_the_mean_of_rates() -> None:
-    on_two = [of_steps(one) for one in repeats(80.0, devices_per_node=2)]
+    on_two = [with_step_times(one) for one in repeats(80.0, devices_per_node=2)]
     (line,) = text("superbench", on_two).splitlines()
     found = json.loads(line)
     prefix = f"{superbench.MARKED}:train-1n2g-b32-fp32/pytorch-resnet50_v1.5"
@@ -254,7 +210,9 @@ def test_step_times_are_of_steps_that_were_waited_for() -> None:
     """Fail if exported step times are not of steps that were waited for.
     Of two steps in flight, the host sees one end right after the other: the mean rate is arbitrary.
     """
-    one = changed(of_steps(run(352.0)), step_seconds=(0.179, 0.002) * 4, waited_seconds=(0.09, 0.1))
+    one = changed(
+        with_step_times(run(352.0)), step_seconds=(0.179, 0.002) * 4, waited_seconds=(0.09, 0.1)
+    )
     (line,) = text("superbench", [one]).splitlines()
     found = {key.rpartition("/")[2]: value for key, value in json.loads(line).items()}
     assert found["fp32_train_step_time"] == pytest.approx(95)
@@ -272,15 +230,15 @@ def test_superbench_tells_failed_cases_apart() -> None:
 
 
 def test_superbench_overwrites_no_case_whose_name_it_cannot_hold() -> None:
-    alike = [of_steps(run(10.0, source_variant=words)) for words in ("a b", "a-b")]
-    one = written("superbench", alike)
+    alike = [with_step_times(run(10.0, source_variant=words)) for words in ("a b", "a-b")]
+    one = exported("superbench", alike)
     assert len(json.loads(one.content)) == 4, "node, return code and two figures"
     assert any("another case has the same name there" in said for said in one.left_out)
 
 
 def test_google_benchmark_has_a_row_for_each_repeat() -> None:
     document = json.loads(text("google-benchmark"))
-    rows = [row for row in document["benchmarks"] if row["run_name"] == NAME]
+    rows = [row for row in document["benchmarks"] if row["run_name"] == CASE_NAME]
     assert [row["repetition_index"] for row in rows] == [*range(6)]
     assert {row["repetitions"] for row in rows} == {6}
     assert [row["items_per_second"] for row in rows] == [*CLEAN]
@@ -289,9 +247,9 @@ def test_google_benchmark_has_a_row_for_each_repeat() -> None:
     read_by_compare = {"name", "run_type", "real_time", "cpu_time", "time_unit"}
     assert all(read_by_compare <= {*row} for row in document["benchmarks"])
     labels = {row["run_name"]: row.get("label") for row in document["benchmarks"]}
-    assert labels[NAME] is None
-    assert labels[NAME[:-4] + "amp"] == "disturbed few"
-    assert any(ODD in one for one in written("google-benchmark").left_out)
+    assert labels[CASE_NAME] is None
+    assert labels[CASE_NAME[:-4] + "amp"] == "disturbed few"
+    assert any(ODD in one for one in exported("google-benchmark").left_out)
 
 
 # ---- back and forth -----------------------------------------------------------------------------
@@ -303,12 +261,12 @@ def cells(one: Run) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("name", ["csv", "google-benchmark", "pyperf", "mllog"])
 def test_what_is_exported_and_imported_again_is_the_same(name: str, tmp_path: Path) -> None:
-    path = saved(name, tmp_path)
+    path = save_export(name, tmp_path)
     transfer.import_files(name, path, {}, tmp_path / "again")
     found = record_sets.load(tmp_path / "again" / "runs")
     assert not found.problems
     again = [row for one in found.runs for row in cells(one)]
-    before = [row for one in runs() for row in cells(one)]
+    before = [row for one in runs_of_all_kinds() for row in cells(one)]
     steps = [row for row in before if row["mode"] == "train" and row["status"] == "ok"]
     expected = {
         "csv": before,
@@ -318,7 +276,7 @@ def test_what_is_exported_and_imported_again_is_the_same(name: str, tmp_path: Pa
 
 
 def test_superbenchs_own_figures_come_back(tmp_path: Path) -> None:
-    path = saved("superbench", tmp_path)
+    path = save_export("superbench", tmp_path)
     transfer.import_files("superbench", path, {}, tmp_path / "again")
     found = record_sets.load(tmp_path / "again" / "runs")
     times = sorted(
@@ -337,22 +295,22 @@ def test_superbenchs_own_figures_come_back(tmp_path: Path) -> None:
 def test_a_mark_is_in_the_file_or_the_figure_is_not(name: str) -> None:
     """Fail if an export drops a flag without dropping the figure."""
     flag = (Flag("disturbed", "somebody compiled"),)
-    clean = [*map(of_steps, repeats(*CLEAN))]
+    clean = [*map(with_step_times, repeats(*CLEAN))]
     if name == "github-action-benchmark-smaller":
         metric = MetricValue("latency", 2.5, "ms", "lower")
         clean = [replace(measured("copy", [metric]), repeat=number) for number in range(1, 7)]
     doubted = [replace(one, flags=flag) for one in clean]
-    assert written(name, clean).content != written(name, doubted).content
+    assert exported(name, clean).content != exported(name, doubted).content
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_the_order_of_the_runs_does_not_matter(name: str) -> None:
-    assert written(name).content == written(name, runs()[::-1]).content
+    assert exported(name).content == exported(name, runs_of_all_kinds()[::-1]).content
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_every_case_is_in_the_file_or_said_not_to_be(name: str) -> None:
-    one = written(name)
+    one = exported(name)
     content = one.content.encode() if isinstance(one.content, str) else one.content
     said = "\n".join(one.left_out)
     for word in ("xla", "peak", "amp", "b512/"):
@@ -368,7 +326,7 @@ def test_an_export_of_nothing_is_an_error_without_a_file(name: str, tmp_path: Pa
         measured("copy", [MetricValue("share", None, "%")]), status="failed", reason=ODD
     )
     sets: list[CaseResults] = [{}]
-    if written(name, [failed]).is_empty:
+    if exported(name, [failed]).is_empty:
         sets.append(grouped([failed]))
     for cases in sets:
         with pytest.raises(RecordsError, match="export: nothing of these results") as error:
@@ -395,7 +353,7 @@ def points() -> list[Run]:
 
 @pytest.mark.parametrize("name", ["csv", "google-benchmark"])
 def test_points_of_a_run_come_back_apart(name: str, tmp_path: Path) -> None:
-    path = saved(name, tmp_path, points())
+    path = save_export(name, tmp_path, points())
     transfer.import_files(name, path, {}, tmp_path / "again")
     found = record_sets.load(tmp_path / "again" / "runs").runs
     figures = sorted((dict(one.case.parameters)["bytes"], one.repeat, one.figure) for one in found)
@@ -404,7 +362,7 @@ def test_points_of_a_run_come_back_apart(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted({*WRITTEN} - {"parquet"}))
 def test_no_format_overwrites_one_point_by_another(name: str) -> None:
-    one = written(name, points())
+    one = exported(name, points())
     everything = "\n".join([str(one.content), *one.left_out])
     for size in ("64", "128"):
         assert re.search(rf"bytes\W+{size}\b", everything), size
@@ -413,13 +371,13 @@ def test_no_format_overwrites_one_point_by_another(name: str) -> None:
 def test_names_are_the_same_from_set_to_set_and_differ_within_one() -> None:
     one, other = run(1.0), run(1.0, framework_version="3.0")
     keys = [one.key, other.key]
-    assert names.names_of([one.key]) == {one.key: NAME}
+    assert names.names_of([one.key]) == {one.key: CASE_NAME}
     both = names.names_of(keys)
     assert len({*both.values()}) == 2
-    assert all(name.startswith(f"{NAME}/") for name in both.values())
+    assert all(name.startswith(f"{CASE_NAME}/") for name in both.values())
     units = names.names_of([one.key, run(1.0, unit="samples/s").key])
     assert len({*units.values()}) == 2, "figures in two units are of two cases"
-    assert names.names_of([run(1.0, warmup_steps=7).key]).popitem()[1] == NAME
+    assert names.names_of([run(1.0, warmup_steps=7).key]).popitem()[1] == CASE_NAME
 
 
 def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:

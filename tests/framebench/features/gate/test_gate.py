@@ -19,27 +19,11 @@ from framebench.files import bounded
 from framebench.records.run import Flag, Run
 from framebench.tables.grouping import group
 
-from ...comparison.test_compare import SEVEN, write_set
-from ...comparison.test_pairs import as_planned
+from ...comparison.made_up_sides import PAIR_NOISE, SEVEN_THROUGHPUTS, paired_sides, write_set
 from ...made_up_runs import changed, repeats
 from ...settings import CATALOG
 
-NOISE = (0.999, 1.002, 0.998, 1.001, 1.0005, 0.9995, 1.003, 0.997)
 ASKED = summary.GateRequest("base", "candidate", 0.05, measured=True)
-
-
-def in_pairs(factor: float, apart: float = 1.0, **changes: Any) -> tuple[list[Run], list[Run]]:
-    """Return eight pairs of a case under a drift of 30 %; ``apart``: their noise, in units of
-    NOISE."""
-    sides = as_planned(len(NOISE), 3, 2)
-    drift = [100 * (1 + 0.3 * number / len(NOISE)) for number in range(len(NOISE))]
-    noise = [1 + apart * (one - 1) for one in NOISE]
-    values = (drift, [factor * one * own for one, own in zip(drift, noise, strict=True)])
-    base, candidate = (
-        [changed(run, throughput=value, **changes) for run, value in zip(*some, strict=True)]
-        for some in zip(sides, values, strict=True)
-    )
-    return base, candidate
 
 
 def decided(base: Sequence[Run], candidate: Sequence[Run]) -> list[Decision]:
@@ -60,24 +44,24 @@ def decided(base: Sequence[Run], candidate: Sequence[Run]) -> list[Decision]:
 def test_a_verdict_is_shown_or_it_cannot_be_told(
     factor: float, apart: float, verdict: str, status: int
 ) -> None:
-    found = decided(*in_pairs(factor, apart))
+    found = decided(*paired_sides(factor, apart))
     assert [one.verdict for one in found] == [verdict]
     assert found[0].estimate is not None
-    assert found[0].estimate.pairs == len(NOISE), "the drift was not taken out"
+    assert found[0].estimate.pairs == len(PAIR_NOISE), "the drift was not taken out"
     assert decisions.status(found) == status
 
 
 def test_of_a_metric_of_which_less_is_better_a_larger_value_is_a_regression() -> None:
     base, candidate = (
         [replace(run, metrics=(run.metrics[0]._replace(better="lower"),)) for run in side]
-        for side in in_pairs(1.1)
+        for side in paired_sides(1.1)
     )
     assert [one.verdict for one in decided(base, candidate)] == ["regression"]
     assert [one.verdict for one in decided(candidate, base)] == ["within the margin"]
 
 
 def test_what_the_candidate_lost_or_computes_otherwise_is_broken() -> None:
-    base, candidate = in_pairs(1.0)
+    base, candidate = paired_sides(1.0)
     failed = [
         replace(changed(run, throughput=None), status="failed", reason="no") for run in candidate
     ]
@@ -90,13 +74,13 @@ def test_what_the_candidate_lost_or_computes_otherwise_is_broken() -> None:
     assert [one.verdict for one in decided(base, other)] == ["broken"]
     wrong_before = [replace(run, flags=(Flag("parity", "off"),)) for run in base]
     assert [one.verdict for one in decided(wrong_before, other)] == ["within the margin"]
-    also = decided([*base, *in_pairs(1, model="b")[0]], in_pairs(0.8, model="b")[1])
+    also = decided([*base, *paired_sides(1, model="b")[0]], paired_sides(0.8, model="b")[1])
     assert decisions.status(also) == 1, "a regression that is shown is told first"
 
 
 def test_a_case_of_the_candidate_alone_decides_nothing() -> None:
-    base, candidate = in_pairs(1.0)
-    found = decided(base, [*candidate, *in_pairs(1, model="new")[1]])
+    base, candidate = paired_sides(1.0)
+    found = decided(base, [*candidate, *paired_sides(1, model="new")[1]])
     assert sorted(one.verdict for one in found) == ["not compared", "within the margin"]
     assert decisions.status(found) == 0
     assert decisions.status(decided([], candidate)) == 3
@@ -110,16 +94,18 @@ def test_too_few_say_how_many_there_must_be() -> None:
     assert few[0].needed >= 6
     one = decided(repeats(100.0), repeats(100.0))
     assert one[0].needed == 6, "of one repeat no scatter is known"
-    scattered = decided(*in_pairs(0.94, 20))[0]
+    scattered = decided(*paired_sides(0.94, 20))[0]
     assert scattered.needed is not None
-    assert scattered.needed > len(NOISE), "as many have not told"
-    assert decided(*in_pairs(0.95))[0].needed is None, "it lies at the limit"
+    assert scattered.needed > len(PAIR_NOISE), "as many have not told"
+    assert decided(*paired_sides(0.95))[0].needed is None, "it lies at the limit"
 
 
 def test_sets_that_were_not_measured_in_pairs_are_decided_too() -> None:
-    found = decided(repeats(*SEVEN), repeats(*(0.9 * value for value in SEVEN)))
+    found = decided(
+        repeats(*SEVEN_THROUGHPUTS), repeats(*(0.9 * value for value in SEVEN_THROUGHPUTS))
+    )
     assert (found[0].verdict, found[0].estimate and found[0].estimate.pairs) == ("regression", 0)
-    same = decided(repeats(*SEVEN), repeats(*SEVEN))
+    same = decided(repeats(*SEVEN_THROUGHPUTS), repeats(*SEVEN_THROUGHPUTS))
     assert same[0].verdict == "within the margin"
 
 
@@ -128,12 +114,12 @@ def test_a_note_has_at_most_ten_lines_and_says_what_to_do() -> None:
     for number, factor in enumerate((0.8, 0.7, 0.94, 0.95)):
         for all_runs, some in zip(
             (base, candidate),
-            in_pairs(factor, 20 if factor == 0.94 else 1, model=f"m{number}|\n<b>"),
+            paired_sides(factor, 20 if factor == 0.94 else 1, model=f"m{number}|\n<b>"),
             strict=True,
         ):
             all_runs += some
     for number in range(12):
-        base += in_pairs(1.0, model=f"lost {number}")[0]
+        base += paired_sides(1.0, model=f"lost {number}")[0]
     found = decided(base, candidate)
     text = summary.note(found, decisions.status(found), ASKED)
     assert len(text.splitlines()) <= 10, text
@@ -151,7 +137,7 @@ def test_a_note_has_at_most_ten_lines_and_says_what_to_do() -> None:
 
 
 def test_junit_has_a_case_each_with_what_is_wrong() -> None:
-    pairs_of = {name: in_pairs(factor, model=name) for name, factor in
+    pairs_of = {name: paired_sides(factor, model=name) for name, factor in
                 (("good", 1.0), ("slow", 0.9), ("open", 0.95), ("lost\x1b", 1.0))}  # fmt: skip
     base = [run for one, _ in pairs_of.values() for run in one]
     candidate = [run for name, (_, one) in pairs_of.items() if "lost" not in name for run in one]
@@ -169,7 +155,7 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
 
 
 def test_the_note_and_junit_name_flags() -> None:
-    base, candidate = in_pairs(1.0)
+    base, candidate = paired_sides(1.0)
     noisy = replace(candidate[3], flags=(Flag("disturbed", "others used its cores"),))
     found = decided(base, [*candidate[:3], noisy, *candidate[4:]])
     text = summary.note(found, decisions.status(found), ASKED)
@@ -315,7 +301,7 @@ def test_an_environment_file_is_of_the_framework_that_it_pins() -> None:
 
 
 def test_versions_of_a_model_are_compared_under_its_name() -> None:
-    base, candidate = in_pairs(0.9)
+    base, candidate = paired_sides(0.9)
     found = [
         command._called(group([changed(run, model=name) for run in some], None), "my")
         for name, some in (("my@1", base), ("my@2", candidate))
