@@ -83,6 +83,35 @@ def lacks_encoding(call: ast.Call) -> bool:
     return "b" not in mode.value if isinstance(mode, ast.Constant) else mode is None
 
 
+def test_no_module_of_tests_imports_a_test_module() -> None:
+    """Fail if tests share code through a test module instead of a helper module."""
+    sources = sorted((ROOT / "tests").rglob("*.py"))
+    test_modules = {dotted_name(path) for path in sources if path.name.startswith("test_")}
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
+        for path in sources
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if test_modules & {*imported_names(node, dotted_name(path))}
+    ]
+    assert not found, "move what is shared into a helper module: " + "; ".join(found)
+
+
+def dotted_name(path: Path) -> str:
+    """Return the name by which a source is imported from the root of the project."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def imported_names(node: ast.AST, importer: str) -> list[str]:
+    """Return the absolute dotted names of modules, or of names in them, that a node imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    package = importer.split(".")[: -node.level] if node.level else []
+    module = ".".join([*package, *filter(None, [node.module])])
+    return [module, *(f"{module}.{alias.name}" for alias in node.names)]
+
+
 def test_what_belongs_together_runs_in_one_process(request: pytest.FixtureRequest) -> None:
     """Fail if tests of a group run in several processes.
     pytest-xdist takes the group from the end of a test's name, and silently ignores it if pytest
