@@ -248,14 +248,14 @@ def test_finds_amp_without_effect(compare: Compare) -> None:
 def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
     wrong = compare(RESNET, *RESNET_MISTAKES["wrong epsilon"])
     timed = run(
-        framework=wrong.framework,
+        framework=wrong.case.framework,
         framework_version=wrong.framework_version,
         environment=wrong.environment,
         variables=wrong.variables,
         computation=wrong.computation,
         machine=wrong.machine,
         source="framebench",
-        model=wrong.model,
+        model=wrong.case.model,
         mode="train",
         precision="fp32",
         compiler="none",
