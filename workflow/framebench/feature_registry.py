@@ -42,7 +42,7 @@ class Program(NamedTuple):
 
 @dataclass(frozen=True)
 class Feature:
-    """What a feature adds to the core. Importing it must be fast.
+    """Contribution of a feature to the core. Importing it must be fast.
 
     ``add_commands``: adds parsers to argparse's sub-commands. ``table_names``, ``written_tables``:
     tables that its commands write, apart from those of the report. ``record_files``,

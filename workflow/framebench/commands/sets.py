@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..comparison import gate
 from ..config.values import RecordSource
 from ..files.whole_files import write_together
 from ..statistics import verdicts
 from ..tables.judged import grouped
-
-if TYPE_CHECKING:
-    pass
 
 
 class Faulty(Exception):
