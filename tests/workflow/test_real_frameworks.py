@@ -75,7 +75,9 @@ def test_parity(project: Project, pytorch_python: str) -> None:
 
     model = folder / "scripts" / "frameworks" / "pytorch" / "models" / "cnn.py"
     right = model.read_text()
-    model.write_text(right.replace('given["epsilon"]', "1e-5"))
+    epsilon = 'attributes["epsilon"]'
+    assert epsilon in right, "the mistake cannot be planted"
+    model.write_text(right.replace(epsilon, "1e-5"))
     ran = project.all()
     assert ran.returncode == 0, "a certificate that fails stops nothing"
     assert marks() & {"parity", "unverified"} == {"parity"}

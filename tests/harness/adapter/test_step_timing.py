@@ -333,9 +333,9 @@ def test_bytes_that_are_no_utf8_reach_the_record_as_their_escape() -> None:
     assert report.encodable(value) == expected
 
 
-def test_what_a_terminal_would_obey_is_shown_as_its_escape() -> None:
+def test_control_characters_are_shown_escaped() -> None:
     reported = record.summary(
         {"status": "failed", "reason": "a\x1b[2J\rb", "wall_seconds": 1.0},
         "r1.json",
     )
-    assert reported == r"failed: a\x1b[2J\rb; 1.0 s in all; r1.json"
+    assert reported == r"failed: a\x1b[2J\x0db; 1.0 s in all; r1.json"
