@@ -37,7 +37,7 @@ class _Values(NamedTuple):
     batch_per_device: Any
     precision: str
     compiler: str
-    sequence_length: Optional[int]
+    sequence_length: Optional[int] = None
     variant: str = ""
     parameters: Parameters = ()
     accumulation: int = 1
@@ -45,6 +45,8 @@ class _Values(NamedTuple):
     node: str = ""
     input: str = inputs.SYNTHETIC
     further: Parameters = ()
+    framework_version: str = ""
+    source: str = ""
 
 
 class Case(_Values):
@@ -56,7 +58,8 @@ class Case(_Values):
     ``variant``: of an A/B test, "" for none; ``parameters``: of the benchmark, sorted by name, ()
     for steps; ``accumulation``: micro-steps of a step; ``node``: node to measure, "" for any;
     ``further``: values of axes of a user other than their defaults, sorted by name, which are
-    attributes too."""
+    attributes too. ``framework_version`` and ``source`` (who measured) are those of a figure, ""
+    in a plan."""
 
     __slots__ = ()
 
@@ -83,7 +86,7 @@ class Case(_Values):
 
         ``others``: fields that are no axes. Raises ValueError for an unregistered axis.
         """
-        known = {axis.name: values.get(axis.name) or axis.default for axis in axes.BUILT_IN}
+        known = {axis.name: values.get(axis.name) or _absent(axis) for axis in axes.BUILT_IN}
         return cls(mode=mode, further=further_of(values), **known, **others)
 
     def having(self, values: Mapping[str, Any]) -> Case:
@@ -107,7 +110,7 @@ class Case(_Values):
         return self.input in inputs.READING or self.mode == INPUT
 
     @property
-    def source(self) -> str:
+    def input_source(self) -> str:
         """Input of the case, as in a record."""
         reads_by_itself = self.mode == INPUT and self.input == inputs.SYNTHETIC
         return inputs.DATA if reads_by_itself else self.input
@@ -260,6 +263,13 @@ class Case(_Values):
         """Return ``case`` of a record; null for axes that are not in ``known``."""
         names = [axis.name for axis in axes.asked()]
         return {name: getattr(self, name) if name in known else None for name in names}
+
+
+def _absent(axis: Axis) -> Any:
+    """Return the value of a case that does not have the axis."""
+    if axis.default is not None or axis.name == "sequence_length":
+        return axis.default
+    return "" if axis.form == axes.TEXT else 0
 
 
 def further_of(case: Mapping[str, Any]) -> Parameters:

@@ -117,5 +117,8 @@ def _is_condition(axis: Axis) -> bool:
     return axis.name == "sequence_length" or (axis.default is not None and axis.name != "input")
 
 
+_AXES = tuple(filter(_is_condition, BUILT_IN))
 #: Conditions, with the axes that are no columns of every table; a user's axes follow them.
-CONDITIONS: Tuple[Axis, ...] = (*_MACHINE, *filter(_is_condition, BUILT_IN), *_SETTINGS)
+CONDITIONS: Tuple[Axis, ...] = (*_MACHINE, *_AXES, *_SETTINGS)
+#: Fields of :class:`core.case.Case` that hold some of them, by name.
+IN_CASE = {**{axis.name: axis.name for axis in _AXES}, "arm": "variant", "node": "node"}

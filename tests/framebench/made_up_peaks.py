@@ -76,7 +76,7 @@ def matmul_rates(*shapes: MatmulShape, tflops: float = 1e-9, **changes: Any) -> 
     where = replace(made.conditions, cores_per_device=changes.pop("cores_per_device", 1))
     return replace(
         made,
-        case=replace(made.case, **case),
+        case=made.case._replace(**case),
         conditions=where,
         hardware=changes.pop("hardware", "Example CPU"),
     )
@@ -91,7 +91,7 @@ def device_benchmark(kind: str, metric: MetricValue, place: dict[str, Any], **ca
     where = {key: value for key, value in place.items() if key != "hardware"}
     return replace(
         made,
-        case=replace(made.case, **case),
+        case=made.case._replace(**case),
         conditions=replace(made.conditions, **where),
         hardware=place["hardware"],
         last_cache=last_cache,

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Case, Conditions
+from core import observed
+from core.case import Case
+from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Conditions
 from framebench.records.run import MetricValue, Run
 from framebench.tables import frames, grouping, markdown, registry
 from framebench.tables import measured as measured_tables
@@ -54,6 +56,8 @@ def changed(one: Run, **changes: Any) -> Run:
     case = {name: changes.pop(name) for name in CASE if name in changes}
     # A run's environment is a digest, from which its label is made.
     labels = {*CONDITIONS} - {"machine", "environment"}
+    in_case = {**observed.IN_CASE, "further": "further"}
+    case |= {field: changes.pop(name) for name, field in in_case.items() if name in changes}
     conditions = {name: changes.pop(name) for name in labels if name in changes}
     figure = {"value": "throughput", "unit": "unit"}
     metric = {name: changes.pop(key) for name, key in figure.items() if key in changes}
@@ -61,7 +65,7 @@ def changed(one: Run, **changes: Any) -> Run:
         conditions["machine"] = changes.pop("machine_label")
     return replace(
         one,
-        case=replace(one.case, **case),
+        case=one.case._replace(**case),
         conditions=replace(one.conditions, **conditions),
         metrics=(one.metrics[0]._replace(**metric),),
         **changes,
@@ -70,8 +74,8 @@ def changed(one: Run, **changes: Any) -> Run:
 
 def measured(kind: str, metrics: Iterable[MetricValue], **parameters: Any) -> Run:
     """Return a run of a micro-benchmark without a framework."""
-    case = replace(
-        _CASE, framework="", framework_version="", model="", mode=kind, precision="", compiler="",
+    case = _CASE._replace(
+        framework="", framework_version="", model="", mode=kind, precision="", compiler="",
         batch_per_device=0, parameters=tuple(sorted(parameters.items())),
     )  # fmt: skip
     return replace(run(), case=case, conditions=Conditions("cpu"), metrics=tuple(metrics))

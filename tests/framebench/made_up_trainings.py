@@ -56,7 +56,7 @@ def trained(
     }
     return replace(
         made,
-        case=replace(made.case, **named),
+        case=made.case._replace(**named),
         repeat=seed + 1,
         status="not_converged" if missed else "ok",
         reason="accuracy 0.98 was not reached" if missed else "",

@@ -142,9 +142,9 @@ def test_an_older_record_has_single_steps(tmp_path: Path) -> None:
     older = run_in(tmp_path, {**CASE, "mode": "train"})
     other = run_in(tmp_path, {**CASE, "mode": "train", "accumulation": None})
     three = run_in(tmp_path, {**CASE, "mode": "train", "accumulation": 3})
-    assert [one.conditions.accumulation for one in (older, other, three)] == [1, 1, 3]
+    assert [one.case.accumulation for one in (older, other, three)] == [1, 1, 3]
     assert older.key == other.key != three.key
-    assert three.key.total_batch == 3 * older.key.total_batch
+    assert three.case.samples_per_step == 3 * older.case.samples_per_step
 
 
 def found_by_lint(tmp_path: Path, samples: int) -> list[Any]:

@@ -137,8 +137,8 @@ def test_an_older_record_is_by_data(tmp_path: Path) -> None:
     two = {**CASE, "mode": "train", "devices_per_node": 2}
     older = run_in(tmp_path, two)
     tensor = run_in(tmp_path, {**two, "parallelism": "tensor"})
-    assert [one.conditions.parallelism for one in (older, tensor)] == ["data", "tensor"]
-    assert older.key.total_batch == 2 * tensor.key.total_batch
+    assert [one.case.parallelism for one in (older, tensor)] == ["data", "tensor"]
+    assert older.case.samples_per_step == 2 * tensor.case.samples_per_step
     assert older.key.on_one == tensor.key.on_one
 
 

@@ -82,16 +82,16 @@ def test_one_that_is_not_installed_starts_nothing_and_names_its_package(
 
 def test_they_are_conditions_that_tables_show() -> None:
     settings = {"accelerator": "cpu", "cores_per_device": 1}
-    usual = conditions.of_settings(settings, {})
-    other = conditions.of_settings({**settings, "preload": "jemalloc"}, {})
-    pages = conditions.of_settings({**settings, "huge_pages": True}, {})
+    usual = conditions.of_settings(settings)
+    other = conditions.of_settings({**settings, "preload": "jemalloc"})
+    pages = conditions.of_settings({**settings, "huge_pages": True})
     assert (usual.preload, usual.huge_pages) == ("", False)
     assert (other.preload, pages.huge_pages) == ("jemalloc", True)
-    theirs = conditions.of_settings({**settings, "source": "torchvision"}, {})
+    theirs = conditions.of_settings({**settings, "source": "torchvision"})
     assert (usual.model_source, theirs.model_source) == ("", "torchvision")
     runs = [*repeats(100.0), *repeats(120.0, preload="jemalloc"), *repeats(90.0, huge_pages=True)]
     runs += repeats(99.0, model_source="torchvision")
-    table = frames.frame(WEAK, WEAK.rows(Inputs(group(runs, {}))))
+    table = frames.frame(WEAK, WEAK.rows(Inputs(group(runs))))
     assert len(table) == 4, "repeats of one allocator and of another share no median"
     text = in_markdown("weak_scaling", table)
     assert "| allocator | huge pages | code by |" in text

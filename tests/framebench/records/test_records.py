@@ -52,8 +52,9 @@ def test_a_record_becomes_a_run(tmp_path: Path) -> None:
     assert run.step_seconds == (0.25, 0.75), "the slowest rank's steps count"
     assert run.slowest_rank == 1
     assert run.conditions == Conditions(
-        accelerator="cpu", cores_per_device=1, sequence_length=128, warmup_steps=1, timed_steps=2
+        accelerator="cpu", cores_per_device=1, warmup_steps=1, timed_steps=2
     )
+    assert run.case.sequence_length == 128
     assert (run.origin, run.record) == ("pytorch/case/r3.json", path)
     assert run.hardware == "Xeon"
     assert record_sets.load_record(path)["command"] == ["python"]

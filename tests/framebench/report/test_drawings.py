@@ -353,7 +353,7 @@ def test_of_a_long_label_the_beginning_is_seen(
 ) -> None:
     names = [f"{kind}_of_the_transformer_with_a_long_name" for kind in ("encoder", "decoder")]
     runs = [
-        replace(one, origin=f"run {name} {target}", case=replace(one.case, model=name))
+        replace(one, origin=f"run {name} {target}", case=one.case._replace(model=name))
         for name in names
         for target in (0.9, 0.98)
         for one in [trained(0.5, 0.99, framework="tensorflow1", target=target)]

@@ -55,15 +55,15 @@ def test_a_label_leaves_out_what_follows_from_framework_and_model() -> None:
         for model, length in (("images", None), ("texts", 24)):
             for target in (0.9, 0.98):
                 one = of_kind("converge", metric, target=target)
-                case = replace(one.case, framework=framework, compiler=compiler, model=model)
-                conditions = replace(one.conditions, sequence_length=length)
-                made.append(replace(one, case=case, conditions=conditions))
+                case = one.case._replace(framework=framework, compiler=compiler, model=model)
+                case = case._replace(sequence_length=length)
+                made.append(replace(one, case=case))
     results = [*group(made, None).values()]
     label = measured.labels(results)
     assert sorted(map(label, results))[-2:] == [
         "mxnet, 1n1g, texts, target 0.9", "mxnet, 1n1g, texts, target 0.98",
     ]  # fmt: skip
-    shorter = replace(made[-1], conditions=replace(made[-1].conditions, sequence_length=12))
+    shorter = replace(made[-1], case=made[-1].case._replace(sequence_length=12))
     results = [*group([*made, shorter], None).values()]
     assert "length 12" in " ".join(map(measured.labels(results), results)), "nothing else tells it"
 
@@ -163,7 +163,7 @@ def test_what_needs_no_framework_has_a_panel_for_each_unit() -> None:
     for name in ("read bandwidth, 1n1g", "write bandwidth, 1n1g"):
         assert name in plots[0].svg
     of_frameworks = [
-        replace(one, case=replace(one.case, framework="toy")) for one in [of_kind("wire", metrics)]
+        replace(one, case=one.case._replace(framework="toy")) for one in [of_kind("wire", metrics)]
     ]
     plots = measured_panels.panels(group(of_frameworks, None), Look(["toy"]), "wire")
     assert len(plots) == 3, "frameworks are compared by each metric"

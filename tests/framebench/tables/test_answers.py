@@ -197,7 +197,7 @@ def seconds(framework: str, *values: float, kind: str = "first_token") -> list[R
     made = [
         measured(kind, [MetricValue("seconds", value, "s", "lower")], size=8) for value in values
     ]
-    case = replace(made[0].case, framework=framework)
+    case = made[0].case._replace(framework=framework)
     return [replace(one, case=case, repeat=repeat) for repeat, one in enumerate(made, 1)]
 
 

@@ -256,8 +256,8 @@ def test_the_score_before_training_is_of_weights_that_were_given() -> None:
 
 
 def test_sequences_micro_steps_and_versions_tell_cases_apart() -> None:
-    def of(run: Run, **conditions: Any) -> Run:
-        return replace(run, conditions=replace(run.conditions, **conditions))
+    def of(run: Run, **axes: Any) -> Run:
+        return replace(run, case=run.case._replace(**axes))
 
     runs = [
         of(trained(0.9, seed=seed, framework_version=version), **conditions)

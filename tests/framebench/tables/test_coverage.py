@@ -30,7 +30,7 @@ def expected_of(records: Path, suite: str = "small") -> list[ExpectedCase]:
         ExpectedCase(
             suite,
             str(folder),
-            replace(run.case, framework_version=""),
+            run.case._replace(framework_version=""),
             run.conditions.unlabelled,
         )
         for folder, run in runs.items()
@@ -159,8 +159,8 @@ def test_a_call_for_a_part_of_the_suite_forgets_none_of_the_others(
     found, problems = expected.load(tmp_path)
     assert not problems
     assert sorted(found, key=str) == sorted([*cases, replace(cases[0], suite="other")], key=str)
-    further = replace(cases[0].conditions, further=(("batch_order", "reversed"),))
-    expected.note(tmp_path, "third", [replace(cases[0], conditions=further)], is_whole=True)
+    further = cases[0].case._replace(further=(("batch_order", "reversed"),))
+    expected.note(tmp_path, "third", [replace(cases[0], case=further)], is_whole=True)
     assert further in [one.conditions for one in expected.load(tmp_path)[0]]
     expected.note(tmp_path, "third", [], is_whole=True)
     expected.note(tmp_path, "small", cases[:3], is_whole=True)

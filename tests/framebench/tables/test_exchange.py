@@ -48,7 +48,7 @@ def all_reduces(scale: float = 1.0, repeat: int = 1, **changes: Any) -> Run:
     where = replace(made.conditions, cores_per_device=changes.pop("cores_per_device", 1))
     return replace(
         made,
-        case=replace(made.case, **case),
+        case=made.case._replace(**case),
         conditions=where,
         hardware=changes.pop("hardware", "Example CPU"),
         repeat=repeat,

@@ -195,9 +195,13 @@ def of_model(kind: str, operations: dict[str, tuple[int, float]], **changes: Any
         "model": "resnet", "batch_per_device": 2,
     }  # fmt: skip
     made = of_kind(kind, metrics)
-    case |= {name: changes.pop(name) for name in case if name in changes}
-    where = replace(made.conditions, cores_per_device=1, **changes)
-    return replace(made, case=replace(made.case, **case), conditions=where, hardware="Example CPU")
+    where = replace(made.conditions, cores_per_device=1)
+    return replace(
+        made,
+        case=made.case._replace(**{**case, **changes}),
+        conditions=where,
+        hardware="Example CPU",
+    )
 
 
 #: An image has 500 multiply-adds; two images have 2000 operations.
@@ -247,7 +251,7 @@ def test_attention_stands_in_the_place_of_its_products() -> None:
     found = only(table(run(1.0, **CASE), attention, matmul_rates(*FORWARD_MATMULS, tflops=2e-9)))
     assert found["covered"] == pytest.approx(1.0)
     assert found["products_alone_ms"] == pytest.approx(64 + (2 * ALL - 64) / 2)
-    longer = replace(attention, conditions=replace(attention.conditions, sequence_length=4))
+    longer = replace(attention, case=attention.case._replace(sequence_length=4))
     found = only(table(run(1.0, **CASE), longer, matmul_rates(*FORWARD_MATMULS, tflops=2e-9)))
     assert found["products_alone_ms"] == pytest.approx(ALL), "of sequences of another length"
 

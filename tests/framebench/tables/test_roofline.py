@@ -113,7 +113,7 @@ def test_every_model_and_precision_that_ships_has_bytes() -> None:
             made = run(model=name, precision=precision)
             assert (traffic.of_step(made, models).moved or 0) > 0, (name, precision)
             inferred = traffic.of_step(
-                replace(made, case=replace(made.case, mode="inference")), models
+                replace(made, case=made.case._replace(mode="inference")), models
             )
             has_heads = "per_sample_in_training" in facts["forward_multiply_adds"]
             assert (inferred.moved is None) is has_heads, name
@@ -157,7 +157,7 @@ def test_a_case_is_held_against_the_lower_roof() -> None:
 def test_the_highest_of_peak_and_products_is_the_roof() -> None:
     one = run(10.0, **CPU)
     for tflops, by in ((0.3, "mxnet 2.8.0 matmul highest_rate"), (0.1, "jax 1 float32 1024")):
-        made = replace(matmul(tflops), case=replace(matmul(tflops).case, framework_version="2.8.0"))
+        made = replace(matmul(tflops), case=matmul(tflops).case._replace(framework_version="2.8.0"))
         found = only(table(one, memory_bandwidth(9.0), made, peaks=(peak_flops(0.2),)))
         assert (found["compute_roof_tflops"], found["compute_roof_by"]) == (max(tflops, 0.2), by)
     measured = device_benchmark(

@@ -7,16 +7,16 @@ text for people once, at the end (see `condition_words`), and are never parsed b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, make_dataclass, replace
+from dataclasses import make_dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from core import axes, inputs, observed
 from core.axes import MODES as MODES
 from core.axes import Parameters as Parameters
-from core.case import further_of
+from core.case import INPUT, Case
 from core.inputs import NATIVE
-from core.parallelism import DATA, layout_of
+from core.parallelism import DATA
 
 #: Metric of timed steps.
 THROUGHPUT = "throughput"
@@ -24,38 +24,12 @@ THROUGHPUT = "throughput"
 OURS = "framebench"
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """The measured case. ``mode``: the benchmark; fields that it lacks are "" or 0.
-    ``batch_per_device`` is in samples; ``parameters``: of the benchmark, () for steps."""
-
-    framework: str
-    framework_version: str
-    source: str
-    model: str
-    mode: str
-    precision: str
-    compiler: str
-    nodes: int
-    devices_per_node: int
-    batch_per_device: int
-    parameters: Parameters = ()
-
-    @property
-    def is_step(self) -> bool:
-        """Return whether steps of a model are timed."""
-        return self.mode in MODES
-
-    @property
-    def devices(self) -> int:
-        return self.nodes * self.devices_per_node
-
-
 _Values: Any = make_dataclass(
     "_Values",
     [
-        *((axis.name, Any, axis.default) for axis in observed.CONDITIONS),
-        ("further", Parameters, ()),
+        (axis.name, Any, axis.default)
+        for axis in observed.CONDITIONS
+        if axis.name not in observed.IN_CASE
     ],
     frozen=True,
     slots=True,
@@ -63,29 +37,16 @@ _Values: Any = make_dataclass(
 
 
 class Conditions(_Values):  # type: ignore[misc]
-    """Conditions of a measurement, see :mod:`core.observed`.
+    """Conditions of a measurement that are not part of its case, see :mod:`core.observed`.
 
-    None and "" mean unknown or not applicable. ``further``: values of a user's axes, readable as
-    attributes, see :class:`core.case.Case`."""
+    None and "" mean unknown or not applicable."""
 
     __slots__ = ()
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name in CONDITIONS:
-                return dict(self.further).get(name, axes.named(name).default)
-            raise AttributeError(name)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Conditions:
-        """Return the conditions with these values by name, as in JSON."""
-        return cls(**{**values, "further": tuple(map(tuple, values.get("further", ())))})
-
     @property
-    def without_arm(self) -> Conditions:
+    def without_variant(self) -> Conditions:
         """Return the conditions with defaults for those in which variants may differ."""
-        return replace(self, **OF_ARM)
+        return replace(self, **_OF_VARIANT)
 
     @property
     def unlabelled(self) -> Conditions:
@@ -93,11 +54,6 @@ class Conditions(_Values):  # type: ignore[misc]
         if not (self.machine or self.environment):
             return self
         return replace(self, machine="", environment="")
-
-    @property
-    def order(self) -> tuple[Any, ...]:
-        """Sort key; defaults and unknown values come first."""
-        return tuple((value not in (None, NATIVE), value) for value in _CONDITIONS_OF(self))
 
 
 def _input(source: str, identity: str) -> str:
@@ -108,33 +64,44 @@ def _input(source: str, identity: str) -> str:
     return NATIVE if source == inputs.SYNTHETIC else source
 
 
-def replicas(case: Case, conditions: Conditions) -> int:
-    """Return the number of devices, or of device groups that share a step, with their own
-    samples."""
-    return layout_of(conditions.parallelism, case.devices).replicas
+def input_axis(mode: str, condition: str) -> str:
+    """Return the input of a case as a suite names it; ``condition``: the input of its figure.
 
-
-def total_batch(case: Case, conditions: Conditions) -> int:
-    """Return the samples of a step on all devices together."""
-    return samples_of_replica(case, conditions) * replicas(case, conditions)
-
-
-def samples_of_replica(case: Case, conditions: Conditions) -> int:
-    """Return the samples that a replica computes in a step."""
-    return case.batch_per_device * int(conditions.accumulation)
+    A benchmark that reads images by itself counts as synthetic."""
+    name = inputs.without_identity(condition)
+    if name not in inputs.NAMES or (mode == INPUT and name == inputs.DATA):
+        return inputs.SYNTHETIC
+    return name
 
 
 #: Fields of a case that every table has as columns.
-CASE = tuple(field.name for field in fields(Case) if field.name != "parameters")
+CASE = (
+    "framework", "framework_version", "source", "model", "mode", "precision", "compiler", "nodes",
+    "devices_per_node", "batch_per_device",
+)  # fmt: skip
 #: Counts among them; 0 if an imported file does not state them.
 COUNTS = ("nodes", "devices_per_node", "batch_per_device")
 CONDITIONS = tuple(axis.name for axis in (*observed.CONDITIONS, *axes.further()))
-#: Defaults of the conditions in which the variants of an A/B test may differ.
-OF_ARM = {axis.name: axis.default for axis in observed.CONDITIONS if axis.of_variant}
+#: Conditions in which the variants of an A/B test may differ.
+OF_VARIANT = tuple(axis.name for axis in observed.CONDITIONS if axis.of_variant)
+_OF_VARIANT = {
+    axis.name: axis.default
+    for axis in observed.CONDITIONS
+    if axis.of_variant and axis.name not in observed.IN_CASE
+}
 #: Columns that identify the figures of a row.
 KEYS = (*CASE, *CONDITIONS)
 
-_CONDITIONS_OF = attrgetter(*CONDITIONS)
+
+def path_of(name: str) -> str:
+    """Return the attribute of a :class:`Key` that has the value of a column of KEYS."""
+    if name in CASE or name in axes.REGISTERED:
+        return f"case.{name}"
+    field = observed.IN_CASE.get(name)
+    return f"case.{field}" if field else f"conditions.{name}"
+
+
+_values_of = attrgetter(*map(path_of, CONDITIONS))
 
 
 def _ordered(named: Parameters) -> tuple[Any, ...]:
@@ -157,28 +124,17 @@ class Key(NamedTuple):
         """Values of the columns KEYS, by column; None for a count that an imported figure lacks."""
         case = {name: getattr(self.case, name) for name in CASE}
         case |= {name: case[name] or None for name in COUNTS}
-        return case | {name: getattr(self.conditions, name) for name in CONDITIONS}
-
-    @property
-    def total_batch(self) -> int:
-        """Samples of a step on all devices together."""
-        return total_batch(self.case, self.conditions)
-
-    @property
-    def samples_of_replica(self) -> int:
-        """Samples that a replica computes in a step."""
-        return samples_of_replica(self.case, self.conditions)
-
-    @property
-    def replicas(self) -> int:
-        """Number of devices, or of device groups that share a step, with their own samples."""
-        return replicas(self.case, self.conditions)
+        return case | dict(zip(CONDITIONS, _values_of(self), strict=True))
 
     @property
     def on_one(self) -> Key:
         """Return the key of the same case on one device, with the same batch on it."""
-        alone = replace(self.conditions, parallelism=DATA)
-        return self.at(nodes=1, devices_per_node=1)._replace(conditions=alone)
+        return self.at(nodes=1, devices_per_node=1, parallelism=DATA)
+
+    @property
+    def without_variant(self) -> Key:
+        """Return the key without that in which the variants of an A/B test may differ."""
+        return self.at(variant="")._replace(conditions=self.conditions.without_variant)
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -192,7 +148,7 @@ class Key(NamedTuple):
             case.mode,
             case.precision,
             case.compiler,
-            self.conditions.order,
+            tuple((value not in (None, NATIVE), value) for value in _values_of(self)),
             case.batch_per_device,
             case.nodes,
             case.devices_per_node,
@@ -204,22 +160,35 @@ class Key(NamedTuple):
 
     def at(self, **other: Any) -> Key:
         """Return the key with other values for the given fields of the case."""
-        return self._replace(case=replace(self.case, **other))
+        return self._replace(case=self.case._replace(**other))
 
 
-def of_settings(settings: Mapping[str, Any], case: Mapping[str, Any]) -> Conditions:
-    """Return the conditions in the settings and axis values of a record or a plan.
-
-    Raises ValueError for an unknown axis.
-    """
-    identity = settings.get("data", {}).get("identity", "")
+def of_settings(settings: Mapping[str, Any], source: str = inputs.SYNTHETIC) -> Conditions:
+    """Return the conditions in the settings of a record or a plan; ``source``: its input."""
     found = {
         axis.name: settings.get(axis.setting) or axis.default
-        if axis.observed
-        else case.get(axis.name) or axis.default
         for axis in observed.CONDITIONS
+        if axis.name not in observed.IN_CASE
     }
-    found["input"] = _input(case.get("input") or inputs.SYNTHETIC, identity)
+    found["input"] = _input(source, settings.get("data", {}).get("identity", ""))
     if found["accelerator"] != "cpu":  # on GPUs the cores of the process are no condition
         found["cores_per_device"] = None
-    return Conditions(further=further_of(case), **found)
+    return Conditions(**found)
+
+
+def of_record(record: Mapping[str, Any], mode: str) -> tuple[Case, Conditions]:
+    """Return case and conditions of a record; ``mode``: the benchmark that the case has.
+
+    Raises ValueError for an unknown axis."""
+    case, settings = record["case"], record["settings"]
+    conditions = of_settings(settings, case.get("input") or inputs.SYNTHETIC)
+    found = Case.from_record(
+        case,
+        mode,
+        framework_version=record["framework_version"],
+        source=record["source"],
+        variant=settings.get("variant") or "",
+        node=settings.get("node") or "",
+    )
+    counts: dict[str, Any] = {name: int(getattr(found, name)) for name in COUNTS}  # 4.0 in JSON
+    return found._replace(**counts, input=input_axis(mode, conditions.input)), conditions

@@ -8,9 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from core import axes, inputs
-from core.case import INPUT, MAX, Case
-from core.inputs import SYNTHETIC
+from core import axes
+from core.case import MAX, Case
 from core.parallelism import DATA
 
 from ..config.catalog import Catalog
@@ -18,6 +17,7 @@ from ..config.kinds import Measurement
 from ..config.settings import Settings
 from ..config.suite import BATCHES, Axes, Suite
 from ..config.validation import ConfigError, did_you_mean
+from .conditions import input_axis
 
 
 class RunKey(NamedTuple):
@@ -187,18 +187,13 @@ def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
     nothing = Case("", "", one.kind, 1, 1, 0, "", "", None)
     for values in itertools.product(*values_of):
         case = nothing.having(dict(zip(names, values, strict=True)))
-        case = case._replace(input=input_of(case.mode, case.input))
+        case = case._replace(input=input_axis(case.mode, case.input))
         if case.model and not catalog.models[case.model]["sequence_lengths"]:
             case = case._replace(sequence_length=None)
         if case.compiler:
             case = case._replace(compiler=catalog.compiler(case.framework, case.compiler))
         for chosen in itertools.product(*parameters.values()):
             yield case._replace(parameters=tuple(zip(parameters, chosen, strict=True)))
-
-
-def input_of(mode: str, name: str) -> str:
-    """Return the input of a case; a benchmark that reads images by itself counts as synthetic."""
-    return SYNTHETIC if mode == INPUT and name == inputs.DATA else name
 
 
 def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:

@@ -16,18 +16,9 @@ def note(plan: Plan) -> None:
         ExpectedCase(
             plan.settings.suite.name,
             folder,
-            conditions.Case(
-                framework=case.framework,
-                framework_version="",
+            case._replace(
                 source=conditions.OURS,
-                model=case.model,
-                mode=case.mode,
-                precision=case.precision,
-                compiler=case.compiler,
-                nodes=case.nodes,
-                devices_per_node=case.devices_per_node,
                 batch_per_device=int(case.batch_per_device) if folder else 0,
-                parameters=case.parameters,
             ),
             planning.asked_conditions(case, plan.settings, plan.place),
         )

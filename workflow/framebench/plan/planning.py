@@ -6,11 +6,10 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core import axes, inputs, observed, precisions
+from core import inputs, observed, precisions
 from core.case import Case
 
 from ..cases import conditions, fitting, matrix
@@ -34,8 +33,6 @@ from .batch_searches import BatchSearch
 from .side_by_side import Room
 
 # Fields of a run's case that a plan specifies. The others are conditions of the run.
-_OF_RUN = (*conditions.CASE, "parameters")
-_asked = attrgetter(*(key for key in Case._fields if key in _OF_RUN))
 
 
 class PlannedRun(NamedTuple):
@@ -381,14 +378,13 @@ def _as_asked(
     Other records were put there by hand.
     """
     wanted = {
-        folder: (_asked(case), asked_conditions(case, settings, place))
-        for case, folder in folders.items()
+        folder: (case, asked_conditions(case, settings, place)) for case, folder in folders.items()
     }
 
     def measured(run: Run) -> tuple[Any, ...]:
         found = run.conditions.unlabelled
         source = inputs.without_identity(found.input)  # a plan has no identity of data
-        return _asked(run.case), replace(found, input=source)
+        return run.case._replace(framework_version="", source=""), replace(found, input=source)
 
     return [run for run in runs if wanted.get(os.path.dirname(run.origin)) == measured(run)]
 
@@ -400,10 +396,8 @@ def asked_conditions(case: Case, settings: Settings, place: Capacity) -> conditi
             **_measuring(settings, place),
             **_steps(case, settings.suite),
             **arm_settings(case, settings.suite),
-            "variant": case.variant,
-            "node": case.node,
         },
-        case.to_record([axis.name for axis in axes.asked()]) | {"input": case.source},
+        case.input_source,
     )
 
 

@@ -115,7 +115,7 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
         framework_version=record["framework_version"],
         hardware=hardware,
         accelerator=settings["accelerator"],
-        cores=of_settings(settings, {}).cores_per_device,
+        cores=of_settings(settings).cores_per_device,
         precision=record["case"]["precision"],
         status=record["status"],
         reason=record["reason"],

@@ -20,7 +20,7 @@ from core import RECORD_FORMAT, parallelism
 from core.case import further_of
 from core.parallelism import DATA
 
-from ..cases.conditions import MODES, THROUGHPUT, Case, of_settings
+from ..cases.conditions import MODES, THROUGHPUT, of_record
 from ..files import bounded, json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
@@ -186,7 +186,8 @@ def _validator() -> Callable[[Any], Any]:
 
 def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     """Return the run of a valid record. Raises ValueError if the record contradicts itself."""
-    case, environment = record["case"], record["environment"]
+    case, conditions = of_record(record, record["kind"])
+    environment = record["environment"]
     repeat, attempt = repeat_and_attempt(file.stem) or (record["repeat"], 0)
     if repeat != record["repeat"]:
         raise ValueError(f"is named as repeat {repeat}, but holds repeat {record['repeat']}")
@@ -195,23 +196,13 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     steps = _steps_of(slowest, "step_seconds")
     waited, waited_in = _waited(slowest)
     hardware = hardware_label(environment["hardware"])
-    by_data = (case.get("parallelism") or DATA) == DATA  # otherwise not all gradients are reduced
+    by_data = case.parallelism == DATA  # otherwise not all gradients are reduced
     return Run(
-        case=Case(
-            framework=case["framework"] or "",
-            framework_version=record["framework_version"],
-            source=record["source"],
-            model=case["model"] or "",
-            mode=record["kind"],
-            precision=case["precision"] or "",
-            compiler=case["compiler"] or "",
-            nodes=int(case["nodes"]),
-            devices_per_node=int(case["devices_per_node"]),
-            batch_per_device=int(case["batch_per_device"] or 0),
+        case=case._replace(
             # Parameters of timed steps only say how often something is timed.
             parameters=() if is_step else tuple(sorted(record["parameters"].items())),
         ),
-        conditions=of_settings(record["settings"], case),
+        conditions=conditions,
         repeat=int(record["repeat"]),
         attempt=attempt,
         status=record["status"],

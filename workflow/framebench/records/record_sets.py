@@ -108,12 +108,16 @@ def of_arm(record_set: RecordSet, name: str) -> tuple[Run, ...]:
     They can then be compared with another variant's. Raises RecordsError for an unknown variant.
     """
     runs = tuple(
-        replace(run, conditions=run.conditions.without_arm)
+        replace(
+            run,
+            case=run.case._replace(variant=""),
+            conditions=run.conditions.without_variant,
+        )
         for run in record_set.runs
-        if run.conditions.arm == name
+        if run.case.variant == name
     )
     if not runs:
-        arms = {run.conditions.arm for run in record_set.runs} - {""}
+        arms = {run.case.variant for run in record_set.runs} - {""}
         raise RecordsError(
             f"{record_set.root}: no run is of variant {name!r}; there are: "
             f"{', '.join(sorted(arms)) or 'none'}"
@@ -163,7 +167,7 @@ def _with_known_version(runs: Iterable[Run]) -> list[Run]:
     for run in runs:
         version = known.get((run.case.framework, run.case.source), "")
         if version and not run.case.framework_version:
-            run = replace(run, case=replace(run.case, framework_version=version))
+            run = replace(run, case=run.case._replace(framework_version=version))
         completed.append(run)
     return completed
 

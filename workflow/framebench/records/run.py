@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..cases.conditions import THROUGHPUT, Case, Conditions, Key, Parameters
+from core.case import Case
+
+from ..cases.conditions import THROUGHPUT, Conditions, Key, Parameters
 from ..config.statuses import STATUSES as STATUSES
 from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from core import axes
+from core.case import Case
 
-from ..cases.conditions import Conditions, of_settings
+from ..cases import conditions
+from ..cases.conditions import Conditions
 from ..files import bounded, json_files
 from ..files.attempt_names import split_attempt
 from . import record_files
@@ -33,8 +34,8 @@ DECIDING = (
 #: Columns that identify a search.
 SUBJECT = (*CASE, *DECIDING, *TOPOLOGY)
 
-Key = tuple[Any, ...]
-_case_of = attrgetter(*CASE, *TOPOLOGY)
+#: Case that a search found, and conditions without numbers of steps.
+Key = tuple[Case, Conditions]
 
 
 @dataclass(frozen=True)
@@ -67,33 +68,29 @@ class Result:
     @property
     def key(self) -> Key:
         """Key that the search shares with runs of the case that it found."""
-        return (*(self._case[name] for name in (*CASE, *TOPOLOGY)), self._conditions, self.batch)
+        case, measured = self._identity
+        return _key(case._replace(batch_per_device=self.batch), measured)
 
     @property
     def row(self) -> dict[str, Any]:
         """Values of the columns SUBJECT, by column."""
-        conditions = {name: getattr(self._conditions, name) for name in DECIDING}
-        known = {**self._case, **conditions}
+        known = conditions.Key(*self._identity, unit="").row
         return {name: known[name] for name in SUBJECT}
 
     @property
-    def _case(self) -> dict[str, Any]:
-        own = {"mode": self.parameters["mode"]}
-        return {**self.record["case"], **own, "framework_version": self.record["framework_version"]}
-
-    @property
-    def _conditions(self) -> Conditions:
-        return _without_steps(of_settings(self.record["settings"], self.record["case"]))
+    def _identity(self) -> tuple[Case, Conditions]:
+        return conditions.of_record(self.record, self.parameters["mode"])
 
 
 def key_of(run: Run) -> Key:
     """Return the key of the search that would have found a run's batch."""
-    return (*_case_of(run.case), _without_steps(run.conditions), run.case.batch_per_device)
+    return _key(run.case, run.conditions)
 
 
-def _without_steps(conditions: Conditions) -> Conditions:
-    """Return conditions without numbers of steps, which do not decide what fits."""
-    return replace(conditions, warmup_steps=None, warmup_limit=None, timed_steps=None)
+def _key(case: Case, conditions: Conditions) -> Key:
+    # Numbers of steps, and who measured, do not decide what fits.
+    case = case._replace(parameters=(), source="")
+    return case, replace(conditions, warmup_steps=None, warmup_limit=None, timed_steps=None)
 
 
 def parse(content: bytes) -> Result:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from core import axes, observed
-from core.case import further_of
+from core.case import Case, further_of
 from core.inputs import NATIVE
 from core.text import printable
 
@@ -24,10 +24,10 @@ from ..cases.conditions import (
     CONDITIONS,
     MODES,
     THROUGHPUT,
-    Case,
     Conditions,
     Key,
     Parameters,
+    input_axis,
 )
 from ..config.validation import show
 from ..files import bounded
@@ -151,6 +151,8 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
         raise ValueError(
             f"column marks: found {show(wrong[0])}; allowed: words, with blanks between"
         )
+    known = _conditions(row)
+    in_case = {field: known.pop(name) for name, field in observed.IN_CASE.items() if name in known}
     return Run(
         case=Case(
             framework=text(row, "framework"),
@@ -164,12 +166,13 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
             devices_per_node=count(row, "devices_per_node"),
             batch_per_device=count(row, "batch_per_device"),
             parameters=_parameters(row, mode),
+            # An unnamed pipeline counts as the native one.
+            input=input_axis(mode, row["input_pipeline"] or NATIVE),
+            **in_case,
+            further=_further(row),
         ),
         conditions=Conditions(
-            # An unnamed pipeline counts as the native one.
-            input=row["input_pipeline"] or NATIVE,
-            source_variant=row["variant"],
-            **_conditions(row),
+            input=row["input_pipeline"] or NATIVE, source_variant=row["variant"], **known
         ),
         repeat=_count(row, "repeat"),
         attempt=0,
@@ -193,7 +196,8 @@ def rows_of(run: Run, marks: Iterable[str] = ()) -> list[dict[str, str]]:
     left out.
     """
     case, conditions, ok = run.case, run.conditions, run.status == "ok"
-    given = {name: _cell(getattr(conditions, name)) for name in _CONDITIONS}
+    known = run.key.row
+    given = {name: _cell(known[name]) for name in _CONDITIONS}
     counts = ("nodes", "devices_per_node", "batch_per_device")
     texts = ("framework", "framework_version", "source", "model", "mode", "precision", "compiler")
     return [
@@ -267,9 +271,14 @@ def _conditions(row: Mapping[str, str]) -> dict[str, Any]:
             found[one.name] = _one_of(row, one.name, ("True", "False")) == "True"
         else:
             found[one.name] = _count_from_0(row, one.name)
+    return found
+
+
+def _further(row: Mapping[str, str]) -> Parameters:
+    """Return the values of a user's axes in a row."""
     known = {axis.name: axis for axis in axes.further()}
     written = {name: axis.type(row[name]) for name, axis in known.items() if row.get(name)}
-    return {**found, "further": further_of(written)}
+    return further_of(written)
 
 
 def _parameters(row: Mapping[str, str], mode: str) -> Parameters:

@@ -83,8 +83,8 @@ class VerificationFlags:
         with_dropout = self._facts(run).get("hyperparameters", {}).get("dropout")
         return [
             ON_ONE,
-            *[VerificationKind(by=smallest(run.conditions.parallelism))] * (run.case.devices > 1),
-            *[WITH_MICRO_STEPS] * (run.conditions.accumulation > 1),
+            *[VerificationKind(by=smallest(run.case.parallelism))] * (run.case.devices > 1),
+            *[WITH_MICRO_STEPS] * (run.case.accumulation > 1),
             *[WITH_DROPOUT] * bool(with_dropout),
         ]
 
@@ -130,11 +130,11 @@ def _subject(run: Run) -> tuple[Any, ...]:
         case.framework_version,
         run.conditions.accelerator,
         case.model,
-        run.conditions.sequence_length,
+        run.case.sequence_length,
         case.mode,
         case.precision,
         case.compiler,
-        axes.computed(run.conditions.further),
+        axes.computed(run.case.further),
     )
 
 

@@ -11,10 +11,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from core import axes, inputs
-from core.case import MAX, Case
+from core.case import MAX
 
-from ..cases import matrix
 from ..config.settings import Configuration
 from ..records.run import Run
 from ..records.sidecars.calls import CallEntry
@@ -47,29 +45,7 @@ FOLDER = 'results="$(mktemp -d again-XXXXXX)"'
 
 def case_of(run: Run) -> str:
     """Return the name of a run's case, as in a plan and as accepted by the key ``cases``."""
-    case, conditions = run.case, run.conditions
-    asked = Case(
-        case.framework,
-        case.model,
-        case.mode,
-        case.nodes,
-        case.devices_per_node,
-        MAX if run.largest else case.batch_per_device,
-        case.precision,
-        case.compiler,
-        conditions.sequence_length,
-        conditions.arm,
-        case.parameters,
-        node=conditions.node,
-    )
-    values = {axis.name: getattr(conditions, axis.name) for axis in axes.optional()}
-    return str(asked.having({**values, "input": _input(run)}))
-
-
-def _input(run: Run) -> str:
-    """Return the input of a run's case as a suite names it."""
-    name = inputs.without_identity(run.conditions.input)
-    return matrix.input_of(run.case.mode, name) if name in inputs.NAMES else inputs.SYNTHETIC
+    return str(run.case._replace(batch_per_device=MAX) if run.largest else run.case)
 
 
 def call_of(run: Run, calls: Sequence[tuple[float, CallEntry]]) -> CallEntry | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from core import axes, observed
 
-from ..cases.conditions import CASE, CONDITIONS, COUNTS, KEYS
+from ..cases.conditions import CONDITIONS, COUNTS, KEYS, path_of
 from ..config.statuses import STATUSES
 from .results import CaseResult, marks_of
 
@@ -297,7 +297,7 @@ _DECLARED = [
 
 def _key_value(name: str) -> Value:
     """Return the function of an axis or condition; None for a count that an import lacks."""
-    value: Value = attrgetter(f"case.{name}" if name in CASE else f"conditions.{name}")
+    value: Value = attrgetter(path_of(name))
     return (lambda case: value(case) or None) if name in COUNTS else value
 
 

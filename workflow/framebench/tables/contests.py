@@ -10,8 +10,9 @@ from typing import Any
 
 from core import inputs as inputs_
 from core import precisions
+from core.case import Case
 
-from ..cases.conditions import KEYS, OF_ARM, Case, Conditions, Key
+from ..cases.conditions import KEYS, OF_VARIANT, Conditions, Key
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
 from ..records.record_sets import machine_label
@@ -23,7 +24,7 @@ from .table import Inputs
 
 #: Fields in which cases of one setting may differ; a framework's fastest case counts.
 OWN = (
-    "framework", "framework_version", "source", "compiler", *OF_ARM, "environment",
+    "framework", "framework_version", "source", "compiler", *OF_VARIANT, "environment",
 )  # fmt: skip
 #: Fields that make up a setting; the machine belongs to it too.
 SETTING = tuple(name for name in KEYS if name not in OWN)
@@ -98,19 +99,18 @@ def _measured(*sets: CaseResults) -> Iterator[CaseResult]:
 
 
 def _setting(key: Key) -> Key:
-    conditions: Conditions = replace(key.conditions.without_arm, environment="")
+    conditions = replace(key.conditions.without_variant, environment="")
     return key._replace(case=_of_nobody(key.case), conditions=conditions)
 
 
 def _of_nobody(case: Case) -> Case:
-    nobody: dict[str, Any] = {"framework": "", "framework_version": "", "source": ""}
-    return replace(case, compiler="", **nobody)
+    return case._replace(framework="", framework_version="", source="", compiler="", variant="")
 
 
 def _asked(case: Case, conditions: Conditions) -> tuple[Case, Conditions]:
     """Return what a suite requests at a setting, without fields that only records have."""
     source = inputs_.without_identity(conditions.input)
-    return _of_nobody(case), replace(conditions.without_arm.unlabelled, input=source)
+    return _of_nobody(case), replace(conditions.without_variant.unlabelled, input=source)
 
 
 def _place(group: tuple[Key, Identity]) -> tuple[Any, ...]:

@@ -136,7 +136,7 @@ def _exposed_in(run: Run) -> float | None:
     seconds = dict(run.split.seconds).get("all_reduce") if run.split else None
     if seconds is None or not run.throughput:
         return None
-    return seconds * run.throughput / run.key.total_batch
+    return seconds * run.throughput / run.case.samples_per_step
 
 
 def _why(row: Row) -> str:

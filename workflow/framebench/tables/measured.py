@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from ..cases.conditions import CONDITIONS, Case, Parameters
+from core.case import Case
+
+from ..cases.conditions import CONDITIONS, Parameters
 from ..cases.names import topology_of
 from . import condition_text
 from .columns import (
@@ -117,12 +119,12 @@ def _follows(words: Sequence[Any], others: Sequence[Any]) -> bool:
 
 
 def _words(result: CaseResult) -> dict[str, str]:
-    case, conditions = result.case, result.conditions
+    case, row = result.case, result.key.row
     axes = {axis: getattr(case, axis) for axis in ("framework_version", "model", "precision")}
     axes["compiler"] = "" if case.compiler == "none" else case.compiler
     axes["batch"] = f"batch {case.batch_per_device}" if case.batch_per_device else ""
     own = {f"parameter {name}": f"{name} {_text(value)}" for name, value in case.parameters}
-    others = {name: condition_text.short(name, getattr(conditions, name)) for name in CONDITIONS}
+    others = {name: condition_text.short(name, row[name]) for name in CONDITIONS}
     return {**axes, **own, **others}
 
 

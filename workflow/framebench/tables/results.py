@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core import precisions
+from core.case import Case
 
-from ..cases.conditions import OURS, Case, Conditions, Key
+from ..cases.conditions import OURS, Conditions, Key
 from ..config import catalog
 from ..records.run import Run
 

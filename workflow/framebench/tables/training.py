@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from ..cases.conditions import Case
+from core.case import Case
+
 from ..records.fields.curves import NO_TARGET
 from .columns import NUMBER, TEXT, WHOLE, Column, Form, Row
 

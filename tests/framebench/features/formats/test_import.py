@@ -28,7 +28,7 @@ def test_superbench_of_both_namings_is_per_device_and_no_throughput_of_ours(tmp_
     found = brought("superbench", samples.superbench(), tmp_path)
     taken = [
         (run.case.mode, run.case.model, run.case.precision, run.metrics[0].name,
-         run.conditions.node, run.repeat, run.figure)
+         run.case.node, run.repeat, run.figure)
         for run in found.runs
         if run.case.mode == "superbench_train"
     ]  # fmt: skip

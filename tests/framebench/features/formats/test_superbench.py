@@ -147,7 +147,7 @@ def test_the_file_of_one_node_has_the_name_of_its_folder(tmp_path: Path) -> None
     file.write_text(json.dumps({"mem-bw/h2d_bw:0": 25.5, "mem-bw/return_code": 0}, indent=2))
     transfer.import_files("superbench", file, {}, tmp_path / "set")
     runs = record_sets.load(tmp_path / "set" / "runs").runs
-    assert {run.conditions.node for run in runs} == {"node-c"}
+    assert {run.case.node for run in runs} == {"node-c"}
     assert sorted(run.figure or 0.0 for run in runs) == [0.0, 25.5]
 
 

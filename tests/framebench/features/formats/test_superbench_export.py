@@ -144,7 +144,7 @@ def test_micro_benchmarks_have_superbenchs_names_and_units(
     one = measured(kind, [metric], **parameters)
     if accelerator := given.pop("accelerator", ""):
         one = replace(one, conditions=Conditions(accelerator))
-    one = replace(one, case=replace(one.case, **given), product_dtypes=("bfloat16",))
+    one = replace(one, case=one.case._replace(**given), product_dtypes=("bfloat16",))
     found = summary(one)
     assert found[key] == pytest.approx(value)
     benchmark, _, name = key.partition("/")
@@ -154,7 +154,7 @@ def test_micro_benchmarks_have_superbenchs_names_and_units(
 
 def test_the_product_of_its_matmul_is_a_time_too() -> None:
     one = measured("matmul", [MetricValue("rate", 50.0, "TFLOP/s", "higher", WHOLE)])
-    one = replace(one, case=replace(one.case, framework="jax", precision="fp32"))
+    one = replace(one, case=one.case._replace(framework="jax", precision="fp32"))
     found = summary(one)
     expected = 2 * 16000 * 12288 * 12288 / 50e12 * 1000
     assert found["jax-matmul/nosharding_time"] == pytest.approx(expected)

@@ -367,8 +367,8 @@ def phase(loss: float, hours: float, seed: int, precision: str, first: bool, **c
         MetricValue("final_loss", loss, "nats", "lower"),
         MetricValue("time_to_train", 3600 * hours, "s", "lower"),
     )
-    where = replace(made.conditions, sequence_length=length, accumulation=steps)
-    return replace(made, conditions=where, metrics=(*made.metrics, *known))
+    case = made.case._replace(sequence_length=length, accumulation=steps)
+    return replace(made, case=case, metrics=(*made.metrics, *known))
 
 
 def pretrained() -> list[Run]:
@@ -399,10 +399,10 @@ def test_a_pre_training_has_one_row_for_both_phases(printed: list[Printed]) -> N
 
 def test_a_first_phase_alone_has_a_row_and_one_that_others_began_with_has_none() -> None:
     runs = pretrained()
-    alone = [run for run in runs if run.conditions.accumulation == 48]
+    alone = [run for run in runs if run.case.accumulation == 48]
     (row,) = tables_of(Inputs({}, others=group(alone, None)))["nvidia_accuracy"]
     assert (row["batch_amp"], row["score_amp"], row["time_amp"]) == ("176", "9.700", "2")
-    later = [run for run in runs if run.conditions.accumulation == 144]
+    later = [run for run in runs if run.case.accumulation == 144]
     (row,) = tables_of(Inputs({}, others=group(later, None)))["nvidia_accuracy"]
     assert (row["batch_amp"], row["time_amp"]) == ("24", ""), "the first was not measured"
 

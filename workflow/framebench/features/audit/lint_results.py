@@ -131,13 +131,11 @@ def _differs(run: Run, check: str, printed: float, recomputed: float, note: str)
 
 def _steps_agree(run: Run, record: Mapping[str, Any]) -> Iterator[Found]:
     differs = partial(_differs, run)
-    batch, devices = run.case.batch_per_device, run.key.replicas
+    batch, devices = run.case.batch_per_device, run.case.replicas
     steps, window = record["settings"]["timed_steps"], record["window_seconds"]
-    samples = run.key.total_batch * steps
+    samples = run.case.samples_per_step * steps
     if record["samples"] != samples:
-        accumulated = (
-            f" x {count} micro-steps" if (count := run.conditions.accumulation) > 1 else ""
-        )
+        accumulated = f" x {count} micro-steps" if (count := run.case.accumulation) > 1 else ""
         note = f"samples of {batch}{accumulated} x {devices} devices x {steps} steps"
         yield differs("throughput", record["samples"], samples, note)
     for rank in record["ranks"]:

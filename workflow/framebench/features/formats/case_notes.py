@@ -33,4 +33,4 @@ def seconds_of_step(case: CaseResult, throughput: float) -> float | None:
     """Return the seconds of one step at a throughput; None for other benchmarks than steps.
 
     ``throughput``: samples per second of all devices."""
-    return case.key.total_batch / throughput if case.case.is_step and throughput else None
+    return case.case.samples_per_step / throughput if case.case.is_step and throughput else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from core.inputs import NATIVE
 
-from ...cases.conditions import CONDITIONS, Conditions, Key
+from ...cases.conditions import CONDITIONS, Key
 from ...cases.names import topology_of
 from ...tables import condition_text
 
@@ -46,19 +46,20 @@ def _short(key: Key) -> str:
     parts += [f"b{case.batch_per_device}" if case.batch_per_device else "", case.precision]
     parts += ["" if case.compiler == "none" else case.compiler]
     parts += [f"{name}={value}" for name, value in (*case.parameters, *key.point)]
-    parts += _words(key.conditions, (name for name in CONDITIONS if name not in _IMPLIED))
+    parts += _words(key, (name for name in CONDITIONS if name not in _IMPLIED))
     return "/".join(filter(None, parts)).replace("\n", " ")
 
 
 def _rest(key: Key) -> str:
     others = [name for name in CONDITIONS if name in _IMPLIED]
-    words = [key.case.framework_version, key.case.source, *_words(key.conditions, others)]
+    words = [key.case.framework_version, key.case.source, *_words(key, others)]
     words += [key.unit.replace("/", " per ")] if key.case.is_step else []
     return "/".join(filter(None, words)).replace("\n", " ")
 
 
-def _words(conditions: Conditions, names: Iterable[str]) -> list[str]:
-    found = [(name, getattr(conditions, name)) for name in names]
+def _words(key: Key, names: Iterable[str]) -> list[str]:
+    row = key.row
+    found = [(name, row[name]) for name in names]
     return [
         condition_text.short(name, value)
         for name, value in found

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from core.case import Case
 from core.text import printable
 
-from ...cases.conditions import MODES, THROUGHPUT, Case, Conditions
+from ...cases.conditions import MODES, THROUGHPUT, Conditions
 from ...config.fields import COUNTS, FACTS
 from ...records.run import NO_REASON, MetricValue, Run
 from .source import FormatError
@@ -61,11 +62,10 @@ def figure(
             source=source,
             mode=mode,
             parameters=tuple(sorted(given.items())),
+            node=node,
             **{**usual, **{name: _text(value) for name, value in case.items()}},
         ),
-        conditions=Conditions(
-            accelerator=_text(accelerator), source_variant=_text(variant), node=node
-        ),
+        conditions=Conditions(accelerator=_text(accelerator), source_variant=_text(variant)),
         repeat=repeat,
         attempt=0,
         status=status,
@@ -166,7 +166,7 @@ def _told_apart(figures: Sequence[ImportedFigure]) -> list[Run]:
         added = {name: _text(one.settings[name]) for name in names if name in one.settings}
         if added:
             parameters = tuple(sorted({**dict(case.parameters), **added}.items()))
-            case = replace(case, parameters=parameters)
+            case = case._replace(parameters=parameters)
         runs.append(replace(one.run, case=case))
     return runs
 
@@ -191,7 +191,7 @@ def _with(run: Run, facts: Mapping[str, Any]) -> Run:
                 f"import: facts: {name}: found {value!r}, but the file says {found!r}; allowed: "
                 "what it does not say"
             )
-    return replace(run, case=replace(run.case, **facts))
+    return replace(run, case=run.case._replace(**facts))
 
 
 def _of_steps(run: Run, tool: str) -> Run:
@@ -209,13 +209,13 @@ def _of_steps(run: Run, tool: str) -> Run:
                 f"import: facts: nodes: found {case.nodes}, but the file has {devices} "
                 "devices; allowed: as many on each node"
             )
-        case = replace(case, devices_per_node=per_node, parameters=tuple(sorted(given.items())))
+        case = case._replace(devices_per_node=per_node, parameters=tuple(sorted(given.items())))
     needed = (case.framework, case.model, *(getattr(case, name) for name in COUNTS))
     is_step = run.metrics[0].name == THROUGHPUT and all(needed)
     if case.mode not in MODES:
         return replace(run, case=case)
     if not is_step:
-        return replace(run, case=replace(case, mode=f"{tool.replace('-', '_')}_{case.mode}"))
+        return replace(run, case=case._replace(mode=f"{tool.replace('-', '_')}_{case.mode}"))
     words = (run.conditions.source_variant, *(f"{name}={value}" for name, value in given.items()))
     conditions = replace(run.conditions, source_variant=" ".join(filter(None, words)))
-    return replace(run, case=replace(case, parameters=()), conditions=conditions)
+    return replace(run, case=case._replace(parameters=()), conditions=conditions)

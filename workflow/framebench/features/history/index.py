@@ -17,7 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...cases.conditions import Case, Conditions, Key
+from core.case import Case
+
+from ...cases.conditions import Conditions, Key
 from ...files import bounded
 from ...files.problem import Problem
 from ...records.run import RecordsError
@@ -173,13 +175,12 @@ def _text(kept: sqlite3.Connection, text: str) -> int:
 
 
 def _key_text(key: Key) -> str:
-    return json.dumps([asdict(key.case), asdict(key.conditions), key.unit, key.metric])
+    return json.dumps([key.case._asdict(), asdict(key.conditions), key.unit, key.metric])
 
 
 def _key_of(text: str) -> Key:
     case, conditions, unit, metric = json.loads(text)
-    case["parameters"] = tuple((name, value) for name, value in case["parameters"])
-    return Key(Case(**case), Conditions.from_json(conditions), unit, metric)
+    return Key(Case.from_json(case), Conditions(**conditions), unit, metric)
 
 
 def _connected(file: Path) -> sqlite3.Connection:

@@ -73,7 +73,7 @@ def measured(cases: CaseResults) -> list[NodeMeasurement]:
     """Return the figures of all nodes that were requested by name, sorted by figure and node."""
     groups: dict[tuple[str, str, str, str], list[CaseResult]] = defaultdict(list)
     for result in cases.values():
-        if node := result.conditions.node:
+        if node := result.case.node:
             groups[name_of(result.key), node, result.unit, result.better].append(result)
     labels = _labels([run for some in groups.values() for one in some for run in one.runs])
     return sorted(
@@ -93,8 +93,9 @@ def name_of(key: Key) -> str:
     parts += ["" if case.compiler == "none" else case.compiler, topology_of(case)]
     parts += [f"b{case.batch_per_device}" if case.batch_per_device else ""]
     parts += [f"{name}={_text(value)}" for name, value in (*case.parameters, *key.point)]
+    row = key.row
     others = (name for name in CONDITIONS if name not in _OF_NODES)
-    parts += [condition_text.short(name, getattr(key.conditions, name)) for name in others]
+    parts += [condition_text.short(name, row[name]) for name in others]
     return "/".join(filter(None, parts)).replace("\n", " ")
 
 

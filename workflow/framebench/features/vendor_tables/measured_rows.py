@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -164,7 +163,7 @@ def _pretraining(inputs: Inputs, recipe: Callable[..., str]) -> Iterator[Values]
                 continue
             losses, hours[side] = phases.final_losses(one.last), one.hours
             row[f"batch_{side}"] = one.both(lambda phase: phase.case.batch_per_device)
-            row[f"accumulation_{side}"] = one.both(lambda phase: phase.conditions.accumulation)
+            row[f"accumulation_{side}"] = one.both(lambda phase: phase.case.accumulation)
             row[f"score_{side}"] = f"{descriptive.mean(losses):.3f}" if losses else ""
             row[f"time_{side}"] = "" if hours[side] is None else f"{hours[side]:.4g}"
         every = [one for pair in (amp, full) if pair for one in (pair.first, pair.last) if one]
@@ -180,7 +179,7 @@ def _final_losses(inputs: Inputs, recipe: Callable[..., str]) -> Iterator[Values
         for one in filter(None, pair):
             by_seed = phases.losses_of(one.last)
             losses = list(by_seed.values())
-            steps = one.both(lambda phase: phase.conditions.accumulation)
+            steps = one.both(lambda phase: phase.case.accumulation)
             row = _row(one.last, None, recipe(one.first, one.last, accumulation=steps))
             if losses:
                 deviation = equivalence.deviation(losses)
@@ -220,13 +219,13 @@ def _distance(amp: CaseResult, full: CaseResult) -> tuple[Any, ...]:
 
 
 def _setting(result: CaseResult) -> Hashable:
-    case = replace(result.case, precision="", compiler="", batch_per_device=0)
-    return case, replace(result.conditions, accumulation=1), result.key.total_batch, result.unit
+    case = result.case._replace(precision="", compiler="", batch_per_device=0, accumulation=1)
+    return case, result.conditions, result.case.samples_per_step, result.unit
 
 
 def _on_one(result: CaseResult) -> Hashable:
-    case = replace(result.case, nodes=1, devices_per_node=1)
-    return case, replace(result.conditions, accumulation=1), result.unit
+    case = result.case._replace(nodes=1, devices_per_node=1, accumulation=1)
+    return case, result.conditions, result.unit
 
 
 def _steps(inputs: Inputs, mode: str) -> list[CaseResult]:
@@ -246,7 +245,7 @@ def _recipes(told: Mapping[Key, Row]) -> Callable[..., str]:
 
     def words(*stages: CaseResult | None, accumulation: str = "") -> str:
         some = [one for one in stages if one]
-        lengths = [one.conditions.sequence_length for one in some]
+        lengths = [one.case.sequence_length for one in some]
         given: dict[str, Sequence[Any]] = {"length": lengths, "accumulation": [accumulation]}
         given |= {one.header: [told[stage.key][one.name] for stage in some] for one in apart}
         return ", ".join(f"{name} {text}" for name, of in given.items() if (text := _each(of)))
@@ -278,14 +277,14 @@ def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
         "nodes": str(case.nodes),
         "devices_per_node": str(case.devices_per_node),
         "batch": str(case.batch_per_device),
-        "tokens": condition_text.text("sequence_length", where.sequence_length),
+        "tokens": condition_text.text("sequence_length", case.sequence_length),
         "marks": marks_of(result, full),
         "reason": _reasons(filter(None, (result, full))),
     }
     for side, one in (("amp", result), ("full", full)):
         if one:
             row[f"batch_{side}"] = str(one.case.batch_per_device)
-            row[f"accumulation_{side}"] = str(one.conditions.accumulation)
+            row[f"accumulation_{side}"] = str(one.case.accumulation)
             row[f"compiler_{side}"] = one.case.compiler
     if full:
         row["full_precision"] = full.case.precision

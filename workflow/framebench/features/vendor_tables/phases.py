@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ...tables.declared.converge import median
@@ -14,7 +14,7 @@ from ...tables.training import NO_FILE
 FINAL_LOSS = "final_loss"
 #: Fields that both phases share.
 _ALIKE = ("framework", "framework_version", "model", "nodes", "devices_per_node", "precision",
-          "compiler", "source")  # fmt: skip
+          "compiler", "source", "parallelism", "node", "variant", "further")  # fmt: skip
 _HOUR = 3600.0
 
 
@@ -75,15 +75,10 @@ def _precedes(first: CaseResult, last: CaseResult) -> bool:
         and left not in (None, NO_FILE)
         and left == _begun(last)
         and all(getattr(first.case, name) == getattr(last.case, name) for name in _ALIKE)
-        and _apart(first) == _apart(last)
+        and first.conditions == last.conditions
     )
 
 
 def _begun(result: CaseResult) -> Any:
     """Return the weights that a training started from."""
     return dict(result.case.parameters).get("start")
-
-
-def _apart(result: CaseResult) -> Any:
-    """Return the conditions that both phases share."""
-    return replace(result.conditions, sequence_length=None, accumulation=1)

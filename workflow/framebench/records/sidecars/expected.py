@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from core import observed
+from core.case import Case
 
-from ...cases.conditions import CASE, Case, Conditions
+from ...cases.conditions import CASE, Conditions, Key, input_axis
 from ...files import bounded, json_files
 from ...files.whole_files import write_whole
 from ..run import Problem, cause
 
 FILE = "expected.json"
 _NUMBERS = ("nodes", "devices_per_node", "batch_per_device")
+_IN_CASE = {**observed.IN_CASE, "further": "further"}
 _USUAL = {"further": (), **{axis.name: axis.default for axis in observed.CONDITIONS}}
 
 
@@ -73,9 +75,8 @@ def _identity(one: ExpectedCase) -> Any:
 
 def _written(one: ExpectedCase) -> dict[str, Any]:
     case = {**{name: getattr(one.case, name) for name in CASE}, "parameters": one.case.parameters}
-    conditions = {
-        name: value for name, value in asdict(one.conditions).items() if value != _USUAL[name]
-    }
+    row = {**Key(one.case, one.conditions, "").row, "further": one.case.further}
+    conditions = {name: row[name] for name, usual in _USUAL.items() if row[name] != usual}
     return {"suite": one.suite, "folder": one.folder, "case": case, "conditions": conditions}
 
 
@@ -92,11 +93,13 @@ def _read(found: Any) -> ExpectedCase:
     for name, value in conditions.items():
         if name != "further" and not isinstance(value, (str, int)):
             raise ValueError(f"{name}: found {value!r}")
-    conditions["further"] = _parameters(conditions.get("further", []))
-    given = {**case, "parameters": _parameters(case["parameters"])}
+    known = {**_USUAL, **conditions, "further": _parameters(conditions.get("further", []))}
+    in_case = {field: known.pop(name) for name, field in _IN_CASE.items()}
+    case |= {**in_case, "parameters": _parameters(case["parameters"])}
+    case["input"] = input_axis(case["mode"], known["input"])
     return ExpectedCase(
-        str(found.get("suite", "")), str(found.get("folder", "")), Case(**given),
-        Conditions.from_json(conditions),
+        str(found.get("suite", "")), str(found.get("folder", "")), Case(**case),
+        Conditions(**known),
     )  # fmt: skip
 
 

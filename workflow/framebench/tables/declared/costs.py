@@ -71,7 +71,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 def _amount(result: CaseResult) -> tuple[str, float]:
     """Return the reference amount of the figures, and its number of samples."""
-    length = result.conditions.sequence_length
+    length = result.case.sequence_length
     if length:
         return "million tokens", MILLION / length
     return f"million {result.unit.removesuffix('/s')}", MILLION

@@ -31,7 +31,7 @@ def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> 
     facts = models.get(run.case.model)
     if facts is None:
         return None
-    length = run.conditions.sequence_length
+    length = run.case.sequence_length
     if facts["sequence_lengths"] and length is None:
         return None
     passes = 3 if run.case.mode == "train" else 1

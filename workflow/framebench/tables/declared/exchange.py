@@ -47,8 +47,8 @@ def rows(inputs: Inputs) -> Iterator[Row]:
        the same time without communication."""
     found = AllReduceLookup(inputs.others)
     for result in inputs.cases.values() if found else ():
-        case, where = result.case, result.conditions
-        if case.mode == "train" and case.devices > 1 and where.parallelism == DATA:
+        case = result.case
+        if case.mode == "train" and case.devices > 1 and case.parallelism == DATA:
             yield _row(result, found, losses.control_of(result, inputs.others))
 
 
@@ -64,7 +64,7 @@ def _row(result: CaseResult, found: AllReduceLookup, control: CaseResult | None)
     return {
         "result": result,
         "step_time_ms": (
-            1000 * result.key.total_batch / result.throughput if result.throughput else None
+            1000 * result.case.samples_per_step / result.throughput if result.throughput else None
         ),
         "gradient_messages": len(sizes) or None,
         "gradient_bytes": sum(sizes) or None,
@@ -117,7 +117,7 @@ def _lost(
 
     if not (result.throughput and control and control.throughput):
         return None, None
-    samples = 1000 * result.key.total_batch
+    samples = 1000 * result.case.samples_per_step
     lost = samples / result.throughput - samples / control.throughput
     own = intervals.median_interval(result.values, losses.BOTH)
     other = intervals.median_interval(control.values, losses.BOTH)

@@ -20,8 +20,6 @@ from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Any
 
-from core.parallelism import layout_of
-
 from ..columns import COUNT, GIBIBYTES, NUMBER, RESULT_COLUMNS, THREE_DIGITS, Column, Row, shared
 from ..results import CaseResult
 from ..table import Inputs, Table
@@ -99,8 +97,8 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 
 def _row(result: CaseResult, facts: Facts, models: Mapping[str, Facts]) -> Row:
-    case, length = result.case, result.conditions.sequence_length
-    tensor = layout_of(result.conditions.parallelism, case.devices).tensor
+    case, length = result.case, result.case.sequence_length
+    tensor = case.layout.tensor
     counted: dict[str, float | None] = dict.fromkeys(("megatron", "deepspeed", "torchtitan"))
     if length is not None:
         counted = {
@@ -118,7 +116,7 @@ def _row(result: CaseResult, facts: Facts, models: Mapping[str, Facts]) -> Row:
 
 
 def _step_seconds(case: CaseResult) -> float | None:
-    return case.key.total_batch / case.throughput if case.throughput else None
+    return case.case.samples_per_step / case.throughput if case.throughput else None
 
 
 def _column_of(tool: str) -> str:
@@ -149,7 +147,7 @@ MEGATRON = Table(
     columns=(
         *RESULT_COLUMNS,
         Column("global_batch", COUNT, "samples of an update on all devices", "samples",
-               attrgetter("key.total_batch"), title="global batch"),
+               attrgetter("case.samples_per_step"), title="global batch"),
         Column("step_seconds", NUMBER, "global batch over the median throughput", "s",
                _step_seconds, title="s per update", form=THREE_DIGITS),
         *shared("throughput_median", "unit"),

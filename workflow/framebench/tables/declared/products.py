@@ -32,13 +32,13 @@ def rows(inputs: Inputs) -> Iterator[Row]:
         per_sample = operations_per_sample(run, inputs.models)
         if per_sample:
             alone = found.of_step(run, inputs.models[run.case.model])
-            samples = run.key.samples_of_replica
+            samples = run.case.samples_of_replica
             if alone.results or alone.missing:
                 yield _row(result, alone, alone.operations / (per_sample * samples))
 
 
 def _row(result: CaseResult, alone: Alone, covered: float) -> Row:
-    step = 1000 * result.key.total_batch / result.throughput if result.throughput else None
+    step = 1000 * result.case.samples_per_step / result.throughput if result.throughput else None
     taken = None
     if step is not None and LEAST_COVERED <= covered <= _TOO_MUCH:
         taken = 1000 * alone.seconds

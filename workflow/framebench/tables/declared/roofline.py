@@ -60,7 +60,7 @@ def _row(result: CaseResult, inputs: Inputs, found: RoofLookup) -> Row:
     compute, memory = found.compute(run), found.memory(run)
     intensity = None
     if operations is not None and moved.moved:
-        samples = run.key.samples_of_replica
+        samples = run.case.samples_of_replica
         intensity = operations * samples / moved.moved
     bound, limit = None, ""
     if intensity is not None and compute and memory:

@@ -104,7 +104,7 @@ def weak(inputs: Inputs) -> pd.DataFrame:
     """Return the data-parallel cases, relative to one device with equal batch per device."""
     from ..case_frame import with_cells  # slow to import, and plans make no rows
 
-    replicas = inputs.frame["key"].map(attrgetter("replicas"))
+    replicas = inputs.frame["key"].map(attrgetter("case.replicas"))
     cases = inputs.frame[replicas == inputs.frame["devices"]]
     table = _efficiencies(cases, inputs, attrgetter("on_one"))
     return with_cells(
@@ -139,14 +139,14 @@ def strong(inputs: Inputs) -> pd.DataFrame:
         return bases[row].order, keys[row].case.devices, keys[row].case.nodes
 
     series = cases.loc[sorted(cases.index[is_series], key=place)]
-    totals = [bases[row].total_batch for row in series.index]
+    totals = [bases[row].case.samples_per_step for row in series.index]
     at = [f" with total batch {total}" for total in totals]
     return _efficiencies(series.assign(total_batch=totals), inputs, _base_of_total, at)
 
 
 def _base_of_total(key: Key) -> Key:
     """Return the key of one device with the same total batch."""
-    return key.on_one.at(batch_per_device=key.case.batch_per_device * key.replicas)
+    return key.on_one.at(batch_per_device=key.case.batch_per_device * key.case.replicas)
 
 
 def _efficiencies(
@@ -209,7 +209,7 @@ def _step(run: Run) -> float | None:
     """Return seconds per step over the whole timed region.
 
     Individual step times are unknown to the host if steps overlap."""
-    return run.key.total_batch / run.throughput if run.throughput else None
+    return run.case.samples_per_step / run.throughput if run.throughput else None
 
 
 def bus_factor(ranks: int) -> float:

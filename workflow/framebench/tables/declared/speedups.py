@@ -106,7 +106,7 @@ def steps_to_pay(result: CaseResult, base: CaseResult) -> int | None:
     compiled, plain = _start_seconds(result), _start_seconds(base)
     if compiled is None or plain is None or not (result.throughput and base.throughput):
         return None
-    gain = result.key.total_batch * (1 / base.throughput - 1 / result.throughput)
+    gain = result.case.samples_per_step * (1 / base.throughput - 1 / result.throughput)
     return max(0, math.ceil((compiled - plain) / gain)) if gain > 0 else None
 
 

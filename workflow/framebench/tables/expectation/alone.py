@@ -68,7 +68,7 @@ class Operations:
     def of_step(self, run: Run, facts: Mapping[str, Any]) -> Alone:
         """Return the measured operations of a run's step; none if devices share a model."""
         found = Alone()
-        if run.key.replicas < run.case.devices or not run.hardware:
+        if run.case.replicas < run.case.devices or not run.hardware:
             return found
         trains = run.case.mode == "train"
         passes = _PASSES if trains else _PASSES[:1]
@@ -77,7 +77,7 @@ class Operations:
             kinds.add(kind)
             _add_points(found, points, passes)
         step = products.of_step(
-            facts, run.case.batch_per_device, run.conditions.sequence_length, trains,
+            facts, run.case.batch_per_device, run.case.sequence_length, trains,
             attention=ATTENTION not in kinds,
         )  # fmt: skip
         rates = self._rates(run)
@@ -88,14 +88,14 @@ class Operations:
             else:
                 found.missing.append(shape)
         found.missing.sort(key=lambda shape: (-step[shape] * shape.multiply_adds, shape))
-        found.operations *= run.conditions.accumulation
-        found.seconds *= run.conditions.accumulation
+        found.operations *= run.case.accumulation
+        found.seconds *= run.case.accumulation
         return found
 
     def _of_the_model(self, run: Run) -> Iterator[tuple[str, list[CaseResult]]]:
         for kind, points in self._models.get(_of_model(run), {}).items():
-            length = points[0].conditions.sequence_length
-            is_same = length in (None, run.conditions.sequence_length)
+            length = points[0].case.sequence_length
+            is_same = length in (None, run.case.sequence_length)
             if is_same and same(points[0].ok[0].machine, run.machine):
                 yield kind, points
 

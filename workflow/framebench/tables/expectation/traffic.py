@@ -43,8 +43,8 @@ def of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffic:
     facts = models.get(run.case.model)
     if facts is None or "trainable_parameters" not in facts:
         return _unknown("the parameters of this model are not known")
-    if run.conditions.parallelism != DATA:
-        shared = run.conditions.parallelism
+    if run.case.parallelism != DATA:
+        shared = run.case.parallelism
         return _unknown(f"with {shared} devices share the parameters: what each moves is not known")
     stored, computed = _bytes_of(run.case.precision)
     if stored is None or computed is None:

@@ -51,7 +51,7 @@ def _events(name: str, case: CaseResult, run: Run, start: float, took: float) ->
 
     yield event(start, POINT, "submission_benchmark", name)
     if case.case.is_step:
-        yield event(start, POINT, "global_batch_size", case.key.total_batch)
+        yield event(start, POINT, "global_batch_size", case.case.samples_per_step)
     yield event(start, START, "run_start", None)
     figure = run.value(case.key.metric, case.key.point) if run.status == "ok" else None
     if figure is not None:

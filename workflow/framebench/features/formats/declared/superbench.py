@@ -75,7 +75,7 @@ class _Summary:
         self._left_out.append(f"{self._results.name(case)}: {case.key.metric}: {reason}")
 
     def _of_node(self, case: CaseResult) -> dict[str, Any]:
-        return self._nodes.setdefault(case.conditions.node or NODE, {})
+        return self._nodes.setdefault(case.case.node or NODE, {})
 
     def _add_imported(self, case: CaseResult) -> None:
         """Add an imported SuperBench figure under its original key."""
@@ -103,7 +103,7 @@ class _Summary:
             missing = len(case.runs) - len(timed)
             why = f"no step times of {missing} of {len(case.runs)} repeats"
             self._leave_out(case, why if case.status == "ok" else f"{why}; {case.reason}")
-        batch = case.key.samples_of_replica
+        batch = case.case.samples_of_replica
         for index, run in enumerate(timed):
             prefix = f"{benchmark}/{index}" if len(timed) > 1 else benchmark
             steps = [seconds for seconds in run.waited_seconds if seconds > 0]
