@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from core import observed
 from core.case import Case
-from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Conditions
+from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Conditions, input_axis
 from framebench.records.run import MetricValue, Run
 from framebench.tables import frames, grouping, markdown, registry
 from framebench.tables import measured as measured_tables
@@ -59,6 +59,8 @@ def changed(one: Run, **changes: Any) -> Run:
     in_case = {**observed.IN_CASE, "further": "further"}
     case |= {field: changes.pop(name) for name, field in in_case.items() if name in changes}
     conditions = {name: changes.pop(name) for name in labels if name in changes}
+    if "input" in conditions:
+        case["input"] = input_axis(case.get("mode", one.case.mode), conditions["input"])
     figure = {"value": "throughput", "unit": "unit"}
     metric = {name: changes.pop(key) for name, key in figure.items() if key in changes}
     if "machine_label" in changes:

@@ -249,7 +249,7 @@ def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
     wrong = compare(RESNET, *RESNET_MISTAKES["wrong epsilon"])
     timed = run(
         framework=wrong.case.framework,
-        framework_version=wrong.framework_version,
+        framework_version=wrong.case.framework_version,
         environment=wrong.environment,
         variables=wrong.variables,
         computation=wrong.computation,

@@ -91,7 +91,7 @@ def test_they_are_conditions_that_tables_show() -> None:
     assert (usual.model_source, theirs.model_source) == ("", "torchvision")
     runs = [*repeats(100.0), *repeats(120.0, preload="jemalloc"), *repeats(90.0, huge_pages=True)]
     runs += repeats(99.0, model_source="torchvision")
-    table = frames.frame(WEAK, WEAK.rows(Inputs(group(runs))))
+    table = frames.frame(WEAK, WEAK.rows(Inputs(group(runs, {}))))
     assert len(table) == 4, "repeats of one allocator and of another share no median"
     text = in_markdown("weak_scaling", table)
     assert "| allocator | huge pages | code by |" in text

@@ -161,7 +161,7 @@ def test_a_call_for_a_part_of_the_suite_forgets_none_of_the_others(
     assert sorted(found, key=str) == sorted([*cases, replace(cases[0], suite="other")], key=str)
     further = cases[0].case._replace(further=(("batch_order", "reversed"),))
     expected.note(tmp_path, "third", [replace(cases[0], case=further)], is_whole=True)
-    assert further in [one.conditions for one in expected.load(tmp_path)[0]]
+    assert further in [one.case for one in expected.load(tmp_path)[0]]
     expected.note(tmp_path, "third", [], is_whole=True)
     expected.note(tmp_path, "small", cases[:3], is_whole=True)
     assert len(expected.load(tmp_path)[0]) == 4

@@ -51,7 +51,6 @@ class VerificationResult:
     ``scale``: FULL, SMALL, or the model's reduction."""
 
     case: Case
-    framework_version: str
     accelerator: str
     dropout: bool
     status: str
@@ -67,18 +66,7 @@ class VerificationResult:
     @property
     def subject(self) -> tuple[Any, ...]:
         """The verified computation, without devices and micro-steps."""
-        case = self.case
-        return (
-            case.framework,
-            self.framework_version,
-            self.accelerator,
-            case.model,
-            case.sequence_length,
-            case.mode,
-            case.precision,
-            case.compiler,
-            case.further,
-        )
+        return subject_of(self.case, self.accelerator)
 
     @property
     def variables_text(self) -> str:
@@ -92,6 +80,22 @@ class VerificationResult:
             return None
         within = [error <= bound(self.case.precision, name) for name, error, _ in self.errors]
         return self.status == "ok" and bool(within) and all(within)
+
+
+def subject_of(case: Case, accelerator: str) -> tuple[Any, ...]:
+    """Return what a case computes on one device in one micro-step, comparable between runs and
+    verifications."""
+    return (
+        case.framework,
+        case.framework_version,
+        accelerator,
+        case.model,
+        case.sequence_length,
+        case.mode,
+        case.precision,
+        case.compiler,
+        axes.computed(case.further),
+    )
 
 
 def bound(precision: str, quantity: str) -> float:
@@ -138,10 +142,12 @@ def latest(verification_results: Iterable[VerificationResult]) -> list[Verificat
 def _certificate(record: Mapping[str, Any]) -> VerificationResult:
     """Read a result from a record. Raises ValueError for an ok record without usable errors."""
     variant = record["settings"].get("variant") or ""
-    case = Case.from_record(record["case"], _mode(record), variant=variant)
+    version = record["framework_version"]
+    case = Case.from_record(
+        record["case"], _mode(record), variant=variant, framework_version=version
+    )
     return VerificationResult(
         case=case._replace(further=axes.computed(case.further)),
-        framework_version=record["framework_version"],
         accelerator=record["settings"]["accelerator"],
         dropout=bool(record["settings"].get("dropout")),
         status=record["status"],

@@ -10,14 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from core import axes
 from core.parallelism import DATA, smallest
 
 from ..cases.conditions import OURS
 from ..machine.identities import same
 from .fields.flags import OWN
 from .run import Flag, Run
-from .verifications import VerificationResult
+from .verifications import VerificationResult, subject_of
 
 FAILED, UNVERIFIED = "parity", "unverified"
 
@@ -71,7 +70,14 @@ class VerificationFlags:
         if run.case.source != OURS or not run.case.is_step:
             return None
         needed = self._needed(run)
-        key = (_subject(run), run.environment, run.variables, run.computation, run.machine, *needed)
+        key = (
+            subject_of(run.case, run.conditions.accelerator),
+            run.environment,
+            run.variables,
+            run.computation,
+            run.machine,
+            *needed,
+        )
         if key not in self._known:
             self._known[key] = self._judged(run, needed)
         return self._known[key]
@@ -94,7 +100,7 @@ class VerificationFlags:
         return self._models.get(run.case.model, {})
 
     def _judged(self, run: Run, needed: Sequence[VerificationKind]) -> Flag | None:
-        found = self._of.get(_subject(run), [])
+        found = self._of.get(subject_of(run.case, run.conditions.accelerator), [])
         # The newest of each verification counts. A failure of the full model is not outweighed by a
         # pass of the small one.
         own = {(_kind(one), one.scale): one for one in found if not _others(one, run)}
@@ -120,22 +126,6 @@ def _kind(one: VerificationResult) -> VerificationKind:
     case = one.case
     by = smallest(case.parallelism) if case.devices > 1 else ""
     return VerificationKind(by, case.accumulation > 1, one.dropout)
-
-
-def _subject(run: Run) -> tuple[Any, ...]:
-    """Return what a run computed, comparable with ``VerificationResult.subject``."""
-    case = run.case
-    return (
-        case.framework,
-        case.framework_version,
-        run.conditions.accelerator,
-        case.model,
-        run.case.sequence_length,
-        case.mode,
-        case.precision,
-        case.compiler,
-        axes.computed(run.case.further),
-    )
 
 
 def _others(one: VerificationResult, run: Run) -> list[str]:

@@ -35,13 +35,12 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 def _rows(verification: VerificationResult) -> Iterator[Row]:
     case = verification.case
-    names = ("framework", "model", "mode", "precision", "compiler", "devices")
+    names = (*(column.name for column in _SUBJECT), "devices")
     subject = {
         **{
             name: getattr(case, name)
             for name in (*names, *(column.name for column in AXIS_COLUMNS))
         },
-        "framework_version": verification.framework_version,
         "accelerator": verification.accelerator,
         "arm": case.variant,
         _VARIABLES.name: verification.variables_text,
