@@ -32,6 +32,12 @@ SUITE = {
         "batch_per_device": [1],
     },
 }
+#: Suite of one run, for what repeats and further cases do not change.
+ONE_RUN: dict[str, Any] = {
+    **SUITE,
+    "repeats": 1,
+    "axes": {**SUITE["axes"], "mode": ["train"]},
+}
 
 
 @dataclass

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ..interpreters import find_interpreter
-from .conftest import RUNS, SUITE, Project
+from .conftest import ONE_RUN, Project
 
 # An image is a file with the path of its root folder in it.
 APPTAINER = """#!/usr/bin/env bash
@@ -58,6 +58,7 @@ def host(project: Project) -> Path:
     (folder / "apptainer").write_text(APPTAINER)
     (folder / "apptainer").chmod(0o755)
     (folder / "toy.sif").write_text(str(folder / "root"))
+    project.write_suite(ONE_RUN)
     project.configure(interpreters={}, images={"toy": str(folder / "toy.sif")})
     return folder
 
@@ -68,9 +69,9 @@ def path_with(host: Path) -> str:
 
 def test_the_image_measures(project: Project, host: Path) -> None:
     """Fail if runs, a search or peak benchmarks do not use the image's Python."""
-    axes = {**SUITE["axes"], "batch_per_device": [1, "max"]}
+    axes = {**ONE_RUN["axes"], "batch_per_device": [1, "max"]}
     bounds = {"multiple_of": 2, "at_most": 4}
-    project.write_suite({**SUITE, "axes": axes, "largest_batch": bounds})
+    project.write_suite({**ONE_RUN, "axes": axes, "largest_batch": bounds})
     project.configure(rerun_disturbed=1)
     leak = host / "leak" / "leaked-1.dist-info"
     leak.mkdir(parents=True)
@@ -104,7 +105,7 @@ def test_an_image_is_pulled_once(project: Project, host: Path) -> None:
     prefix = ("--apptainer-prefix", str(host / "pulled"))
     ran = project.run(*RUNS_ALONE, *prefix, PATH=path_with(host))
     assert ran.returncode == 0, ran.stdout
-    assert [record["status"] for record in project.parsed()] == ["ok"] * RUNS
+    assert [record["status"] for record in project.parsed()] == ["ok"]
     assert {record["environment"]["image"] for record in project.parsed()} == {"docker://toy:1.0"}
     assert (host / "log").read_text().count("pull docker://toy:1.0") == 1
 
@@ -113,7 +114,7 @@ def test_a_container_without_effect_is_no_measurement(project: Project, host: Pa
     (host / "apptainer").write_text(APPTAINER.replace("APPTAINER_CONTAINER=", "NOTHING="))
     project.run(*RUNS_ALONE, PATH=path_with(host))
     found = project.parsed()
-    assert [record["status"] for record in found] == ["failed"] * RUNS
+    assert [record["status"] for record in found] == ["failed"]
     assert "not in a container" in found[0]["reason"]
 
 
@@ -129,7 +130,7 @@ def test_containers_see_the_project_from_another_folder(
     words = ("--snakefile", snakefile, "--directory", str(there), *given)
     ran = project.run(*RUNS_ALONE, *words, PATH=path_with(host))
     assert ran.returncode == 0, ran.stdout
-    assert [record["status"] for record in Project(there).parsed()] == ["ok"] * RUNS
+    assert [record["status"] for record in Project(there).parsed()] == ["ok"]
     started = [line for line in (host / "log").read_text().splitlines() if "exec " in line]
     assert all(f"--bind {project.folder} " in line for line in started), started[0]
     (host / "log").unlink()
@@ -141,7 +142,6 @@ def test_containers_see_the_gpus(project: Project, host: Path) -> None:
     gpu = '#!/bin/sh\n[ "$1" = -L ] && echo "GPU 0: Example (UUID: GPU-0)"\n'
     (host / "nvidia-smi").write_text(gpu)
     (host / "nvidia-smi").chmod(0o755)
-    project.write_suite({**SUITE, "repeats": 1})
     for number, arguments in enumerate(((), ("--apptainer-args=--nv",))):
         results = f"results=gpus{number}"
         project.run(*RUNS_ALONE, *arguments, "--config", results, PATH=path_with(host))

@@ -13,7 +13,7 @@ import yaml
 from framebench.environments import venvs
 from framebench.files import locks
 
-from .conftest import CASES, RUNS, Project
+from .conftest import ONE_RUN, Project
 
 MODULE = """
 configfile: "given.yaml"
@@ -39,6 +39,7 @@ def elsewhere(project: Project, tmp_path: Path) -> Project:
     """Return a folder with only a configuration."""
     folder = tmp_path / "another folder"
     folder.mkdir()
+    project.write_suite(ONE_RUN)
     values = {"suite": "toy", "interpreters": {"toy": sys.executable}}
     (folder / "given.yaml").write_text(yaml.safe_dump(values))
     return Project(folder)
@@ -50,8 +51,8 @@ def snakefile_of(project: Project) -> str:
 
 def assert_whole(folder: Path, ran: subprocess.CompletedProcess[str]) -> None:
     assert ran.returncode == 0, ran.stdout
-    assert len(list((folder / "runs").rglob("*.json"))) == RUNS
-    assert len((folder / "tables" / "summary.csv").read_text().splitlines()) == CASES + 1
+    assert len(list((folder / "runs").rglob("*.json"))) == 1
+    assert len((folder / "tables" / "summary.csv").read_text().splitlines()) == 2
     assert (folder / "report.html").exists()
     assert "report: " in ran.stdout, "the end of a call shows the summary"
 
@@ -144,7 +145,7 @@ def test_a_folder_that_snakedeploy_makes(
     snakefile.write_text(made.replace('"workflow/Snakefile"', repr(snakefile_of(project))))
     dry = elsewhere.run("--cores", "all", "-n")
     assert dry.returncode == 0, dry.stdout
-    assert re.search(rf"^benchmark +{RUNS}$", dry.stdout, re.MULTILINE), dry.stdout
+    assert re.search("^benchmark +1$", dry.stdout, re.MULTILINE), dry.stdout
     assert not (elsewhere.folder / "mine").exists(), "a dry run has measured"
     assert_whole(elsewhere.folder / "mine", elsewhere.run())
     assert not (project.folder / "results").exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ..debian import install_debian_packages
-from .conftest import ROOT, RUNS, Project
+from .conftest import ONE_RUN, ROOT, Project
 
 INSTALLED = (Path("/usr/share/modules/init/bash"), Path("/usr/share/lmod/lmod/init/bash"))
 SDM = ("--sdm", "env-modules")
@@ -46,6 +46,7 @@ def modules(project: Project) -> Path:
             f"prepend-path PYTHONPATH {{{packages.parent}}}",
         )
     write(folder / "base" / "1", "setenv OMP_PROC_BIND close", "setenv MKL_DEBUG_CPU_TYPE 5")
+    project.write_suite(ONE_RUN)
     project.configure(interpreters={}, modules={"toy": ["base", "toy/1.0"]})
     return folder
 
@@ -61,7 +62,7 @@ def test_the_modules_measure(project: Project, modules: Path, environment_module
     assert ran.returncode == 0, ran.stdout
     assert not (project.folder / ".venvs").exists(), "a venv was built besides"
     found = project.parsed()
-    assert len(found) >= RUNS
+    assert found
     for record in found:
         where = record["environment"]
         assert record["status"] == "ok", record["reason"]
@@ -77,7 +78,7 @@ def test_the_modules_measure(project: Project, modules: Path, environment_module
     project.configure(modules={"toy": ["base", "toy/2.0"]}, rerun_disturbed=0)
     assert project.run(*RUNS_ALONE, MODULEPATH=str(modules)).returncode == 0
     versions = [record["environment"]["packages"]["brought"] for record in project.parsed()]
-    assert versions.count("2.0") == RUNS, "those with the other version were taken for them"
+    assert versions.count("2.0") == 1, "those with the other version were taken for them"
 
 
 def test_a_module_that_does_not_load_is_no_measurement(
@@ -86,7 +87,7 @@ def test_a_module_that_does_not_load_is_no_measurement(
     project.configure(modules={"toy": ["base", "toy/3.0"]})
     project.run(*RUNS_ALONE, MODULEPATH=str(modules))
     found = project.parsed()
-    assert [record["status"] for record in found] == ["failed"] * RUNS
+    assert [record["status"] for record in found] == ["failed"]
     assert "module toy/3.0 was asked for; loaded are: base/1" in found[0]["reason"]
 
 
@@ -101,7 +102,7 @@ def test_what_was_loaded_before_does_not_count(
     assert (loaded["LOADEDMODULES"], loaded["OMP_WAIT_POLICY"]) == ("other/1", "ACTIVE")
     ran = project.run(*RUNS_ALONE, **loaded)
     assert ran.returncode == 0, ran.stdout
-    assert project.statuses() == ["ok"] * RUNS
+    assert project.statuses() == ["ok"]
     for record in project.parsed():
         assert record["environment"]["modules"] == ["base/1", "toy/1.0"]
         assert "OMP_WAIT_POLICY" not in record["environment"]["variables"]

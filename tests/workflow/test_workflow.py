@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..csv_rows import read_rows
 from ..processes import wait_for
-from .conftest import CASES, ROOT, RUNS, SUITE, Project
+from .conftest import CASES, ONE_RUN, ROOT, RUNS, SUITE, Project
 
 PUBLISHED = ROOT / "results" / "published" / "dlperf-v1.0"
 
@@ -110,15 +110,15 @@ def test_a_plan_that_nobody_reads_to_its_end_ends(project: Project) -> None:
 
 def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
     axes = {**SUITE["axes"], "mode": "train", "devices_per_node": [1, 2], "batch_per_device": 4}
-    project.write_suite({**SUITE, "axes": axes, "include": [{"batch_total": [4, 3]}]})
+    project.write_suite({**SUITE, "repeats": 1, "axes": axes, "include": [{"batch_total": [4, 3]}]})
     plan = project.run("--cores", "1", "plan")
-    assert "4 cases x 2 repeats = 8 runs" in plan.stdout, plan.stdout
+    assert "4 cases x 1 repeats = 4 runs" in plan.stdout, plan.stdout
     assert "a total batch of 3 is no multiple of 2 devices" in plan.stdout
     ran = project.all(toy="sleep=0.01")
     assert ran.returncode == 0, ran.stdout
     measured = [json.loads(text)["case"] for text in project.records().values()]
     found = sorted((case["devices_per_node"], case["batch_per_device"]) for case in measured)
-    assert found == [(1, 3)] * 2 + [(1, 4)] * 2 + [(2, 2)] * 2 + [(2, 4)] * 2
+    assert found == [(1, 3), (1, 4), (2, 2), (2, 4)]
     tables = project.folder / "results" / "tables"
     series = {
         name: [
@@ -152,8 +152,6 @@ def test_repeats_go_on_until_the_interval_is_narrow(project: Project) -> None:
     found.sort(key=lambda record: record["started"])
     repeats = [record["repeat"] for record in found]
     assert repeats == sorted(repeats), f"repeats are not interleaved in rounds: {repeats}"
-    again = project.all(toy="sleep=0.01")
-    assert "Nothing to be done" in again.stdout, again.stdout
 
     project.write_suite({**SUITE, "repeats": {**wide, "width": "99%"}})
     for name in project.records():
@@ -165,7 +163,8 @@ def test_repeats_go_on_until_the_interval_is_narrow(project: Project) -> None:
 
 
 def test_what_a_framework_cannot_do_is_kept(project: Project) -> None:
-    project.write_suite({**SUITE, "axes": {**SUITE["axes"], "compiler": ["none", "native"]}})
+    axes = {**SUITE["axes"], "compiler": ["none", "native"]}
+    project.write_suite({**SUITE, "repeats": 1, "axes": axes})
     ran = project.all()
     assert ran.returncode == 0, ran.stdout
     summary = read_rows(project.folder / "results" / "tables" / "summary.csv")
@@ -176,13 +175,13 @@ def test_what_a_framework_cannot_do_is_kept(project: Project) -> None:
 
 def test_a_changed_setting_is_another_case(measured: Project) -> None:
     before = measured.records()
-    measured.write_suite({**SUITE, "steps": {"warmup": 1, "timed": 4}})
+    measured.write_suite({**ONE_RUN, "steps": {"warmup": 1, "timed": 4}})
     assert measured.all().returncode == 0
     after = measured.records()
-    assert len(after) == 2 * RUNS, "runs with other steps were taken for these, or were overwritten"
+    assert len(after) == RUNS + 1, "runs with other steps were taken for these, or were overwritten"
     assert all(after[name] == text for name, text in before.items())
     summary = read_rows(measured.folder / "results" / "tables" / "summary.csv")
-    assert len(summary) == 2 * CASES, "windows of 3 and of 4 steps share a row"
+    assert len(summary) == CASES + 1, "windows of 3 and of 4 steps share a row"
 
 
 def test_report_follows_the_records(measured: Project) -> None:
@@ -252,27 +251,25 @@ def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: P
     """Fail if variants are not interleaved and compared.
     One variable differs, which slows the toy more than any other load of the machine."""
     sides = {"usual": None, "slow": {"variables": {"FRAMEBENCH_TOY": "sleep=0.08"}}}
-    project.write_suite({**SUITE, "repeats": 8, "variants": sides})
+    project.write_suite({**ONE_RUN, "repeats": 8, "variants": sides})
     ran = project.all(toy="sleep=0.02")
     assert ran.returncode == 0, ran.stdout
     found = [json.loads(text) for text in project.records().values()]
     found.sort(key=lambda record: record["started"])
     names = [record["settings"]["variant"] for record in found]
-    rounds = [names[start : start + 2 * CASES] for start in range(0, len(names), 2 * CASES)]
-    assert [sorted(one) for one in rounds] == [["slow"] * CASES + ["usual"] * CASES] * 8
-    modes = [record["kind"] for record in found]
-    assert modes[::2] == modes[1::2], "variants of a case do not follow each other"
-    assert len({*zip(names[::2], names[1::2], strict=True)}) == 2, "always in the same order"
+    rounds = [*zip(names[::2], names[1::2], strict=True)]
+    assert [sorted(one) for one in rounds] == [["slow", "usual"]] * 8
+    assert len({*rounds}) == 2, "always in the same order"
 
     results = project.folder / "results"
     sources = ["base=results@usual", "candidate=results@slow"]
     compared = project.run("--cores", "1", "compare", "--config", *sources, "fail_on=5%")
     assert compared.returncode == 3, compared.stdout
-    assert f"{CASES} of {CASES} cases are shown to be more than 5.0% slower" in compared.stdout
+    assert "1 of 1 cases are shown to be more than 5.0% slower" in compared.stdout
     assert compared.stdout.splitlines()[-1] == "compare: regression (3)"
     assert "Exception" not in compared.stdout, compared.stdout
     table = read_rows(results / "tables" / "compare.csv")
-    assert [row["verdict"] for row in table] == ["slower"] * CASES, compared.stdout
+    assert [row["verdict"] for row in table] == ["slower"], compared.stdout
     for row in table:
         assert float(row["ratio_ci_low"]) <= float(row["ratio"]) <= float(row["ratio_ci_high"]) < 1
         assert "given.FRAMEBENCH_TOY none -> sleep=0.08" in row["differences"]
