@@ -22,7 +22,7 @@ def crc32c(content: bytes) -> int:
     import numpy as np
 
     if len(content) < 4:
-        raise ValueError("the record is no example of TensorFlow")
+        raise ValueError(f"has {len(content)} bytes; allowed: at least 4")
     table, blocks = _table(), -(-len(content) // _BLOCK)
     levels = np.zeros(blocks * _BLOCK, np.uint8)
     begin = len(levels) - len(content)

@@ -91,7 +91,7 @@ def test_small_models_are_compared_where_the_models_themselves_were_not(
     assert [one._replace(scale="full") for one in small.values()] == list(full.values())
     assert not set(small) & set(full)
     said = verify.describe(plan, small)
-    assert re.search(rf"to make, roughly \d+ s: {len(full)}, with 2 references$", said), said
+    assert re.search(rf"to run, roughly \d+ s: {len(full)}, with 2 references$", said), said
     made = next(iter(full))
     (tmp_path / "parity" / f"{made}.json").parent.mkdir(parents=True)
     (tmp_path / "parity" / f"{made}.json").write_text("{}")

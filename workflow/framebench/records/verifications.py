@@ -119,7 +119,7 @@ def load(folder: Path) -> tuple[list[VerificationResult], list[Problem]]:
     files, problems = json_files.below(folder)
     for path in files:
         try:
-            verification = _certificate(read(path, KIND))
+            verification = _result_of(read(path, KIND))
         except (OSError, ValueError) as error:
             problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
             continue
@@ -139,7 +139,7 @@ def latest(verification_results: Iterable[VerificationResult]) -> list[Verificat
     return [found[k] for k in sorted(found, key=lambda k: [(one is not None, one) for one in k])]
 
 
-def _certificate(record: Mapping[str, Any]) -> VerificationResult:
+def _result_of(record: Mapping[str, Any]) -> VerificationResult:
     """Read a result from a record. Raises ValueError for an ok record without usable errors."""
     variant = record["settings"].get("variant") or ""
     version = record["framework_version"]

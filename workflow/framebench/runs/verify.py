@@ -168,7 +168,7 @@ def describe(plan: Plan, comparisons: Mapping[str, Verification]) -> str:
     models = "small models" if small else "your own model"
     with_them = f", with {computed} references" if computed else ""
     return (
-        f"\nCertificates of {models} to make, roughly {duration(seconds)}: "
+        f"\nVerifications of {models} to run, roughly {duration(seconds)}: "
         f"{len(to_make)}{with_them}"
     )
 

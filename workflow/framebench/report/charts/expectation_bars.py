@@ -50,7 +50,7 @@ def of_exchange(table: pd.DataFrame) -> list[Plot]:
             description="What the exchange of gradients should take, takes alone, and costs a "
             f"step of {len(chosen)} cases. The numbers stand in the table.",
             caption="Alone longer than expected: the exchange costs more than its all-reduces. "
-            "Lost shorter than alone: the rest is hidden behind the backward pass. What is below "
+            "Lost shorter than alone: the rest overlaps with the backward pass. What is below "
             f"zero has no bar. {left_out(len(chosen), len(every), 'cases with an expectation')}",
         )
     ]
