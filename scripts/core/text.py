@@ -1,4 +1,4 @@
-"""Untrusted text, made safe to show and short enough."""
+"""Text for readers: untrusted text, made safe to show and short enough; durations."""
 
 from __future__ import annotations
 
@@ -31,3 +31,15 @@ def shorten(text: str, most: int = 300) -> str:
     """
     text, kept = printable(text), most // 3 - 4
     return text if len(text) <= most else f"{text[: 2 * kept]} .. {text[-kept:]}"
+
+
+def duration(seconds: float) -> str:
+    """Format seconds, for example ``1 min 15 s``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{seconds / 86400:.1f} days"

@@ -9,15 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import feature_registry as features
-from .commands import exit_status, reporting, sets, upkeep
+from .commands import exit_status, reporting, upkeep
 from .comparison import gate
 from .config.arguments import records, share
 from .config.validation import ConfigError
 from .config.values import RecordSource
-from .records import record_sets
+from .records.run import RecordsError
 
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
+LEAVE = "tables that are made already, from runs.json, which is then read in place of records"
 STATUSES = "Ends with 3 for a regression, 4 for a lost case, 5 if nothing can be compared."
 
 
@@ -25,6 +26,12 @@ def side(text: str) -> RecordSource:
     """Parse one side of a comparison."""
     source = RecordSource.of(text)
     return replace(source, path=records(str(source.path)))
+
+
+def _compare(given: argparse.Namespace) -> None:
+    from .commands import sets  # imports NumPy, which not every command needs
+
+    sets.make_comparison(given.base, given.candidate, given.results, given.fail_on)
 
 
 def main(arguments: list[str]) -> int:
@@ -49,7 +56,23 @@ def _run(arguments: list[str]) -> int:
     making = commands.add_parser("report", help="tables and report from records")
     making.add_argument("--records", type=records, required=True, help="folder of records, or CSV")
     making.add_argument("--results", type=Path, required=True, help="folder to write to")
-    making.set_defaults(command=lambda given: reporting.make_report(given.records, given.results))
+    making.add_argument("--leave", nargs="*", default=[], help=LEAVE)
+    making.set_defaults(
+        command=lambda given: reporting.make_report(given.records, given.results, given.leave)
+    )
+    collecting = commands.add_parser("runs", help="one file of the runs of all records")
+    collecting.add_argument("--records", type=records, required=True, help="folder of records")
+    collecting.add_argument("--results", type=Path, required=True, help="folder to write to")
+    collecting.set_defaults(
+        command=lambda given: reporting.write_runs(given.records, given.results)
+    )
+    tabulating = commands.add_parser("tables", help="single tables from the file of runs")
+    tabulating.add_argument("names", nargs="+", help="names of tables")
+    tabulating.add_argument("--records", type=records, required=True, help="folder of records")
+    tabulating.add_argument("--results", type=Path, required=True, help="folder with that file")
+    tabulating.set_defaults(
+        command=lambda given: reporting.write_tables(given.names, given.records, given.results)
+    )
     verifying = commands.add_parser(
         "verification", help="write the verification table, and update tables and report"
     )
@@ -63,11 +86,7 @@ def _run(arguments: list[str]) -> int:
     comparing.add_argument("--candidate", type=side, required=True, help=SIDE)
     comparing.add_argument("--results", type=Path, required=True, help="folder to write to")
     comparing.add_argument("--fail-on", type=share, help=f"{FAIL_ON} {STATUSES}")
-    comparing.set_defaults(
-        command=lambda given: sets.make_comparison(
-            given.base, given.candidate, given.results, given.fail_on
-        )
-    )
+    comparing.set_defaults(command=_compare)
     showing = commands.add_parser("overview", help="all frameworks side by side, in Markdown")
     showing.add_argument("--records", type=records, required=True, help="folder of records, or CSV")
     showing.add_argument("--into", type=Path, help="file with <!-- overview --> and its end")
@@ -95,7 +114,7 @@ def _run(arguments: list[str]) -> int:
     except gate.NotPassed as error:
         print(f"framebench: {error}", file=sys.stderr)
         return error.status
-    except (ConfigError, record_sets.RecordsError, reporting.Disagreement, sets.Faulty) as error:
+    except (ConfigError, RecordsError, reporting.Disagreement, reporting.Faulty) as error:
         print(f"framebench: {error}", file=sys.stderr)
         return 1
     except OSError as error:

@@ -24,3 +24,18 @@ configfile: config_file(workflow)
 
 
 driver = Driver(workflow, config, checkpoints)
+
+
+def csv_of(name):
+    """CSV of a table, with its place in Snakemake's own report.
+
+    It is not removed before the job: where that fails, the former table is still there.
+    """
+    group, title = driver.tables.heading(name)
+    return report(
+        update(f"{driver.tables.folder}/{name}.csv"),
+        category="Tables",
+        subcategory=group,
+        labels={"table": title},
+        caption="../report/tables.rst",
+    )

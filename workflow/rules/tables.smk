@@ -1,23 +1,136 @@
-rule tables:
-    """Make tables and report from the records."""
+# Tables and report: a pure function of the records.
+rule runs:
+    """Read all records into one file of runs."""
     input:
         driver.runs.all,
         driver.peaks.all,
         driver.comparisons.small,
         # Existing verifications, searches, peak-FLOPS benchmarks and interruptions.
         driver.tables.neighbours,
-    # Not removed before the job: where it fails, the former tables and report are still there.
     output:
-        *[
-            report(
-                update(file),
-                category="Tables",
-                subcategory=group,
-                labels={"table": title},
-                caption="../report/tables.rst",
-            )
-            for file, group, title in driver.tables.files
+        driver.tables.runs,
+    log:
+        f"{driver.tables.logs}/runs.log",
+    localrule: True
+    conda:
+        "../envs/driver.yaml"
+    params:
+        framebench=driver.provisioning.driver,
+        records=lambda wildcards: driver.tables.records,
+        results=driver.tables.results,
+    message:
+        "Reading {params.records}"
+    shell:
+        "{params.framebench:q} runs --records {params.records:q} --results {params.results:q}"
+        " 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
+
+
+rule medians:
+    """Compute the median of each case over its repeats, with interval and flags."""
+    input:
+        runs=rules.runs.output,
+    output:
+        csv_of("summary"),
+        update(f"{driver.tables.folder}/summary.md"),
+    log:
+        f"{driver.tables.logs}/medians.log",
+    localrule: True
+    conda:
+        "../envs/driver.yaml"
+    params:
+        framebench=driver.provisioning.driver,
+        records=lambda wildcards: driver.tables.records,
+        results=driver.tables.results,
+    message:
+        "Medians of all cases"
+    shell:
+        "{params.framebench:q} tables summary --records {params.records:q}"
+        " --results {params.results:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
+
+
+rule speedups:
+    """Divide precisions by fp32, and compilers by none, with intervals."""
+    input:
+        runs=rules.runs.output,
+    output:
+        csv_of("precision_speedup"),
+        update(f"{driver.tables.folder}/precision_speedup.md"),
+        csv_of("compiler_speedup"),
+        update(f"{driver.tables.folder}/compiler_speedup.md"),
+    log:
+        f"{driver.tables.logs}/speedups.log",
+    localrule: True
+    conda:
+        "../envs/driver.yaml"
+    params:
+        framebench=driver.provisioning.driver,
+        records=lambda wildcards: driver.tables.records,
+        results=driver.tables.results,
+    message:
+        "Speed-ups of precisions and compilers"
+    shell:
+        "{params.framebench:q} tables precision_speedup compiler_speedup --records {params.records:q}"
+        " --results {params.results:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
+
+
+rule weak_scaling:
+    """Compare each number of devices with one device, at equal batch per device."""
+    input:
+        runs=rules.runs.output,
+    output:
+        csv_of("weak_scaling"),
+        update(f"{driver.tables.folder}/weak_scaling.md"),
+    log:
+        f"{driver.tables.logs}/weak_scaling.log",
+    localrule: True
+    conda:
+        "../envs/driver.yaml"
+    params:
+        framebench=driver.provisioning.driver,
+        records=lambda wildcards: driver.tables.records,
+        results=driver.tables.results,
+    message:
+        "Weak scaling"
+    shell:
+        "{params.framebench:q} tables weak_scaling --records {params.records:q}"
+        " --results {params.results:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
+
+
+rule strong_scaling:
+    """Compare each number of devices with one device, at equal total batch."""
+    input:
+        runs=rules.runs.output,
+    output:
+        csv_of("strong_scaling"),
+        update(f"{driver.tables.folder}/strong_scaling.md"),
+    log:
+        f"{driver.tables.logs}/strong_scaling.log",
+    localrule: True
+    conda:
+        "../envs/driver.yaml"
+    params:
+        framebench=driver.provisioning.driver,
+        records=lambda wildcards: driver.tables.records,
+        results=driver.tables.results,
+    message:
+        "Strong scaling"
+    shell:
+        "{params.framebench:q} tables strong_scaling --records {params.records:q}"
+        " --results {params.results:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
+
+
+rule tables:
+    """Make the report and all further tables."""
+    input:
+        runs=rules.runs.output,
+        tables=[
+            rules.medians.output,
+            rules.speedups.output,
+            rules.weak_scaling.output,
+            rules.strong_scaling.output,
         ],
+    output:
+        *map(csv_of, driver.tables.others),
         report(
             update(driver.tables.archived),
             category="Report",
@@ -33,13 +146,14 @@ rule tables:
         "../envs/driver.yaml"
     params:
         framebench=driver.provisioning.driver,
-        records=driver.tables.records,
+        records=lambda wildcards: driver.tables.records,
         results=driver.tables.results,
+        leave=driver.tables.with_rule,
     message:
         "Tables and report from {params.records}"
     shell:
         "exec {params.framebench:q} report --records {params.records:q} --results {params.results:q}"
-        " > {log:q}"
+        " --leave {params.leave:q} > {log:q}"
 
 
 rule outcome:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core.text import duration
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import estimates, labels
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, duration, make_plan
+from framebench.plan.planning import Plan, make_plan
 from framebench.runs import expected, peak_flops, total, verify
 
 from ..settings import CATALOG, changed, settings

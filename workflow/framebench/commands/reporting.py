@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from .. import feature_registry as features
 from ..config import catalog
 from ..files import bounded, json_files, marked_block
 from ..files.whole_files import write_together, write_whole
-from ..records import record_sets, searches, verifications
+from ..records import record_sets, runs_file, searches, verifications
 from ..records.run import Run, cause
 from ..records.sidecars import assumptions, calls, expected, interruptions
 from ..records.sidecars.assumptions import Assumptions
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..records import device_peaks
+    from ..report.report_part import ReportPart
     from ..tables.origin import Origin
     from ..tables.table import Inputs, Table
 
@@ -36,30 +37,92 @@ class Disagreement(Exception):
     """Failed or impossible verification of a framework against the reference."""
 
 
-def make_report(source: Path, results: Path) -> None:
-    """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
-    Prints the summary. The fingerprint is written last: it marks the rest as complete."""
-    # pandas and Matplotlib are slow to import; other commands need neither.
+class Faulty(Exception):
+    """Consistency findings in our own results."""
+
+
+@dataclass(frozen=True)
+class Sidecars:
+    """Files next to the records, and all problems with them."""
+
+    verification_results: Sequence[verifications.VerificationResult]
+    searched: Sequence[searches.Result]
+    reached: Sequence[device_peaks.PeakFlops]
+    interrupted: Sequence[interruptions.Interruption]
+    called: Sequence[calls.CallEntry]
+    assumed: Assumptions
+    asked: Sequence[ExpectedCase]
+    problems: Sequence[record_sets.Problem]
+
+
+def load_sidecars(source: Path, results: Path) -> Sidecars:
+    """Read the files next to the records at ``source``; assumptions are those of ``results``."""
     from ..records import device_peaks
+
+    verification_results, verification_problems = verifications.load(verifications.beside(source))
+    searched, search_problems = searches.load(source.parent / searches.FOLDER)
+    reached, peak_problems = device_peaks.load(probes_of(source))
+    interrupted, interruption_problems = interruptions.load(source.parent)
+    called, call_problems = calls.load(source.parent)
+    assumed, assumption_problems = assumptions.load(results)
+    asked, expected_problems = expected.load(source.parent)
+    problems = (
+        *(*verification_problems, *search_problems, *peak_problems, *interruption_problems),
+        *(*call_problems, *assumption_problems, *expected_problems),
+    )
+    return Sidecars(
+        verification_results, searched, reached, interrupted, called, assumed, asked, problems
+    )
+
+
+def load_records(source: Path, results: Path) -> record_sets.RecordSet:
+    """Return the records at ``source``, read with the index if they are those of ``results``."""
+    own = record_sets.load_results(results) if source == results / "runs" else None
+    return own or record_sets.load(source)
+
+
+def write_runs(source: Path, results: Path) -> None:
+    """Write the runs of all records at ``source`` to one file, which rules of tables read."""
+    record_set = load_records(source, results)
+    content = runs_file.content(record_set, fingerprint(record_set, source, results))
+    write_together({results / runs_file.NAME: content})
+
+
+def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
+    """Write tables of the core from the file of runs of the records at ``source``.
+
+    Raises RecordsError for a file that cannot be read."""
+    from ..tables import frames, origin, registry
+
+    record_set = runs_file.read(results / runs_file.NAME, source)
+    sidecars = load_sidecars(source, results)
+    inputs = inputs_of(
+        record_set, sidecars.verification_results, sidecars.searched, sidecars.reached,
+        sidecars.assumed, results, sidecars.asked, parts=(),
+    )  # fmt: skip
+    tables = {table.name: table for table in registry.core_tables()}
+    made = {tables[name]: inputs.made(tables[name]) for name in names}
+    caption = origin.of(record_set.runs, sidecars.called).caption
+    write_together(frames.files(made, results / "tables", caption))
+
+
+def make_report(source: Path, results: Path, leave: Collection[str] = ()) -> None:
+    """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
+    Prints the summary. The fingerprint is written last: it marks the rest as complete.
+    ``leave``: tables made already from the file of runs, which is then read in place of records."""
+    # pandas and Matplotlib are slow to import; other commands need neither.
     from ..report import html_report, record_links
     from ..tables import answers, frames, origin
 
     parts = [module.PART for module in features.modules("report_part")]
-
-    own = record_sets.load_results(results) if source == results / "runs" else None
-    found = own or record_sets.load(source)
-    verification_results, of_parity = verifications.load(verifications.beside(source))
-    searched, of_searches = searches.load(source.parent / searches.FOLDER)
-    reached, of_probes = device_peaks.load(probes_of(source))
-    interrupted, of_interrupted = interruptions.load(source.parent)
-    called, of_calls = calls.load(source.parent)
-    assumed, of_assumptions = assumptions.load(results)
-    asked, of_asked = expected.load(source.parent)
-    beside = (
-        *(*of_parity, *of_searches, *of_probes),
-        *(*of_interrupted, *of_calls, *of_assumptions, *of_asked),
-    )
-    problems = (*found.problems, *beside)
+    runs_path = results / runs_file.NAME
+    if leave:
+        found, digest = runs_file.read(runs_path, source), runs_file.fingerprint(runs_path)
+    else:
+        found = load_records(source, results)
+        digest = fingerprint(found, source, results)
+    beside = load_sidecars(source, results)
+    problems = (*found.problems, *beside.problems)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     home = source if source.is_dir() else source.parent
@@ -67,25 +130,31 @@ def make_report(source: Path, results: Path) -> None:
     if not found.runs and not any(map(Path.is_file, references)):
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     inputs, tables = tabulated(
-        found, verification_results, searched, reached, assumed, results, asked
-    )
+        found, beside.verification_results, beside.searched, beside.reached, beside.assumed,
+        results, beside.asked,
+    )  # fmt: skip
     further: dict[Table, pd.DataFrame] = {}
     for part in parts:
         further.update(part.tables(found, inputs))
     folder, page = results / "tables", results / "report.html"
     everything = {**tables, **further}
     # Everything is made before anything is written: an error leaves the old tables and report.
-    provenance = origin.of(found.runs, called)
+    provenance = origin.of(found.runs, beside.called)
     files = frames.files(everything, folder, provenance.caption)
+    files = {path: text for path, text in files.items() if path.stem not in leave}
     files[page] = html_report.render(
         replace(found, problems=problems), inputs, tables, page.parent, "Framebench report",
-        further, interrupted, provenance, called,
+        further, beside.interrupted, provenance, beside.called,
     )  # fmt: skip
     for part in parts:
         files.update(part.files(inputs, folder))
     files[folder / ARCHIVED] = record_links.named(files[page])
-    files[folder / FINGERPRINT] = fingerprint(found, source, results) + "\n"
-    write_together(files)
+    files[folder / FINGERPRINT] = digest + "\n"
+    if not leave:
+        # First: Snakemake remakes tables that are older than the file of runs.
+        write_together({runs_path: runs_file.content(found, digest), **files})
+    else:
+        write_together(files)
     for part in parts:
         for line in part.lines(inputs):
             print(line)
@@ -136,7 +205,7 @@ def _last(
     return [*filter(None, (hint, answers.cut(of))), f"report: {page}"]
 
 
-def tabulated(
+def inputs_of(
     record_set: record_sets.RecordSet,
     verification_results: Sequence[verifications.VerificationResult],
     searched: Sequence[searches.Result],
@@ -144,11 +213,12 @@ def tabulated(
     assumed: Assumptions,
     results: Path,
     asked: Sequence[ExpectedCase] = (),
-) -> tuple[Inputs, dict[Table, pd.DataFrame]]:
-    """Group and judge a set of records. Returns the inputs and all tables. ``results``: folder of
-    settings that were kept; ``asked``: requested cases of the measured suites."""
+    parts: Sequence[ReportPart] = (),
+) -> Inputs:
+    """Group and judge a set of records for tables. ``results``: folder of settings that were kept;
+    ``asked``: requested cases of the measured suites; ``parts``: features that add inputs."""
     from ..records import device_peaks, verified
-    from ..tables import datasheets, frames, grouping
+    from ..tables import datasheets, grouping
     from ..tables.table import Inputs
 
     models = catalog.load_catalog(PROJECT).models
@@ -156,9 +226,9 @@ def tabulated(
         record_set.runs, verified.VerificationFlags(verification_results, models)
     )
     further: dict[str, Any] = {}
-    for module in features.modules("report_part"):
-        further.update(module.PART.inputs(record_set, cases, results))
-    inputs = Inputs(
+    for part in parts:
+        further.update(part.inputs(record_set, cases, results))
+    return Inputs(
         cases={key: result for key, result in cases.items() if key.case.is_step},
         verification_results=verification_results,
         peaks=device_peaks.PeakFlopsLookup(reached),
@@ -169,6 +239,24 @@ def tabulated(
         others={key: result for key, result in cases.items() if not key.case.is_step},
         expected=asked,
         **further,
+    )
+
+
+def tabulated(
+    record_set: record_sets.RecordSet,
+    verification_results: Sequence[verifications.VerificationResult],
+    searched: Sequence[searches.Result],
+    reached: Sequence[device_peaks.PeakFlops],
+    assumed: Assumptions,
+    results: Path,
+    asked: Sequence[ExpectedCase] = (),
+) -> tuple[Inputs, dict[Table, pd.DataFrame]]:
+    """Return the inputs of tables, and all tables; see :func:`inputs_of`."""
+    from ..tables import frames
+
+    parts = [module.PART for module in features.modules("report_part")]
+    inputs = inputs_of(
+        record_set, verification_results, searched, reached, assumed, results, asked, parts
     )
     return inputs, frames.build(inputs)
 

@@ -11,10 +11,6 @@ from ..statistics import verdicts
 from ..tables.judged import grouped
 
 
-class Faulty(Exception):
-    """Consistency findings in our own results."""
-
-
 def make_comparison(
     base: RecordSource, candidate: RecordSource, results: Path, fail_on: float | None
 ) -> None:

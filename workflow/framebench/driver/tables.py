@@ -14,10 +14,9 @@ from ..commands.exit_status import Ended
 from ..commands.reporting import ARCHIVED, FINGERPRINT, fingerprint
 from ..config import values
 from ..config.validation import ConfigError
-from ..files import bounded
 from ..plan import plan_text, targets
 from ..plan.forecast import DAY
-from ..records import searches
+from ..records import runs_file, searches
 from ..records.sidecars import assumptions, interruptions
 from ..records.sidecars.assumptions import Assumptions
 from ..runs import allocations, partial, peak_flops, requests, slurm, verify
@@ -28,6 +27,11 @@ from .call import Invocation, checked, refuse
 from .internals import Wildcards, for_rules
 from .work import Work
 
+#: Tables with a rule of their own in ``tables.smk``.
+WITH_RULE = (
+    *("summary", "precision_speedup", "compiler_speedup"),
+    *("weak_scaling", "strong_scaling"),
+)
 #: Files and folders next to the records that are read with them.
 NEIGHBOURS = ("parity", "probes", searches.FOLDER, interruptions.FILE)
 
@@ -35,20 +39,24 @@ NEIGHBOURS = ("parity", "probes", searches.FOLDER, interruptions.FILE)
 class Tables:
     """Files and commands of jobs on existing records.
 
+    ``folder``, ``logs``: folders of tables and of their logs. ``runs``: file of all runs.
     ``report``, ``archived``, ``fingerprint``: outputs; ``archived`` is the report without links to
-    records, for Snakemake's archive. ``summary``, ``reported``: closing output of the targets
-    ``all`` and ``report``. ``outcome``: marks a call whose exit status follows from the records.
+    records, for Snakemake's archive. ``others``, ``with_rule``: names of tables without, and with,
+    a rule of their own. ``summary``, ``reported``: closing output of the targets ``all`` and
+    ``report``. ``outcome``: marks a call whose exit status follows from the records.
     """
 
     def __init__(self, work: Work, call: Invocation) -> None:
         self._work = work
         self.records = f"{work.results}/runs"
-        #: Tables that always exist: file, group and title in Snakemake's own report.
-        self.files = [
-            (f"{work.results}/tables/{table.name}.csv", table.group, table.title)
+        self.folder, self.logs = f"{work.results}/tables", f"{work.results}/logs/tables"
+        self.runs = f"{work.results}/{runs_file.NAME}"
+        self.others = [
+            table.name
             for table in registry.known().values()
-            if table.always
+            if table.always and table.name not in WITH_RULE
         ]
+        self.with_rule = list(WITH_RULE)
         self.report = f"{work.results}/report.html"
         self.archived = f"{work.results}/tables/{ARCHIVED}"
         self.fingerprint = f"{work.results}/tables/{FINGERPRINT}"
@@ -62,6 +70,11 @@ class Tables:
             self._keep_given()
             self._drop_stale_fingerprint()
             self._drop_verdicts()
+
+    def heading(self, name: str) -> tuple[str, str]:
+        """Return group and title of a table, for Snakemake's own report."""
+        table = registry.known()[name]
+        return table.group, table.title
 
     @for_rules
     def results(self, wildcards: Wildcards) -> str:
@@ -212,16 +225,21 @@ class Tables:
             refuse(f"{error.filename or self._work.results}: {error.strerror}")
 
     def _drop_stale_fingerprint(self) -> None:
-        """Remove the fingerprint of tables made from other records, so that they are made anew.
+        """Remove the fingerprint of tables, and the file of runs, made from other records.
+
+        Snakemake then makes them anew.
 
         The rule's inputs are only the missing results, because Snakemake removes the output of a
         job before it reruns it. Existing results must never be an output, so Snakemake does not
         notice removed, changed or imported records.
         """
-        path, cached = Path(self.fingerprint), self._work.cached
+        cached = self._work.cached
         current = cached and fingerprint(cached, Path(self.records), Path(self._work.results))
+        paths = [Path(path) for path in (self.fingerprint, self.runs) if Path(path).exists()]
         try:
-            if path.exists() and bounded.read_text(path).strip() != current:
-                path.unlink()
+            # Both: tables of other records may lie next to a current file of runs.
+            if any(runs_file.fingerprint(path) != current for path in paths):
+                for path in paths:
+                    path.unlink()
         except OSError as error:
-            refuse(f"{path}: cannot be replaced: {error.strerror}")
+            refuse(f"{error.filename or self.folder}: cannot be replaced: {error.strerror}")

@@ -6,9 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from core.case import Case
+from core.text import duration
 
 from ..cases.fitting import LeftOut
-from .planning import PlannedRun, duration
+from .planning import PlannedRun
 
 #: Most values of an axis that are listed; longer lists show first, last and their number.
 _MOST = 4

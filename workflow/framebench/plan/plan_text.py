@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Collection
 
 from core import precisions
+from core.text import duration
 
 from ..cases.fitting import MEASURE
 from ..environments.soundness import is_sound
 from . import estimates, groups, limits
-from .planning import Plan, duration, remaining, seconds_for
+from .planning import Plan, remaining, seconds_for
 
 #: Largest number of cases whose names are listed.
 MOST_NAMES = 12

@@ -358,18 +358,6 @@ def seconds_for(plan: Plan, runs: Iterable[PlannedRun]) -> float:
     return max([taken / room.whole, *(run.seconds for run in runs)])
 
 
-def duration(seconds: float) -> str:
-    """Format seconds, for example ``1 min 15 s``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    if whole < 86400:
-        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-    return f"{seconds / 86400:.1f} days"
-
-
 def _as_asked(
     runs: Iterable[Run], folders: dict[Case, str], settings: Settings, place: Capacity
 ) -> list[Run]:

@@ -27,7 +27,7 @@ _PACKAGE = Path(__file__).parents[1]
 _CODE = ("cases", "files", "machine", "records")
 _SCHEMA = _PACKAGE.parent / "schemas" / "record.schema.json"
 #: Largest size in bytes; 10,000 runs of 100 steps take 58 MB.
-_LARGEST = 2**29
+LARGEST = 2**29
 #: Age in ns from which a file is indexed. A younger file may change within the same clock tick,
 #: unnoticed.
 _SETTLED_NS = 2 * 10**9
@@ -90,7 +90,7 @@ def _state(file: Path) -> State:
 
 def _load(file: Path) -> dict[str, Entry]:
     try:
-        head, _, entries = bounded.read_bytes(file, _LARGEST).partition(b"\n")
+        head, _, entries = bounded.read_bytes(file, LARGEST).partition(b"\n")
         return _entries().validate_json(entries) if head == _head(entries) else {}
     except (OSError, ValueError):  # missing, or arbitrary bytes
         return {}

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from core.text import duration
+
 from ..plan import estimates
-from ..plan.planning import Plan, duration, request
+from ..plan.planning import Plan, request
 from ..records.device_peaks import KIND
 from .commands import common, model_of, words
 from .verify import free_name

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from core.text import duration
+
 from ..config.validation import ConfigError
 from ..plan import groups, limits
-from ..plan.planning import Plan, PlannedRun, duration
+from ..plan.planning import Plan, PlannedRun
 from . import peak_flops, verify
 from .peak_flops import PeakFlopsBenchmark
 from .verify import Verification

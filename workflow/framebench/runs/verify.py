@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from core import axes, precisions
 from core.case import Case
 from core.parallelism import layout_of, smallest
+from core.text import duration
 
 from ..cases.fitting import MEASURE
 from ..config import own_model
@@ -20,7 +21,7 @@ from ..files import bounded
 from ..files.attempt_names import attempt_name
 from ..machine.identities import is_here
 from ..plan import estimates
-from ..plan.planning import Plan, arm_settings, duration, request, software, variables
+from ..plan.planning import Plan, arm_settings, request, software, variables
 from ..plan.side_by_side import lease_name
 from ..records import verifications
 from ..records.record_files import machine_of, read

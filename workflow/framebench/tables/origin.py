@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from core.text import duration
+
 from ..machine.identities import UNKNOWN
-from ..plan.planning import duration
 from ..records.run import Run
 from ..records.sidecars.calls import CallEntry
 

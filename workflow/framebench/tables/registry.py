@@ -24,13 +24,18 @@ GROUPS = (
 ELSEWHERE = ("compare",)
 
 
+def core_tables() -> list[Table]:
+    """Return the tables of ``declared``, without those of features."""
+    tables: list[Table] = []
+    for name in sorted(module.name for module in iter_modules(declared.__path__, "declared.")):
+        tables += import_module(f".{name}", __package__).TABLES
+    return tables
+
+
 @cache
 def known() -> Mapping[str, Table]:
     """Return declared tables by name, in page order. Raises ValueError for duplicate names."""
-    modules = sorted(module.name for module in iter_modules(declared.__path__, "declared."))
-    tables: list[Table] = []
-    for name in modules:
-        tables += import_module(f".{name}", __package__).TABLES
+    tables = core_tables()
     for module in features.modules("tables"):
         tables += module.TABLES
     if len({table.name for table in tables}) < len(tables):

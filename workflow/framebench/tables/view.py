@@ -14,9 +14,8 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import CASE, CONDITIONS
+from ..cases.conditions import CASE, CONDITIONS, COUNTS
 from ..cases.names import topology
-from ..config.fields import COUNTS
 from . import condition_text, parameters
 from .cells import Cell
 from .columns import (

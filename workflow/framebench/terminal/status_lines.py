@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from core.text import duration
+
 from ..cases.conditions import THROUGHPUT
 from ..plan.forecast import Left, time_left
-from ..plan.planning import duration
 from .outcome import RunOutcome
 from .waiting import NOUNS, count_of
 

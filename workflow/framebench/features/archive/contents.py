@@ -19,7 +19,7 @@ from ...config.validation import ConfigError
 from ...files import archives, bounded, json_files
 from ...files.problem import Problem, cause
 from ...files.whole_files import write_whole_bytes
-from ...records import searches
+from ...records import runs_file, searches
 from ...records.sidecars import assumptions, calls, expected, interruptions
 from .redaction import Redaction
 
@@ -135,10 +135,14 @@ def check(source: ArchiveSource) -> None:
 
 
 def files(folder: Path) -> list[Path]:
-    """Return all files to archive, in a fixed order; hidden ones can be made again and are left
-    out."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return sorted(path for path in found if not path.relative_to(folder).as_posix().startswith("."))
+    """Return all files to archive, in a fixed order.
+
+    Hidden files and the file of runs are left out: they can be made again from the records."""
+    left_out = (".", runs_file.NAME)
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        path for path in paths if not path.relative_to(folder).as_posix().startswith(left_out)
+    )
 
 
 def pack(folder: Path, target: Path) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...commands.reporting import FINGERPRINT, fingerprint, probes_of, tabulated
-from ...commands.sets import Faulty
+from ...commands.reporting import FINGERPRINT, Faulty, fingerprint, probes_of, tabulated
 from ...files import bounded
 from ...records import device_peaks, record_sets, searches, verifications
 from ...records.sidecars import assumptions

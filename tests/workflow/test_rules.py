@@ -1,0 +1,48 @@
+"""Rules of tables: meaning of targets, ``--until``, ``--forcerun`` and ``--rulegraph``."""
+
+from __future__ import annotations
+
+import shutil
+
+from .conftest import CASES, Project
+
+FAMILIES = ("medians", "speedups", "weak_scaling", "strong_scaling")
+
+
+def test_each_family_of_tables_is_a_target(measured: Project) -> None:
+    results, records = measured.folder / "results", measured.records()
+    tables = results / "tables"
+    whole = (tables / "summary.csv").read_text()
+    shutil.rmtree(tables)
+    (results / "report.html").unlink()
+    ran = measured.run("--cores", "all", "medians")
+    assert ran.returncode == 0, ran.stdout
+    assert (tables / "summary.csv").read_text() == whole
+    assert not (tables / "weak_scaling.csv").exists(), "another family was made too"
+    ran = measured.run("--cores", "all", "--until", "weak_scaling", "--forcerun", "weak_scaling")
+    assert ran.returncode == 0, ran.stdout
+    assert (tables / "weak_scaling.csv").exists(), ran.stdout
+    assert not (results / "report.html").exists(), "a rule behind weak_scaling ran"
+    assert measured.records() == records, "a table touched records"
+
+
+def test_rule_graph_of_measured_results_shows_how_tables_are_made(measured: Project) -> None:
+    drawn = measured.run("tables", "--rulegraph").stdout
+    assert all(f'label = "{rule}"' in drawn for rule in (*FAMILIES, "runs")), drawn
+
+
+def test_tables_of_other_records_are_made_anew_from_those_of_the_results(measured: Project) -> None:
+    results = measured.folder / "results"
+    own, summary = results / "runs", results / "tables" / "summary.csv"
+    whole = summary.read_text()
+    other = measured.folder / "other" / "runs"
+    shutil.copytree(own, other)
+    for record in other.rglob("r2.json"):
+        record.unlink()
+    ran = measured.run("--cores", "all", "report", "--config", f"records={other}")
+    assert ran.returncode == 0, ran.stdout
+    assert summary.read_text() != whole, "the report is not of the other records"
+    ran = measured.all()
+    assert ran.returncode == 0, ran.stdout
+    assert summary.read_text() == whole
+    assert len(whole.splitlines()) == CASES + 1

@@ -1,0 +1,59 @@
+"""File of all runs of a results folder, from which rules make tables.
+
+The first line is the fingerprint of the records and files that it was made from. The second is a
+JSON object with the fields of :class:`RecordSet`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from ..files import bounded
+from .index import LARGEST
+from .record_sets import RecordSet
+from .run import RecordsError, Run, cause
+
+NAME = "runs.json"
+
+
+def content(record_set: RecordSet, fingerprint: str) -> bytes:
+    """Return the content of the file, with paths of records relative to their folder."""
+    runs = tuple(
+        replace(run, record=None if run.record is None else Path(run.origin))
+        for run in record_set.runs
+    )
+    fields = _adapter().dump_json(replace(record_set, runs=runs), exclude_defaults=True)
+    return b"%s\n%s\n" % (fingerprint.encode(), fields)
+
+
+def read(path: Path, source: Path) -> RecordSet:
+    """Return the runs of a file; ``source``: where their records are.
+
+    Raises RecordsError for a file that cannot be read.
+    """
+    try:
+        fields = bounded.read_bytes(path, LARGEST).partition(b"\n")[2]
+        record_set = _adapter().validate_json(fields)
+    except (OSError, ValueError) as error:
+        raise RecordsError(f"{path}: {cause(error)}") from error
+    root = source if source.is_dir() else source.parent
+
+    def located(run: Run) -> Run:
+        return run if run.record is None else replace(run, record=root / run.record)
+
+    return replace(record_set, runs=tuple(map(located, record_set.runs)), root=root)
+
+
+def fingerprint(path: Path) -> str:
+    """Return the first line of a file: its fingerprint. Raises OSError."""
+    with path.open("rb") as file:
+        return file.readline(200).decode("ascii", "replace").strip()
+
+
+@cache
+def _adapter() -> TypeAdapter[RecordSet]:
+    return TypeAdapter(RecordSet)
