@@ -1,12 +1,10 @@
 """OneFlow adapter in OneFlow's own environment: features special to OneFlow."""
 
 import math
-from collections.abc import Iterator
 
 import pytest
 
-from ..conftest import build_environment
-from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, distance, norm, served
 
 # Code of scripts besides the prelude.
 WEIGHTS = """
@@ -17,18 +15,7 @@ def weights(adapter):
     return flat(adapter.weights().values())
 """
 
-
-@pytest.fixture(scope="module")
-def oneflow_python() -> str:
-    return build_environment("oneflow")
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, oneflow_python: str) -> Iterator[ForkServer]:
-    # Not OneFlow itself, which starts threads and joins the ranks when imported.
-    folder = tmp_path_factory.mktemp("ranks")
-    with ForkServer("oneflow", oneflow_python, IMPORTS["oneflow"], folder, WEIGHTS) as server:
-        yield server
+run = served("oneflow", prelude=WEIGHTS)
 
 
 @pytest.mark.parametrize("compiler", ["none", "graph"])

@@ -1,19 +1,12 @@
 """PyTorch adapter in PyTorch's own environment: features special to PyTorch."""
 
 import math
-from collections.abc import Iterator
 
 import pytest
 
-from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, distance, norm, served
 
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, pytorch_python: str) -> Iterator[ForkServer]:
-    with ForkServer(
-        "pytorch", pytorch_python, IMPORTS["pytorch"], tmp_path_factory.mktemp("ranks")
-    ) as server:
-        yield server
+run = served("pytorch")
 
 
 def test_resnet50_is_version_1_5(run: ForkServer) -> None:

@@ -1,11 +1,10 @@
 """TensorFlow adapter in TensorFlow's own environment: features special to TensorFlow."""
 
 import math
-from collections.abc import Iterator
 
 import pytest
 
-from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, distance, norm, served
 
 # Code of scripts besides the prelude.
 WEIGHTS = """
@@ -16,15 +15,7 @@ def weights(adapter):
     return flat(adapter._model.trainable_variables)
 """
 
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str) -> Iterator[ForkServer]:
-    # Importing starts no thread and takes no device, so forks start fresh.
-    folder = tmp_path_factory.mktemp("ranks")
-    with ForkServer(
-        "tensorflow", tensorflow_python, IMPORTS["tensorflow"], folder, WEIGHTS
-    ) as server:
-        yield server
+run = served("tensorflow", prelude=WEIGHTS)
 
 
 def test_resnet50_is_version_1_5(run: ForkServer) -> None:

@@ -1,12 +1,8 @@
 """TensorFlow 1 adapter in TensorFlow's own environment: features special to TensorFlow 1."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.conftest import build_environment
-
-from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, distance, norm, served
 
 # Code of scripts besides the prelude.
 ARRAYS = """
@@ -19,20 +15,7 @@ def nodes(adapter, kind):
     return [op for op in adapter._run.graph.get_operations() if op.type == kind]
 """
 
-
-@pytest.fixture(scope="session")
-def tensorflow1_python() -> str:
-    return build_environment("tensorflow1")
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, tensorflow1_python: str) -> Iterator[ForkServer]:
-    # Importing starts no thread and takes no device, so forks start fresh.
-    folder = tmp_path_factory.mktemp("ranks")
-    with ForkServer(
-        "tensorflow1", tensorflow1_python, IMPORTS["tensorflow1"], folder, ARRAYS
-    ) as server:
-        yield server
+run = served("tensorflow1", prelude=ARRAYS)
 
 
 def test_resnet50_strides_pads_and_normalizes_as_version_1_5(run: ForkServer) -> None:
