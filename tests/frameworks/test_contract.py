@@ -341,9 +341,7 @@ class Runs:
     def finished(
         self, bench: Bench, given: dict[str, object], before: Callable[[], None] | None = None
     ) -> Finished:
-        # Compiled steps are measured with users' compiler settings.
-        uncompiled = given.get("compiler") in (None, "none")
-        variables = compiling_quickly(self.framework.name) if uncompiled else {}
+        variables = compiling_quickly(self.framework.name)
         finished = bench.run("", before=prepare(given, before), variables=variables, **given)
         assert finished.status == 0, finished.stderr
         bench.assert_nothing_left()
