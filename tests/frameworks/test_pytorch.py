@@ -238,7 +238,10 @@ def test_a_mode_of_the_compiler_that_had_no_effect_is_a_mismatch(run: ForkServer
     (found,) = run("""
 import torch._inductor.config
 torch._inductor.config.compile_threads = 1
-adapter = built(small_bert(layers=0), mode="inference", compiler="inductor:max-autotune")
+facts = facts_of("digits_resnet")
+facts["hyperparameters"]["layers"] = [
+    {"op": "flatten", "name": "flat"}, {"op": "linear", "name": "fc", "features": 16}]
+adapter = built(facts, mode="inference", compiler="inductor:max-autotune")
 outputs = adapter.outputs()
 weights = {name: 2 * array for name, array in adapter.weights().items()}
 adapter.load_weights(weights)
