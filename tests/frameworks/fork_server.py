@@ -32,9 +32,10 @@ import torch.distributed.pipelining, torch.distributed.tensor.parallel""",
     "tensorflow1": "import warnings; warnings.simplefilter('ignore'); import numpy, tensorflow",
 }
 
-# Matmuls in the prelude's small BERT: two layers of 8 (4 projections, 2 in attention, 2 after it)
-# and 4 in the two heads.
-BERT_PRODUCTS = 2 * 8 + 4
+# Matmuls in a layer of the prelude's small BERT (4 projections, 2 in attention, 2 after it), and in
+# two layers and the two heads.
+LAYER_PRODUCTS = 4 + 2 + 2
+BERT_PRODUCTS = 2 * LAYER_PRODUCTS + 4
 # Those in the prelude's small ResNet: 3 and a shortcut in each block, the first and last layer.
 RESNET_PRODUCTS = 4 * (3 + 1) + 2
 
