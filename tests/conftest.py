@@ -51,6 +51,7 @@ COMPILING = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of processes that all import PyTorch
+    "XLA_FLAGS": "--xla_backend_optimization_level=0",
 }
 
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from .blocks import write_block_references
 from .cnns import write_small_references
+from .fork_server import ForkServers
 from .models import references_in, write_references
 from .transformers import write_decoder_references
+
+
+@pytest.fixture(scope="session")
+def fork_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServers]:
+    servers = ForkServers(tmp_path_factory.mktemp)
+    yield servers
+    servers.stop()
 
 
 @pytest.fixture(scope="session")

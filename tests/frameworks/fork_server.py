@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +26,24 @@ IMPORTS = {
     "mxnet": "import mxnet",
     "oneflow": "import numpy, google.protobuf",
     "paddle": "import paddle",
-    "pytorch": "import torch, torch._dynamo",
+    "pytorch": """import torch, torch._dynamo, torch.distributed.fsdp
+import torch.distributed.pipelining, torch.distributed.tensor.parallel""",
     "tensorflow": "import numpy, tensorflow, keras; keras.layers, keras.optimizers",
     "tensorflow1": "import warnings; warnings.simplefilter('ignore'); import numpy, tensorflow",
 }
 
-# Matmuls in the prelude's small BERT: two layers of 8 (4 projections, 2 in attention, 2 after it)
-# and 4 in the two heads.
-BERT_PRODUCTS = 2 * 8 + 4
+# Matmuls in a layer of the prelude's small BERT (4 projections, 2 in attention, 2 after it), and in
+# two layers and the two heads.
+LAYER_PRODUCTS = 4 + 2 + 2
+BERT_PRODUCTS = 2 * LAYER_PRODUCTS + 4
 # Those in the prelude's small ResNet: 3 and a shortcut in each block, the first and last layer.
 RESNET_PRODUCTS = 4 * (3 + 1) + 2
 
 SERVER = """
 import json, os, signal, sys, traceback
 IMPORTS
+sys.path.insert(0, SCRIPTS)
+import harness.adapter, harness.kinds.parity, harness.measuring.synthetic
 for line in sys.stdin:
     request = json.loads(line)
     children = []
@@ -67,26 +72,25 @@ for line in sys.stdin:
 
 def compiling_quickly(framework: str) -> dict[str, str]:
     """Return variables that speed up compilation of ``framework``.
-    JAX without a compiler compiles hundreds of small programs; XLA takes less than half the time
-    without optimization and its newer emitters for CPUs."""
-    flags = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-    return {"XLA_FLAGS": flags} if framework == "jax" else {}
+    XLA takes less than half the time without optimization and its newer emitters for CPUs, which
+    TensorFlow 1 does not know."""
+    flags = f"{os.environ['XLA_FLAGS']} --xla_cpu_use_fusion_emitters=false"
+    return {} if framework == "tensorflow1" else {"XLA_FLAGS": flags}
 
 
 class ForkServer:
     """Server that runs a script after the prelude in one process per rank.
     A call returns the answers in rank order."""
 
-    def __init__(
-        self, framework: str, python: str, imports: str, folder: Path, prelude: str = ""
-    ) -> None:
+    def __init__(self, framework: str, python: str, imports: str, folder: Path) -> None:
         self.framework = framework
-        self.prelude = PRELUDE + prelude
+        self.prelude = PRELUDE
         self.folder = folder
         environment = {**os.environ, **compiling_quickly(framework)}
+        code = SERVER.replace("IMPORTS", imports).replace("SCRIPTS", repr(str(SCRIPTS)))
         with (folder / "server.log").open("w") as log:
             self.process = subprocess.Popen(
-                [python, "-c", SERVER.replace("IMPORTS", imports)],
+                [python, "-c", code],
                 cwd=folder,
                 env=common_environment(environment, ["venv"], "cpu", cores_per_device=1),
                 stdin=subprocess.PIPE,
@@ -101,6 +105,12 @@ class ForkServer:
     def __exit__(self, *error: object) -> None:
         self.process.kill()
         self.process.communicate()
+
+    def after(self, code: str) -> ForkServer:
+        """Return this server with ``code`` added to the prelude."""
+        server = copy.copy(self)
+        server.prelude += code
+        return server
 
     def __call__(
         self, script: str, ranks: int = 1, hosts: Sequence[str] = ()
@@ -135,19 +145,34 @@ class ForkServer:
         return answers
 
 
-def served(*frameworks: str, imports: str | None = None) -> Any:
-    """Return a module fixture: a :class:`ForkServer` of each of ``frameworks`` in turn.
-    ``imports``: replaces IMPORTS."""
+class ForkServers:
+    """Servers of all frameworks, each started when first asked for and kept until ``stop``."""
+
+    def __init__(self, make_folder: Callable[[str], Path]) -> None:
+        self._make_folder = make_folder
+        self._servers: dict[tuple[str, str], ForkServer] = {}
+
+    def __call__(self, framework: str, imports: str | None = None) -> ForkServer:
+        """Return the server of ``framework``. ``imports``: replaces IMPORTS."""
+        imports = IMPORTS[framework] if imports is None else imports
+        if (framework, imports) not in self._servers:
+            python, folder = build_environment(framework), self._make_folder("ranks")
+            server = ForkServer(framework, python, imports, folder)
+            self._servers[framework, imports] = server
+        return self._servers[framework, imports]
+
+    def stop(self) -> None:
+        for server in self._servers.values():
+            server.__exit__()
+
+
+def served(*frameworks: str, imports: str | None = None, prelude: str = "") -> Any:
+    """Return a module fixture: the :class:`ForkServer` of each of ``frameworks`` in turn.
+    ``imports``: replaces IMPORTS; ``prelude``: code that runs before each script."""
 
     @pytest.fixture(scope="module", params=frameworks)
-    def run(
-        request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-    ) -> Iterator[ForkServer]:
-        python = build_environment(request.param)
-        folder = tmp_path_factory.mktemp("ranks")
-        first = IMPORTS[request.param] if imports is None else imports
-        with ForkServer(request.param, python, first, folder) as server:
-            yield server
+    def run(request: pytest.FixtureRequest, fork_servers: ForkServers) -> ForkServer:
+        return fork_servers(request.param, imports).after(prelude)
 
     return run
 

@@ -7,10 +7,8 @@ import inspect
 import json
 import os
 import socket
-import sys
 
 SCRIPTS = os.environ["SCRIPTS"]
-sys.path.insert(0, SCRIPTS)
 from harness.adapter import Case, Mismatch, RankContext, Unsupported  # noqa: E402, F401
 from harness.measuring.loading import load_adapter  # noqa: E402
 from harness.measuring.synthetic import make_batch  # noqa: E402

@@ -3,16 +3,14 @@ found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from harness.adapter import ExecutedMatmul, Mismatch
 from harness.measuring.verification.accumulation import check_micro_steps
 
-from ..conftest import build_environment
 from .comparing import beyond, in_one_process
-from .fork_server import ForkServer
+from .fork_server import ForkServer, ForkServers, served
 from .models import EMBEDDING
 
 COMPILERS = {
@@ -24,14 +22,7 @@ COMPILERS = {
 }
 
 
-@pytest.fixture(scope="module", params=COMPILERS)
-def run(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ForkServer]:
-    python = build_environment(request.param)
-    with ForkServer(request.param, python, "", tmp_path_factory.mktemp("ranks")) as server:
-        yield server
-
+run = served(*COMPILERS)
 
 PREPARED = """
 import inspect
@@ -184,14 +175,13 @@ EACH = {
 
 
 @pytest.mark.parametrize("framework", ["pytorch", "jax", "tensorflow", "mxnet"])
-def test_gradients_go_to_the_other_rank_once(framework: str, tmp_path: Path) -> None:
+def test_gradients_go_to_the_other_rank_once(framework: str, fork_servers: ForkServers) -> None:
     """Fail if gradients are sent more than once, or if sending them per micro-step goes
     unnoticed."""
     script = EXCHANGES.replace("COMPILER", repr(COMPILERS[framework][0]))
-    with ForkServer(framework, build_environment(framework), "", tmp_path) as server:
-        right = server(script.replace("PLANTED", "None"), ranks=2)
-        each = EACH.get(framework)
-        wrong = server(script.replace("PLANTED", repr(each)), ranks=2) if each else []
+    run, each = fork_servers(framework), EACH.get(framework)
+    right = run(script.replace("PLANTED", "None"), ranks=2)
+    wrong = run(script.replace("PLANTED", repr(each)), ranks=2) if each else []
     assert right[0]["checksum"] == right[1]["checksum"]
     assert [one["sent"] for one in right] == [one["messages"] for one in right]
     assert all(one["messages"] > 0 for one in right)

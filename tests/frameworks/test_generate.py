@@ -16,7 +16,7 @@ from reference import decoder
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
 from .comparing import BEFORE
-from .fork_server import ForkServer
+from .fork_server import ForkServers
 from .transformers import CAUSAL
 
 #: Frameworks, with the compiler that they generate with.
@@ -34,6 +34,7 @@ TOY = {"framework": ROOT / "tests/frameworks/toy", "model": ROOT / "tests/models
 TOKENS = 32
 GENERATE = """
 import json
+import sys
 from harness.kinds.generate import cache_error
 from harness.kinds.parity import Comparison
 
@@ -83,12 +84,13 @@ def with_mistake(framework: str, folder: Path) -> Path:
 def found(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
+    fork_servers: ForkServers,
     decoder_references: Path,
 ) -> dict[str, Any]:
     """Return the texts of one process of a framework: by model, in mixed precision, with a
     mistake."""
     framework = request.param
-    folder = tmp_path_factory.mktemp("ranks")
+    folder = tmp_path_factory.mktemp("mistaken")
     with_mistake(framework, folder)
     names = {
         "FOLDER": str(decoder_references),
@@ -98,8 +100,7 @@ def found(
         "MISTAKEN": str(folder),
     }
     given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
-    with ForkServer(framework, build_environment(framework), "", folder) as server:
-        (answer,) = server(f"{BEFORE.get(framework, '')}\n{given}\n{GENERATE}")
+    (answer,) = fork_servers(framework)(f"{BEFORE.get(framework, '')}\n{given}\n{GENERATE}")
     return {"amp": None, **answer}
 
 
@@ -159,7 +160,11 @@ answer(programs=programs)
 
 @pytest.mark.parametrize(("framework", "compiler"), [("tensorflow", "xla"), ("jax", "none")])
 def test_nothing_is_compiled_behind_the_second_token(
-    tmp_path: Path, decoder_references: Path, framework: str, compiler: str
+    tmp_path: Path,
+    fork_servers: ForkServers,
+    decoder_references: Path,
+    framework: str,
+    compiler: str,
 ) -> None:
     names = {
         "FACTS": str(decoder_references / "gpt2_small" / "facts.json"),
@@ -167,8 +172,7 @@ def test_nothing_is_compiled_behind_the_second_token(
         "COMPILER": compiler,
     }
     given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
-    with ForkServer(framework, build_environment(framework), "", tmp_path) as run:
-        (found,) = run(f"{given}\n{COMPILED}")
+    (found,) = fork_servers(framework)(f"{given}\n{COMPILED}")
     first, second, *others = found["programs"]
     assert 0 < first <= second
     assert set(others) == {second}

@@ -1,13 +1,10 @@
 """JAX adapter in JAX's own environment: features special to JAX."""
 
 import math
-from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import build_environment
-
-from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, distance, norm, served
 
 # Scripts' models besides the prelude: a ResNet of one block and a BERT without encoder layers,
 # since compiling is slow.
@@ -21,18 +18,7 @@ def small_resnet(**options):
     return started(facts, **options)
 """
 
-
-@pytest.fixture(scope="module")
-def jax_python() -> str:
-    return build_environment("jax")
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, jax_python: str) -> Iterator[ForkServer]:
-    # Importing starts no thread and takes no device, so forks start fresh.
-    folder = tmp_path_factory.mktemp("ranks")
-    with ForkServer("jax", jax_python, IMPORTS["jax"], folder, SMALL_MODELS) as server:
-        yield server
+run = served("jax", prelude=SMALL_MODELS)
 
 
 def test_amp_is_unsupported_where_xla_multiplies_in_float32(run: ForkServer) -> None:

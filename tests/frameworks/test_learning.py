@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ..conftest import ROOT, build_environment
+from ..conftest import ROOT
 from .comparing import in_one_process
-from .fork_server import ForkServer
+from .fork_server import ForkServers
 from .training_compilers import TRAINING_COMPILERS
 
 #: Framework whose weights all others get.
@@ -158,8 +158,8 @@ answer(**found)
 class Answers:
     """Answers of each framework, computed when the first test needs them, the teacher's first."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, servers: ForkServers, folder: Path) -> None:
+        self._servers, self._folder = servers, folder
         self._known: dict[str, dict[str, Any]] = {}
 
     def __getitem__(self, framework: str) -> dict[str, Any]:
@@ -180,16 +180,13 @@ class Answers:
         }
         given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
         before = in_one_process(framework)
-        folder = self._folder / framework
-        folder.mkdir()
-        with ForkServer(framework, build_environment(framework), "", folder) as run:
-            (answer,) = run(f"{given}\n{before}\n{SCRIPT}{LEARN}")
+        (answer,) = self._servers(framework)(f"{given}\n{before}\n{SCRIPT}{LEARN}")
         return answer
 
 
 @pytest.fixture(scope="module")
-def learned(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    return Answers(tmp_path_factory.mktemp("learned"))
+def learned(fork_servers: ForkServers, tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    return Answers(fork_servers, tmp_path_factory.mktemp("learned"))
 
 
 def test_all_frameworks_are_asked() -> None:

@@ -16,7 +16,7 @@ from .fork_server import ForkServer, served
 from .models import facts_of, trained_parameters
 
 MODEL = "superbench_lstm"
-SEQUENCE = 5  # steps: some compilers unroll them
+SEQUENCE = 3  # steps: some compilers unroll them
 FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob(f"scripts/frameworks/*/models/{MODEL}.py")
 )

@@ -1,29 +1,16 @@
 """MXNet adapter in MXNet's own environment: features special to MXNet."""
 
 import math
-from collections.abc import Iterator
 
 import pytest
 
-from ..conftest import build_environment
 from ..processes import wait_for
-from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, distance, norm, served
 from .processors import NO_BFLOAT16, onednn_has_bfloat16
 
 PRODUCTS = {"small_bert()": BERT_PRODUCTS, "small_images()": RESNET_PRODUCTS}
 
-
-@pytest.fixture(scope="module")
-def mxnet_python() -> str:
-    return build_environment("mxnet")
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, mxnet_python: str) -> Iterator[ForkServer]:
-    folder = tmp_path_factory.mktemp("ranks")
-    prelude = "import numpy as np\n"
-    with ForkServer("mxnet", mxnet_python, IMPORTS["mxnet"], folder, prelude) as server:
-        yield server
+run = served("mxnet", prelude="import numpy as np\n")
 
 
 @pytest.fixture
@@ -232,7 +219,7 @@ answer(first=first, again=again, imperative=other.read(other.step()))
 
 
 GRADIENTS = """
-facts = small_bert(clip_global_norm=1e9)
+facts = small_bert(layers=0, clip_global_norm=1e9)
 adapter = started(facts, compiler="COMPILER")
 reached = adapter.all_reduce(RANK + 1.0)
 adapter.build(batch_of(facts, rank=int(os.environ.get("HALF", RANK))))

@@ -1,12 +1,11 @@
 """OneFlow adapter in OneFlow's own environment: features special to OneFlow."""
 
 import math
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from ..conftest import build_environment
-from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, distance, norm, served
 
 # Code of scripts besides the prelude.
 WEIGHTS = """
@@ -17,18 +16,7 @@ def weights(adapter):
     return flat(adapter.weights().values())
 """
 
-
-@pytest.fixture(scope="module")
-def oneflow_python() -> str:
-    return build_environment("oneflow")
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, oneflow_python: str) -> Iterator[ForkServer]:
-    # Not OneFlow itself, which starts threads and joins the ranks when imported.
-    folder = tmp_path_factory.mktemp("ranks")
-    with ForkServer("oneflow", oneflow_python, IMPORTS["oneflow"], folder, WEIGHTS) as server:
-        yield server
+run = served("oneflow", prelude=WEIGHTS)
 
 
 @pytest.mark.parametrize("compiler", ["none", "graph"])
@@ -201,36 +189,44 @@ answer(sgd=sgd, adamw=adamw)
     assert found["adamw"] < 1e-4, "AdamW does not follow torch.optim"
 
 
-# Gradients of two steps, outputs with the batch's statistics, weights after a clipped step.
-RANKS = """
-facts = FACTS
-adapter = started(facts, compiler=COMPILER)
-halves = [batch_of(facts, rank=rank) for rank in range(2)]
-adapter.build(halves[RANK])
-outputs = flat(adapter.outputs())
-gradients = flat(adapter.gradients().values())
-again = flat(adapter.gradients().values())
-answer(outputs=outputs.tolist(), gradients=gradients.tolist(), loss=adapter.read(adapter.step()),
-       changed=float(np.linalg.norm(again - gradients)), checksum=adapter.weights_checksum(),
-       settings=adapter.settings(), reached=adapter.all_reduce(RANK + 1.0))
+# Gradients of two steps and weights after a clipped step, with one half of a batch.
+HALF = """
+facts = small_bert(layers=1, clip_global_norm=0.01)
+def computed(compiler, half):
+    adapter = started(facts, compiler=compiler)
+    adapter.build(batch_of(facts, rank=half))
+    gradients = flat(adapter.gradients().values())
+    again = flat(adapter.gradients().values())
+    found = dict(
+        gradients=gradients.tolist(), changed=float(np.linalg.norm(again - gradients)),
+        loss=adapter.read(adapter.step()), checksum=adapter.weights_checksum())
+    return adapter, found
+"""
+ALONE = "answer(halves=[computed('none', half)[1] for half in range(2)])"
+TOGETHER = """
+adapter, found = computed(COMPILER, RANK)
+answer(**found, settings=adapter.settings(), reached=adapter.all_reduce(RANK + 1.0))
 adapter.all_reduce(0.0)  # one that leaves earlier takes the others along
 adapter.stop()
 """
 
 
-def alone_in_eager_mode(script: str, half: int) -> str:
-    """Return ``script`` for one rank, with the batch of rank ``half``."""
-    return script.replace("COMPILER", "'none'").replace("halves[RANK]", f"halves[{half}]")
+@pytest.fixture(scope="module")
+def alone(run: ForkServer) -> list[dict[str, Any]]:
+    """Return the results of each half by itself, in eager mode."""
+    (found,) = run(HALF + ALONE)
+    halves: list[dict[str, Any]] = found["halves"]
+    return halves
 
 
 @pytest.mark.parametrize("compiler", ["none", "graph"])
-def test_two_ranks_average_gradients(run: ForkServer, compiler: str) -> None:
+def test_two_ranks_average_gradients(
+    run: ForkServer, alone: list[dict[str, Any]], compiler: str
+) -> None:
     """Fail if two ranks share losses or do not average gradients.
     Also fail if gradients accumulate in the buckets of DistributedDataParallel, as without views.
     """
-    script = RANKS.replace("FACTS", "small_bert(layers=1, clip_global_norm=0.01)")
-    alone = [run(alone_in_eager_mode(script, half))[0] for half in range(2)]
-    ranks = run(script.replace("COMPILER", repr(compiler)), ranks=2)
+    ranks = run(HALF + TOGETHER.replace("COMPILER", repr(compiler)), ranks=2)
     mean = [(a + b) / 2 for a, b in zip(*(found["gradients"] for found in alone), strict=True)]
     for found, own in zip(ranks, alone, strict=True):
         assert found["reached"] == 3.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
 from .comparing import beyond, in_one_process
-from .fork_server import ForkServer
+from .fork_server import ForkServer, served
 
 DOCUMENT = "docs/own-model.md"
 FRAMEWORKS = ("jax", "pytorch", "tensorflow")
@@ -135,13 +134,7 @@ def written(folder: Path, framework: str, name: str = "good.py", *change: str) -
     return str(path)
 
 
-@pytest.fixture(scope="module", params=FRAMEWORKS)
-def run(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ForkServer]:
-    python = build_environment(request.param)
-    with ForkServer(request.param, python, "", tmp_path_factory.mktemp("ranks")) as server:
-        yield server
+run = served(*FRAMEWORKS)
 
 
 def compared(

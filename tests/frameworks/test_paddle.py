@@ -1,27 +1,13 @@
 """PaddlePaddle adapter in Paddle's own environment: features special to Paddle."""
 
 import math
-from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import build_environment
-
-from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, distance, norm, served
 from .processors import onednn_has_bfloat16
 
-
-@pytest.fixture(scope="session")
-def paddle_python() -> str:
-    return build_environment("paddle")
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, paddle_python: str) -> Iterator[ForkServer]:
-    with ForkServer(
-        "paddle", paddle_python, IMPORTS["paddle"], tmp_path_factory.mktemp("ranks")
-    ) as server:
-        yield server
+run = served("paddle")
 
 
 def test_resnet50_is_version_1_5(run: ForkServer) -> None:
@@ -105,7 +91,7 @@ def test_optimizers_follow_pytorchs_rules(run: ForkServer, facts: str, rule: str
 
 GRADIENTS = """
 import numpy as np
-facts = small_bert()
+facts = small_bert(layers=0)
 adapter = started(facts, compiler="COMPILER")
 halves = [batch_of(facts, rank=rank) for rank in range(2)]
 if WORLD == 1:

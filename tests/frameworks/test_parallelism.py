@@ -4,13 +4,12 @@ each rank."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from core.parallelism import layout_of
 
-from ..conftest import build_environment
 from .comparing import BEFORE
 from .fork_server import ForkServer, served
 from .models import small
@@ -58,15 +57,6 @@ WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
         8: [("data2xfsdp2xtensor2", "gpt2 of 1 layer", 1)],
     },
 }
-#: Imports done once, not in each of eight processes.
-IMPORTS = {
-    "pytorch": """
-import torch.distributed.fsdp
-import torch.distributed.pipelining
-import torch.distributed.tensor.parallel
-""",
-    "jax": "import jax\nimport optax",
-}
 ERROR = 1e-5  # relative, of a gradient's norm
 #: Error of an element's first update, relative to the learning rate, beyond rounding. JAX computes
 #: a step's gradients and returned gradients in different programs; they differ in the last bits,
@@ -74,16 +64,8 @@ ERROR = 1e-5  # relative, of a gradient's norm
 UPDATE_ERROR = {"pytorch": 1e-4, "jax": 1e-2}
 
 
-@pytest.fixture(scope="module", params=WAYS)
-def run(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ForkServer]:
-    python, folder = build_environment(request.param), tmp_path_factory.mktemp("ranks")
-    with ForkServer(request.param, python, IMPORTS[request.param], folder) as server:
-        yield server
-
-
-pytorch = served("pytorch", imports=IMPORTS["pytorch"])
+run = served(*WAYS)
+pytorch = served("pytorch")
 jax = served("jax")
 #: Code of a process before it starts several adapters.
 STARTING = {

@@ -4,7 +4,6 @@ Mistakes planted in PyTorch's definition are found by the learned results."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ import pytest
 from harness.adapter import Mismatch
 from harness.learning import pretraining
 
-from ..conftest import ROOT, build_environment
+from ..conftest import ROOT
 from .comparing import in_one_process
-from .fork_server import ForkServer
+from .fork_server import ForkServer, ForkServers
 
 PYTORCH = ROOT / "scripts/frameworks/pytorch"
 #: Case and recipe that take seconds in all.
@@ -45,43 +44,19 @@ answer(reason=reason, curve=context.fields.get("curve"), task=context.fields.get
 """
 
 
-class Learned:
-    """Results of each framework, computed when the first test needs them."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._servers: dict[str, ForkServer] = {}
-
-    def __call__(self, framework: str, compiler: str = "none", adapter: str = "") -> dict[str, Any]:
-        if framework not in self._servers:
-            folder = self._folder / framework
-            folder.mkdir()
-            imports = "import torch._dynamo" if framework == "pytorch" else ""
-            server = ForkServer(framework, build_environment(framework), imports, folder)
-            self._servers[framework] = server.__enter__()
-        given = {
-            "COMPILER": compiler,
-            "ADAPTER": adapter,
-            "LENGTH": LENGTH,
-            "BATCH": BATCH,
-            "MICRO_STEPS": MICRO_STEPS,
-            "PARAMETERS": PARAMETERS,
-        }
-        lines = [f"{name} = {value!r}" for name, value in given.items()]
-        before = in_one_process(framework)
-        (answer,) = self._servers[framework]("\n".join([*lines, before, SCRIPT]))
-        return answer
-
-    def stop(self) -> None:
-        for server in self._servers.values():
-            server.__exit__()
-
-
-@pytest.fixture(scope="module")
-def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Learned]:
-    found = Learned(tmp_path_factory.mktemp("learned"))
-    yield found
-    found.stop()
+def learned(run: ForkServer, compiler: str = "none", adapter: str = "") -> dict[str, Any]:
+    """Return the results of a training."""
+    given = {
+        "COMPILER": compiler,
+        "ADAPTER": adapter,
+        "LENGTH": LENGTH,
+        "BATCH": BATCH,
+        "MICRO_STEPS": MICRO_STEPS,
+        "PARAMETERS": PARAMETERS,
+    }
+    lines = [f"{name} = {value!r}" for name, value in given.items()]
+    (answer,) = run("\n".join([*lines, in_one_process(run.framework), SCRIPT]))
+    return answer
 
 
 def faults(answer: dict[str, Any]) -> list[str]:
@@ -108,8 +83,10 @@ def faults(answer: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(("framework", "compiler"), [("pytorch", "none"), ("jax", "jit")])
-def test_it_learns_what_can_be_learned(learned: Learned, framework: str, compiler: str) -> None:
-    answer = learned(framework, compiler)
+def test_it_learns_what_can_be_learned(
+    fork_servers: ForkServers, framework: str, compiler: str
+) -> None:
+    answer = learned(fork_servers(framework), compiler)
     assert not faults(answer)
     assert not pretraining.missed(answer)
     before, behind = answer["curve"][0], answer["curve"][-1]
@@ -135,14 +112,14 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_found(learned: Learned, tmp_path: Path, mistake: str) -> None:
+def test_a_mistake_is_found(fork_servers: ForkServers, tmp_path: Path, mistake: str) -> None:
     right, wrong, words = MISTAKES[mistake]
     adapter = tmp_path / "pytorch"
     shutil.copytree(PYTORCH, adapter)
     text = (adapter / "models/electra.py").read_text()
     assert right in text, f"the mistake cannot be planted: there is no {right!r}"
     (adapter / "models/electra.py").write_text(text.replace(right, wrong))
-    answer = learned("pytorch", adapter=str(adapter))
+    answer = learned(fork_servers("pytorch"), adapter=str(adapter))
     assert faults(answer), "it is within the bounds"
     if answer["reason"]:
         assert words in answer["reason"]

@@ -1,19 +1,12 @@
 """PyTorch adapter in PyTorch's own environment: features special to PyTorch."""
 
 import math
-from collections.abc import Iterator
 
 import pytest
 
-from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, distance, norm, served
 
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, pytorch_python: str) -> Iterator[ForkServer]:
-    with ForkServer(
-        "pytorch", pytorch_python, IMPORTS["pytorch"], tmp_path_factory.mktemp("ranks")
-    ) as server:
-        yield server
+run = served("pytorch")
 
 
 def test_resnet50_is_version_1_5(run: ForkServer) -> None:
@@ -245,7 +238,10 @@ def test_a_mode_of_the_compiler_that_had_no_effect_is_a_mismatch(run: ForkServer
     (found,) = run("""
 import torch._inductor.config
 torch._inductor.config.compile_threads = 1
-adapter = built(small_bert(layers=0), mode="inference", compiler="inductor:max-autotune")
+facts = facts_of("digits_resnet")
+facts["hyperparameters"]["layers"] = [
+    {"op": "flatten", "name": "flat"}, {"op": "linear", "name": "fc", "features": 16}]
+adapter = built(facts, mode="inference", compiler="inductor:max-autotune")
 outputs = adapter.outputs()
 weights = {name: 2 * array for name, array in adapter.weights().items()}
 adapter.load_weights(weights)

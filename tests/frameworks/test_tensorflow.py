@@ -1,11 +1,10 @@
 """TensorFlow adapter in TensorFlow's own environment: features special to TensorFlow."""
 
 import math
-from collections.abc import Iterator
 
 import pytest
 
-from .fork_server import BERT_PRODUCTS, IMPORTS, RESNET_PRODUCTS, ForkServer, distance, norm
+from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, distance, norm, served
 
 # Code of scripts besides the prelude.
 WEIGHTS = """
@@ -16,15 +15,7 @@ def weights(adapter):
     return flat(adapter._model.trainable_variables)
 """
 
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str) -> Iterator[ForkServer]:
-    # Importing starts no thread and takes no device, so forks start fresh.
-    folder = tmp_path_factory.mktemp("ranks")
-    with ForkServer(
-        "tensorflow", tensorflow_python, IMPORTS["tensorflow"], folder, WEIGHTS
-    ) as server:
-        yield server
+run = served("tensorflow", prelude=WEIGHTS)
 
 
 def test_resnet50_is_version_1_5(run: ForkServer) -> None:
@@ -170,13 +161,13 @@ answer(sgd=sgd, adamw=adamw)
 # Gradients in the optimizer (its first moment holds a tenth of them), for two limits of the global
 # norm, and again compiled by XLA.
 GRADIENTS = """
-facts = small_bert(clip_global_norm=1e9)
+facts = small_bert(layers=0)
 adapter = started(facts)
 reached = adapter.all_reduce(RANK + 1.0)  # the harness asks before the model is there
 halves = [batch_of(facts, rank=rank) for rank in range(2)]
 both = {name: np.concatenate([half[name] for half in halves]) for name in halves[0]}
 def first_step(**changes):
-    adapter.model_config = small_bert(**changes)
+    adapter.model_config = small_bert(layers=0, **changes)
     adapter.build(both if WORLD == 1 else halves[RANK])
     start = adapter.weights_checksum()
     loss = adapter.read(adapter.step())
@@ -268,7 +259,7 @@ answer(products=adapter.matmul_dtypes(), losses=losses, scale=float(scale.numpy(
 
 def test_compiled_raises_where_xla_did_not_compile(run: ForkServer) -> None:
     (found,) = run("""
-adapter = started(small_bert(), compiler="xla")
+adapter = started(small_bert(layers=0), compiler="xla")
 steps = adapter._steps
 original = steps.training
 steps.training = lambda *arguments: original(*arguments[:-1], False)

@@ -14,7 +14,7 @@ from harness.measuring.loading import load_adapter
 from ..conftest import ROOT
 from .fork_server import ForkServer, served
 
-run = served("pytorch", "jax", "tensorflow", "paddle", imports="")
+run = served("pytorch", "jax", "tensorflow", "paddle")
 
 FRAMEWORKS = sorted(path.parent for path in ROOT.glob("scripts/frameworks/*/framework.json"))
 #: Sets PRECISION as on a GPU of the compute capability VERSION, and returns the switches.

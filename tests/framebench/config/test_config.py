@@ -79,10 +79,7 @@ BAD_CONFIG = {
         ["results: found", "a folder"],
     ),
     "records missing": ({"records": "no/such"}, ["records: found 'no/such'", "folder of records"]),
-    "a set missing": ({"sets": "no/such,."}, ["sets[0]: found 'no/such'", "that exists"]),
-    "a set twice": ({"sets": ["tests", "tests"]}, ["sets: found", "a list of folders"]),
-    "no set": ({"sets": []}, ["sets: found []", "a list of folders"]),
-    "unknown order": ({"by": "day"}, ["by: found 'day'", "date, commit, version, name"]),
+    "argument of a command": ({"sets": "a,b"}, ["unknown key sets", "framebench history --sets"]),
     "images list": ({"images": ["x"]}, ["images: found ['x']", "a mapping"]),
     "image of unknown": ({"images": {"torch": "x"}}, ["found 'torch'", "pytorch"]),
     "image as number": (

@@ -24,7 +24,6 @@ MEASURES = "a target that measures"
         ("records", "compare", "report or lint or export or nodes"),
         ("base", MEASURES, "compare"),
         ("candidate", "report", "compare"),
-        ("sets", MEASURES, "history"),
         ("from", "export", "import"),
         ("to", "import", "export"),
         ("format", MEASURES, "export or import or make_data"),
@@ -47,13 +46,7 @@ def test_a_measurement_is_not_redacted(tmp_path: Path) -> None:
         targets.check_keys(settings(tmp_path, redact=True), MEASURES)
 
 
-def test_an_order_is_of_a_history_alone(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"by: found 'name' for compare; .* history"):
-        targets.check_keys(settings(tmp_path, by="name"), "compare")
-
-
 def test_the_keys_of_a_target_are_accepted(tmp_path: Path) -> None:
-    targets.check_keys(settings(tmp_path, sets=[str(tmp_path)], by="commit"), "history")
     of_report = settings(tmp_path, records=str(tmp_path))
     targets.check_keys(of_report, "report")
     targets.check_keys(of_report, "lint")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 from annotated_types import Ge, GroupedMetadata, Le
 from pydantic import (
@@ -66,6 +66,9 @@ class Keys(BaseModel):
         strict=True, frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
     )
 
+    #: Commands that take what a user may try as a key, by that key.
+    commands: ClassVar[Mapping[str, str]] = {}
+
     @classmethod
     def key_names(cls) -> list[str]:
         """Return the names of keys as written, which are aliases for Python keywords."""
@@ -86,7 +89,7 @@ class Keys(BaseModel):
         unknown = [key for key in data if key not in keys] if isinstance(data, Mapping) else []
         if not unknown:
             return check(data)
-        faults = [UnknownKey(key, keys) for key in unknown]
+        faults = [UnknownKey(key, keys, cls.commands.get(key, "")) for key in unknown]
         errors = [_details("value_error", (), data, {"error": fault}) for fault in faults]
         try:
             check({key: value for key, value in data.items() if key in keys})
@@ -309,13 +312,6 @@ _MEMORY = text(values.MEMORY, r"^(auto|[0-9]+([.][0-9]+)?(%|KiB|MiB|GiB|TiB))$")
 Folder = Annotated[Path, ReadAs(_PATH, values.folder)]
 EnvironmentPath = Annotated[Path, ReadAs(Text, values.environment_file)]
 Records = Annotated[Path, ReadAs(_RECORDS, values.record_set)]
-Sets = Annotated[
-    list[Annotated[Path, ReadAs(_RECORDS, values.existing)]],
-    Field(min_length=1),
-    AfterValidator(each_once),
-    FromList,
-    AllowedValues("a list of folders of results, CSVs of runs or archives, or a folder of these"),
-]
 ImportPath = Annotated[Path, ReadAs(Text, values.existing)]
 ExportPath = Annotated[Path, ReadAs(_PATH, values.path)]
 #: Fields of a case that the user may state for imported files.

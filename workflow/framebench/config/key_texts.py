@@ -169,17 +169,6 @@ TABLES: Mapping[str, KeyTable] = {
                 "addresses](../docs/measuring.md#privacy).",
             ),
             (
-                "sets",
-                "list of folders, CSVs, archives",
-                "For [`history`](../docs/history.md): result sets, or one folder that holds them "
-                "(`a,b`).",
-            ),
-            (
-                "by",
-                "`date`, `commit`, `version`, `name`",
-                "For `history`: order and names of the sets; `date` by default.",
-            ),
-            (
                 "frameworks",
                 "`all`, or a list",
                 "Keep only these frameworks of the suite (`a,b`).",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from core import axes
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
@@ -35,7 +35,6 @@ from .fields import (
     OrAll,
     ReadAs,
     Records,
-    Sets,
     Share,
     Side,
     Switch,
@@ -119,6 +118,11 @@ _Statuses = Annotated[
 class Configuration(Keys):
     """Keys of the configuration."""
 
+    commands: ClassVar[Mapping[str, str]] = {
+        "sets": "framebench history --sets",
+        "by": "framebench history --by",
+    }
+
     kinds: Annotated[Path, ReadAs(Text, _kinds)] | None = None
     storage: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
     data: Folder | None = None
@@ -148,8 +152,6 @@ class Configuration(Keys):
         | None
     ) = None
     equivalence_margin: Share | None = None
-    sets: Sets | None = None
-    by: Annotated[Literal["date", "commit", "version", "name"], OneOf()] | None = None
     tokens: Annotated[int, Whole(65537, 10**12), FromText] | None = None
     format: Text | None = None
     to: ExportPath | None = None

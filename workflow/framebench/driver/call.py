@@ -29,14 +29,13 @@ MEASURE_NOTHING = frozenset(
         "lint",
         "archive",
         "clean_environments",
-        "history",
         "export",
         "import",
         "make_data",
     }
 )
 #: Targets among them that need no plan.
-WITHOUT_PLAN = frozenset({"report", "compare", "nodes", "history", "export", "import", "make_data"})
+WITHOUT_PLAN = frozenset({"report", "compare", "nodes", "export", "import", "make_data"})
 START_NOTHING = frozenset(
     {
         *("--report", "--summary", "--detailed-summary", "--lint", "--list", "--dag"),

@@ -107,15 +107,6 @@ class Tables:
         return words if fail_on is None else [*words, "--fail-on", str(fail_on)]
 
     @for_rules
-    def history(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of ``history``."""
-        settings = self._work.plan.settings
-        if settings.sets is None:
-            refuse("history: needs result sets: --config sets=PATH,PATH,.. or sets=FOLDER")
-        checked(targets.check_keys, settings, "history")
-        return ["--sets", *map(str, settings.sets), "--by", settings.by or "date"]
-
-    @for_rules
     def status(self, wildcards: Wildcards) -> str:
         """Return the file for the exit status of commands."""
         if self._statuses is None:

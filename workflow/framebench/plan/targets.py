@@ -26,8 +26,6 @@ USED_BY = {
     "base": ("compare",),
     "candidate": ("compare",),
     "redact": ("archive",),
-    "sets": ("history",),
-    "by": ("history",),
     "format": ("export", "import", "make_data"),
     "tokens": ("make_data",),
     "to": ("export",),

@@ -6,6 +6,7 @@ JSON object with the fields of :class:`RecordSet`.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -50,8 +51,9 @@ def read(path: Path, source: Path) -> RecordSet:
 
 def fingerprint(path: Path) -> str:
     """Return the first line of a file: its fingerprint. Raises OSError."""
-    with path.open("rb") as file:
-        return file.readline(200).decode("ascii", "replace").strip()
+    with closing(bounded.open_to_read(path)) as file:
+        start = file.read(200) or b""
+    return start.partition(b"\n")[0].decode("ascii", "replace").strip()
 
 
 @cache

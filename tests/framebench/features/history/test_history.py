@@ -322,11 +322,12 @@ def test_the_command_writes_tables_and_a_page(
     notes = tmp_path / "notes.txt"
     notes.write_text("no set")
     for wrong, message in (
-        (tmp_path / "gone", "does not exist"),
-        (out, "holds no results"),
-        (notes, "holds no results"),
+        ([tmp_path / "gone"], "does not exist"),
+        ([out], "holds no results"),
+        ([notes], "holds no results"),
+        ([sets, sets], "twice; allowed: each once"),
     ):
-        assert cli.main(["history", "--sets", str(wrong), "--results", str(out)]) == 1
+        assert cli.main(["history", "--sets", *map(str, wrong), "--results", str(out)]) == 1
         assert message in capsys.readouterr().err
 
 

@@ -24,6 +24,8 @@ def _make_history(given: argparse.Namespace) -> None:
     for path in given.sets:
         if not path.exists():
             raise RecordsError(f"sets: {path} does not exist; allowed: {SETS}")
+        if given.sets.count(path) > 1:
+            raise RecordsError(f"sets: found {path} twice; allowed: each once")
     command.make(given.sets, given.by, given.results)
 
 
@@ -37,7 +39,7 @@ def _add_commands(commands: Any) -> None:
     trending = commands.add_parser("history", help="any number of result sets in their order")
     trending.add_argument("--sets", type=Path, nargs="+", required=True, help=SETS)
     trending.add_argument("--by", choices=ORDERS, default=ORDERS[0], help="what orders them")
-    trending.add_argument("--results", type=Path, required=True, help="folder to write to")
+    trending.add_argument("--results", type=Path, default=Path("results"), help="where to write")
     trending.set_defaults(command=_make_history)
 
 
