@@ -131,14 +131,23 @@ def first_update(facts, weights, gradients):
         for name, one in gradients.items()
     }
 
+def results_of_one(adapter, facts, steps):
+    # weights, gradients and loss of one process: the first rank computes them for all
+    if RANK == 0:
+        alone = on_one(facts, adapter.case.layout.replicas, steps)
+        np.savez("weights.npz", **alone.weights())
+        np.savez("gradients.npz", **alone.gradients())
+        np.save("loss.npy", alone.read(alone.step()))
+    adapter.all_reduce(0.0)
+    return dict(np.load("weights.npz")), dict(np.load("gradients.npz")), float(np.load("loss.npy"))
+
 def observed(way, facts, steps=1):
     adapter = on_all(facts, way, steps)
     layout = adapter.case.layout
-    alone = on_one(facts, layout.replicas, steps)
-    before = alone.weights()
+    before, expected, loss_of_one = results_of_one(adapter, facts, steps)
     gradients = adapter.gradients()
-    error = apart(gradients, alone.gradients())
-    loss = adapter.read(adapter.step()), alone.read(alone.step())
+    error = apart(gradients, expected)
+    loss = adapter.read(adapter.step()), loss_of_one
     after, rate = adapter.weights(), facts["hyperparameters"]["learning_rate"]
     expected = first_update(facts, before, gradients)
     change = 0.0
