@@ -32,8 +32,8 @@ from framework_under_test.models.torchvision import (  # type: ignore[import-not
 )
 
 BATCH = 2
-#: Images as small as the deepest networks allow.
-SIZE, SIZES = 64, {"inception_v3": 299}
+#: Edges of images, as small as networks allow, in inference and in training with auxiliary heads.
+SIZE, SIZES = (64, 64), {"inception_v3": (75, 299)}
 
 
 def filled(model: torch.nn.Module) -> torch.nn.Module:
@@ -172,13 +172,17 @@ def other_initials(name: str, facts: dict[str, Any]) -> list[str]:
     ]
 
 
+def images_of(size: int, device: str) -> torch.Tensor:
+    return torch.randn(BATCH, 3, size, size, dtype=torch.float64, device=device)
+
+
 def compared(name: str, device: str) -> dict[str, Any]:
     """Compare one network; ``device``: "cpu", or "meta", where nothing is computed.
     On "meta" the operations of inference are compared, not those of training."""
     facts = read_model(str(ROOT / f"scripts/models/{name}.json"))
-    size = SIZES.get(name, SIZE)
+    size, in_training = SIZES.get(name, SIZE)
     initials = other_initials(name, facts)
-    facts["inputs"][0]["shape"] = ["batch", size, size, 3]
+    facts["inputs"][0]["shape"] = ["batch", in_training, in_training, 3]
     with torch.device("meta"):
         theirs = torchvision_cnn.network(name, 1000)
         own = cnn.build(facts)
@@ -190,7 +194,7 @@ def compared(name: str, device: str) -> dict[str, Any]:
     own.load_state_dict(state, assign=True)
     found: dict[str, Any] = {"rates": rates(own), "their_rates": rates(theirs)}
     found["initials"] = initials
-    images = torch.randn(BATCH, 3, size, size, dtype=torch.float64, device=device)
+    images = images_of(size, device)
     both = (without_dropout(own), without_dropout(theirs))
     seen = Observed(), Observed()
     with torch.no_grad():
@@ -201,7 +205,7 @@ def compared(name: str, device: str) -> dict[str, Any]:
     found["inference"], found["operations"] = distance(*outputs), differing(*seen)
     if device == "meta":
         return found
-    seen = Observed(), Observed()
+    images, seen = images_of(in_training, device), (Observed(), Observed())
     outputs = [
         observed(one, computed, model, images, True) for one, model in zip(seen, both, strict=True)
     ]
