@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from ..workflow.conftest import SUITE, Project
+from ..workflow.conftest import ONE_RUN, Project
 from .cluster import Cluster
 
 OPTIONS = (
@@ -37,9 +38,11 @@ class OnCluster:
         path = self.folder / "profiles" / "slurm" / "cluster.yaml"
         path.write_text(yaml.safe_dump({"cluster": given}))
 
-    def suite(self, repeats: int, **axes: Any) -> None:
-        axes = {**SUITE["axes"], "mode": ["train"], **axes}
-        self.project.write_suite({**SUITE, "repeats": repeats, "axes": axes})
+    def suite(self, repeats: int, exclude: Sequence[Any] = (), **axes: Any) -> None:
+        axes = {**ONE_RUN["axes"], **axes}
+        self.project.write_suite(
+            {**ONE_RUN, "repeats": repeats, "axes": axes, "exclude": [*exclude]}
+        )
 
     def start(self, *arguments: str, toy: str = "", **more: str) -> Any:
         variables = {**self.cluster.environment, **more}

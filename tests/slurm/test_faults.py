@@ -17,14 +17,14 @@ from ..workflow.snakemake_server import SnakemakeCall
 from .project import OnCluster, hosts, overlap
 
 SLOW = "sleep=1.5"  # four steps per run
-RUNS = 3
+RUNS = 2
 WORDS = ("--until", "benchmark")  # only the test of a cancelled job needs what follows the runs
 
 
 def begin(project: OnCluster) -> tuple[SnakemakeCall, int]:
-    """Start a workflow of two-node runs, two at a time; return it with a recent job.
-    One run has finished; the job had to wait for another."""
-    project.suite(1, nodes=[2], devices_per_node=[1], batch_per_device=[1, 2, 3])
+    """Start a workflow of two runs that do not fit at once; return it with the second job.
+    One run has finished, for which the job had to wait."""
+    project.suite(1, nodes=[3], devices_per_node=[1], batch_per_device=[1, 2])
     others = {job.number for job in project.cluster.queue()}
     workflow = project.start(*WORDS, toy=SLOW)
     wait_for(lambda: project.project.records(), "a run to finish")
@@ -33,7 +33,7 @@ def begin(project: OnCluster) -> tuple[SnakemakeCall, int]:
         jobs = [job for job in project.cluster.queue() if job.number not in others]
         jobs.sort(key=lambda job: job.number)
         running = {job.number for job in jobs if job.state == "RUNNING"}
-        return next((job.number for job in jobs[2:] if job.number in running), 0)
+        return next((job.number for job in jobs[1:] if job.number in running), 0)
 
     return workflow, wait_for(begun, "another job to run")
 

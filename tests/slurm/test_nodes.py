@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from ..workflow.conftest import SUITE
+from ..workflow.conftest import ONE_RUN
 from .project import OnCluster, hosts
 
 
 def test_each_node_has_a_run_of_its_own_and_one_that_is_down_none(slurm_project: OnCluster) -> None:
-    axes = {**SUITE["axes"], "mode": ["train"]}
-    suite = {**SUITE, "repeats": 1, "axes": axes, "nodes_named": "all"}
-    slurm_project.project.write_suite(suite)
+    slurm_project.project.write_suite({**ONE_RUN, "nodes_named": "all"})
     for name in ("n1", "n3"):
         slurm_project.cluster.down(name)
     ran = slurm_project.run("--until", "benchmark")
