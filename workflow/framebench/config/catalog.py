@@ -121,7 +121,10 @@ def _framework(root: Path, name: str) -> dict[str, Any]:
 @cache
 def facts_of(framework: str) -> dict[str, Any]:
     """Return the framework.json of one of this project's frameworks; {} for another name."""
-    return load_catalog(PROJECT).frameworks.get(framework, {})
+    folders = {path.name: path for path in PROJECT.glob("scripts/frameworks/[!_.]*")}
+    folder = folders.get(framework)
+    is_complete = folder is not None and folder.is_dir() and not _missing(folder)
+    return _framework(PROJECT, framework) if is_complete else {}
 
 
 def forward_multiply_adds(
