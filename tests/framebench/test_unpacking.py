@@ -206,11 +206,17 @@ with temporary.folder() as folder:
 """
 
 
+def heed_signals() -> None:
+    """Restore what nohup and a shell's background jobs ignore."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def held(folder: Path, ends: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", HOLDS.format(workflow=str(WORKFLOW), ends=ends)],
         env={**os.environ, "TMPDIR": str(folder)}, stdout=subprocess.PIPE, text=True,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, preexec_fn=heed_signals,
     )  # fmt: skip
 
 
@@ -233,7 +239,7 @@ def test_a_temporary_folder_goes_with_its_process(
     assert process.stdout.readline()
     if number:
         process.send_signal(number)
-    assert process.wait() == status
+    assert process.wait(timeout=60) == status
     assert not list(tmp_path.iterdir())
 
 

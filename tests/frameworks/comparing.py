@@ -43,6 +43,15 @@ def started(facts, **options):
         adapter._steps = types.SimpleNamespace(forward=adapter._steps.forward, training=training)
     return adapter
 """,
+    # as for TensorFlow; mixed precision is a rewriting
+    "tensorflow1": """
+start = started
+def started(facts, **options):
+    adapter = start(facts, **options)
+    rewriting = adapter._config.graph_options.rewrite_options
+    rewriting.disable_meta_optimizer = options.get("precision") != "amp"
+    return adapter
+""",
 }
 
 
