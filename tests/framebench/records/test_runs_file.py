@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from framebench.commands import reporting
+from framebench.config.validation import ConfigError
 from framebench.records import record_sets, runs_file
 from framebench.records.run import RecordsError
 
@@ -23,6 +25,11 @@ def test_runs_are_read_back_as_they_were(tmp_path: Path) -> None:
     file.write_bytes(runs_file.content(records, "0123"))
     assert runs_file.read(file, folder) == records
     assert runs_file.fingerprint(file) == "0123"
+
+
+def test_an_unknown_table_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"'sumary' \(did you mean summary\?\); allowed: .*gains"):
+        reporting.write_tables(["summary", "sumary"], tmp_path / "runs", tmp_path)
 
 
 def test_a_damaged_file_of_runs_is_refused(tmp_path: Path) -> None:

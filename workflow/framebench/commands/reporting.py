@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import PROJECT
 from .. import feature_registry as features
 from ..config import catalog
+from ..config.validation import ConfigError, did_you_mean
 from ..files import bounded, json_files, marked_block
 from ..files.whole_files import write_together, write_whole
 from ..records import record_sets, runs_file, searches, verifications
@@ -91,16 +92,20 @@ def write_runs(source: Path, results: Path) -> None:
 def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
     """Write tables of the core from the file of runs of the records at ``source``.
 
-    Raises RecordsError for a file that cannot be read."""
+    Raises ConfigError for an unknown table, RecordsError for a file that cannot be read."""
     from ..tables import frames, origin, registry
 
+    tables = {table.name: table for table in registry.core_tables()}
+    for name in names:
+        if name not in tables:
+            hint, allowed = did_you_mean(name, tables), ", ".join(tables)
+            raise ConfigError(f"tables: found {name!r}{hint}; allowed: {allowed}")
     record_set = runs_file.read(results / runs_file.NAME, source)
     sidecars = load_sidecars(source, results)
     inputs = inputs_of(
         record_set, sidecars.verification_results, sidecars.searched, sidecars.reached,
         sidecars.assumed, results, sidecars.asked, parts=(),
     )  # fmt: skip
-    tables = {table.name: table for table in registry.core_tables()}
     made = {tables[name]: inputs.made(tables[name]) for name in names}
     caption = origin.of(record_set.runs, sidecars.called).caption
     write_together(frames.files(made, results / "tables", caption))
