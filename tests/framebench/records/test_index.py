@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core import axes
 from framebench.records import index, record_files, record_sets
 
 from ..saved_records import failed, record, save
@@ -91,7 +92,7 @@ def test_that_of_other_code_is_none(
     results: Path, parsed: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record_sets.load_results(results)
-    monkeypatch.setattr(index, "_version", lambda: "another")
+    monkeypatch.setattr(index, "code_digest", lambda *_: "another")
     del parsed[:]
     record_sets.load_results(results)
     assert len(parsed) == 4
@@ -119,7 +120,9 @@ def huge(path: Path) -> None:
         lambda path: path.write_bytes(path.read_bytes()[:-9]),
         lambda path: path.write_bytes(path.read_bytes().replace(b'"ok"', b'"ko"')),
         lambda path: path.write_bytes(index._head(b"[" * 10**6) + b"\n" + b"[" * 10**6),
-        lambda path: path.write_bytes(pickle.dumps((index._version(), {}))),
+        lambda path: path.write_bytes(
+            pickle.dumps((index.code_digest(index._CODE, index._SCHEMA), {}))
+        ),
         fifo,
         endless,
         huge,
@@ -159,3 +162,19 @@ def test_what_was_written_just_now_is_not_in_it(results: Path) -> None:
     entries = index.Index(results / record_sets.INDEX)
     file = results / "runs/c/r1.json"
     assert entries.get(file, "c/r1.json") is None
+
+
+def test_other_code_of_the_shared_package_or_another_axis_is_other_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = tmp_path / "core"
+    shutil.copytree(Path(axes.__file__).parent, core)
+    before = index.code_digest(["tables"])
+    monkeypatch.setattr(axes, "__file__", str(core / "axes.py"))
+    assert index.code_digest(["tables"]) == before, "where the package lies does not count"
+    monkeypatch.setitem(
+        axes.REGISTERED, "batch_order", axes.Axis("batch_order", "", default="as is")
+    )
+    with_axis = index.code_digest(["tables"])
+    (core / "case.py").write_text((core / "case.py").read_text() + "# changed\n")
+    assert len({before, with_axis, index.code_digest(["tables"])}) == 3

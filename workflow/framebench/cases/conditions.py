@@ -132,11 +132,6 @@ class Key(NamedTuple):
         return self.at(nodes=1, devices_per_node=1, parallelism=DATA)
 
     @property
-    def without_variant(self) -> Key:
-        """Return the key without that in which the variants of an A/B test may differ."""
-        return self.at(variant="")._replace(conditions=self.conditions.without_variant)
-
-    @property
     def order(self) -> tuple[Any, ...]:
         """Sort key of cases; a scaling series is in ascending order."""
         case = self.case

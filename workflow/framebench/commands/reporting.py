@@ -119,7 +119,7 @@ def make_report(source: Path, results: Path, leave: Collection[str] = ()) -> Non
     from ..report import html_report, record_links
     from ..tables import answers, frames, origin
 
-    parts = [module.PART for module in features.modules("report_part")]
+    parts = report_parts()
     runs_path = results / runs_file.NAME
     if leave:
         found, digest = runs_file.read(runs_path, source), runs_file.fingerprint(runs_path)
@@ -134,10 +134,11 @@ def make_report(source: Path, results: Path, leave: Collection[str] = ()) -> Non
     references = [home / name for one in features.known() for name in one.record_files]
     if not found.runs and not any(map(Path.is_file, references)):
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    inputs, tables = tabulated(
+    inputs = inputs_of(
         found, beside.verification_results, beside.searched, beside.reached, beside.assumed,
-        results, beside.asked,
+        results, beside.asked, parts,
     )  # fmt: skip
+    tables = frames.build(inputs)
     further: dict[Table, pd.DataFrame] = {}
     for part in parts:
         further.update(part.tables(found, inputs))
@@ -173,7 +174,7 @@ def make_report(source: Path, results: Path, leave: Collection[str] = ()) -> Non
 def write_overview(source: Path, into: Path | None) -> None:
     """Print the overview of all frameworks, or write it between the comments of a file.
     Raises RecordsError if there is no record, or the file lacks the comments."""
-    from ..tables import markdown, origin, registry
+    from ..tables import frames, markdown, origin, registry
     from ..tables.declared import coverage
 
     found = record_sets.load(source)
@@ -181,9 +182,10 @@ def write_overview(source: Path, into: Path | None) -> None:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     verification_results, _ = verifications.load(verifications.beside(source))
     asked, _ = expected.load(source.parent)
-    _, tables = tabulated(
-        found, verification_results, (), (), assumptions.NONE, source.parent, asked
+    inputs = inputs_of(
+        found, verification_results, (), (), assumptions.NONE, source.parent, asked, report_parts()
     )
+    tables = frames.build(inputs)
     table = registry.known()["overview"]
     of = origin.of(found.runs, calls.load(source.parent)[0])
     covered = coverage.sentences(coverage.rows_of(tables))
@@ -247,23 +249,9 @@ def inputs_of(
     )
 
 
-def tabulated(
-    record_set: record_sets.RecordSet,
-    verification_results: Sequence[verifications.VerificationResult],
-    searched: Sequence[searches.Result],
-    reached: Sequence[device_peaks.PeakFlops],
-    assumed: Assumptions,
-    results: Path,
-    asked: Sequence[ExpectedCase] = (),
-) -> tuple[Inputs, dict[Table, pd.DataFrame]]:
-    """Return the inputs of tables, and all tables; see :func:`inputs_of`."""
-    from ..tables import frames
-
-    parts = [module.PART for module in features.modules("report_part")]
-    inputs = inputs_of(
-        record_set, verification_results, searched, reached, assumed, results, asked, parts
-    )
-    return inputs, frames.build(inputs)
+def report_parts() -> list[ReportPart]:
+    """Return what the features add to tables and report."""
+    return [module.PART for module in features.modules("report_part")]
 
 
 def unproved_text(summary: pd.DataFrame) -> str:

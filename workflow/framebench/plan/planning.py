@@ -32,8 +32,6 @@ from . import batch_searches, estimates, limits, repeats
 from .batch_searches import BatchSearch
 from .side_by_side import Room
 
-# Fields of a run's case that a plan specifies. The others are conditions of the run.
-
 
 class PlannedRun(NamedTuple):
     """A run of a plan.

@@ -11,6 +11,7 @@ import hashlib
 import os
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -105,15 +106,20 @@ def _entries() -> TypeAdapter[dict[str, Entry]]:
 def _head(entries: bytes) -> bytes:
     """Return the first line of the file: digest of the parsing code, and checksum of the
     entries."""
-    return f"{_version()} {hashlib.sha256(entries).hexdigest()}".encode()
+    return f"{code_digest(_CODE, _SCHEMA)} {hashlib.sha256(entries).hexdigest()}".encode()
 
 
-def _version() -> str:
-    """Return a digest of everything that decides how a record is parsed."""
+def code_digest(packages: Sequence[str], *files: Path) -> str:
+    """Return a digest of code that decides what is kept: ``packages`` of the driver, ``core``,
+    a user's axes, Python and further ``files``."""
     digest = hashlib.sha256(sys.version.encode())
-    folders = [*(_PACKAGE / name for name in _CODE), Path(axes.__file__).parent]
-    modules = [file for folder in folders for file in sorted(folder.rglob("*.py"))]
+    folders = [*(_PACKAGE / name for name in packages), Path(axes.__file__).parent]
     digest.update(repr([(axis.name, axis.default) for axis in axes.further()]).encode())
-    for file in (*modules, _SCHEMA):
-        digest.update(file.name.encode() + b"\0" + bounded.read_bytes(file))
+    named = {
+        f"{folder.name}/{file.relative_to(folder).as_posix()}": file
+        for folder in folders
+        for file in sorted(folder.rglob("*.py"))
+    }
+    for name, file in (*named.items(), *((file.name, file) for file in files)):
+        digest.update(name.encode() + b"\0" + bounded.read_bytes(file))
     return digest.hexdigest()

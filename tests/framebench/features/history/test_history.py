@@ -230,7 +230,7 @@ def test_an_index_that_is_broken_or_of_other_code_is_made_anew(
     file.write_bytes(content)
     assert trends.points_frame(every([sets], file)).equals(expected)
     assert len(reads) == 3 * SETS
-    monkeypatch.setattr(index, "_code", lambda: "other")
+    monkeypatch.setattr(index, "code_digest", lambda _: "other")
     assert trends.points_frame(every([sets], file)).equals(expected)
     assert len(reads) == 4 * SETS
     (tmp_path / "file").write_text("")

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...commands.reporting import FINGERPRINT, Faulty, fingerprint, probes_of, tabulated
+from ...commands.reporting import (
+    FINGERPRINT,
+    Faulty,
+    fingerprint,
+    inputs_of,
+    probes_of,
+    report_parts,
+)
 from ...files import bounded
 from ...records import device_peaks, record_sets, searches, verifications
 from ...records.sidecars import assumptions
@@ -53,5 +60,8 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     reached, _ = device_peaks.load(probes_of(source))
     folder = folders[0] if stale else current[0]
     assumed, _ = assumptions.load(folder.parent)
-    _, tables = tabulated(found, verification_results, searched, reached, assumed, folder.parent)
+    inputs = inputs_of(
+        found, verification_results, searched, reached, assumed, folder.parent, parts=report_parts()
+    )
+    tables = frames.build(inputs)
     return lint_results.check_results(found, tables, str(source), folder, stale)

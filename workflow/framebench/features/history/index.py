@@ -6,10 +6,8 @@ emptied, and it may be deleted at any time.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
-import sys
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -22,6 +20,7 @@ from core.case import Case
 from ...cases.conditions import Conditions, Key
 from ...files import bounded
 from ...files.problem import Problem
+from ...records.index import code_digest
 from ...records.run import RecordsError
 from . import sources
 from .sources import HistoryPoint, ResultSet
@@ -30,7 +29,6 @@ from .sources import HistoryPoint, ResultSet
 FILE = ".history.sqlite"
 #: Seconds to wait for a writing call.
 _PATIENCE = 60
-_PACKAGE = Path(__file__).parents[2]
 #: Packages that decide what a point is; an index of other code is discarded.
 _CODE = (
     "cases",
@@ -205,10 +203,10 @@ def _with_tables(kept: sqlite3.Connection) -> sqlite3.Connection:
             raise sqlite3.DatabaseError("has other tables")
         kept.executescript(_TABLES)
         (code,) = kept.execute("SELECT max(code) FROM version").fetchone()
-        if code != _code():
+        if code != code_digest(_CODE):
             for table in ("version", "sets", "texts", "points"):
                 kept.execute(f"DELETE FROM {table}")
-            kept.execute("INSERT INTO version VALUES (?)", (_code(),))
+            kept.execute("INSERT INTO version VALUES (?)", (code_digest(_CODE),))
     return kept
 
 
@@ -219,13 +217,3 @@ def _statements() -> set[str]:
         made.executescript(_TABLES)
         rows = made.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
         return {text for (text,) in rows}
-
-
-def _code() -> str:
-    """Return a digest of all code that decides what a point is."""
-    digest = hashlib.sha256(sys.version.encode())
-    for name in _CODE:
-        for file in sorted((_PACKAGE / name).rglob("*.py")):
-            path = file.relative_to(_PACKAGE).as_posix()
-            digest.update(f"{path}\0".encode() + bounded.read_bytes(file))
-    return digest.hexdigest()
