@@ -1,8 +1,8 @@
 """Start a command once per node, like ``srun``: ``start_nodes.py N COMMAND ..``.
 
 All nodes are this machine. FRAMEBENCH_START leaves out a node (``without=1``), gives it another
-interpreter (``python1=PATH``), fails (``fail=1``) or has others call the launcher before the nodes
-(``strangers=some`` talk, ``strangers=many`` are silent).
+interpreter (``python1=PATH``), fails (``fail=1``), starts nothing and stays (``silent=1``) or has
+others call the launcher before the nodes (``strangers=some`` talk, ``strangers=many`` are silent).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -46,6 +47,8 @@ def main() -> int:
     if "fail" in does:
         print("start_nodes: error: no such partition", file=sys.stderr)
         return 3
+    if "silent" in does:
+        signal.pause()
     strangers = call_as_strangers(does["strangers"]) if "strangers" in does else []
     started = [
         subprocess.Popen(
