@@ -44,6 +44,11 @@ class Bench:
         return self.folder / "logs" / "run.log"
 
     @property
+    def hold(self) -> Path:
+        """Return the file whose removal ends the toy's ``hold``."""
+        return self.folder / "hold"
+
+    @property
     def temporary(self) -> Path:
         return self.folder / "tmp"
 
@@ -86,6 +91,7 @@ class Bench:
             **os.environ,
             "FRAMEBENCH_TEST": self.marker,
             "FRAMEBENCH_TOY": behaviour,
+            "FRAMEBENCH_HOLD": str(self.hold),
             "TMPDIR": str(self.temporary),
             **more,
         }

@@ -1,4 +1,4 @@
-"""Framework of numpy without models, and tolerances for lateness."""
+"""Framework of numpy without models, and tolerances of times."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ BARE: dict[str, Any] = {"model": None, "batch_per_device": None, "compiler": Non
 #: Options that a benchmark without a framework lacks.
 WITHOUT_FRAMEWORK: dict[str, Any] = {**BARE, "framework": None, "precision": None}
 QUICK = {"blocks": 2, "block_seconds": 0.02}
-#: Tolerance: a sleeping device may wake late on a busy machine.
-LATER = 0.7
+#: Tolerance of times on the toy's exact clock, for reading it.
+TICKS = 0.01
 
 
 def values(record: Any, quantity: str) -> dict[Any, float]:

@@ -59,12 +59,16 @@ def _start_bare(kind: str) -> None:
 
 
 class ToyAdapter(plain.PlainToy):
-    """Toy whose step takes ``sleep`` seconds."""
+    """Toy whose step takes ``sleep`` seconds.
+    ``exact``: on a clock of its own. ``hold=N``: step N waits while the file FRAMEBENCH_HOLD
+    exists."""
 
     def start(self) -> None:
         self.does = behaviour()
         print(f"toy in process {os.getpid()}", flush=True)
         self.steps = 0
+        if "exact" in self.does:
+            time.perf_counter = plain.DeviceClock()
         if "unsupported" in self.does:
             raise Unsupported("the toy has no wheels")
         self._misbehave_at("start")
@@ -137,6 +141,8 @@ class ToyAdapter(plain.PlainToy):
         self.steps += 1
         if self.steps == 2:
             self._misbehave_at("step")
+        while self.steps == self.does.get("hold") and os.path.exists(os.environ["FRAMEBENCH_HOLD"]):
+            time.sleep(0.02)
         self._use_shared_hardware()
         busy_until = time.process_time() + self.does.get("burn", 0.0)
         while time.process_time() < busy_until:

@@ -58,6 +58,18 @@ PEAK = 1e11  # floating-point operations per second of its matmuls
 NAMES = ("slope", "offset")
 
 
+class DeviceClock:
+    """Replacement of ``time.perf_counter`` that advances by waiting for the device.
+    Reading it takes a microsecond; nothing else takes time, however busy the machine is."""
+
+    def __init__(self) -> None:
+        self.seconds = time.perf_counter()
+
+    def __call__(self) -> float:
+        self.seconds += 1e-6
+        return self.seconds
+
+
 class PlainToy(
     Accumulation,
     Numerics,
@@ -144,7 +156,11 @@ class PlainToy(
 
     @staticmethod
     def _wait_until(moment: float) -> None:
-        time.sleep(max(0.0, moment - time.perf_counter()))
+        clock = time.perf_counter
+        if isinstance(clock, DeviceClock):
+            clock.seconds = max(clock.seconds, moment)
+        else:
+            time.sleep(max(0.0, moment - clock()))
 
     def read(self, handle: tuple[float, float]) -> float:
         value, done_at = handle

@@ -14,7 +14,7 @@ from harness.request.declaration import read_model
 
 from ...bench import ROOT, Bench, Finished
 from ...frameworks.toy import layers
-from ..bare import LATER, QUICK
+from ..bare import QUICK, TICKS
 from ..validity import assert_valid
 
 MODELS = ROOT / "scripts/models"
@@ -38,7 +38,7 @@ def attended(toy: Bench, behaviour: str = "") -> Finished:
 def test_each_distinct_convolution_of_a_model_is_timed_once(toy: Bench) -> None:
     """Fail if a distinct convolution of a model is not timed exactly once.
     The device takes a hundredth of a second per forward pass, three times that backward."""
-    record = convolved(toy, "operation=0.01", parameters={**QUICK, "block_seconds": 0.05}).record
+    record = convolved(toy, "exact,operation=0.01", parameters={**QUICK, "block_seconds": 0.05}).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
     metrics = record["metrics"]
@@ -52,13 +52,14 @@ def test_each_distinct_convolution_of_a_model_is_timed_once(toy: Bench) -> None:
         ("4x4x3x8", "1x3x8", 1, "0x1"),
     ]
     assert [(point["groups"], point["times"]) for point in points] == [(1, 1), (4, 2)]
-    assert 30 <= metrics["model_forward_time"]["value"] < 30 / LATER, "one, and one twice"
-    assert 90 <= metrics["model_backward_time"]["value"] < 90 / LATER
+    once_and_twice = pytest.approx(30, rel=TICKS)
+    assert metrics["model_forward_time"]["value"] == once_and_twice
+    assert metrics["model_backward_time"]["value"] == pytest.approx(90, rel=TICKS)
     work = 2 * 4 * 4 * 3 * 8 * (3 * 3 * 4 + 2 * 1 * 3 * 2)
-    assert LATER < metrics["model_rate"]["value"] / (3 * work / 0.12 * 1e-12) <= 1.001
+    assert metrics["model_rate"]["value"] == pytest.approx(3 * work / 0.12 * 1e-12, rel=TICKS)
     named = {name: metric for name, metric in metrics.items() if name.startswith("backward_rate")}
     first = next(iter(named.values()))["value"]
-    assert LATER < first / (2 * 2 * 4 * 4 * 3 * 8 * 36 / 0.03 * 1e-12) <= 1.001
+    assert first == pytest.approx(2 * 2 * 4 * 4 * 3 * 8 * 36 / 0.03 * 1e-12, rel=TICKS)
 
 
 def test_attention_of_a_model_is_timed(toy: Bench) -> None:

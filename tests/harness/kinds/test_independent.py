@@ -86,7 +86,7 @@ def test_nobody_passes_a_barrier_before_all_have_come(
 
 @pytest.mark.parametrize(
     ("behaviour", "shared", "communication"),
-    [("shared=0.1", 0.5, 0.0), ("sleep=0.05,exchange=0.45", 0.0, 0.9)],
+    [("shared=0.3", 0.5, 0.0), ("exact,sleep=0.05,exchange=0.45", 0.0, 0.9)],
 )
 def test_a_loss_is_attributed_to_what_causes_it(
     toy: Bench, behaviour: str, shared: float, communication: float

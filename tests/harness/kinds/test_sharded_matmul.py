@@ -27,7 +27,7 @@ def shared(toy: Bench, behaviour: str, **parameters: object) -> Finished:
 def test_the_rate_is_of_the_whole_product_and_the_slowest_rank_counts(
     toy: Bench, sharded: str
 ) -> None:
-    record = shared(toy, "operation=0.01", sharded=sharded).record
+    record = shared(toy, "exact,operation=0.01", sharded=sharded).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
     at = 8, 32, 16
@@ -56,7 +56,7 @@ def test_the_rate_is_of_the_whole_product_and_the_slowest_rank_counts(
     [
         ("inner", "wrong_shard=1", "before it was timed, behind its all_reduce: 64 elements"),
         ("columns", "wrong_shard=1", "before it was timed, behind its all_gather: 64 elements"),
-        ("columns", "unsynchronised,operation=0.0001", LATE),
+        ("columns", "exact,unsynchronised,operation=0.0001", LATE),
     ],
 )
 def test_what_is_wrong_or_late_is_found(

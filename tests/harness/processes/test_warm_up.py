@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 
 import numpy as np
@@ -58,18 +57,18 @@ def test_a_difference_below_the_tolerance_is_none() -> None:
 
 
 def test_a_run_warms_up_until_its_steps_have_settled(toy: Bench) -> None:
-    done = toy.run("sleep=0.01,slow_until=7", warmup_steps=3, warmup_limit=200)
+    done = toy.run("exact,sleep=0.01,slow_until=7", warmup_steps=3, warmup_limit=200)
     (rank,) = done.record["ranks"]
     assert done.record["settings"]["warmup_limit"] == 200
-    assert 7 + 5 <= rank["settled_after"] < 200
+    assert 7 + 5 <= rank["settled_after"] < 30
     assert rank["settled_after"] == len(rank["warmup_step_seconds"])
-    assert statistics.median(rank["step_seconds"]) < 0.05, "slow steps are in the window"
+    assert max(rank["step_seconds"]) < 0.02, "slow steps are in the window"
 
 
 def test_ranks_warm_up_together(toy: Bench) -> None:
     """Fail if ranks stop warming up before the slowest one, here the second, has settled."""
     done = toy.run(
-        "sleep=0.01,slow_until=7",  # rank 1: four steps more
+        "exact,sleep=0.01,slow_until=7",  # rank 1: four steps more
         kind="inference",
         devices_per_node=2,
         warmup_steps=3,
@@ -80,8 +79,7 @@ def test_ranks_warm_up_together(toy: Bench) -> None:
 
 
 def test_a_run_that_never_settles_stops_at_the_limit(toy: Bench) -> None:
-    # A fifth more per step, which no noise of a busy machine hides.
-    done = toy.run("sleep=0.004,growth=1.2", warmup_steps=3, warmup_limit=20)
+    done = toy.run("exact,sleep=0.004,growth=1.2", warmup_steps=3, warmup_limit=20)
     (rank,) = done.record["ranks"]
     assert done.record["status"] == "ok"
     assert rank["settled_after"] is None
@@ -90,7 +88,7 @@ def test_a_run_that_never_settles_stops_at_the_limit(toy: Bench) -> None:
 
 @pytest.mark.parametrize("steps", [FEWEST - 1, 4 * FEWEST])
 def test_a_fixed_warm_up_says_where_it_settled(toy: Bench, steps: int) -> None:
-    (rank,) = toy.run("sleep=0.03", warmup_steps=steps).record["ranks"]
+    (rank,) = toy.run("exact,sleep=0.03", warmup_steps=steps).record["ranks"]
     assert len(rank["warmup_step_seconds"]) == steps
     if steps < FEWEST:
         assert rank["settled_after"] is None
