@@ -60,8 +60,8 @@ def _start_bare(kind: str) -> None:
 
 class ToyAdapter(plain.PlainToy):
     """Toy whose step takes ``sleep`` seconds.
-    ``exact``: on a clock of its own. ``hold=N``: step N waits while the file FRAMEBENCH_HOLD
-    exists."""
+    ``exact``: on a clock of its own. ``hold=N``, ``hold_inference=N``: step N waits while the file
+    FRAMEBENCH_HOLD exists."""
 
     def start(self) -> None:
         self.does = behaviour()
@@ -141,8 +141,9 @@ class ToyAdapter(plain.PlainToy):
         self.steps += 1
         if self.steps == 2:
             self._misbehave_at("step")
-        while self.steps == self.does.get("hold") and os.path.exists(os.environ["FRAMEBENCH_HOLD"]):
-            time.sleep(0.02)
+        if self.does.get(f"hold_{self.case.mode}", self.does.get("hold")) == self.steps:
+            while os.path.exists(os.environ["FRAMEBENCH_HOLD"]):
+                time.sleep(0.02)
         self._use_shared_hardware()
         busy_until = time.process_time() + self.does.get("burn", 0.0)
         while time.process_time() < busy_until:

@@ -70,6 +70,15 @@ class DeviceClock:
         return self.seconds
 
 
+def wait_until(moment: float) -> None:
+    """Wait until ``time.perf_counter()`` has reached ``moment``."""
+    clock = time.perf_counter
+    if isinstance(clock, DeviceClock):
+        clock.seconds = max(clock.seconds, moment)
+    else:
+        time.sleep(max(0.0, moment - clock()))
+
+
 class PlainToy(
     Accumulation,
     Numerics,
@@ -154,24 +163,16 @@ class PlainToy(
         outputs = self.line.forward()
         return sum(outputs) / len(outputs)
 
-    @staticmethod
-    def _wait_until(moment: float) -> None:
-        clock = time.perf_counter
-        if isinstance(clock, DeviceClock):
-            clock.seconds = max(clock.seconds, moment)
-        else:
-            time.sleep(max(0.0, moment - clock()))
-
     def read(self, handle: tuple[float, float]) -> float:
         value, done_at = handle
-        self._wait_until(done_at)
+        wait_until(done_at)
         return value
 
     def synchronize(self) -> None:
-        self._wait_until(self.done_at)
+        wait_until(self.done_at)
 
     def wait(self, mark: tuple[float, float]) -> None:
-        self._wait_until(mark[1])
+        wait_until(mark[1])
 
     def version(self) -> str:
         return "1.0"
@@ -278,7 +279,7 @@ class PlainToy(
         computed = functions[name](*arrays)
 
         def result() -> Any:
-            self._wait_until(self.done_at)
+            wait_until(self.done_at)
             return computed
 
         dtype = "float32" if self.case.precision == "fp32" else "bfloat16"
@@ -322,7 +323,7 @@ class PlainToy(
                 held[0] = latest[0]
 
         def result() -> Any:
-            self._wait_until(self.done_at)
+            wait_until(self.done_at)
             return latest[0]
 
         return CollectiveOperation(reset, run, result)
@@ -361,7 +362,7 @@ class PlainToy(
             communicate()
 
         def result() -> Any:
-            self._wait_until(self.done_at)
+            wait_until(self.done_at)
             return whole[0]
 
         dtype = "float32" if self.case.precision == "fp32" else "bfloat16"
@@ -376,7 +377,7 @@ class PlainToy(
         result, *gradients = compute(layer, *arrays)
 
         def read(computed: Any) -> Any:
-            self._wait_until(self.done_at)
+            wait_until(self.done_at)
             return computed
 
         def run(times: int) -> None:

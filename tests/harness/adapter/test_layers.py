@@ -38,7 +38,9 @@ def attended(toy: Bench, behaviour: str = "") -> Finished:
 def test_each_distinct_convolution_of_a_model_is_timed_once(toy: Bench) -> None:
     """Fail if a distinct convolution of a model is not timed exactly once.
     The device takes a hundredth of a second per forward pass, three times that backward."""
-    record = convolved(toy, "exact,operation=0.01", parameters={**QUICK, "block_seconds": 0.05}).record
+    record = convolved(
+        toy, "exact,operation=0.01", parameters={**QUICK, "block_seconds": 0.05}
+    ).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
     metrics = record["metrics"]

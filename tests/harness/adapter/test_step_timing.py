@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from harness.processes import launch, outcome
 from harness.record import record, schema
 
 from ...frameworks.models import MODELS, facts_of
+from ...frameworks.toy.plain import wait_until
 from ..recorder import Recorder
 
 FACTS = {name: facts_of(name) for name in [*MODELS, "inception_v3"]}
@@ -76,30 +76,32 @@ def test_all_ranks_wait_for_as_many_steps() -> None:
 
 
 class Asynchronous(Recorder):
-    """Adapter whose steps of 0.04 s are done by a thread, one after the other, as by a device."""
+    """Adapter whose steps take a device 0.04 s, one after the other."""
 
     def __init__(self, honest: bool, reading: float = 0.0, waits: bool = True) -> None:
         super().__init__()
-        self.pool = ThreadPoolExecutor(1)
+        self.done_at = 0.0
         self.honest, self.reading, self.waits = honest, reading, waits
 
-    def step(self) -> Future[None]:
-        return self.pool.submit(time.sleep, 0.04)
+    def step(self) -> float:
+        self.done_at = max(self.done_at, time.perf_counter()) + 0.04
+        return self.done_at
 
-    def wait(self, mark: Future[None]) -> None:
+    def wait(self, mark: float) -> None:
         if self.waits:
-            mark.result()
+            wait_until(mark)
 
     def synchronize(self) -> None:
         if self.honest:
-            self.pool.submit(int).result()
+            wait_until(self.done_at)
 
-    def read(self, handle: Future[None]) -> float:
-        handle.result()
-        time.sleep(self.reading)
+    def read(self, handle: float) -> float:
+        wait_until(handle)
+        wait_until(time.perf_counter() + self.reading)
         return 1.0
 
 
+@pytest.mark.usefixtures("exact_clock")
 def test_work_still_under_way_at_the_end_of_a_short_window_is_found() -> None:
     for ahead in (0, 1):
         with pytest.raises(Mismatch, match=r"synchronize\(\) returned before the work was compl"):
@@ -108,19 +110,24 @@ def test_work_still_under_way_at_the_end_of_a_short_window_is_found() -> None:
         window.measure(Asynchronous(honest=False), 5, 0, read_seconds=0.04)
 
 
+@pytest.mark.usefixtures("exact_clock")
 def test_steps_that_were_not_waited_for_are_found() -> None:
     with pytest.raises(Mismatch, match=r"wait\(\) returned before the work was complete"):
         window.measure(Asynchronous(honest=True, waits=False), 5, 1)
 
 
+@pytest.mark.usefixtures("exact_clock")
 def test_step_times_are_those_between_completions() -> None:
     alone = window.measure(Asynchronous(honest=True), 5, 0).step_seconds
     assert min(alone) >= 0.04, "a step was not waited for"
-    assert sum(window.measure(Asynchronous(honest=True), 5, 1).step_seconds) >= 0.2
+    several = window.measure(Asynchronous(honest=True), 5, 1).step_seconds
+    assert sum(several) == pytest.approx(0.2, rel=0.01)
 
 
+@pytest.mark.usefixtures("exact_clock")
 def test_a_value_that_takes_long_to_read_is_no_work_under_way() -> None:
-    assert window.measure(Asynchronous(honest=True), 5, 1).seconds >= 0.2
+    seconds = window.measure(Asynchronous(honest=True), 5, 1).seconds
+    assert seconds == pytest.approx(0.2, rel=0.01)
     # all outputs are copied and summed, which takes longer than the timed region
     assert window.measure(Asynchronous(honest=True, reading=2.0), 2, 1).seconds < 2.0
 

@@ -10,6 +10,8 @@ import numpy as np
 from harness.adapter import RankContext
 from harness.operations import Operation
 
+from ...frameworks.toy.plain import wait_until
+
 #: Duration of a copy.
 COPY_SECONDS = 5e-4
 
@@ -34,14 +36,11 @@ class CopyingDevice:
         def run() -> None:
             self.done_at = max(self.done_at, time.perf_counter()) + seconds
 
-        return Operation(run, lambda: (self._wait(), arrived)[1], "float32")
-
-    def _wait(self) -> None:
-        time.sleep(max(0.0, self.done_at - time.perf_counter()))
+        return Operation(run, lambda: (wait_until(self.done_at), arrived)[1], "float32")
 
     def synchronize(self) -> None:
         if not self.late:
-            self._wait()
+            wait_until(self.done_at)
 
     def reset_peak_device_memory(self) -> None:
         """Do nothing: it has none."""

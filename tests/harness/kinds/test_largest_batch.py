@@ -13,7 +13,7 @@ import pytest
 from harness.kinds import largest_batch
 
 from ...bench import Bench
-from ...processes import wait_for
+from ...processes import PATIENCE, wait_for
 from ..validity import assert_valid
 
 SEARCH = largest_batch.LargestBatch()
@@ -125,7 +125,7 @@ def test_a_series_that_is_asked_to_end_ends_its_run_and_goes_on_later(toy: Bench
     process = toy.start(FILL, **ASKED)
     wait_for(lambda: len(tried()) >= 2, "some runs")
     os.kill(process.pid, signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGTERM
     assert not toy.output.exists(), "a record of a series that was interrupted"
     toy.assert_nothing_left()

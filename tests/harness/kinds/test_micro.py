@@ -53,7 +53,9 @@ def test_the_rate_of_a_product_is_two_operations_for_each_term(toy: Bench) -> No
 
 def test_devices_multiply_together_and_the_slowest_counts(toy: Bench) -> None:
     parameters = {"shapes": "64x32x16", **QUICK}
-    record = toy.run("exact,operation=0.005", **MATMUL, devices_per_node=2, parameters=parameters).record
+    record = toy.run(
+        "exact,operation=0.005", **MATMUL, devices_per_node=2, parameters=parameters
+    ).record
     assert record["status"] == "ok", record["reason"]
     each = [
         2 * 64 * 32 * 16 * 1e-12 * block["operations"] / np.median(block["seconds"])

@@ -53,7 +53,8 @@ def test_the_figures_are_iperf3_s_own_and_medians(toy: Bench, iperf3: str) -> No
     for name, direction in (("bandwidth", "forward"), ("reverse_bandwidth", "reverse")):
         assert metrics[name] == pytest.approx(1e-9 * first[direction]["bytes_per_second"])
         seconds = first[direction]["interval_bytes_per_second"]
-        assert np.mean(seconds) == pytest.approx(1e9 * metrics[name], rel=0.3)
+        # a busy machine may end late; bits for bytes would be a factor of eight
+        assert 0.5 < np.mean(seconds) / (1e9 * metrics[name]) < 2
     assert metrics["connect_time"] == 1e6 * np.median(first["connect_seconds"])
     assert metrics["round_trip_time"] == 1e6 * np.median(first["round_trip_seconds"])
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -331,13 +332,22 @@ def test_results_carry_versions_device_and_parameters(toy: Bench) -> None:
     assert not record_sets.load(toy.folder / "lacking").runs, "a figure without them is taken"
 
 
+def processor_seconds() -> float:
+    """Return the processor time of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_to_start_a_run_does_not_take_many_times_the_run(toy: Bench) -> None:
     """SuperBench: its launcher spent 27 s on 0.6 s of timed steps.
-    The toy imports nothing: the rest is our overhead, on a machine however busy."""
+    The toy imports nothing: the rest is our overhead, in processor time, which other load of the
+    machine does not change."""
+    before = processor_seconds()
     created = toy.run("sleep=0.1", timed_steps=6).record
+    spent = processor_seconds() - before
     peers = 27 / 0.6
-    assert created["window_seconds"] == pytest.approx(0.6, rel=0.5)
-    assert created["wall_seconds"] / created["window_seconds"] < peers / 2
+    assert created["window_seconds"] >= 0.6
+    assert spent / 0.6 < peers / 2
 
 
 def test_the_first_iteration_is_not_timed(lab: Lab) -> None:

@@ -21,6 +21,7 @@ from harness.processes.private_network import PrivateNetwork, private_network
 from harness.request.declaration import read_framework
 
 from ...bench import ROOT, Bench
+from ...processes import PATIENCE
 
 # Listens at the address, and answers one caller: itself, if told to call.
 SERVER = """
@@ -61,7 +62,7 @@ def reached(address: str, enter: Callable[[], None] | None) -> bool:
     with served(address, "wait", enter) as server:
         assert server.stdout is not None
         try:
-            socket.create_connection((address, int(server.stdout.readline())), timeout=5).close()
+            socket.create_connection((address, int(server.stdout.readline())), timeout=60).close()
         except OSError:
             return False
         finally:
@@ -84,7 +85,7 @@ def test_those_in_it_reach_each_other_at_every_address_of_the_machine(
     assert "127.0.0.1" in addresses()
     for address in addresses():
         with served(address, "call", network.enter) as server:
-            printed, _ = server.communicate(timeout=60)
+            printed, _ = server.communicate(timeout=PATIENCE)
         assert printed.split()[1:] == ["called"], address
 
 

@@ -24,9 +24,11 @@ def test_an_existing_record_is_not_measured_again(toy: Bench) -> None:
 
 
 def test_an_output_that_appears_meanwhile_is_kept(toy: Bench) -> None:
-    launcher = toy.start("sleep=0.2", timed_steps=10)
+    toy.hold.touch()
+    launcher = toy.start("hold=4")
     toy.wait_for_phase("timed window", 1)
     toy.output.write_text("{}")
+    toy.hold.unlink()
     done = toy.finish(launcher)
     assert done.status == 3
     assert "already measured" in done.stderr
