@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 from framebench.files import archives, temporary
 
+from ..processes import PATIENCE
+
 WORKFLOW = Path(__file__).parents[2] / "workflow"
 
 FILES = {"runs/a/r1.json": b"{}" * 300, "runs/a/r2.json": b"[]" * 400, "notes.txt": b"hello"}
@@ -239,7 +241,7 @@ def test_a_temporary_folder_goes_with_its_process(
     assert process.stdout.readline()
     if number:
         process.send_signal(number)
-    assert process.wait(timeout=60) == status
+    assert process.wait(timeout=PATIENCE) == status
     assert not list(tmp_path.iterdir())
 
 

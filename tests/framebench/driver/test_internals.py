@@ -145,13 +145,13 @@ def test_what_snakemake_said_before_comes_first() -> None:
         listener.start()
         for number in range(3):
             logger.info("%d", number)
-        internals.await_log()
+        internals.await_log(600)
         assert printed == ["0", "1", "2"]
         listener.stop()
         logger.info("nobody prints this")
         began = time.monotonic()
         internals.await_log(0.1)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 60
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
