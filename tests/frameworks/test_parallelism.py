@@ -17,7 +17,8 @@ from .models import small
 #: Models with learned positions and a tied head; with rotary positions, grouped keys and a gate;
 #: with post-normalisation and segments.
 MODELS = ("gpt2_small", "llama_8b", "bert_base")
-#: Sharding, model and micro-steps, by framework and number of ranks.
+#: Sharding, model and micro-steps, by framework and number of ranks. Three ways at once include
+#: each pair of them; JAX has one mesh of three axes for all.
 WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
     "pytorch": {
         2: [
@@ -30,11 +31,7 @@ WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
             *((way, "gpt2_small", 1) for way in ("fsdp", "tensor", "fsdp2xtensor2")),
             *((way, "gpt2_small", 2) for way in ("data2xfsdp2", "data2xtensor2")),
             ("pipeline", "gpt2 of 4 layers", 5),
-            ("data2xpipeline2", "gpt2_small", 2),
-            ("pipeline2xfsdp2", "gpt2_small", 3),
-            ("pipeline2xtensor2", "bert_base", 2),
-            ("interleaved2xfsdp2", "bert_base", 2),
-            ("interleaved2xtensor2", "llama_8b", 1),
+            ("data2xpipeline2", "gpt2_small", 3),
         ],
         8: [
             ("pipeline2xdata2xtensor2", "gpt2_small", 2),
@@ -47,12 +44,7 @@ WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
     "jax": {
         2: [
             ("fsdp", "gpt2 of 1 layer", 2),
-            ("tensor", "llama of 1 layer", 1),
-        ],
-        4: [
-            ("fsdp2xtensor2", "gpt2 of 1 layer", 1),
-            ("data2xfsdp2", "gpt2 of 1 layer", 1),
-            ("data2xtensor2", "llama of 1 layer", 2),
+            ("tensor", "llama of 1 layer", 2),
         ],
         8: [("data2xfsdp2xtensor2", "gpt2 of 1 layer", 1)],
     },
@@ -142,7 +134,7 @@ def results_of_one(adapter, facts, steps):
     return dict(np.load("weights.npz")), dict(np.load("gradients.npz")), float(np.load("loss.npy"))
 
 def observed(way, facts, steps=1):
-    adapter = on_all(facts, way, steps)
+    adapter = observed.adapter = on_all(facts, way, steps)
     layout = adapter.case.layout
     before, expected, loss_of_one = results_of_one(adapter, facts, steps)
     gradients = adapter.gradients()
@@ -163,21 +155,17 @@ def observed(way, facts, steps=1):
 """
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize(
+    ("run", "ranks"), [(name, ranks) for name in WAYS for ranks in WAYS[name]], indirect=["run"]
+)
 def test_gradients_are_those_of_one_process(run: ForkServer, ranks: int) -> None:
     """Fail if gradients or an update differ from those of one process.
     Each rank holds a part of the model, and communicates in every step."""
-    assert_as_of_one_process(run, ranks)
-
-
-def test_three_ways_at_once(run: ForkServer) -> None:
-    """Fail if three nested groups give other gradients; they need eight processes."""
-    assert_as_of_one_process(run, 8)
-
-
-def assert_as_of_one_process(run: ForkServer, ranks: int) -> None:
     cases = WAYS[run.framework][ranks]
-    text = "answer(found=[observed(way, FACTS[model], steps) for way, model, steps in CASES])"
+    text = """
+answer(found=[observed(way, FACTS[model], steps) for way, model, steps in CASES])
+observed.adapter.all_reduce(0.0)  # nobody leaves before all have answered
+"""
     answers = run(script(run, STEP + text, CASES=cases), ranks=ranks)
     for place, (way, model, steps) in enumerate(cases):
         of_ranks = [answer["found"][place] for answer in answers]
