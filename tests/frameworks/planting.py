@@ -22,8 +22,9 @@ with open(f"{FOLDER}/{FACTS}.json") as file:
     facts = json.load(file)
 reference = Comparison(FOLDER)
 adapter = started(facts, precision=PRECISION)
-adapter.build(dict(reference.arrays("batch-0")))
+adapter.build(reference.batch(RANK, adapter.case))
 answer(errors=compare(adapter, reference, print))
+adapter.all_reduce(0.0)  # nobody leaves before all have answered
 """
 
 
@@ -44,9 +45,14 @@ def training_errors(
     adapter: Path,
     precision: str = "fp32",
     facts: str = "facts",
+    ranks: int = 1,
 ) -> Errors:
-    """Return the errors of training with the ``adapter`` and the ``facts`` of the ``reference``."""
+    """Return the errors of training with the ``adapter`` and the ``facts`` of the ``reference``,
+    by rank."""
     names = {"FOLDER": str(reference), "ADAPTER": str(adapter), "PRECISION": precision}
     given = "\n".join(f"{name} = {value!r}" for name, value in {**names, "FACTS": facts}.items())
-    (found,) = run(f"{given}\n{BEFORE['pytorch']}\n{COMPARE}")
-    return {reference.name: (precision, found["errors"])}
+    answers = run(f"{given}\n{BEFORE['pytorch']}\n{COMPARE}", ranks)
+    return {
+        f"{reference.name} {rank}": (precision, answer["errors"])
+        for rank, answer in enumerate(answers)
+    }
