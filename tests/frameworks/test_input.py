@@ -121,16 +121,13 @@ def test_a_bert_is_fed_from_records_and_its_loader_is_timed_alone(tmp_path: Path
     bench = Bench(tmp_path, build_environment("pytorch"))
     case = {"model": model, "batch_per_device": 4, "sequence_length": 128}
     steps = {"warmup_steps": 1, "timed_steps": 3, "precision": "fp32", "compiler": "none"}
-    more: dict[str, Any] = {"kind": "train", "input": "data", **case, **steps}
-    record = measured(bench, "pytorch", root, **more)
+    record = measured(bench, "pytorch", root, kind="train", input="data", **case, **steps)
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
     assert rank["data_set"]["format"] == "tfrecord"
     assert rank["fed"]["sequences"] == 4
     assert rank["fed"]["window_token_ids_crc32"] > 0
     assert rank["feeding"]["loader_samples"] == 4 * len(rank["feeding"]["compute_step_seconds"])
-    again = measured(bench, "pytorch", root, **more)["ranks"][0]["fed"]
-    assert again == rank["fed"], "the same seed feeds the same"
     # the loader alone
     record = measured(bench, "pytorch", root, **case, parameters={"workers": 1, "images": 50})
     assert record["status"] == "ok", record["reason"]
@@ -139,10 +136,6 @@ def test_a_bert_is_fed_from_records_and_its_loader_is_timed_alone(tmp_path: Path
     rates = {name: one["value"] for name, one in record["metrics"].items()}
     assert rates["token_throughput"] == pytest.approx(128 * rates["throughput"])
     assert record["metrics"]["throughput"]["unit"] == "sequences/s"
-    # other sequence length than in the case
-    record = measured(bench, "pytorch", root, **{**more, "sequence_length": 64})
-    assert record["status"] == "failed"
-    assert "the records have sequences of 128 tokens, the case has 64" in record["reason"]
 
 
 @pytest.mark.parametrize("framework", LOADERS)
