@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from framebench.files import archives, temporary
 
-from ..processes import PATIENCE
+from ..processes import PATIENCE, heed_signals
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
 
@@ -206,12 +206,6 @@ with temporary.folder() as folder:
     print(folder, flush=True)
     {ends}
 """
-
-
-def heed_signals() -> None:
-    """Restore what nohup and a shell's background jobs ignore."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def held(folder: Path, ends: str) -> subprocess.Popen[str]:

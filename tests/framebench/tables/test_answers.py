@@ -25,6 +25,7 @@ from framebench.tables.declared import overview
 from framebench.tables.ratios import Sides, verdicts
 from framebench.tables.table import Inputs
 
+from ..chartless import without_charts
 from ..made_up_records import write_records
 from ..made_up_runs import in_markdown, measured, repeats, run
 
@@ -279,7 +280,8 @@ def test_the_terminal_ends_with_the_answers(
 ) -> None:
     source = write_records(tmp_path / "runs")
     calls.note(tmp_path, "quick", "snakemake --cores all")
-    assert cli.main(["report", "--records", str(source), "--results", str(tmp_path)]) == 0
+    with without_charts():
+        assert cli.main(["report", "--records", str(source), "--results", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 15
     assert max(map(len, lines[:-1])) <= 100, "but for the path"

@@ -18,6 +18,7 @@ from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ...csv_rows import read_rows
+from ..chartless import without_charts
 from ..made_up_records import write_records
 
 FRAMEWORKS = ("jax", "tensorflow")
@@ -62,7 +63,8 @@ def without(whole: Path, results: Path, *removed: str) -> Path:
 def report(results: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
     """Return the closing lines and the page."""
     words = ["--records", str(results / "runs"), "--results", str(results)]
-    assert cli.main(["report", *words]) == 0, capsys.readouterr().err
+    with without_charts():
+        assert cli.main(["report", *words]) == 0, capsys.readouterr().err
     return capsys.readouterr().out.splitlines(), (results / "report.html").read_text()
 
 

@@ -1,0 +1,19 @@
+"""Reports without charts, for tests that look at tables: charts take most of a report's time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+from framebench.report import drawings, panels
+
+
+@contextmanager
+def without_charts() -> Iterator[None]:
+    """Draw no chart until the end of the context."""
+    with (
+        patch.object(drawings, "of_table", return_value=[]),
+        patch.object(panels, "step_times", return_value=[]),
+    ):
+        yield
