@@ -374,7 +374,7 @@ def check_faults(found: dict[str, Any], framework: str) -> None:
     else:
         assert re.match(r"Mismatch: the loader broke behind \d+ images: ", found["killed"])
         assert re.search(r"worker.*(killed by SIGKILL|signal: Killed)", found["killed"])
-    assert max(found["seconds"]) < 30, found
+    assert max(found["seconds"]) < 120, found
 
 
 class PillowRecords:

@@ -1,6 +1,7 @@
 """MXNet adapter in MXNet's own environment: features special to MXNet."""
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -252,15 +253,20 @@ def test_two_ranks_average_their_gradients(run: ForkServer, compiler: str) -> No
     assert first["left"] == [], "the scheduler or the server outlives its run"
 
 
-def test_ranks_that_are_killed_take_the_parameter_server_along(run: ForkServer) -> None:
+def test_ranks_that_are_killed_take_the_parameter_server_along(
+    run: ForkServer, tmp_path: Path
+) -> None:
     first, _ = run(
-        """
+        f"FOLDER = {str(tmp_path)!r}\n"
+        + """
 import time
 
 adapter = started(small_bert())
 adapter.all_reduce(0.0)
 answer(children=[child.pid for child in adapter._group._children])
-time.sleep(2)  # until the other has its sum, which it would wait for without an end
+os.mkdir(f"{FOLDER}/{os.getpid()}")
+while len(os.listdir(FOLDER)) < 2:  # the other would wait for its sum without an end
+    time.sleep(0.02)
 os.kill(os.getpid(), 9)
 """,
         ranks=2,
@@ -336,7 +342,7 @@ first = next(given)[0].tolist()
 workers = multiprocessing.active_children()
 rest = [one[0].tolist() for one in given] if TO_THE_END else given.close()
 for worker in workers:
-    worker.join(20)
+    worker.join(120)
 answer(first=first, rest=rest, codes=[worker.exitcode for worker in workers])
 """
     )

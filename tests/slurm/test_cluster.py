@@ -21,7 +21,7 @@ from .cluster import NODES, Cluster, ClusterError
 from .place import PLACES, Place
 
 ROOT = Path(__file__).parents[2]
-SOON = 60.0  # seconds; generous, because others may use the machine
+SOON = 300.0  # seconds; generous, because others may use the machine
 
 SERVE = """\
 import os, socket, sys
