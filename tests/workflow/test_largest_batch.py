@@ -14,7 +14,7 @@ from ..processes import wait_for
 from .conftest import SUITE, Project
 
 LIMIT = 160  # MiB
-FILL = "fill=4,sleep=0.1"  # MiB per sample; long enough for checks every 20 ms
+FILL = "fill=4,sleep=0.2"  # MiB per sample; long enough for checks every 20 ms
 MAX: dict[str, Any] = {
     **SUITE,
     "largest_batch": {"multiple_of": 2, "at_most": 200},

@@ -103,8 +103,15 @@ def test_two_workflows_of_one_machine_share_no_device(project: Project, tmp_path
     for one in both:
         one.write_suite({**MIXED, "repeats": 1})
     arguments = ("--cores", "all", *RUNS_ALONE, "--config", *CONFIG)
-    workflows = [measure(one, *arguments, toy="sleep=0.1") for one in both]
+    hold = tmp_path / "hold"
+    hold.touch()
+    os.environ["FRAMEBENCH_HOLD"] = str(hold)
+    workflows = [measure(one, *arguments, toy="hold=2,sleep=0.4") for one in both]
+    del os.environ["FRAMEBENCH_HOLD"]
     try:
+        for one in both:
+            wait_for(lambda one=one: one.pids("scripts/harness", "--output"), "a run of each")
+        hold.unlink()
         for workflow in workflows:
             output, _ = workflow.communicate(timeout=1200)
             assert workflow.returncode == 0, output

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ..csv_rows import read_rows
-from ..processes import wait_for
+from ..processes import PATIENCE, wait_for
 from .conftest import CASES, ONE_RUN, ROOT, RUNS, SUITE, Project
 
 PUBLISHED = ROOT / "results" / "published" / "dlperf-v1.0"
@@ -72,9 +72,8 @@ def test_runs_never_overlap_and_repeats_are_interleaved(project: Project) -> Non
 def test_the_driver_rests_while_a_run_is_measured(project: Project) -> None:
     batches = list(range(1, 101))
     project.write_suite({**SUITE, "axes": {**SUITE["axes"], "batch_per_device": batches}})
-    workflow = project.start("--cores", "all", toy="sleep=5")
+    workflow = project.start("--cores", "all", toy="hang")
     wait_for(lambda: project.pids("start_rank"), "a run to start")
-    time.sleep(1)
 
     def wakeups() -> int:
         # Not CPU time, which on a shared machine includes stolen time.
@@ -82,9 +81,12 @@ def test_the_driver_rests_while_a_run_is_measured(project: Project) -> None:
         counts = re.findall(r"^voluntary_.*:\s+(\d+)", "".join(map(Path.read_text, threads)), re.M)
         return sum(map(int, counts))
 
-    before = wakeups()
-    time.sleep(10)
-    assert wakeups() - before < 5, "the driver looks at the waiting runs while one is measured"
+    def rests() -> bool:
+        before = wakeups()
+        time.sleep(10)
+        return wakeups() - before < 5
+
+    wait_for(rests, "the driver to leave the waiting runs alone while one is measured")
     os.killpg(workflow.pid, signal.SIGINT)
     workflow.communicate(timeout=600)
 
@@ -105,7 +107,7 @@ def test_a_plan_that_nobody_reads_to_its_end_ends(project: Project) -> None:
     project.write_suite(SUITE)
     plan = project.start("--cores", "1", "plan")
     plan.read_until("Plan of the suite")
-    plan.wait(timeout=60)
+    plan.wait(timeout=PATIENCE)
 
 
 def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
@@ -231,8 +233,12 @@ def test_variables_of_a_variant_stand_on_no_command_line(project: Project) -> No
     project.write_suite({**SUITE, "axes": axes, "repeats": 1, "variants": sides})
     words = ("--cores", "all", "--until", "benchmark")
     call = project.start(*words, toy="sleep=0.3")
-    wait_for(lambda: project.pids("start_rank.py") or call.poll() is not None, "a rank")
-    commands = " ".join(project.processes().values())
+
+    def commands_with_a_rank() -> str:
+        commands = " ".join(project.processes().values())
+        return commands if "start_rank.py" in commands or call.poll() is not None else ""
+
+    commands = wait_for(commands_with_a_rank, "a rank")
     output, _ = call.communicate(timeout=1200)
     assert call.returncode == 0, output
     assert "start_rank.py" in commands
@@ -249,10 +255,10 @@ def test_variables_of_a_variant_stand_on_no_command_line(project: Project) -> No
 
 def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: Path) -> None:
     """Fail if variants are not interleaved and compared.
-    One variable differs, which slows the toy more than any other load of the machine."""
-    sides = {"usual": None, "slow": {"variables": {"FRAMEBENCH_TOY": "sleep=0.08"}}}
+    One variable differs, which slows the toy."""
+    sides = {"usual": None, "slow": {"variables": {"FRAMEBENCH_TOY": "exact,sleep=0.08"}}}
     project.write_suite({**ONE_RUN, "repeats": 8, "variants": sides})
-    ran = project.all(toy="sleep=0.02")
+    ran = project.all(toy="exact,sleep=0.02")
     assert ran.returncode == 0, ran.stdout
     found = [json.loads(text) for text in project.records().values()]
     found.sort(key=lambda record: record["started"])
@@ -272,7 +278,7 @@ def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: P
     assert [row["verdict"] for row in table] == ["slower"], compared.stdout
     for row in table:
         assert float(row["ratio_ci_low"]) <= float(row["ratio"]) <= float(row["ratio_ci_high"]) < 1
-        assert "given.FRAMEBENCH_TOY none -> sleep=0.08" in row["differences"]
+        assert "given.FRAMEBENCH_TOY none -> exact,sleep=0.08" in row["differences"]
         # Two runs of a pair with a stall in between are no pair.
         assert 5 <= int(row["pairs"]) <= 8
         assert row["order"] == "interleaved"
