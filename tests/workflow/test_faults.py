@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -20,15 +21,20 @@ from ..processes import wait_for
 from .conftest import ONE_RUN, RUNS, Project
 from .snakemake_server import SnakemakeCall
 
-SLOW = "sleep=0.4"  # four steps per run: long enough for an interruption
-
 
 def started_after_first_record(project: Project, *words: str) -> SnakemakeCall:
-    """Start a workflow, and return it during its second run."""
-    workflow = project.start("--cores", "all", *words, toy=SLOW)
+    """Start a workflow, and return it during its second run, which waits until it is let go."""
+    held(project).touch()
+    variables = {"toy": "hold_inference=2", "FRAMEBENCH_HOLD": str(held(project))}
+    workflow = project.start("--cores", "all", *words, **variables)
     wait_for(project.records, "a run to finish")
     wait_for(lambda: project.pids("start_rank"), "a second run to start")
     return workflow
+
+
+def held(project: Project) -> Path:
+    """Return the file that holds the second run."""
+    return project.folder / "hold"
 
 
 def assert_continues(project: Project, before: dict[str, str], tables: bool = False) -> None:
@@ -70,7 +76,8 @@ def test_a_signal_ends_the_call_with_a_report(
     process group."""
     workflow = started_after_first_record(project)
     for _ in range(times):
-        (os.killpg if to_all else os.kill)(workflow.pid, number)
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            (os.killpg if to_all else os.kill)(workflow.pid, number)
         time.sleep(0.1)
     output, _ = workflow.communicate(timeout=600)
     assert workflow.returncode == 128 + number, output
@@ -93,6 +100,7 @@ def test_kill_of_a_run(project: Project) -> None:
     workflow = started_after_first_record(project)
     launchers = project.pids("scripts/harness", "--output")
     os.kill(launchers[0], signal.SIGKILL)
+    held(project).unlink()
     output, _ = workflow.communicate(timeout=600)
     assert workflow.returncode != 0, "a run without a record went unnoticed"
     assert len(project.records()) == RUNS - 1, f"the other runs did not go on: {output}"
@@ -111,6 +119,7 @@ def test_kill_of_a_run(project: Project) -> None:
 def test_kill_of_a_rank_is_recorded(project: Project) -> None:
     workflow = started_after_first_record(project)
     os.kill(project.pids("start_rank")[0], signal.SIGKILL)
+    held(project).unlink()
     output, _ = workflow.communicate(timeout=600)
     assert workflow.returncode == 1, output
     assert project.statuses() == ["failed"] + ["ok"] * (RUNS - 1)
@@ -231,9 +240,8 @@ def test_a_plan_changes_nothing_and_tables_that_fail_leave_the_former(measured: 
 
 def test_two_workflows_in_one_folder(project: Project) -> None:
     workflow = started_after_first_record(project, "--until", "benchmark")
-    os.kill(workflow.pid, signal.SIGSTOP)  # it must not end before the second one starts
     second = project.all()
-    os.kill(workflow.pid, signal.SIGCONT)
+    held(project).unlink()
     assert second.returncode != 0
     assert "another Framebench is measuring into this folder" in second.stdout
     output, _ = workflow.communicate(timeout=600)

@@ -7,8 +7,8 @@ import csv
 from .conftest import SUITE, Project
 
 SIDES = {
-    "fast": {"variables": {"FRAMEBENCH_TOY": "sleep=0.01"}},
-    "slow": {"variables": {"FRAMEBENCH_TOY": "sleep=0.013"}},
+    "fast": {"variables": {"FRAMEBENCH_TOY": "exact,sleep=0.01"}},
+    "slow": {"variables": {"FRAMEBENCH_TOY": "exact,sleep=0.013"}},
     "dead": {"variables": {"FRAMEBENCH_TOY": "raise_rank=0"}},
 }
 
