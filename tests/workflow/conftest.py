@@ -73,6 +73,11 @@ class Project:
         words = ("--cores", "all", "--until", "benchmark")
         return self.run(*words, *(["--config", *config] if config else []), toy=toy)
 
+    def medians(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
+        """Run only the benchmarks and the table of medians, for tests of no other table."""
+        words = ("--cores", "all", "medians")
+        return self.run(*words, *(["--config", *config] if config else []), toy=toy)
+
     def configure(self, **values: object) -> None:
         """Change values in the config file."""
         path = self.folder / "config" / "config.yaml"

@@ -40,7 +40,7 @@ def held(project: Project) -> Path:
 def assert_continues(project: Project, before: dict[str, str], tables: bool = False) -> None:
     """Check that the next call, with or without ``tables``, runs only missing runs, and changes no
     earlier record."""
-    again = project.all() if tables else project.measure()
+    again = project.medians() if tables else project.measure()
     assert again.returncode == 0, again.stdout
     after = project.records()
     assert project.statuses() == ["ok"] * RUNS
@@ -143,7 +143,7 @@ def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) 
     unasked = project.measure().stdout
     assert project.records() == before, "failed runs were repeated unasked"
     assert "1 run(s) failed and count as done; --config retry=failed" in unasked
-    again = project.all("retry=failed,timeout")
+    again = project.medians("retry=failed,timeout")
     assert again.returncode == 0, again.stdout
     after = project.records()
     assert all(after[name] == text for name, text in before.items()), "failed records were changed"
@@ -157,11 +157,11 @@ def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) 
 def test_a_disturbed_run_is_measured_again_in_the_same_call(project: Project) -> None:
     project.write_suite(ONE_RUN)
     with hog(cores.allowed()[0]):
-        ran = project.all("rerun_disturbed=2", "cores_per_device=1", toy="sleep=0.2")
+        ran = project.medians("rerun_disturbed=2", "cores_per_device=1", toy="sleep=0.2")
         assert ran.returncode == 0, ran.stdout
         names = [Path(name).stem for name in project.records()]
         assert sorted(names) == ["r1", "r1-retry1", "r1-retry2"], ran.stdout
-        again = project.measure("rerun_disturbed=2", "cores_per_device=1", toy="sleep=0.2")
+        again = project.medians("rerun_disturbed=2", "cores_per_device=1", toy="sleep=0.2")
         assert "Nothing to be done" in again.stdout, "there is no bound over several calls"
     assert "busy" in ran.stdout, "nobody was told why"
     summary = (project.folder / "results" / "tables" / "summary.csv").read_text()
@@ -220,10 +220,10 @@ def test_linked_folders_and_dates_in_the_future_are_no_reason_to_measure_again(
 
 def test_a_plan_changes_nothing_and_tables_that_fail_leave_the_former(measured: Project) -> None:
     results = measured.folder / "results"
-    fingerprint = results / "tables" / "fingerprint.txt"
-    fingerprint.write_text("of other records\n")
+    runs = results / "runs.json"
+    runs.write_text("of other records\n{}\n")
     assert measured.run("plan").returncode == 0
-    assert fingerprint.read_text() == "of other records\n", "plan has deleted it"
+    assert runs.read_text() == "of other records\n{}\n", "plan has changed it"
     made = [results / "report.html", *(results / "tables").glob("*.[cm][sd]*")]
     before = {path: path.read_text() for path in made}
     assert len(before) > 10
@@ -235,7 +235,7 @@ def test_a_plan_changes_nothing_and_tables_that_fail_leave_the_former(measured: 
     (results / "runs" / "published.csv").unlink()
     again = measured.all()
     assert again.returncode == 0, again.stdout
-    assert fingerprint.read_text() != "of other records\n", "the tables were not made"
+    assert "of other records" not in runs.read_text(), "the tables were not made"
 
 
 def test_two_workflows_in_one_folder(project: Project) -> None:

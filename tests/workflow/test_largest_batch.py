@@ -107,7 +107,7 @@ def test_a_batch_asked_for_that_is_also_the_largest_is_measured_once(project: Pr
     bounds = {"multiple_of": 2, "at_most": 9}
     axes = {**MAX["axes"], "batch_per_device": [4, 8, "max"]}
     project.write_suite({**SUITE, "largest_batch": bounds, "axes": axes})
-    ran = project.all()
+    ran = project.medians()
     assert ran.returncode == 0, ran.stdout
     assert [result["reason"] for result in found(project)] == ["the bound of the search: 9"]
     summary = table(project, "summary")
@@ -122,10 +122,10 @@ def test_a_batch_asked_for_that_is_also_the_largest_is_measured_once(project: Pr
 def test_a_largest_batch_is_repeated_until_its_interval_is_narrow(project: Project) -> None:
     wide = {"at_least": 6, "at_most": 7, "width": 0.000001}
     project.write_suite({**MAX, "repeats": wide, "largest_batch": {"at_most": 8}})
-    ran = project.all(toy="sleep=0.01")
+    ran = project.medians(toy="sleep=0.01")
     assert ran.returncode == 0, ran.stdout
     assert [row["repeats"] for row in table(project, "summary")] == ["7"]
-    assert "Nothing to be done" in project.all(toy="sleep=0.01").stdout
+    assert "Nothing to be done" in project.medians(toy="sleep=0.01").stdout
 
 
 def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> None:
@@ -169,10 +169,12 @@ def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
     limited(project)
     folder = project.folder / "results" / "largest_batch"
 
+    words = ("--cores", "all", "medians")
+
     def tried() -> dict[Path, str]:
         return {path: path.read_text() for path in folder.glob("*/*/*/*.json")}
 
-    workflow = project.start("--cores", "all", toy=FILL)
+    workflow = project.start(*words, toy=FILL)
     wait_for(lambda: len(tried()) >= 2, "some batches to be tried")
     os.kill(workflow.pid, signal.SIGKILL)
     workflow.wait()
@@ -181,7 +183,7 @@ def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
     assert not found(project)
 
     # Now kill the run that tries: without its record there is no result, but the others continue.
-    workflow = project.start("--cores", "all", toy=FILL)
+    workflow = project.start(*words, toy=FILL)
     wait_for(lambda: len(tried()) > len(before), "another batch to be tried")
     launchers = wait_for(lambda: project.pids("scripts/harness", "--spare-memory"), "a launcher")
     os.kill(max(launchers), signal.SIGKILL)
@@ -189,7 +191,7 @@ def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
     assert workflow.returncode != 0, "a search without a result went unnoticed"
     assert len(project.records()) == 4, f"the other runs did not go on: {output}"
 
-    again = project.all(toy=FILL)
+    again = project.medians(toy=FILL)
     assert again.returncode == 0, again.stdout
     after = tried()
     assert all(after[path] == text for path, text in before.items()), "tried again"
@@ -197,12 +199,12 @@ def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
     for result in found(project):
         assert_largest(result)
     assert len(project.records()) == 8
-    assert "Nothing to be done" in project.all(toy=FILL).stdout
+    assert "Nothing to be done" in project.medians(toy=FILL).stdout
 
 
 def test_broken_results_are_named_and_searched_again(project: Project) -> None:
     project.write_suite({**MAX, "largest_batch": {"at_most": 16}})
-    assert project.all().returncode == 0
+    assert project.medians().returncode == 0
     folder = project.folder / "results" / "largest_batch" / "toy" / "toy"
     (path,) = folder.glob("*.json")
     path.write_text(path.read_text()[:100])
@@ -211,4 +213,4 @@ def test_broken_results_are_named_and_searched_again(project: Project) -> None:
     assert f"largest_batch/toy/toy/{path.name}" in again.stdout, "ignored without a word"
     assert len(path.read_text()) == 100
     assert (folder / f"{path.stem}-retry1.json").exists()
-    assert "Nothing to be done" in project.all().stdout
+    assert "Nothing to be done" in project.medians().stdout

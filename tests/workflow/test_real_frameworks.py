@@ -23,11 +23,7 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
         {
             "steps": {"warmup": 1, "timed": 2},
             "repeats": 1,
-            "axes": {
-                "framework": [*PINNED],
-                "model": RESNET,
-                "batch_per_device": [2],
-            },
+            "axes": {"framework": "pytorch", "model": RESNET, "batch_per_device": [2]},
             "include": [{"framework": "tensorflow", "precision": "amp"}],
         }
     )
@@ -46,7 +42,7 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
         # Between its steps a busy machine may do something else.
         assert 0.5 * rank["window_seconds"] < sum(rank["step_seconds"]) <= rank["window_seconds"]
     dtypes = {"fp32": {"float32"}, "amp": {"bfloat16"}}
-    ran_as = [*((name, "fp32") for name in PINNED), ("tensorflow", "amp")]
+    ran_as = [("pytorch", "fp32"), ("tensorflow", "amp")]
     assert ran_in == {(name, asked): dtypes[asked] for name, asked in ran_as}
 
 
@@ -78,7 +74,7 @@ def test_parity(project: Project, pytorch_python: str) -> None:
     epsilon = 'attributes["epsilon"]'
     assert epsilon in right, "the mistake cannot be planted"
     model.write_text(right.replace(epsilon, "1e-5"))
-    ran = project.all()
+    ran = project.medians()
     assert ran.returncode == 0, "a certificate that fails stops nothing"
     assert marks() & {"parity", "unverified"} == {"parity"}
     assert "parity" in (tables / "summary.md").read_text()

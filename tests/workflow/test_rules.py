@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 
-from .conftest import CASES, Project
+from ..csv_rows import read_rows
+from .conftest import CASES, SUITE, Project
 
 FAMILIES = ("medians", "speedups", "weak_scaling", "strong_scaling")
 
@@ -24,6 +25,26 @@ def test_each_family_of_tables_is_a_target(measured: Project) -> None:
     assert (tables / "weak_scaling.csv").exists(), ran.stdout
     assert not (results / "report.html").exists(), "a rule behind weak_scaling ran"
     assert measured.records() == records, "a table touched records"
+
+
+def test_a_table_is_never_one_of_fewer_runs(measured: Project) -> None:
+    """Fail if a target with tables of its own leaves runs out, in a dry run too."""
+    results = measured.folder / "results"
+    summary = results / "tables" / "summary.csv"
+    next((results / "runs").rglob("r2.json")).unlink()
+    dry = measured.run("--cores", "all", "medians", "-n")
+    assert {"benchmark", "medians"} <= {line.split(" ")[0] for line in dry.stdout.splitlines()}
+    assert "benchmark" in measured.run("medians", "--rulegraph").stdout
+    before = summary.read_text()
+    ran = measured.medians()
+    assert ran.returncode == 0, ran.stdout
+    assert summary.read_text() != before, "the table is of the removed run"
+    assert [row["repeats"] for row in read_rows(summary)] == ["2"] * CASES
+    next((results / "runs").rglob("r2.json")).unlink()
+    measured.write_suite({**SUITE, "repeats": 1})
+    assert measured.medians().returncode == 0
+    assert sorted(row["repeats"] for row in read_rows(summary)) == ["1", "2"], "a removed record"
+    assert "Nothing to be done" in measured.medians().stdout
 
 
 def test_rule_graph_of_measured_results_shows_how_tables_are_made(measured: Project) -> None:

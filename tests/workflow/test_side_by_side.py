@@ -72,7 +72,7 @@ def assert_no_core_is_shared(found: list[dict[str, Any]]) -> None:
 @several
 def test_runs_go_side_by_side_on_devices_of_their_own(project: Project) -> None:
     project.write_suite(MIXED)
-    finished(project, toy="sleep=0.1")
+    finished(project, "medians", toy="sleep=0.1")
     found = measured(project)
     assert len(found) == RUNS
     assert_no_core_is_shared(found)
@@ -92,7 +92,7 @@ def test_runs_go_side_by_side_on_devices_of_their_own(project: Project) -> None:
         rows = list(csv.DictReader(file))
     assert len(rows) == RUNS // 2
     assert {row["side_by_side"] for row in rows} == {"True"}
-    again = finished(project)
+    again = finished(project, "medians")
     assert "Nothing to be done" in again, again
 
 
@@ -152,7 +152,7 @@ def test_searches_are_alone_and_their_batches_those_of_the_runs(project: Project
     axes = {**SUITE["axes"], "batch_per_device": ["max"]}
     bounds = {"multiple_of": 2, "at_most": 4}
     project.write_suite({**SUITE, "axes": axes, "largest_batch": bounds})
-    finished(project, toy="sleep=0.05")
+    finished(project, "medians", toy="sleep=0.05")
     folder = project.folder / "results" / "largest_batch"
     tries = [json.loads(path.read_text()) for path in folder.rglob("b*.json")]
     assert [record["status"] for record in tries] == ["ok"] * 4

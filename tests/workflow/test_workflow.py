@@ -116,16 +116,17 @@ def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
     plan = project.run("--cores", "1", "plan")
     assert "4 cases x 1 repeats = 4 runs" in plan.stdout, plan.stdout
     assert "a total batch of 3 is no multiple of 2 devices" in plan.stdout
-    ran = project.all(toy="sleep=0.01")
+    tables = ("--until", "weak_scaling", "strong_scaling")
+    ran = project.run("--cores", "all", *tables, toy="sleep=0.01")
     assert ran.returncode == 0, ran.stdout
     measured = [json.loads(text)["case"] for text in project.records().values()]
     found = sorted((case["devices_per_node"], case["batch_per_device"]) for case in measured)
     assert found == [(1, 3), (1, 4), (2, 2), (2, 4)]
-    tables = project.folder / "results" / "tables"
+    folder = project.folder / "results" / "tables"
     series = {
         name: [
             (row["devices"], row["batch_per_device"])
-            for row in read_rows(tables / f"{name}_scaling.csv")
+            for row in read_rows(folder / f"{name}_scaling.csv")
             if row["speedup"]
         ]
         for name in ("weak", "strong")
@@ -146,7 +147,7 @@ def test_repeats_go_on_until_the_interval_is_narrow(project: Project) -> None:
     plan = project.run("--cores", "1", "plan")
     assert "6 to 8 repeats" in plan.stdout, plan.stdout
     assert f"at most {8 * CASES} runs" in plan.stdout
-    ran = project.all(toy="sleep=0.01")
+    ran = project.medians(toy="sleep=0.01")
     assert ran.returncode == 0, ran.stdout
     summary = project.folder / "results" / "tables" / "summary.csv"
     assert [row["repeats"] for row in read_rows(summary)] == ["8"] * CASES, ran.stdout
@@ -159,15 +160,15 @@ def test_repeats_go_on_until_the_interval_is_narrow(project: Project) -> None:
     for name in project.records():
         if Path(name).stem in ("r7", "r8"):
             (project.folder / "results" / "runs" / name).unlink()
-    assert project.all(toy="sleep=0.01").returncode == 0
+    assert project.medians(toy="sleep=0.01").returncode == 0
     assert [row["repeats"] for row in read_rows(summary)] == ["6"] * CASES, "more than were needed"
-    assert "Nothing to be done" in project.all().stdout
+    assert "Nothing to be done" in project.medians().stdout
 
 
 def test_what_a_framework_cannot_do_is_kept(project: Project) -> None:
     axes = {**SUITE["axes"], "compiler": ["none", "native"]}
     project.write_suite({**SUITE, "repeats": 1, "axes": axes})
-    ran = project.all()
+    ran = project.medians()
     assert ran.returncode == 0, ran.stdout
     summary = read_rows(project.folder / "results" / "tables" / "summary.csv")
     native = [row for row in summary if row["compiler"] == "native"]
@@ -178,7 +179,7 @@ def test_what_a_framework_cannot_do_is_kept(project: Project) -> None:
 def test_a_changed_setting_is_another_case(measured: Project) -> None:
     before = measured.records()
     measured.write_suite({**ONE_RUN, "steps": {"warmup": 1, "timed": 4}})
-    assert measured.all().returncode == 0
+    assert measured.medians().returncode == 0
     after = measured.records()
     assert len(after) == RUNS + 1, "runs with other steps were taken for these, or were overwritten"
     assert all(after[name] == text for name, text in before.items())

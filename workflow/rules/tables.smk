@@ -7,6 +7,7 @@ rule runs:
         driver.comparisons.small,
         # Existing verifications, searches, peak-FLOPS benchmarks and interruptions.
         driver.tables.neighbours,
+        driver.tables.changed,
     output:
         driver.tables.runs,
     log:
@@ -28,6 +29,7 @@ rule runs:
 rule medians:
     """Compute the median of each case over its repeats, with interval and flags."""
     input:
+        driver.tables.changed,
         runs=rules.runs.output,
     output:
         csv_of("summary"),
@@ -51,6 +53,7 @@ rule medians:
 rule speedups:
     """Divide precisions by fp32, and compilers by none, with intervals."""
     input:
+        driver.tables.changed,
         runs=rules.runs.output,
     output:
         csv_of("precision_speedup"),
@@ -76,6 +79,7 @@ rule speedups:
 rule weak_scaling:
     """Compare each number of devices with one device, at equal batch per device."""
     input:
+        driver.tables.changed,
         runs=rules.runs.output,
     output:
         csv_of("weak_scaling"),
@@ -99,6 +103,7 @@ rule weak_scaling:
 rule strong_scaling:
     """Compare each number of devices with one device, at equal total batch."""
     input:
+        driver.tables.changed,
         runs=rules.runs.output,
     output:
         csv_of("strong_scaling"),
@@ -122,6 +127,7 @@ rule strong_scaling:
 rule tables:
     """Make the report and all further tables."""
     input:
+        driver.tables.changed,
         runs=rules.runs.output,
         tables=[
             rules.medians.output,

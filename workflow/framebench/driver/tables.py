@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO
@@ -65,10 +66,10 @@ class Tables:
         self.node_verdict = f"{work.results}/logs/node_verdict"
         self.outcome = f"{work.results}/{partial.OUTCOME}"
         self._statuses: IO[str] | None = None
+        self._changed: IO[bytes] | None = None
         self._call = call
         if call.measures:
             self._keep_given()
-            self._drop_stale_fingerprint()
             self._drop_verdicts()
 
     def heading(self, name: str) -> tuple[str, str]:
@@ -86,6 +87,24 @@ class Tables:
         """Return the existing files and folders that are read with the records."""
         paths = (Path(self._work.results, name) for name in NEIGHBOURS)
         return [str(path) for path in paths if path.exists()]
+
+    @for_rules
+    def changed(self, wildcards: Wildcards) -> list[str]:
+        """Return a file that is newer than all tables if these are stale.
+
+        Records are no input of tables, because Snakemake removes the output of a job before it
+        reruns it, and no record may be removed. It would thus not notice new, changed or removed
+        records behind tables that exist.
+        """
+        if self._changed is None:
+            try:
+                if self._call.plans and self._is_stale():
+                    self._changed = NamedTemporaryFile(prefix="framebench-changed-")  # noqa: SIM115
+                    newer = max(self._newest() + 1, time.time_ns())
+                    os.utime(self._changed.name, ns=(newer, newer))
+            except OSError as error:
+                refuse(f"{error.filename or self.folder}: {error.strerror}")
+        return [self._changed.name] if self._changed else []
 
     @for_rules
     def given(self, wildcards: Wildcards) -> str:
@@ -215,22 +234,15 @@ class Tables:
         except OSError as error:
             refuse(f"{error.filename or self._work.results}: {error.strerror}")
 
-    def _drop_stale_fingerprint(self) -> None:
-        """Remove the fingerprint of tables, and the file of runs, made from other records.
-
-        Snakemake then makes them anew.
-
-        The rule's inputs are only the missing results, because Snakemake removes the output of a
-        job before it reruns it. Existing results must never be an output, so Snakemake does not
-        notice removed, changed or imported records.
-        """
-        cached = self._work.cached
+    def _is_stale(self) -> bool:
+        """Return whether the file of runs lacks pending work, or was made from other records."""
+        plan, cached, runs = self._work.plan, self._work.cached, Path(self.runs)
+        if plan.pending or plan.unsearched or not runs.exists():
+            return True
         current = cached and fingerprint(cached, Path(self.records), Path(self._work.results))
-        paths = [Path(path) for path in (self.fingerprint, self.runs) if Path(path).exists()]
-        try:
-            # Both: tables of other records may lie next to a current file of runs.
-            if any(runs_file.fingerprint(path) != current for path in paths):
-                for path in paths:
-                    path.unlink()
-        except OSError as error:
-            refuse(f"{error.filename or self.folder}: cannot be replaced: {error.strerror}")
+        return runs_file.fingerprint(runs) != current
+
+    def _newest(self) -> int:
+        """Return the time of the newest table, in nanoseconds since 1970."""
+        made = [*Path(self.folder).glob("*"), Path(self.runs), Path(self.report)]
+        return max((path.stat().st_mtime_ns for path in made if path.exists()), default=0)
