@@ -346,7 +346,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--frameworks", nargs="+", choices=FRAMEWORKS, default=FRAMEWORKS)
     parser.add_argument(
-        "--data", help="a folder of images that make_data made, instead of a new one"
+        "--data", help="a folder of images that make-data made, instead of a new one"
     )
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     given = parser.parse_args()

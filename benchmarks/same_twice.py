@@ -72,8 +72,9 @@ def snakemake(project: Path, cores: str, *arguments: str) -> None:
 def compared(project: Path, measured: Path, candidate: str) -> pd.DataFrame:
     """Return the table of ``compare`` of a variant against BASE."""
     results = measured.parent / candidate
-    config = [f"base={measured}@{BASE}", f"candidate={measured}@{candidate}", f"results={results}"]
-    snakemake(project, "1", "compare", "--config", *config)
+    program = [sys.executable, str(project / "workflow" / "framebench"), "compare"]
+    sides = ["--base", f"{measured}@{BASE}", "--candidate", f"{measured}@{candidate}"]
+    subprocess.run([*program, *sides, "--results", str(results)], check=True, capture_output=True)
     return pd.read_csv(results / "tables" / "compare.csv")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-#: Records of a run of the suite `quick`, from `snakemake archive --config redact=true`.
+#: Records of a run of the suite `quick`, from `framebench archive --redact`.
 RECORDS = ROOT / "docs" / "sample.tar.xz"
 #: Link to a file of the tree, without its anchor.
 _LINK = re.compile(r"\]\(([^)#:\s]+)")

@@ -13,6 +13,9 @@ import zipfile
 from datetime import datetime
 from pathlib import Path
 
+import pytest
+from framebench import cli
+
 from ..csv_rows import read_rows
 from ..processes import PATIENCE, wait_for
 from .conftest import CASES, ONE_RUN, ROOT, RUNS, SUITE, Project
@@ -254,7 +257,9 @@ def test_variables_of_a_variant_stand_on_no_command_line(project: Project) -> No
     assert not (project.folder / "results" / ".variables").exists(), "the file was left behind"
 
 
-def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: Path) -> None:
+def test_variants_run_interleaved_and_are_compared(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Fail if variants are not interleaved and compared.
     One variable differs, which slows the toy."""
     sides = {"usual": None, "slow": {"variables": {"FRAMEBENCH_TOY": "exact,sleep=0.08"}}}
@@ -269,14 +274,12 @@ def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: P
     assert len({*rounds}) == 2, "always in the same order"
 
     results = project.folder / "results"
-    sources = ["base=results@usual", "candidate=results@slow"]
-    compared = project.run("--cores", "1", "compare", "--config", *sources, "fail_on=5%")
-    assert compared.returncode == 3, compared.stdout
-    assert "1 of 1 cases are shown to be more than 5.0% slower" in compared.stdout
-    assert compared.stdout.splitlines()[-1] == "compare: regression (3)"
-    assert "Exception" not in compared.stdout, compared.stdout
+    sides = ["--base", f"{results}@usual", "--candidate", f"{results}@slow"]
+    assert cli.main(["compare", *sides, "--results", str(results), "--fail-on", "5%"]) == 3
+    compared = capsys.readouterr()
+    assert "1 of 1 cases are shown to be more than 5.0% slower" in compared.err
     table = read_rows(results / "tables" / "compare.csv")
-    assert [row["verdict"] for row in table] == ["slower"], compared.stdout
+    assert [row["verdict"] for row in table] == ["slower"], compared.out
     for row in table:
         assert float(row["ratio_ci_low"]) <= float(row["ratio"]) <= float(row["ratio_ci_high"]) < 1
         assert "given.FRAMEBENCH_TOY none -> exact,sleep=0.08" in row["differences"]
@@ -287,63 +290,11 @@ def test_variants_run_interleaved_and_are_compared(project: Project, tmp_path: P
     assert project.run("--cores", "1", "report").returncode == 0
     assert 'href="compare.html"' in (results / "report.html").read_text()
 
-    same = project.run(
-        "--cores", "1", "compare", "--config", "base=results@usual", "candidate=results@usual",
-        "fail_on=5%",
-    )  # fmt: skip
-    assert same.returncode == 0, same.stdout
-    unknown = project.run("--cores", "1", "compare", "--config", "base=results@x", sources[1])
-    assert "no run is of variant 'x'; there are: slow, usual" in unknown.stdout
-    alone = project.run("--cores", "1", "compare")
-    assert "compare: needs two sets of records" in alone.stdout
-
-
-def test_results_are_handed_on_as_one_file(measured: Project) -> None:
-    refused = measured.run("--cores", "1", "archive", "--config", "suite=quick")
-    assert refused.returncode != 0
-    assert "suite: found quick for archive" in refused.stdout
-    done = measured.run("--cores", "1", "archive", "--config", "redact=true")
-    assert done.returncode == 0, done.stdout
-    (archive,) = (measured.folder / "results" / "archives").iterdir()
-    assert f"archive: results/archives/{archive.name}" in done.stdout
-    with zipfile.ZipFile(archive) as file:
-        records = [name for name in file.namelist() if name.startswith("runs/")]
-        text = "".join(file.read(name).decode() for name in file.namelist())
-    assert len(records) == RUNS
-    assert str(measured.folder) not in text
-
-
-def test_lint_of_what_ships_and_of_what_was_measured(measured: Project, tmp_path: Path) -> None:
-    results = measured.folder / "results"
-    shutil.copytree(PUBLISHED.parent, results / "published")
-    clean = measured.run("--cores", "1", "lint")
-    assert clean.returncode == 0, clean.stdout
-    assert "results/runs: " in clean.stdout
-    found = read_rows(results / "tables" / "lint.csv")
-    sources = {path.name for path in PUBLISHED.parent.iterdir()}
-    assert {row["source"] for row in found} == sources, "ours is clean, in each other is something"
-
-    summary = results / "tables" / "summary.csv"
-    text = summary.read_text()
-    median = read_rows(summary)[0]["throughput_median"]
-    summary.write_text(text.replace(median, f"{2 * float(median)}"))
-    faulty = measured.run("--cores", "1", "lint")
-    assert faulty.returncode != 0
-    assert "findings in results of our own" in faulty.stdout, faulty.stdout
-    assert any(
-        row["source"] == "results/runs" for row in read_rows(results / "tables" / "lint.csv")
-    )
-
-    given = f"records={results / 'published'}"
-    others = measured.run("--cores", "1", "lint", "--config", given, f"results={tmp_path}/out")
-    assert others.returncode == 0, others.stdout
-    assert len(read_rows(tmp_path / "out" / "tables" / "lint.csv")) == len(found)
-
-
-def test_lint_of_nothing_says_so(project: Project) -> None:
-    refused = project.run("--cores", "1", "lint")
-    assert refused.returncode != 0
-    assert "results/runs holds no record" in refused.stdout, refused.stdout
+    same = ["--base", f"{results}@usual", "--candidate", f"{results}@usual"]
+    assert cli.main(["compare", *same, "--results", str(results), "--fail-on", "5%"]) == 0
+    unknown = ["--base", f"{results}@x", *sides[2:]]
+    assert cli.main(["compare", *unknown, "--results", str(results)]) == 1
+    assert "no run is of variant 'x'; there are: slow, usual" in capsys.readouterr().err
 
 
 def test_bad_input_ends_before_any_job(project: Project) -> None:

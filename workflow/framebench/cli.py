@@ -11,7 +11,7 @@ from pathlib import Path
 from . import feature_registry as features
 from .commands import exit_status, reporting, upkeep
 from .comparison import gate
-from .config.arguments import records, share
+from .config.arguments import records, share, suite
 from .config.validation import ConfigError
 from .config.values import RecordSource
 from .records.run import RecordsError
@@ -19,6 +19,7 @@ from .records.run import RecordsError
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
 LEAVE = "tables that are made already, from runs.json, which is then read in place of records"
+VARIANTS = "suites, by name or file, whose variants have environment files that stay in use"
 STATUSES = "Ends with 3 for a regression, 4 for a lost case, 5 if nothing can be compared."
 
 
@@ -43,7 +44,7 @@ def main(arguments: list[str]) -> int:
         status = _run(arguments)
     except SystemExit as ended:  # argparse has printed its message or help
         status = int(ended.code or 0)
-    return exit_status.leave(arguments[0] if arguments else "", status)
+    return exit_status.leave(status)
 
 
 def _run(arguments: list[str]) -> int:
@@ -84,7 +85,7 @@ def _run(arguments: list[str]) -> int:
     comparing = commands.add_parser("compare", help="two sets of records, case by case")
     comparing.add_argument("--base", type=side, required=True, help=SIDE)
     comparing.add_argument("--candidate", type=side, required=True, help=SIDE)
-    comparing.add_argument("--results", type=Path, required=True, help="folder to write to")
+    comparing.add_argument("--results", type=Path, default=Path("results"), help="where to write")
     comparing.add_argument("--fail-on", type=share, help=f"{FAIL_ON} {STATUSES}")
     comparing.set_defaults(command=_compare)
     showing = commands.add_parser("overview", help="all frameworks side by side, in Markdown")
@@ -99,9 +100,9 @@ def _run(arguments: list[str]) -> int:
     containing.add_argument("--to", type=Path, default=Path("recipes"), help="folder to write to")
     containing.set_defaults(command=lambda given: upkeep.write_recipes(given.names, given.to))
     cleaning = commands.add_parser("clean-environments", help="remove what no file makes any more")
-    cleaning.add_argument("--environments", type=Path, required=True, help="the folder of all")
-    cleaning.add_argument("--keep", nargs="*", default=[], help="names of those in use")
-    cleaning.set_defaults(command=lambda given: upkeep.clean(given.environments, given.keep))
+    cleaning.add_argument("--environments", type=Path, default=Path(".venvs"), help="their folder")
+    cleaning.add_argument("--suites", type=suite, nargs="+", default=[], help=VARIANTS)
+    cleaning.set_defaults(command=lambda given: upkeep.clean(given.environments, given.suites))
     explaining = commands.add_parser("columns", help="what the columns of the tables mean")
     explaining.set_defaults(command=lambda given: upkeep.print_columns())
     for feature in features.known():

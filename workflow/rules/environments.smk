@@ -25,17 +25,3 @@ rule environment:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.framebench:q} environment"
         " --file {params.file:q} --marker {params.marker:q} --log {log:q} {params.hashing}"
         " {params.trying:q}"
-
-
-rule clean_environments:
-    """Remove environments that no environment file makes any more; measure nothing."""
-    handover: True
-    params:
-        framebench=driver.provisioning.framebench,
-        leftovers=driver.provisioning.leftovers,
-        status=driver.tables.status,
-    message:
-        "Removing environments that no file makes any more"
-    shell:
-        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
-        " {params.framebench:q} clean-environments {params.leftovers:q}"

@@ -14,7 +14,7 @@ from harness.samples import recorded
 
 TRAIN, VALIDATION = "train", "val"
 SUFFIXES = (".jpeg", ".jpg")
-#: Name of make_data's manifest.
+#: Name of make-data's manifest.
 MANIFEST = "framebench-data.json"
 #: Vocabulary of texts whose tokens are word pieces, and of token files made of them.
 VOCABULARY = "vocab.txt"
@@ -101,7 +101,7 @@ def _of_records(
     root: str, form: str, files: List[str], bad: str, refuse: Callable[[str, str], None]
 ) -> Images:
     """Return images of record files. Labels are those of the records, and index the classes of
-    make_data's manifest if there is one."""
+    make-data's manifest if there is one."""
     try:
         listing = recorded.listed(root, form, files, checks_all=bad == SKIP)
     except OSError as error:
@@ -136,7 +136,7 @@ def identity(root: str) -> str:
     """Return twelve hexadecimal digits that identify a data set. Raises :class:`BadData`.
 
     They depend on all paths in its splits, the sizes of files that are no images, the vocabulary,
-    and make_data's digest."""
+    and make-data's digest."""
     digest = hashlib.sha256(str(_made(root).get("digest", "")).encode())
 
     def add(*names: str) -> None:
@@ -173,7 +173,7 @@ def report(images: Images) -> Dict[str, object]:
 
 
 def _made(root: str) -> Dict[str, Any]:
-    """Return make_data's manifest; {} without one."""
+    """Return make-data's manifest; {} without one."""
     try:
         description = bounded.read_json(os.path.join(root, MANIFEST))["made"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -87,7 +87,7 @@ def test_an_editor_accepts_short_forms(suite: dict[str, Any]) -> None:
         ("suite", {**SUITE, "repeats": {"at_least": 7}}),
         ("suite", {**SUITE, "axes": {**SUITE["axes"], "nodes": [0]}}),
         ("config", {"time_limit": 0}),
-        ("config", {"fail_on": "5 percent"}),
+        ("config", {"equivalence_margin": "5 percent"}),
         ("config", {"accelerator": "tpu"}),
     ],
 )

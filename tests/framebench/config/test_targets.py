@@ -17,40 +17,11 @@ from ..settings import CATALOG, CONFIG, SUITE, changed, plan, settings
 MEASURES = "a target that measures"
 
 
-@pytest.mark.parametrize(
-    ("key", "target", "allowed"),
-    [
-        ("records", MEASURES, "report or lint or export or nodes"),
-        ("records", "compare", "report or lint or export or nodes"),
-        ("base", MEASURES, "compare"),
-        ("candidate", "report", "compare"),
-        ("from", "export", "import"),
-        ("to", "import", "export"),
-        ("format", MEASURES, "export or import or make_data"),
-    ],
-)
-def test_a_key_of_another_target_is_refused(
-    key: str, target: str, allowed: str, tmp_path: Path
-) -> None:
-    given = settings(tmp_path, **{key: str(tmp_path)})
+def test_records_to_report_are_refused_by_a_measurement(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
-        targets.check_keys(given, target)
-    expected = f"{key}: found '{tmp_path}' for {target}; allowed with the target {allowed}:"
+        targets.check_measurement(plan(tmp_path, records=str(tmp_path)), MEASURES)
+    expected = f"records: found '{tmp_path}' for {MEASURES}; allowed with the target report:"
     assert expected in str(error.value)
-
-
-def test_a_measurement_is_not_redacted(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=f"redact: found 'True' for {MEASURES}; allowed .* archive"
-    ):
-        targets.check_keys(settings(tmp_path, redact=True), MEASURES)
-
-
-def test_the_keys_of_a_target_are_accepted(tmp_path: Path) -> None:
-    of_report = settings(tmp_path, records=str(tmp_path))
-    targets.check_keys(of_report, "report")
-    targets.check_keys(of_report, "lint")
-    targets.check_keys(settings(tmp_path, base=str(tmp_path), candidate=str(tmp_path)), "compare")
     targets.check_measurement(plan(tmp_path), MEASURES)
 
 

@@ -17,8 +17,6 @@ def call(*words: str, dry_run: bool = False) -> Invocation:
     ("words", "plans"),
     [
         (["report"], False),
-        (["report", "compare"], False),
-        (["lint"], True),  # on the results, if nothing else is given
         (["plan", "report"], True),
         (["all"], True),
         ([], True),

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from framebench import cli
 from framebench.commands import upkeep
 from framebench.environments import cleaning, venvs
 from framebench.files import locks
@@ -40,12 +41,16 @@ def folder(tmp_path: Path) -> Path:
 def test_only_what_no_file_makes_is_removed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept = environment(folder, "jax-89abcdef")
+    file, suite = folder.parent / "jax.yaml", folder.parent / "suite.yaml"
+    file.write_text(PINS % "1.26.4")
+    suite.write_text(f"variants: {{old: {{environments: {{jax: {file}}}}}, usual: }}\n")
+    kept = environment(folder, venvs.read_environment_file(file, hashed=False).name)
     (folder / "notes-0123abcd").mkdir()  # looks like an environment but is none
     (folder / "mine").mkdir()
-    upkeep.clean(folder, [kept.name])
+    words = ["--environments", str(folder), "--suites", str(suite)]
+    assert cli.main(["clean-environments", *words]) == 0
     left = {path.name for path in folder.iterdir()}
-    assert left == {"jax-89abcdef", "jax-89abcdef.lock", "notes-0123abcd", "mine"}
+    assert left == {kept.name, f"{kept.name}.lock", "notes-0123abcd", "mine"}
     told = capsys.readouterr().out
     assert f"{folder}/pytorch-0123abcd: removed, 0.0 GB" in told
     assert "1 environments removed, 0.0 GB free; 0.0 GB more when uv's cache" in told

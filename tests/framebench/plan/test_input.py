@@ -78,16 +78,6 @@ def test_images_are_read_from_a_folder_that_is_there(tmp_path: Path) -> None:
     targets.check_data(plan_of(tmp_path), CATALOG)
 
 
-@pytest.mark.parametrize("images", [1, 0, -5, 10**7])
-def test_a_number_of_images_is_of_make_data_alone(tmp_path: Path, images: int) -> None:
-    with pytest.raises(ConfigError, match=rf"images: found {images}; allowed for make_data"):
-        settings(tmp_path, images=images)
-    made = settings(tmp_path, images=64, data=str(tmp_path / "new"))
-    targets.check_keys(made, targets.MAKES_DATA)
-    with pytest.raises(ConfigError, match="images: found 64 for report; allowed: a mapping"):
-        targets.check_keys(made, "report")
-
-
 def test_the_kind_reads_the_folder_of_the_configuration(tmp_path: Path) -> None:
     suite = {"measurements": {"input": {"framework": ["pytorch"], "model": ["resnet50_v1.5"],
                                         "batch_per_device": [4], "workers": [0, 2]}}}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Small images as records, and token files, as make_data writes them."""
+"""Small images as records, and token files, as make-data writes them."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 from ..files import bounded
 
@@ -18,26 +17,16 @@ STATUS_FILE = "FRAMEBENCH_STATUS_FILE"
 SIGNAL_BASE = 128
 
 
-class Ended(NamedTuple):
-    """A command that did not end with 0."""
-
-    command: str
-    status: int
-
-
-def leave(command: str, status: int) -> int:
+def leave(status: int) -> int:
     """Return the exit status: ``status``, or 0 if it was written to the status file."""
     path = os.environ.get(STATUS_FILE)
     if not status or not path:
         return status
     with bounded.open_to_append(path) as file:
-        file.write(f"{command} {status}\n")
+        file.write(f"{status}\n")
     return 0
 
 
-def read(path: Path) -> Ended | None:
-    """Return the first command in the status file; None if all ended with 0."""
-    for line in bounded.read_text(path).splitlines():
-        command, status = line.split(" ")
-        return Ended(command, int(status))
-    return None
+def read(path: Path) -> int:
+    """Return the first status in the status file; 0 if all commands ended with 0."""
+    return next(map(int, bounded.read_text(path).splitlines()), 0)

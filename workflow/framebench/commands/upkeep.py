@@ -29,11 +29,15 @@ def write_recipes(names: Sequence[str], folder: Path) -> None:
     print("\n".join(recipe.told(recipe.write(PROJECT / "envs", names, folder))))
 
 
-def clean(environments: Path, wanted: Sequence[str]) -> None:
-    """Remove the environments that are not ``wanted``, and print the freed space."""
+def clean(environments: Path, suites: Sequence[Path]) -> None:
+    """Remove environments that neither the project nor the ``suites`` define any more.
+    Prints the freed space."""
+    from ..config import suite_files
     from ..environments import cleaning
 
-    found = list(cleaning.clean(environments, wanted))
+    own = [path for one in suites for path in suite_files.environments(one)]
+    names = cleaning.names([*(PROJECT / "envs").glob("*.yaml"), *own])
+    found = list(cleaning.clean(environments, names))
     removed = [one for one in found if not one.why]
     for one in found:
         did = f"left, {one.why}" if one.why else "removed"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from .. import PROJECT
 from . import values
+from .validation import NotAllowed
 
 
 def share(text: str) -> float:
@@ -18,30 +19,32 @@ def share(text: str) -> float:
         raise argparse.ArgumentTypeError(f"found {text!r}; allowed: {values.SHARE}") from None
 
 
-def facts(text: str) -> dict[str, Any]:
-    """Return the facts of imported files, given as a JSON object."""
-    from .fields import FACTS  # other commands do not need pydantic
-    from .validation import did_you_mean
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """Return the parser of a whole number in a range."""
 
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise argparse.ArgumentTypeError(f"found {text!r}; allowed: a JSON object")
-    for name, value in found.items():
-        if name not in FACTS:
+    def parse(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else -1
+        if not least <= number <= most:
             raise argparse.ArgumentTypeError(
-                f"found {name!r}{did_you_mean(name, FACTS)}; allowed: {', '.join(FACTS)}"
+                f"found {text!r}; allowed: a whole number from {least} to {most}"
             )
-        if not isinstance(value, (str, int, float)):
-            raise argparse.ArgumentTypeError(
-                f"{name}: found {value!r}; allowed: a text or a number"
-            )
-    return found
+        return number
+
+    return parse
 
 
 def records(text: str) -> Path:
     """Return the path of records: ``runs`` in a results folder, else the path itself."""
     path = Path(text)
     return path / "runs" if (path / "runs").is_dir() else path
+
+
+def suite(text: str) -> Path:
+    """Return the file of a suite, given by its name or as a file."""
+    from . import suite_files  # here: other commands read no YAML
+
+    try:
+        return suite_files.find(text, PROJECT)
+    except NotAllowed as error:
+        shown = error.shown or repr(text)
+        raise argparse.ArgumentTypeError(f"found {shown}; allowed: {error.allowed}") from None

@@ -312,18 +312,6 @@ _MEMORY = text(values.MEMORY, r"^(auto|[0-9]+([.][0-9]+)?(%|KiB|MiB|GiB|TiB))$")
 Folder = Annotated[Path, ReadAs(_PATH, values.folder)]
 EnvironmentPath = Annotated[Path, ReadAs(Text, values.environment_file)]
 Records = Annotated[Path, ReadAs(_RECORDS, values.record_set)]
-ImportPath = Annotated[Path, ReadAs(Text, values.existing)]
-ExportPath = Annotated[Path, ReadAs(_PATH, values.path)]
-#: Fields of a case that the user may state for imported files.
-FACTS = (
-    "framework", "framework_version", "model", "precision", "compiler", "nodes",
-    "devices_per_node", "batch_per_device",
-)  # fmt: skip
-#: Fields of FACTS that are numbers.
-COUNTS = ("nodes", "devices_per_node", "batch_per_device")
-FactName = Annotated[str, BeforeValidator(partial(_among, names=FACTS))]
-FactValue = Annotated[str | int | float, AllowedValues("a text or a number")]
-Side = Annotated[values.RecordSource, ReadAs(_RECORDS, values.side)]
 Share = Annotated[
     float,
     ReadAs(

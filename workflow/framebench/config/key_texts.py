@@ -51,9 +51,7 @@ TABLES: Mapping[str, KeyTable] = {
                 "data",
                 "folder",
                 "Data for suites that [read files](../docs/input.md) or "
-                "[SQuAD](../docs/training.md#squad). For `make_data`: where [images or "
-                "tokens](../docs/input.md#data) are made, from `seed`: `images=N` images (2000 by"
-                " default) or `tokens=N` tokens.",
+                "[SQuAD](../docs/training.md#squad).",
             ),
             (
                 "bad_images",
@@ -72,54 +70,8 @@ TABLES: Mapping[str, KeyTable] = {
             (
                 "records",
                 "folder or CSV",
-                "For `report`, `lint`, `export` and `nodes`: records to use instead of "
-                "`results/runs`. `report` also takes a folder of published tables, `lint` also a "
-                "folder of such folders.",
-            ),
-            (
-                "base, candidate",
-                "folder or CSV",
-                "For `compare`: the two sets of records. `FOLDER@NAME` selects one "
-                "[variant](#ab-tests).",
-            ),
-            (
-                "format",
-                "name",
-                "For `export` and `import`: [the other tool's format](../docs/formats.md). For "
-                "`make_data`: `folder` (default), `tfrecord`, `recordio` or `ofrecord_images` for"
-                " images; `text`, `tokens`, `wordpiece`, `megatron`, `bert`, `electra` or "
-                "`ofrecord` for [tokens](../docs/input.md#tokens).",
-            ),
-            (
-                "tokens",
-                "65537 to 10^12",
-                "For `make_data` with a token format: number of tokens, rounded up to whole texts"
-                " of 65536 (4096 if tokens are words); 1000000 by default.",
-            ),
-            (
-                "to",
-                "path",
-                "For `export`: output file instead of `results/export/FORMAT`. Files of others "
-                "are not replaced.",
-            ),
-            (
-                "from",
-                "file or folder",
-                "For `import`: what to read; of a folder all files with the format's suffix.",
-            ),
-            (
-                "facts",
-                "column: value",
-                "For `import`: what the files do not say, such as `{model: resnet50_v1.5, nodes: "
-                "1}`; of `framework`, `framework_version`, `model`, `precision`, `compiler`, "
-                "`nodes`, `devices_per_node`, `batch_per_device`.",
-            ),
-            (
-                "fail_on",
-                "`5%`, or 0.05; above 0 and below 100 %",
-                "For `compare`: exit with [3 or 4](#exit-status-of-compare) if a case is "
-                "significantly slower by more than this, or lost. For `nodes` and suites that "
-                "measure each node: exit with [3, 4 or 5](../docs/node-health.md#exit-status).",
+                "For `report`: records to use instead of `results/runs`, or a folder of published "
+                "tables.",
             ),
             (
                 "price_per_hour",
@@ -161,12 +113,6 @@ TABLES: Mapping[str, KeyTable] = {
                 "JSON file",
                 "[Baseline](../docs/node-health.md#a-kept-baseline) for nodes: ours or "
                 "SuperBench's. Kept with the results.",
-            ),
-            (
-                "redact",
-                "true or false",
-                "For `archive`: remove names of [people, hosts, paths and "
-                "addresses](../docs/measuring.md#privacy).",
             ),
             (
                 "frameworks",
@@ -263,8 +209,7 @@ TABLES: Mapping[str, KeyTable] = {
                 "images",
                 "framework: image",
                 "For `--sdm apptainer`: path or URI of an image; `{image: .., python: "
-                "/opt/conda/bin/python}` if its Python is not `python3`. For `make_data`: the "
-                "number of images.",
+                "/opt/conda/bin/python}` if its Python is not `python3`.",
             ),
             (
                 "modules",

@@ -15,19 +15,14 @@ from .catalog import Catalog
 from .cluster import Cluster
 from .each_node import NodesNamed
 from .fields import (
-    COUNTS,
     MILLION,
     AllowedValues,
     Count,
     Distinct,
-    ExportPath,
-    FactName,
-    FactValue,
     Folder,
     FrameworkName,
     FromList,
     FromText,
-    ImportPath,
     Keys,
     MemoryLimit,
     ModelName,
@@ -36,7 +31,6 @@ from .fields import (
     ReadAs,
     Records,
     Share,
-    Side,
     Switch,
     Text,
     ValidationContext,
@@ -88,16 +82,6 @@ def _results(folder: Path) -> Path:
     return folder
 
 
-def _facts(facts: dict[str, str | int | float]) -> dict[str, str | int]:
-    """Return counts as whole numbers, all other facts as text; on the command line all are text."""
-    for name, value in facts.items():
-        text = str(value)
-        is_count = text.isascii() and text.isdecimal() and 0 < int(text[:8]) <= MILLION
-        if name in COUNTS and not is_count:
-            raise NotAllowed(f"a whole number from 1 to {MILLION}", show(value), name)
-    return {key: int(one) if key in COUNTS else str(one) for key, one in facts.items()}
-
-
 _SUITE = text("a text: the name of a suite, or the path of a YAML file")
 _OWN_MODEL = text(
     "the path of a Python file, torchvision:NAME or timm:NAME, without { and }", r"^[^{}]*$"
@@ -121,6 +105,15 @@ class Configuration(Keys):
     commands: ClassVar[Mapping[str, str]] = {
         "sets": "framebench history --sets",
         "by": "framebench history --by",
+        "base": "framebench compare --base",
+        "candidate": "framebench compare --candidate",
+        "fail_on": "framebench compare --fail-on or framebench nodes --fail-on",
+        "redact": "framebench archive --redact",
+        "tokens": "framebench make-data --tokens",
+        "format": "framebench export --format",
+        "to": "framebench export --to",
+        "from": "framebench import --from",
+        "facts": "framebench import --facts",
     }
 
     kinds: Annotated[Path, ReadAs(Text, _kinds)] | None = None
@@ -130,13 +123,9 @@ class Configuration(Keys):
     results: Annotated[Folder, AfterValidator(_results)] = default("results")
     suite: Annotated[Suite, ReadAs(_SUITE, _suite)] = default("quick")
     records: Records | None = None
-    base: Side | None = None
-    candidate: Side | None = None
-    fail_on: Share | None = None
     nodes_named: NodesNamed | None = None
     node_rules: Annotated[Path, ReadAs(Text, values.existing_file)] | None = None
     node_baseline: Annotated[Path, ReadAs(Text, values.existing_file)] | None = None
-    redact: Switch | None = None
     price_per_hour: Annotated[values.Price, ReadAs(_PRICE, values.price)] | None = None
     grid_intensity: (
         Annotated[
@@ -152,15 +141,6 @@ class Configuration(Keys):
         | None
     ) = None
     equivalence_margin: Share | None = None
-    tokens: Annotated[int, Whole(65537, 10**12), FromText] | None = None
-    format: Text | None = None
-    to: ExportPath | None = None
-    imported: ImportPath | None = Field(default=None, alias="from")
-    facts: Annotated[
-        dict[FactName, FactValue],
-        AllowedValues("a mapping from columns of a case to values"),
-        AfterValidator(_facts),
-    ] = default({})
     frameworks: Annotated[Distinct[FrameworkName], FromList, OrAll("frameworks")] = default("all")
     models: Annotated[Distinct[ModelName], FromList, OrAll("models")] = default("all")
     cases: Annotated[
@@ -238,26 +218,19 @@ class Settings(Configuration):
     """The checked configuration.
 
     ``accelerator`` and ``cores_per_device`` may still be ``auto``; ``time_limit`` is in seconds per
-    run, ``memory_limit`` in the harness's form, None for its default; ``fail_on`` is a fraction
-    (0.05 for 5 %). ``deployment``: method of ``--sdm``, "" without one. ``environments``: folder of
-    environments, with ``node_local`` on each node; ``require_hashes``: install only packages whose
-    hashes are listed. ``images_asked``: number of images for ``make_data``, if ``images`` is a
-    number. ``measures_again``: run finished runs once more.
+    run, ``memory_limit`` in the harness's form, None for its default. ``deployment``: method of
+    ``--sdm``, "" without one. ``environments``: folder of environments, with ``node_local`` on each
+    node; ``require_hashes``: install only packages whose hashes are listed. ``measures_again``: run
+    finished runs once more.
     """
 
     deployment: str
-    images_asked: int | None
     measures_again: bool = False
 
     @property
     def each_node(self) -> str | list[str] | None:
         """Nodes that are measured one by one: ``all``, names, or None for any node."""
         return self.nodes_named or self.suite.nodes_named
-
-    def written(self, key: str) -> Any:
-        """Return the value of a key by its name in the configuration."""
-        names = {field.alias or name: name for name, field in type(self).model_fields.items()}
-        return getattr(self, names[key])
 
 
 def load_settings(
@@ -275,12 +248,9 @@ def load_settings(
     _check_credentials(config)
     context = ValidationContext(catalog, "".join(methods))
     sources = {"cluster": CLUSTER_SOURCE}
-    given, images = _without_number_of_images(config)
-    checked = validated(Configuration, given, context, SOURCE, sources)
+    checked = validated(Configuration, config, context, SOURCE, sources)
     alone = _with_own_model(checked, catalog) if checked.model else {}
-    settings = Settings.model_construct(
-        deployment=context.deployment, images_asked=images, **{**dict(checked), **alone}
-    )
+    settings = Settings.model_construct(deployment=context.deployment, **{**dict(checked), **alone})
     for feature in features.known():
         feature.check(settings)
     return settings
@@ -301,23 +271,6 @@ def _check_credentials(part: Any, key: str = "") -> None:
             _check_credentials(value, key)
     elif isinstance(part, str) and (kind := secrets.kind_of(part)):
         raise ConfigError(f"{SOURCE}: {key}: found {kind}; allowed: {secrets.ADVICE}")
-
-
-def _without_number_of_images(config: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:
-    """Split a number in ``images`` from the configuration.
-
-    Returns the configuration with container images only, and the number. Raises
-    :class:`ConfigError` for a number out of range.
-    """
-    images = config.get("images")
-    if isinstance(images, bool) or not isinstance(images, int):
-        return dict(config), None
-    if not 2 <= images <= MILLION:
-        raise ConfigError(
-            f"{SOURCE}: images: found {images}; allowed for make_data: a whole number from 2 to "
-            f"{MILLION}"
-        )
-    return {**config, "images": {}}, images
 
 
 def _with_own_model(checked: Configuration, catalog: Catalog) -> dict[str, Any]:

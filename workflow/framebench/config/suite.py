@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from . import kinds, values
+from . import kinds, suite_files, values
 from .allocators import Allocator
 from .catalog import Catalog
 from .each_node import NodesNamed
@@ -492,12 +492,7 @@ def load_suite(
 
     Raises :class:`NotAllowed` for an unknown suite, ConfigError for an invalid one.
     """
-    folder = catalog.root / "config" / "suites"
-    by_path = name.endswith((".yaml", ".yml"))
-    path = values.path(name if by_path else str(folder / f"{name}.yaml"))
-    if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
-        raise NotAllowed(f"{known}, or the path of a YAML file", show(name))
+    path = suite_files.find(name, catalog.root)
     shown = path.relative_to(catalog.root) if path.is_relative_to(catalog.root) else path
     checked = validated(
         SuiteFile,

@@ -23,7 +23,6 @@ from .resources import Resources
 from .runs import RunJobs
 from .signals import StopSignals
 from .tables import Tables
-from .transfers import TransferCommands
 from .verification import PeakFlopsJobs, VerificationJobs
 from .work import Work
 
@@ -59,7 +58,6 @@ class Driver:
         self.peaks = PeakFlopsJobs(self.work, self.provisioning)
         self.comparisons = VerificationJobs(self.work, self.provisioning)
         self.tables = Tables(self.work, asked)
-        self.transfers = TransferCommands(self.work)
         self.handlers = Handlers(
             self.work, self.resources, self.provisioning, self.tables, self.snakemake, signals
         )

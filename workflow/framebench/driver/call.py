@@ -20,22 +20,7 @@ from .internals import KNOWN_BELOW, KNOWN_FROM, VERSION, Snakemake, await_log
 _Given = ParamSpec("_Given")
 
 #: Targets that measure nothing.
-MEASURE_NOTHING = frozenset(
-    {
-        "plan",
-        "report",
-        "compare",
-        "nodes",
-        "lint",
-        "archive",
-        "clean_environments",
-        "export",
-        "import",
-        "make_data",
-    }
-)
-#: Targets among them that need no plan.
-WITHOUT_PLAN = frozenset({"report", "compare", "nodes", "export", "import", "make_data"})
+MEASURE_NOTHING = frozenset({"plan", "report"})
 START_NOTHING = frozenset(
     {
         *("--report", "--summary", "--detailed-summary", "--lint", "--list", "--dag"),
@@ -86,7 +71,7 @@ class Invocation:
             measures=starts and not named,
             looks=visible and not named - {"plan"},
             # Other targets next to one that measures nothing are refused (check_measurement).
-            plans=not (starts and named and named <= WITHOUT_PLAN),
+            plans=not (starts and named == {"report"}),
             proves="verification" in words,
             named=sorted(named),
         )

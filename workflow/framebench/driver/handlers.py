@@ -14,7 +14,6 @@ from pathlib import Path
 
 from core.text import printable
 
-from ..comparison import gate
 from ..config.validation import ConfigError
 from ..files import bounded
 from ..plan import labels, limits, noting, plan_text, side_by_side
@@ -126,10 +125,8 @@ class Handlers:
 
     def _verdict(self) -> tuple[list[str], int]:
         """Return closing lines and exit status of a call that completed all jobs."""
-        if ended := self._tables.ended():
-            names = {"nodes": gate.NODE_NAMES, "compare": gate.NAMES}.get(ended.command, {})
-            named = names.get(ended.status)
-            return [f"{ended.command}: {named} ({ended.status})"] if named else [], ended.status
+        if status := self._tables.ended():
+            return [], status
         failed = self._failed() if self._judges else []
         runs = len(self._work.plan.runs)
         return closing.failures(failed, runs), int(bool(failed))

@@ -12,7 +12,6 @@ from pathlib import Path
 from core import axes
 
 from .. import PROJECT
-from ..environments import cleaning
 from ..environments.software import Software
 from ..environments.venvs import EnvironmentFile
 from ..runs import commands, private_variables
@@ -111,15 +110,6 @@ class Provisioning:
         name = f"{wildcards.name}-{wildcards.digest}"
         known = [(one.file, one) for one in self._work.plan.software.values() if one.file]
         return next((file, one) for file, one in known if file.name == name)
-
-    @for_rules
-    def leftovers(self, wildcards: Wildcards) -> list[str]:
-        """Return the environments folder, and the environments that files of project or suite
-        use."""
-        plan = self._work.plan
-        own = {one.file.path for one in plan.software.values() if one.file}
-        names = cleaning.names(own.union((PROJECT / "envs").glob("*.yaml")))
-        return ["--environments", str(plan.settings.environments), "--keep", *names]
 
     def _image_name(self, wildcards: Wildcards) -> str | None:
         """Return the image of a job; None for a dry run without Apptainer.

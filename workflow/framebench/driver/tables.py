@@ -1,4 +1,4 @@
-"""Jobs on existing records: tables, report, comparison, checks, archive and plan."""
+"""Jobs on existing records: tables, report and plan."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO
 
-from .. import PROJECT
 from .. import feature_registry as features
 from ..commands import exit_status
-from ..commands.exit_status import Ended
 from ..commands.reporting import ARCHIVED, FINGERPRINT, fingerprint
-from ..config import values
 from ..config.validation import ConfigError
 from ..plan import plan_text, targets
 from ..plan.forecast import DAY
@@ -63,14 +60,13 @@ class Tables:
         self.fingerprint = f"{work.results}/tables/{FINGERPRINT}"
         self.summary = f"{work.results}/logs/tables.log"
         self.reported = f"{work.results}/logs/report.log"
-        self.node_verdict = f"{work.results}/logs/node_verdict"
         self.outcome = f"{work.results}/{partial.OUTCOME}"
         self._statuses: IO[str] | None = None
         self._changed: IO[bytes] | None = None
         self._call = call
         if call.measures:
             self._keep_given()
-            self._drop_verdicts()
+            self._drop_outcome()
 
     def heading(self, name: str) -> tuple[str, str]:
         """Return group and title of a table, for Snakemake's own report."""
@@ -110,20 +106,8 @@ class Tables:
     def given(self, wildcards: Wildcards) -> str:
         """Return the records of the target ``report``."""
         settings = self._work.plan.settings
-        checked(targets.check_keys, settings, "report")
         self._keep_given()
         return str(settings.records or self.records)
-
-    @for_rules
-    def sides(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of ``compare``."""
-        settings = self._work.plan.settings
-        if settings.base is None or settings.candidate is None:
-            refuse("compare: needs two sets of records: --config base=PATH candidate=PATH")
-        checked(targets.check_keys, settings, "compare")
-        words = ["--base", str(settings.base), "--candidate", str(settings.candidate)]
-        fail_on = settings.fail_on
-        return words if fail_on is None else [*words, "--fail-on", str(fail_on)]
 
     @for_rules
     def status(self, wildcards: Wildcards) -> str:
@@ -132,55 +116,9 @@ class Tables:
             self._statuses = NamedTemporaryFile("r", prefix="framebench-", encoding="utf-8")  # noqa: SIM115
         return self._statuses.name
 
-    def ended(self) -> Ended | None:
-        """Return the command with a non-zero status; None without one."""
-        return exit_status.read(Path(self._statuses.name)) if self._statuses else None
-
-    @for_rules
-    def judged(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of the target ``nodes``."""
-        settings = self._work.plan.settings
-        checked(targets.check_keys, settings, "nodes")
-        self._keep_given()
-        return self._judged(str(settings.records or self.records))
-
-    @for_rules
-    def judged_here(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of ``nodes`` for the records of this call."""
-        return self._judged(self.records)
-
-    @for_rules
-    def node_verdicts(self, wildcards: Wildcards) -> list[str]:
-        """Return the verdict file that a call waits for if node verdicts decide its exit status."""
-        settings = self._work.plan.settings
-        return [self.node_verdict] if settings.each_node and settings.fail_on else []
-
-    @for_rules
-    def linted(self, wildcards: Wildcards) -> list[str]:
-        """Return the records for ``lint``; by default the shipped and the measured ones."""
-        settings, cached = self._work.plan.settings, self._work.cached
-        checked(targets.check_keys, settings, "lint")
-        if settings.records:
-            return [str(settings.records)]
-        shipped = PROJECT / "results" / "published"
-        sources = [str(values.from_here(shipped))] if shipped.is_dir() else []
-        if cached and (cached.runs or cached.problems):
-            sources.append(self.records)
-        if not sources:
-            refuse(f"lint: {self.records} holds no record; give --config records=PATH")
-        return sources
-
-    @for_rules
-    def archive(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of ``archive``."""
-        plan = self._work.plan
-        settings = plan.settings
-        checked(targets.check_keys, settings, "archive")
-        known = {one.file for one in plan.software.values() if one.file}
-        files = [path for file in known for path in (file.path, *file.hash_files)]
-        words = ["--results", self._work.results, "--suite", str(settings.suite.file)]
-        words += ["--environments", *map(str, sorted(files))]
-        return [*words, "--redact"] if settings.redact else words
+    def ended(self) -> int:
+        """Return the first non-zero exit status of a command; 0 without one."""
+        return exit_status.read(Path(self._statuses.name)) if self._statuses else 0
 
     @for_rules
     def plan(self, wildcards: Wildcards) -> str:
@@ -199,11 +137,6 @@ class Tables:
         total = self._work.total
         last = [*(self._work.advice() if total.seconds > DAY else ()), *lines(plan, total)]
         return "\n".join([plan_text.describe(plan) + further + refused, *last])
-
-    def _judged(self, records: str) -> list[str]:
-        words = ["--records", records, "--results", self._work.results]
-        fail_on = self._work.plan.settings.fail_on
-        return words if fail_on is None else [*words, "--fail-on", str(fail_on)]
 
     def _keep_given(self) -> None:
         """Store assumptions and node rules in the results, if the call starts jobs."""
@@ -224,13 +157,11 @@ class Tables:
         except OSError as error:
             refuse(f"{error.filename or self._work.results}: {error.strerror}")
 
-    def _drop_verdicts(self) -> None:
-        """Remove the node verdict, and the outcome after failed runs, so that they are made
-        anew."""
-        failed = any(closing.is_failure(run.status) for run in self._work.plan.runs)
+    def _drop_outcome(self) -> None:
+        """Remove the outcome after failed runs, so that it is made anew."""
         try:
-            for verdict in (self.node_verdict, *([self.outcome] if failed else [])):
-                Path(verdict).unlink(missing_ok=True)
+            if any(closing.is_failure(run.status) for run in self._work.plan.runs):
+                Path(self.outcome).unlink(missing_ok=True)
         except OSError as error:
             refuse(f"{error.filename or self._work.results}: {error.strerror}")
 

@@ -20,49 +20,20 @@ from . import amounts
 from .amounts import Wrong
 from .planning import Plan, arm_settings, software, variables
 
-#: Targets that read a key, by key.
-USED_BY = {
-    "records": ("report", "lint", "export", "nodes"),
-    "base": ("compare",),
-    "candidate": ("compare",),
-    "redact": ("archive",),
-    "format": ("export", "import", "make_data"),
-    "tokens": ("make_data",),
-    "to": ("export",),
-    "from": ("import",),
-    "facts": ("import",),
-}
 #: Value of ``bad_images``: leave them out.
 SKIP = "skip"
-#: The target for which ``images`` is a number.
-MAKES_DATA = "make_data"
 #: Characters that a shell expands inside the two pairs of quotes around a job's command.
 _UNQUOTABLE = '$`"\\'
-
-
-def check_keys(settings: Settings, target: str) -> None:
-    """Raise :class:`ConfigError` for a key that ``target`` would ignore.
-
-    Otherwise a report with a mistyped target would start a measurement.
-    """
-    for key, targets in USED_BY.items():
-        if target not in targets and (value := settings.written(key)):
-            shown = ",".join(map(str, value)) if isinstance(value, list) else value
-            raise ConfigError(
-                f"{SOURCE}: {key}: found '{shown}' for {target}; allowed with the target "
-                f"{' or '.join(targets)}: snakemake --cores 1 {targets[0]} --config {key}=.."
-            )
-    if settings.images_asked is not None and target != MAKES_DATA:
-        raise ConfigError(
-            f"{SOURCE}: images: found {settings.images_asked} for {target}; allowed: a mapping "
-            f"from framework to image or, with the target {MAKES_DATA}, a number of images"
-        )
 
 
 def check_measurement(plan: Plan, target: str) -> None:
     """Raise :class:`ConfigError` for a key that a measurement or its plan would ignore."""
     settings = plan.settings
-    check_keys(settings, target)
+    if settings.records:
+        raise ConfigError(
+            f"{SOURCE}: records: found '{settings.records}' for {target}; allowed with the target "
+            "report: snakemake --cores 1 report --config records=.."
+        )
     wanted = {key: method for method, (key, _) in PROVIDED.items() if getattr(settings, key)}
     if wanted and settings.deployment not in wanted.values():
         raise ConfigError(
@@ -120,8 +91,7 @@ def _check_folder(settings: Settings) -> None:
     if settings.data is None:
         raise ConfigError(
             f"{settings.suite.path}: found cases that read data, but no folder is named; "
-            f"allowed: with data=DIR, such as one that snakemake --cores all {MAKES_DATA} --config "
-            "data=DIR makes"
+            "allowed: with data=DIR, such as one that framebench make-data --folder DIR makes"
         )
     if not settings.cluster and not settings.data.is_dir():
         raise ConfigError(

@@ -18,7 +18,7 @@ from ..records.run import Run
 from ..records.sidecars.calls import CallEntry
 
 #: Configuration keys that the new command sets itself or must not have.
-_OWN = ("results", "cases", "records", "base", "candidate", "fail_on")
+_OWN = ("results", "cases", "records")
 #: Snakemake options followed by pairs of key and value.
 _CONFIG = ("--config", "-C")
 #: Allowed words: options with patterns of their values, options without values, targets.

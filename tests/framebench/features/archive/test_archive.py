@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import rocrate
+from framebench import cli
 from framebench.commands import reporting
 from framebench.config.validation import ConfigError
 from framebench.features.archive import contents, crate
@@ -28,6 +29,7 @@ ROOT = Path(__file__).parents[4]
 HOST, ADDRESS, HOME = "gpu07.example.org", "10.20.30.40", "/home/alice"
 UUID = "GPU-1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 NAMES = ("gpu07", "example", "10.20.30", "alice", "1b4e28ba", "secret-project", "/srv", "quokka")
+PINS = "dependencies: [python=3.11, pip=25.3, {pip: [numpy==1.26.4]}]\n"
 CASE: dict[str, Any] = {
     "mode": "train",
     "framework": "pytorch",
@@ -118,6 +120,30 @@ def test_all_that_belongs_to_the_results_is_there_with_its_checksum(
     assert expected <= {*found}
     for name, content in files(results / "runs").items():
         assert found[f"runs/{name}"] == content, "a record is not as it was"
+
+
+def test_the_command_adds_the_environments_of_the_records(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["archive", "--results", str(results), "--suite"]
+    own = results.parent / "own.yaml"
+    own.write_text(PINS)
+    (results.parent / "mine.yaml").write_text(f"variants: {{a: {{environments: {{jax: {own}}}}}}}")
+    assert cli.main([*words, str(results.parent / "mine.yaml")]) == 0
+    (path,) = results.glob("archives/*.zip")
+    assert f"archive: {path} (" in capsys.readouterr().out
+    with zipfile.ZipFile(path) as archive:
+        names = {name for name in archive.namelist() if name.startswith("envs/")}
+    assert {
+        "envs/own.yaml",
+        "envs/pytorch.yaml",
+        "envs/pytorch.hashes.txt",
+        "envs/jax.yaml",
+    } <= names
+    assert cli.main([*words, "quick"]) == 1
+    assert f"--suite: found quick, but {results} was measured by mine" in capsys.readouterr().err
+    assert cli.main([*words, "nosuch"]) == 2
+    assert "found 'nosuch'; allowed: " in capsys.readouterr().err
 
 
 def test_the_same_results_are_the_same_archive(results: Path) -> None:
@@ -224,7 +250,7 @@ def test_a_job_of_a_cluster_tells_neither_nodes_nor_whose_it_is() -> None:
 
 
 def test_results_of_another_suite_are_refused(results: Path) -> None:
-    with pytest.raises(ConfigError, match=r"suite: found quick .* measured by mine; allowed"):
+    with pytest.raises(ConfigError, match=r"--suite: found quick, .* measured by mine; allowed"):
         contents.check(contents.ArchiveSource(results, Path("quick.yaml"), []))
 
 

@@ -575,6 +575,15 @@ def test_one_source_and_its_csv_of_runs_are_the_same(tmp_path: Path) -> None:
         assert len(read_rows(out / "tables" / "lint.csv")) == sum(CHECKS[DLPERF].values())
 
 
+def test_published_tables_and_own_records_are_checked_by_default(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["lint", "--results", str(results)]) == 0
+    said = capsys.readouterr().out
+    assert "nvidia-mxnet-resnet50: 481 printed cells checked, 25 findings" in said
+    assert f"{results / 'runs'}: " in said
+
+
 def test_what_holds_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "none").mkdir()
     given = ["--sources", str(tmp_path / "none"), "--results", str(tmp_path / "out")]

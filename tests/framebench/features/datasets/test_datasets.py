@@ -55,7 +55,7 @@ def test_the_same_call_makes_the_same_bytes_and_goes_on_where_it_was(tmp_path: P
     ("stranger", "words"),
     [
         ("thesis.tex", "which holds thesis.tex; allowed: a folder that is empty"),
-        ("train/n00000000/mine.JPEG", "mine.JPEG, which make_data did not make"),
+        ("train/n00000000/mine.JPEG", "mine.JPEG, which make-data did not make"),
     ],
 )
 def test_a_folder_with_anything_else_is_left_alone(
@@ -75,7 +75,7 @@ def test_other_images_than_those_that_were_begun_are_refused(tmp_path: Path) -> 
     with pytest.raises(DataSetError, match="data of seed 0; asked for: seed 1"):
         make(tmp_path, 2, seed=1)
     (tmp_path / MANIFEST).write_text("{}")
-    with pytest.raises(DataSetError, match="is no manifest of make_data"):
+    with pytest.raises(DataSetError, match="is no manifest of make-data"):
         make(tmp_path, 2, seed=0)
 
 
@@ -149,7 +149,7 @@ def test_two_calls_do_not_make_data_in_one_folder_at_once(
     handle = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)  # as another call has it
     assert cli.main(["make-data", "--folder", str(tmp_path), "--images", "2"]) == 1
-    assert "where another make_data is at work; allowed: when it has" in capsys.readouterr().err
+    assert "where another make-data is at work; allowed: when it has" in capsys.readouterr().err
     assert contents(tmp_path) == {**before, ".half": b"that the other one writes"}
     os.close(handle)
     make(tmp_path, 2, seed=0)
@@ -172,7 +172,7 @@ def test_documents_are_the_same_in_every_format_and_each_time(tmp_path: Path) ->
     assert [lines[n] for n in (0, 100, 103)] == ["[PAD]", "[UNK]", "[MASK]"]
     assert len({*lines}) == len(lines) == made[0]["vocabulary"]
     (tmp_path / "bert" / "mine").write_text("x")
-    with pytest.raises(DataSetError, match="make_data did not make"):
+    with pytest.raises(DataSetError, match="make-data did not make"):
         sequences.make(tmp_path / "bert", 9000, 5, "bert")
 
 
@@ -214,12 +214,21 @@ def test_texts_and_tokens_are_the_same_and_good_utf8(tmp_path: Path) -> None:
     assert texts.text(5, 0) == whole != texts.text(5, 1)
 
 
+@pytest.mark.parametrize("images", ["1", "0", "-5", "10000000", "ten"])
+def test_an_impossible_number_of_images_is_refused(
+    tmp_path: Path, images: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["make-data", "--folder", str(tmp_path / "new"), f"--images={images}"]) == 2
+    assert "allowed: a whole number from 2 to 1000000" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--format", "lmdb"], "format: found lmdb; allowed for make_data: folder, tfrecord"),
-        (["--tokens", "99999"], "tokens: found 99999 with format=folder, which is of images"),
-        (["--format", "text", "--images", "5"], "images: found 5 with format=text"),
+        (["--format", "lmdb"], "--format: found lmdb; allowed: folder, tfrecord"),
+        (["--tokens", "99999"], "--tokens: found 99999 with --format folder, which is of images"),
+        (["--format", "text", "--images", "5"], "--images: found 5 with --format text"),
         (["--format", "tokens", "--tokens", "9"], "tokens: found 9; allowed: more than 65536"),
         (["--format", "bert", "--tokens", "9"], "tokens: found 9; allowed: more than 4096"),
     ],

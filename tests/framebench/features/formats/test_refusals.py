@@ -192,9 +192,10 @@ def test_an_unknown_format_names_those_there_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ("{bad", "found '{bad'; allowed: a JSON object"),
-        ('{"modell": "x"}', "found 'modell' (did you mean model?); allowed: framework, "),
-        ('{"model": [1]}', "model: found [1]; allowed: a text or a number"),
+        ("modell=x", "found 'modell' (did you mean model?); allowed: framework, "),
+        ("model", "found 'model'; allowed: model=VALUE"),
+        ("nodes=many", "found 'many'; allowed: a whole number from 1 to 1000000"),
+        ("nodes=0", "found '0'; allowed: a whole number from 1 to 1000000"),
     ],
 )
 def test_facts_of_the_command_line_are_checked(

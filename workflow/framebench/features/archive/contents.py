@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ... import PROJECT, feature_registry
-from ...config.settings import SOURCE
+from ...config import catalog, suite_files
 from ...config.validation import ConfigError
+from ...environments.venvs import read_environment_file
 from ...files import archives, bounded, json_files
 from ...files.problem import Problem, cause
 from ...files.whole_files import write_whole_bytes
@@ -59,6 +60,24 @@ class ArchiveSource:
     results: Path
     suite: Path
     environments: Sequence[Path]
+
+
+def environments_of(results: Path, suite: Path) -> list[Path]:
+    """Return the environment files of all records and of the suite's variants, with their hashes.
+
+    Runs in provided software have no such file."""
+    known = catalog.load_catalog(PROJECT)
+    files = {*suite_files.environments(suite)}
+    for path in json_files.below(results / "runs")[0]:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            record = json_files.read(path)
+            framework, accelerator = record["case"]["framework"], record["settings"]["accelerator"]
+            if framework in known.frameworks and record["environment"]["way"] in ("venv", "conda"):
+                files.add(known.environment_file(framework, accelerator))
+    for path in [*files]:
+        with contextlib.suppress(ConfigError):  # no hashes, or files that are gone
+            files.update(read_environment_file(path, hashed=True).hash_files)
+    return sorted(files)
 
 
 def gather(source: ArchiveSource, folder: Path, redaction: Redaction | None) -> list[Problem]:
@@ -123,14 +142,14 @@ def check(source: ArchiveSource) -> None:
     """Raise :class:`ConfigError` if ``source`` has no record, or results of other suites."""
     if not json_files.below(source.results / "runs")[0]:
         raise ConfigError(
-            f"{SOURCE}: results: found {source.results}, which has no record in runs/; allowed for "
-            "archive: a folder that was measured into"
+            f"--results: found {source.results}, which has no record in runs/; allowed: a folder "
+            "that was measured into"
         )
     known = {call.suite for call in calls.load(source.results)[0]}
     if known and source.suite.stem not in known:
         raise ConfigError(
-            f"{SOURCE}: suite: found {source.suite.stem} for archive, but {source.results} was "
-            f"measured by {', '.join(sorted(known))}; allowed: that suite"
+            f"--suite: found {source.suite.stem}, but {source.results} was measured by "
+            f"{', '.join(sorted(known))}; allowed: that suite"
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ... import PROJECT
 from ...commands.reporting import (
     FINGERPRINT,
     Faulty,
@@ -14,11 +15,19 @@ from ...commands.reporting import (
     probes_of,
     report_parts,
 )
+from ...config import values
 from ...files import bounded
 from ...records import device_peaks, record_sets, searches, verifications
 from ...records.sidecars import assumptions
 from ...tables import frames
 from . import findings, lint, lint_results
+
+
+def sources_of(results: Path) -> list[Path]:
+    """Return published tables of the project, and the records in ``results`` if there are any."""
+    published, own = PROJECT / "results" / "published", results / "runs"
+    found = [path for path in (values.from_here(published), own) if path.is_dir()]
+    return found or [own]
 
 
 def make_lint(sources: Sequence[Path], results: Path) -> None:

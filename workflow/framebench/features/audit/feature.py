@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from ...tables.table import Table
 
 
-SOURCES = "folders of records or of published tables, or CSVs of runs"
+SOURCES = (
+    "folders of records or of published tables, or CSVs of runs (default: results/published of the "
+    "project, and RESULTS/runs)"
+)
 
 
 def _lint(given: argparse.Namespace) -> None:
     from . import command
 
-    command.make_lint(given.sources, given.results)
+    command.make_lint(given.sources or command.sources_of(given.results), given.results)
 
 
 def _written_tables() -> Sequence[Table]:
@@ -31,8 +34,8 @@ def _written_tables() -> Sequence[Table]:
 
 def _add_commands(commands: Any) -> None:
     linting = commands.add_parser("lint", help="check results, ours or published, for errors")
-    linting.add_argument("--sources", type=records, nargs="+", required=True, help=SOURCES)
-    linting.add_argument("--results", type=Path, required=True, help="folder to write to")
+    linting.add_argument("--sources", type=records, nargs="+", help=SOURCES)
+    linting.add_argument("--results", type=Path, default=Path("results"), help="where to write")
     linting.set_defaults(command=_lint)
 
 

@@ -17,13 +17,13 @@ def make_data(
     allowed = (*image_folder.FORMATS, *texts.FORMATS, *sequences.FORMATS)
     form = form or image_folder.FOLDER
     if form not in allowed:
-        raise ConfigError(f"format: found {form}; allowed for make_data: {', '.join(allowed)}")
+        raise ConfigError(f"--format: found {form}; allowed: {', '.join(allowed)}")
     of_images = form in image_folder.FORMATS
     if (tokens if of_images else images) is not None:
         key, other = ("tokens", "images") if of_images else ("images", "tokens")
         raise ConfigError(
-            f"{key}: found {tokens if of_images else images} with format={form}, which is of "
-            f"{other}; allowed: {other}=N"
+            f"--{key}: found {tokens if of_images else images} with --format {form}, which is of "
+            f"{other}; allowed: --{other}"
         )
     try:
         if of_images:

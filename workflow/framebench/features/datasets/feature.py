@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ...config.arguments import whole
 from ...feature_registry import Feature
 
 
@@ -18,10 +19,11 @@ def _make_data(given: argparse.Namespace) -> None:
 def _add_commands(commands: Any) -> None:
     making_data = commands.add_parser("make-data", help="images or tokens for input pipelines")
     making_data.add_argument("--folder", type=Path, required=True, help="where they are made")
-    making_data.add_argument("--images", type=int, help="how many")
-    making_data.add_argument("--tokens", type=int, help="how many, instead")
-    making_data.add_argument("--format", help="see docs/input.md")
-    making_data.add_argument("--seed", type=int, default=0, help="of all that is drawn")
+    images, tokens = whole(2, 10**6), whole(1, 10**12)
+    making_data.add_argument("--images", type=images, help="how many (default: 2000)")
+    making_data.add_argument("--tokens", type=tokens, help="how many (default: 1000000)")
+    making_data.add_argument("--format", help="see docs/input.md (default: folder)")
+    making_data.add_argument("--seed", type=whole(0, 10**6), default=0, help="of all that is drawn")
     making_data.set_defaults(command=_make_data)
 
 

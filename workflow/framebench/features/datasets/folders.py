@@ -1,4 +1,4 @@
-"""Folder of a data set of make_data: ownership, request and result.
+"""Folder of a data set of make-data: ownership, request and result.
 
 1. The folder is locked: a second call that makes data there is refused.
 2. The manifest states the request before the first file exists.
@@ -41,7 +41,7 @@ def claimed(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> 
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise DataSetError(
-                f"data: found {folder}, where another make_data is at work; allowed: when it has "
+                f"data: found {folder}, where another make-data is at work; allowed: when it has "
                 "ended, or another folder"
             ) from None
         _claim(folder, asked, wanted)
@@ -66,7 +66,7 @@ def _claim(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> N
     if MANIFEST not in entries:
         raise DataSetError(
             f"data: found {folder}, which holds {entries[0]}; allowed: a folder that is empty, or "
-            "not there, or one that make_data has begun"
+            "not there, or one that make-data has begun"
         )
     before = _asked_before(manifest)
     if before != asked:
@@ -84,7 +84,7 @@ def _claim(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> N
             path.unlink()  # an incomplete file
         elif name not in wanted and name != MANIFEST:
             raise DataSetError(
-                f"data: found {path}, which make_data did not make; allowed: its files alone"
+                f"data: found {path}, which make-data did not make; allowed: its files alone"
             )
 
 
@@ -100,4 +100,4 @@ def _asked_before(manifest: Path) -> Mapping[str, Any]:
             return dict(content["asked"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    raise DataSetError(f"data: found {manifest}, which is no manifest of make_data")
+    raise DataSetError(f"data: found {manifest}, which is no manifest of make-data")

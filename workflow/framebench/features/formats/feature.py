@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...config.arguments import facts, records
+from ...config.arguments import records
 from ...feature_registry import Feature
+from .facts import FACTS, fact
 
 
 def _export(given: argparse.Namespace) -> None:
@@ -16,14 +17,15 @@ def _export(given: argparse.Namespace) -> None:
     from . import registry, transfer
 
     registry.writer(given.format)  # refused before any record is read
-    cases = grouped(RecordSource(given.records, ""))
+    cases = grouped(RecordSource(given.records or given.results / "runs", ""))
     print("\n".join(transfer.export_cases(cases, given.format, given.to, given.results)))
 
 
 def _import(given: argparse.Namespace) -> None:
     from . import transfer
 
-    print("\n".join(transfer.import_files(given.format, given.source, given.facts, given.results)))
+    facts = dict(given.facts)
+    print("\n".join(transfer.import_files(given.format, given.source, facts, given.results)))
 
 
 def _print_formats(given: argparse.Namespace) -> None:
@@ -35,17 +37,20 @@ def _print_formats(given: argparse.Namespace) -> None:
 def _add_commands(commands: Any) -> None:
     exporting = commands.add_parser("export", help="records in a format of another tool")
     exporting.add_argument(
-        "--records", type=records, required=True, help="folder of records, or CSV"
+        "--records", type=records, help="folder of records, or CSV (default: RESULTS/runs)"
     )
     exporting.add_argument("--format", help="see docs/formats.md")
-    exporting.add_argument("--to", type=Path, help="file to write, instead of one below --results")
-    exporting.add_argument("--results", type=Path, required=True, help="folder to write to")
+    exporting.add_argument("--to", type=Path, help="file to write (default: RESULTS/export/FORMAT)")
+    exporting.add_argument("--results", type=Path, default=Path("results"), help="where to write")
     exporting.set_defaults(command=_export)
     importing = commands.add_parser("import", help="files of another tool as a set of records")
     importing.add_argument("--format", help="see docs/formats.md")
     importing.add_argument("--from", type=Path, required=True, dest="source", help="file or folder")
-    importing.add_argument("--facts", type=facts, default={}, help="what the files do not say")
-    importing.add_argument("--results", type=Path, required=True, help="folder to write to")
+    importing.add_argument(
+        "--facts", type=fact, nargs="+", default=[], metavar="NAME=VALUE",
+        help=f"what the files do not say; names: {', '.join(FACTS)}",
+    )  # fmt: skip
+    importing.add_argument("--results", type=Path, default=Path("results"), help="where to write")
     importing.set_defaults(command=_import)
     listing = commands.add_parser("formats", help="which formats there are, and what they lose")
     listing.set_defaults(command=_print_formats)

@@ -17,8 +17,8 @@ from core.case import Case
 from core.text import printable
 
 from ...cases.conditions import MODES, THROUGHPUT, Conditions
-from ...config.fields import COUNTS, FACTS
 from ...records.run import NO_REASON, MetricValue, Run
+from .facts import COUNTS, FACTS
 from .source import FormatError
 
 

@@ -118,7 +118,7 @@ def _check_results(results: Path, target: Path, text: str) -> None:
         if held:
             raise RecordsError(
                 f"import: {folder} holds {held[0]} already; allowed: a folder of results in which "
-                "nothing is: --config results=DIR"
+                "nothing is: --results DIR"
             )
 
 

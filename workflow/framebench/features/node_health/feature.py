@@ -20,7 +20,8 @@ NODE_STATUSES = "Ends with 3 for a slow node, 4 for a failed one, 5 if of none i
 def _judge(given: argparse.Namespace) -> None:
     from . import command
 
-    command.make(given.records, given.results, given.fail_on)
+    _keep_files(given.results, given.rules, given.baseline)
+    command.make(given.records or given.results / "runs", given.results, given.fail_on)
 
 
 def _check(settings: Settings) -> None:
@@ -34,11 +35,15 @@ def _check(settings: Settings) -> None:
 
 
 def _keep(results: Path, settings: Settings) -> None:
-    """Store rules and baseline with the results."""
+    """Store rules and baseline of the configuration with the results."""
+    _keep_files(results, settings.node_rules, settings.node_baseline)
+
+
+def _keep_files(results: Path, rules: Path | None, baseline: Path | None) -> None:
+    """Store rules and baseline with the results. Raises ConfigError for invalid files."""
     from . import kept_rules
     from .rules import health
 
-    rules, baseline = settings.node_rules, settings.node_baseline
     kept_rules.keep(
         results,
         health.read_rules(rules) if rules else None,
@@ -48,8 +53,12 @@ def _keep(results: Path, settings: Settings) -> None:
 
 def _add_commands(commands: Any) -> None:
     nursing = commands.add_parser("nodes", help="nodes against each other and a kept baseline")
-    nursing.add_argument("--records", type=records, required=True, help="folder of records, or CSV")
-    nursing.add_argument("--results", type=Path, required=True, help="folder to write to")
+    nursing.add_argument(
+        "--records", type=records, help="folder of records, or CSV (default: RESULTS/runs)"
+    )
+    nursing.add_argument("--results", type=Path, default=Path("results"), help="where to write")
+    nursing.add_argument("--rules", type=Path, help="YAML file, which is kept with the results")
+    nursing.add_argument("--baseline", type=Path, help="JSON file, which is kept with the results")
     nursing.add_argument("--fail-on", type=share, help=f"{FAIL_ON_NODES} {NODE_STATUSES}")
     nursing.set_defaults(command=_judge)
 

@@ -83,6 +83,6 @@ FORMATS = [
         "a bare NaN is `failed`",
         not_taken="nothing; files of a folder differ by name, because they do not state their "
         "precision",
-        missing="model, precision, nodes (state them with `facts`), version",
+        missing="model, precision, nodes (state them with `--facts`), version",
     )
 ]
