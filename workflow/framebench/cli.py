@@ -1,4 +1,4 @@
-"""Commands behind the rules."""
+"""Commands of Framebench. ``--kinds FOLDER`` before a command adds your own axes."""
 
 from __future__ import annotations
 
