@@ -19,7 +19,7 @@ from .records.run import RecordsError
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
 LEAVE = "tables that are made already, from runs.json, which is then read in place of records"
-VARIANTS = "suites, by name or file, whose variants have environment files that stay in use"
+VARIANTS = "further suites whose variants name environment files: their environments stay"
 STATUSES = "Ends with 3 for a regression, 4 for a lost case, 5 if nothing can be compared."
 
 

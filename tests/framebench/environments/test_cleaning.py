@@ -39,18 +39,24 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_only_what_no_file_makes_is_removed(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, suite = folder.parent / "jax.yaml", folder.parent / "suite.yaml"
-    file.write_text(PINS % "1.26.4")
-    suite.write_text(f"variants: {{old: {{environments: {{jax: {file}}}}}, usual: }}\n")
-    kept = environment(folder, venvs.read_environment_file(file, hashed=False).name)
+    suites = folder.parent / "config" / "suites"
+    suites.mkdir(parents=True)
+    monkeypatch.setattr(upkeep, "PROJECT", folder.parent)
+    kept = []
+    for suite, version in ((suites / "own.yaml", "1.26.4"), (folder.parent / "new.yaml", "1.26.3")):
+        file = folder.parent / f"jax-{version}.yaml"
+        file.write_text(PINS % version)
+        suite.write_text(f"variants: {{old: {{environments: {{jax: {file}}}}}, usual: }}\n")
+        kept.append(environment(folder, venvs.read_environment_file(file, hashed=False).name))
     (folder / "notes-0123abcd").mkdir()  # looks like an environment but is none
     (folder / "mine").mkdir()
     words = ["--environments", str(folder), "--suites", str(suite)]
     assert cli.main(["clean-environments", *words]) == 0
     left = {path.name for path in folder.iterdir()}
-    assert left == {kept.name, f"{kept.name}.lock", "notes-0123abcd", "mine"}
+    names = {name for one in kept for name in (one.name, f"{one.name}.lock")}
+    assert left == {*names, "notes-0123abcd", "mine"}
     told = capsys.readouterr().out
     assert f"{folder}/pytorch-0123abcd: removed, 0.0 GB" in told
     assert "1 environments removed, 0.0 GB free; 0.0 GB more when uv's cache" in told

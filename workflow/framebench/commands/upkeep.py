@@ -30,12 +30,13 @@ def write_recipes(names: Sequence[str], folder: Path) -> None:
 
 
 def clean(environments: Path, suites: Sequence[Path]) -> None:
-    """Remove environments that neither the project nor the ``suites`` define any more.
-    Prints the freed space."""
+    """Remove environments that no file of the project and no variant of its or other ``suites``
+    defines any more. Prints the freed space."""
     from ..config import suite_files
     from ..environments import cleaning
 
-    own = [path for one in suites for path in suite_files.environments(one)]
+    known = [*(PROJECT / "config" / "suites").glob("*.yaml"), *suites]
+    own = [path for one in known for path in suite_files.environments(one)]
     names = cleaning.names([*(PROJECT / "envs").glob("*.yaml"), *own])
     found = list(cleaning.clean(environments, names))
     removed = [one for one in found if not one.why]
