@@ -29,7 +29,7 @@ from typing import Any
 #: Imports of each call, without any of the project.
 IMPORTED = (
     *("snakemake.cli", "snakemake.profiles", "snakemake.report.html_reporter"),
-    *("requests", "smart_open", "fastjsonschema", "statistics"),
+    *("requests", "smart_open", "jsonschema_rs", "statistics"),
 )
 LENGTH = 1 << 20  # most bytes of a request
 _INTEGER = 4  # bytes

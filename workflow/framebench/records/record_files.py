@@ -8,14 +8,14 @@ import math
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import fastjsonschema
+import jsonschema_rs
 from core import RECORD_FORMAT, parallelism
 from core.case import further_of
 from core.parallelism import DATA
@@ -137,11 +137,14 @@ def parse(content: bytes, kind: str = "") -> dict[str, Any]:
         shown = _shortened(repr(form))
         raise ValueError(f"is no Framebench record: format is {shown}; allowed: {RECORD_FORMAT!r}")
     try:
-        _validator()(record)
-    except fastjsonschema.JsonSchemaValueException as error:
-        shown = _shortened(repr(error.value))
-        message = _shortened(str(error.message), 300)
-        raise ValueError(f"breaks the record schema: {message}; found {shown}") from error
+        _validator().validate(record)
+    except jsonschema_rs.ValidationError as error:
+        place = ".".join(map(str, error.instance_path)) or "record"
+        shown, options = _shortened(repr(error.instance)), getattr(error.kind, "options", ())
+        message = f"allowed: {', '.join(map(repr, options))}" if options else error.message
+        raise ValueError(
+            f"breaks the record schema: {place}: found {shown}; {_shortened(message, 300)}"
+        ) from error
     shown = _shortened(repr(record["kind"]))
     if kind and record["kind"] != kind:
         raise ValueError(f"is of kind {shown}; allowed here: {kind}")
@@ -178,10 +181,9 @@ def _shortened(text: str, longest: int = 60) -> str:
 
 
 @cache
-def _validator() -> Callable[[Any], Any]:
-    # Compiled once: the generic validator takes minutes for 10,000 records of 100 steps.
-    schema = json_files.read(_SCHEMA)
-    return fastjsonschema.compile(schema, use_default=False)
+def _validator() -> jsonschema_rs.Validator:
+    # The value itself, which the caller shows, would be a whole object for a missing key.
+    return jsonschema_rs.validator_for(json_files.read(_SCHEMA), mask="value")
 
 
 def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
