@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from .parts import Parts
@@ -91,7 +91,10 @@ def _said(bar: Bar, parts: Sequence[str], unit: str) -> str:
 def _stack(axes: Axes, bar: Bar, at: float, name: str) -> None:
     start = 0.0
     for value, colour in zip(bar.values, SERIES, strict=False):
-        axes.barh(at, value, left=start, height=0.66, color=colour, linewidth=0, gid=name)
+        if value:
+            # Not barh, which looks at limits and units for each part of a bar.
+            part = Rectangle((start, at - 0.33), value, 0.66, color=colour, linewidth=0, gid=name)
+            axes.add_artist(part)
         start += value
     axes.annotate(bar.end, (start, at), textcoords="offset points", xytext=(6, 0), va="center",
                   annotation_clip=False, gid=name)  # fmt: skip
