@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import cached_property
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO
@@ -62,7 +63,6 @@ class Tables:
         self.reported = f"{work.results}/logs/report.log"
         self.outcome = f"{work.results}/{partial.OUTCOME}"
         self._statuses: IO[str] | None = None
-        self._changed: IO[bytes] | None = None
         self._call = call
         if call.measures:
             self._keep_given()
@@ -92,15 +92,7 @@ class Tables:
         reruns it, and no record may be removed. It would thus not notice new, changed or removed
         records behind tables that exist.
         """
-        if self._changed is None:
-            try:
-                if self._call.plans and self._is_stale():
-                    self._changed = NamedTemporaryFile(prefix="framebench-changed-")  # noqa: SIM115
-                    newer = max(self._newest() + 1, time.time_ns())
-                    os.utime(self._changed.name, ns=(newer, newer))
-            except OSError as error:
-                refuse(f"{error.filename or self.folder}: {error.strerror}")
-        return [self._changed.name] if self._changed else []
+        return self._changed
 
     @for_rules
     def given(self, wildcards: Wildcards) -> str:
@@ -164,6 +156,20 @@ class Tables:
                 Path(self.outcome).unlink(missing_ok=True)
         except OSError as error:
             refuse(f"{error.filename or self._work.results}: {error.strerror}")
+
+    @cached_property
+    def _changed(self) -> list[str]:
+        """Path of a file in memory, of which a killed call leaves nothing; [] if no table is
+        stale."""
+        try:
+            if not self._call.plans or not self._is_stale():
+                return []
+            file = os.memfd_create("framebench-changed")
+            newer = max(self._newest() + 10**6, time.time_ns())
+            os.utime(file, ns=(newer, newer))
+        except OSError as error:
+            refuse(f"{error.filename or self.folder}: {error.strerror}")
+        return [f"/proc/{os.getpid()}/fd/{file}"]
 
     def _is_stale(self) -> bool:
         """Return whether the file of runs lacks pending work, or was made from other records."""
