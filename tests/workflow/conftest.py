@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,17 +66,21 @@ class Project:
         return subprocess.CompletedProcess(process.args, process.returncode, output)
 
     def all(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
-        return self.run("--cores", "all", *(["--config", *config] if config else []), toy=toy)
+        return self._make((), config, toy)
 
     def measure(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
         """Run only the benchmarks, without peak, tables and report, for tests of records."""
-        words = ("--cores", "all", "--until", "benchmark")
-        return self.run(*words, *(["--config", *config] if config else []), toy=toy)
+        return self._make(("--until", "benchmark"), config, toy)
 
     def medians(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
         """Run only the benchmarks and the table of medians, for tests of no other table."""
-        words = ("--cores", "all", "medians")
-        return self.run(*words, *(["--config", *config] if config else []), toy=toy)
+        return self._make(("medians",), config, toy)
+
+    def _make(
+        self, targets: Sequence[str], config: Sequence[str], toy: str
+    ) -> subprocess.CompletedProcess[str]:
+        options = ["--config", *config] if config else []
+        return self.run("--cores", "all", *targets, *options, toy=toy)
 
     def configure(self, **values: object) -> None:
         """Change values in the config file."""
