@@ -13,9 +13,9 @@ import time
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional
 
-from core import axes
+from core import axes, bounded
 
-from harness import bounded, kinds
+from harness import kinds
 from harness.adapter import Adapter, Case, Collectives, RankContext, Unsupported, require
 from harness.kind import Context, Kind, Workload
 from harness.loader import workers

@@ -11,7 +11,8 @@ import subprocess
 import sys
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from harness import bounded
+from core import bounded
+
 from harness.kind import SearchKind
 from harness.processes.cleanup import Interrupted
 from harness.processes.parent_death import PARENT_VARIABLE

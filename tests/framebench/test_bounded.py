@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from framebench.files import bounded, json_files, locks
-from harness import bounded as harness_files
+from core import bounded
+from framebench.files import json_files, locks
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
 #: Modules that may open files, and how: the bounded reader, files written under a new name, and
 #: folders, terminals and databases that were checked elsewhere.
 OPENING = {
-    "framebench/files/bounded.py": {"open", "os.open"},
     "framebench/files/whole_files.py": {"os.open"},
     "framebench/features/datasets/folders.py": {"os.open"},
     "framebench/features/datasets/record_files.py": {"open"},
@@ -66,7 +65,7 @@ def opening(path: Path) -> Iterator[str]:
 
 
 def test_no_other_module_opens_a_file() -> None:
-    """Fail if a module opens a file without framebench.files.bounded or a reason in OPENING."""
+    """Fail if a module opens a file without core.bounded or a reason in OPENING."""
     found = {
         path.relative_to(WORKFLOW).as_posix(): set(opening(path))
         for path in sorted(WORKFLOW.rglob("*.py"))
@@ -168,9 +167,7 @@ def test_the_end_of_a_file_of_any_size_is_read(tmp_path: Path) -> None:
     assert bounded.read_end(path, 10) == "short\N{REPLACEMENT CHARACTER}"
 
 
-@pytest.mark.parametrize(
-    "read", [json_files.read, harness_files.read_json], ids=["driver", "harness"]
-)
+@pytest.mark.parametrize("read", [json_files.read, bounded.read_json], ids=["driver", "harness"])
 def test_a_repeated_key_of_a_json_file_is_refused(read: Callable, tmp_path: Path) -> None:
     file = tmp_path / "model.json"
     file.write_text('{"layers": [{"width": 64, "depth": 2, "width": 65}]}')

@@ -17,7 +17,6 @@ SCRIPTS = ROOT / "scripts"
 ORDER = [
     "VERSION",
     # interface of framework adapters
-    "bounded",
     "step_breakdown",
     "adapter",
     "optimizers",

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from core import precisions
+from core import bounded, precisions
 
-from harness import bounded
 from harness.adapter import Case, MatmulTrace, Numerics
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
 from harness.measuring import model

@@ -14,10 +14,10 @@ import re
 import struct
 from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
+from core import bounded
 from core.checksums import masked_crc32c
 from tasks import TaskError
 
-from harness import bounded
 from harness.learning.stored import Stored
 from harness.loader.examples import fields, varint
 
@@ -159,7 +159,7 @@ def _array(files: Any, name: str, entry: _Entry) -> Any:
     path = files[entry.shard] if entry.shard < len(files) else "?"
     try:
         dtype = _DTYPES[entry.dtype]
-        with bounded.opened(path) as file:
+        with bounded.open_to_read(path) as file:
             file.seek(entry.offset)
             content = file.read(entry.size)
         array = np.frombuffer(content, dtype).reshape(entry.shape)

@@ -10,7 +10,8 @@ import os
 import shutil
 from typing import Any, Dict, List, Optional
 
-from harness import bounded
+from core import bounded
+
 from harness.adapter import Mismatch
 from harness.batch_input import Checkpointing
 

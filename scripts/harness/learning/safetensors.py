@@ -6,9 +6,9 @@ import json
 import os
 from typing import IO, Any, Dict, Mapping, Tuple
 
+from core import bounded
 from tasks import TaskError
 
-from harness import bounded
 from harness.learning.stored import Stored
 
 #: Suffix of file names.
@@ -20,12 +20,12 @@ _METADATA, _OWN = "__metadata__", {"format": "framebench"}
 
 def open_safetensors(path: str) -> Stored:
     """Open a file. Raises :class:`TaskError` where it is not safetensors, and OSError."""
-    with bounded.opened(path) as file:
+    with bounded.open_to_read(path) as file:
         declared, begin = _header(path, file)
     is_own = declared.pop(_METADATA, None) == _OWN
 
     def array(name: str) -> Any:
-        with bounded.opened(path) as file:
+        with bounded.open_to_read(path) as file:
             return _array(path, file, name, declared[name], begin)
 
     return Stored(sorted(declared), array, str, [path], is_own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Callable, NamedTuple, Sequence
 
-from harness import bounded
+from core import bounded
 
 
 class Stored(NamedTuple):
@@ -26,7 +26,7 @@ class Stored(NamedTuple):
         """Return the SHA-256 (hex) of the content of all files."""
         digest = hashlib.sha256()
         for path in self.files:
-            with bounded.opened(path) as file:
+            with bounded.open_to_read(path) as file:
                 for block in iter(lambda: file.read(1 << 20), b""):
                     digest.update(block)
         return digest.hexdigest()

@@ -11,7 +11,8 @@ import ctypes.util
 import os
 from typing import Dict, List, Mapping, Optional
 
-from harness import bounded
+from core import bounded
+
 from harness.adapter import Mismatch
 from harness.machine.sources import file_text
 

@@ -10,9 +10,8 @@ import re
 import traceback
 from typing import Any, Dict, Optional, Tuple
 
+from core import bounded
 from core.text import printable, shorten
-
-from harness import bounded
 
 #: Most characters of a text in a record; of longer texts beginning and end are kept.
 LONGEST_TEXT = 32768

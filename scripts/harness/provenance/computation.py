@@ -27,7 +27,6 @@ MODULES = (
     "adapter/peak",
     "adapter/training",
     "batch_input",
-    "bounded",
     "common_capabilities",
     "device_memory",
     "kind",

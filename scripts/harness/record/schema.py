@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List
 
-from harness import bounded
+from core import bounded
 
 RECORD_SCHEMA = os.path.join(
     os.path.dirname(os.path.realpath(__file__)),

@@ -6,12 +6,12 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from core import axes, framework_keys, precisions
+from core import axes, bounded, framework_keys, precisions
 from core.inputs import READING, SYNTHETIC
 from core.merging import merge_patch
 from core.parallelism import DATA, form_of, mismatch
 
-from harness import bounded, kinds, optimizers
+from harness import kinds, optimizers
 from harness.adapter import Case
 from harness.kind import Kind, Workload
 from harness.request import own_model

@@ -11,7 +11,7 @@ import os
 import re
 from typing import Any, Dict, Optional
 
-from harness import bounded
+from core import bounded
 
 #: Model libraries, with their framework.
 LIBRARIES = {"torchvision": "pytorch", "timm": "pytorch"}

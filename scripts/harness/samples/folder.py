@@ -7,7 +7,8 @@ import hashlib
 import os
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from harness import bounded
+from core import bounded
+
 from harness.adapter import Mismatch
 from harness.loader import FOLDER, OFRECORD
 from harness.samples import recorded

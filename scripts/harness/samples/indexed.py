@@ -15,7 +15,8 @@ import os
 import struct
 from typing import Any, NamedTuple
 
-from harness import bounded
+from core import bounded
+
 from harness.samples.folder import BadData
 
 MAGIC, VERSION = b"MMIDIDX\0\0", 1
@@ -39,7 +40,7 @@ def read(index: str, path: str) -> Indexed:
     import numpy as np
 
     try:
-        with bounded.opened(index) as file:
+        with bounded.open_to_read(index) as file:
             content = file.read(_HEAD.size)
             if content[: len(MAGIC)] == MAGIC:  # whatever else it is may be of any size
                 content += file.read()

@@ -10,10 +10,10 @@ import os
 from typing import Any, Callable, List, NamedTuple, Optional
 
 import tasks
+from core import bounded
 from tasks.reading import wordpiece
 from tasks.reading.wordpiece import WordPiece
 
-from harness import bounded
 from harness.messages.report import first_line
 from harness.samples.folder import SKIP, VOCABULARY, BadData, Skipped
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
-from harness import bounded
+from core import bounded
+
 from harness.adapter import Mismatch
 from harness.loader import LoadedTokens, Loading, TokenLoads, features
 from harness.messages.report import first_line

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 import yaml
+from core import bounded
 from framebench import cli
 from framebench.config import catalog
 from framebench.config.settings import load_settings
-from framebench.files import bounded
 from framebench.machine.identities import Identity
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan

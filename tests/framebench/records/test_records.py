@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core import bounded
 from framebench.cases.conditions import Conditions
 from framebench.cases.names import topology_of
-from framebench.files import bounded, json_files
+from framebench.files import json_files
 from framebench.records import record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError, RecordSet
 

@@ -242,7 +242,10 @@ def killed_and_taken_up(bench: Bench, run: dict[str, Any], parameters: dict[str,
     folder = bench.folder / "checkpoints"
     settings = {**parameters, "checkpoints": folder}
     launcher = bench.start(**run, parameters=settings)
-    wait_for(lambda: [*folder.glob("*.json")], "no checkpoint was left")
+    wait_for(
+        lambda: [*folder.glob("*.json")] or launcher.poll() is not None, "no checkpoint was left"
+    )
+    assert launcher.poll() is None, launcher.communicate()
     launcher.kill()
     wait_for(lambda: not bench.processes(), "a rank outlived its launcher")
     launcher.communicate()

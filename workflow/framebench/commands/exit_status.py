@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..files import bounded
+from core import bounded
 
 #: Environment variable with the path of the status file.
 STATUS_FILE = "FRAMEBENCH_STATUS_FILE"

@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core import bounded
+
 from .. import PROJECT
 from .. import feature_registry as features
 from ..config import catalog
 from ..config.validation import ConfigError, did_you_mean
-from ..files import bounded, json_files, marked_block
+from ..files import json_files, marked_block
 from ..files.whole_files import write_together, write_whole
 from ..records import record_sets, runs_file, searches, verifications
 from ..records.run import Run, cause

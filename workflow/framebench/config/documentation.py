@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from core import precisions
+from core import bounded, precisions
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
-from ..files import bounded, marked_block
+from ..files import marked_block
 from .key_texts import TABLES
 from .settings import Configuration
 from .suite import SuiteFile

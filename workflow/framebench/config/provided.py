@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from core import bounded
 from pydantic import StringConstraints, ValidationInfo
 
-from ..files import bounded
 from . import values
 from .fields import AllowedValues, Distinct, Keys, ReadAs, Text, ValidationContext
 from .validation import NotAllowed, show

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from core import bounded
 from core.text import shorten
 
-from ..files import bounded
 from ..files.problem import cause
 from .validation import ConfigError
 

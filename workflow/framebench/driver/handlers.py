@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from core import bounded
 from core.text import printable
 
 from ..config.validation import ConfigError
-from ..files import bounded
 from ..plan import labels, limits, noting, plan_text, side_by_side
 from ..plan.planning import Plan
 from ..records.record_sets import RecordsError

@@ -10,8 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from core import bounded
+
 from ..config.validation import ConfigError
-from ..files import bounded, locks
+from ..files import locks
 from .venvs import read_environment_file
 
 #: Name of a folder of ours: the environment file's name and eight hexadecimal digits.

@@ -13,8 +13,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from core import bounded
+
 from ..config.validation import ConfigError
-from ..files import bounded
 from ..files.problem import cause
 
 SUFFIX = ".hashes.txt"

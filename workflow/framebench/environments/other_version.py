@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 import yaml
+from core import bounded
 
 from ..config.yaml_files import read_mapping
-from ..files import bounded, temporary
+from ..files import temporary
 from ..files.whole_files import write_whole
 from . import locking
 from .venvs import EnvironmentFile, read_environment_file

@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from ..files import bounded
+from core import bounded
 
 _SECONDS = 60  # seconds for a Python to start
 

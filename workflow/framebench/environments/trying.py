@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..files import bounded
+from core import bounded
 
 _HARNESS = Path(__file__).parents[3] / "scripts" / "harness"
 #: Seconds for the imports of a framework from a cold disk.

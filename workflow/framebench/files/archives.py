@@ -16,9 +16,9 @@ from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
+from core import bounded
 from core.text import printable
 
-from . import bounded
 from .problem import cause
 
 #: Limits in bytes of an archive and of its content; a set of 10,000 runs has 150 MB of content.
@@ -62,13 +62,12 @@ def unpack(path: Path, folder: Path) -> None:
     """Unpack all files of an archive below ``folder``, and verify its checksums, if any.
     Raises :class:`BadArchive`."""
     try:
-        with closing(bounded.open_to_read(path)) as raw:
-            size = raw.seek(0, io.SEEK_END)
-            raw.seek(0)
+        with closing(bounded.open_to_read(path)) as file:
+            size = file.seek(0, io.SEEK_END)
+            file.seek(0)
             if size > LARGEST_ARCHIVE:
                 raise BadArchive(f"has {size} bytes; allowed: at most {LARGEST_ARCHIVE}")
             most = min(LARGEST_CONTENT, max(SMALL_CONTENT, LARGEST_RATIO * size))
-            file = io.BufferedReader(raw)
             entries = _of_zip(file) if path.suffix == ".zip" else _of_tar(path, file, most)
             _compare(_write(entries, folder, most), folder)
     except BadArchive:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import IO
 
-from . import bounded
+from core import bounded
 
 #: Limits of a program that may run a user's code to answer: seconds, bytes of output, and bytes of
 #: memory.

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from core import bounded
 from core.text import printable
 from pydantic_core import from_json
 
-from . import bounded
 from .problem import Problem, cause
 
 #: Deepest nesting, as in pydantic's parser; a record has 7 levels.

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import IO, TextIO
 
-from . import bounded
+from core import bounded
 
 
 class LockError(Exception):

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..files import bounded
+from core import bounded
+
 from . import identities
 from .identities import UNKNOWN, Identity
 

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from core import bounded
 from core.case import MAX, Case
 
 from ..config import kinds
 from ..config.catalog import Catalog
 from ..config.suite import Bounds
-from ..files import bounded
 from ..files.attempt_names import attempt_name
 from ..records.searches import KIND, Result, parse
 

@@ -17,10 +17,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from core import axes
+from core import axes, bounded
 from pydantic import TypeAdapter
 
-from ..files import bounded, whole_files
+from ..files import whole_files
 from .run import Run
 
 _PACKAGE = Path(__file__).parents[1]

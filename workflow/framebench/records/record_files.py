@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
-from core import RECORD_FORMAT, parallelism
+from core import RECORD_FORMAT, bounded, parallelism
 from core.case import further_of
 from core.parallelism import DATA
 
 from ..cases.conditions import MODES, THROUGHPUT, of_record
-from ..files import bounded, json_files
+from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
 from .fields import energy, flags

@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from core import bounded
 from pydantic import TypeAdapter
 
-from ..files import bounded
 from .index import LARGEST
 from .record_sets import RecordSet
 from .run import RecordsError, Run, cause

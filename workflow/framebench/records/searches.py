@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from core import axes
+from core import axes, bounded
 from core.case import Case
 
 from ..cases import conditions
 from ..cases.conditions import Conditions
-from ..files import bounded, json_files
+from ..files import json_files
 from ..files.attempt_names import split_attempt
 from . import record_files
 from .run import Problem, Run, cause

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from core import axes, observed
+from core import axes, bounded, observed
 from core.case import Case, further_of
 from core.inputs import NATIVE
 from core.text import printable
@@ -30,7 +30,6 @@ from ..cases.conditions import (
     input_axis,
 )
 from ..config.validation import show
-from ..files import bounded
 from ..files.text import from_cell, no_formula
 from .run import NO_REASON, STATUSES, Flag, MetricValue, Problem, RecordsError, Run, cause, order
 

@@ -14,12 +14,11 @@ from typing import Any
 
 import jinja2
 import pandas as pd
-from core import precisions
+from core import bounded, precisions
 from markupsafe import Markup
 
 from ..comparison import compare
 from ..config.catalog import load_catalog
-from ..files import bounded
 from ..files.whole_files import write_whole
 from ..machine.identities import UNKNOWN
 from ..records.record_sets import RecordSet, load_record, machine_label

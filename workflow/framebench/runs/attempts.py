@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from ..files import bounded
+from core import bounded
+
 from ..files.attempt_names import attempt_name, next_attempt, split_attempt
 from ..records.fields.disturbance import disturbed
 

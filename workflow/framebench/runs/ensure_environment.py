@@ -13,8 +13,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from core import bounded
+
 from ..environments import soundness
-from ..files import bounded, children, locks
+from ..files import children, locks
 from .attempts import PARENT_VARIABLE, end_with_parent, run
 
 PROJECT = Path(__file__).parents[3]

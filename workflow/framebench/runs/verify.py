@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core import axes, precisions
+from core import axes, bounded, precisions
 from core.case import Case
 from core.parallelism import layout_of, smallest
 from core.text import duration
@@ -17,7 +17,6 @@ from core.text import duration
 from ..cases.fitting import MEASURE
 from ..config import own_model
 from ..config.catalog import Catalog, model_facts
-from ..files import bounded
 from ..files.attempt_names import attempt_name
 from ..machine.identities import is_here
 from ..plan import estimates

@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from ..files import bounded
+from core import bounded
+
 from ..records.run import Run
 
 DATASHEETS = Path(__file__).parents[2] / "datasheets.csv"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from core import bounded
 from core.text import printable
 
-from ..files import bounded, json_files
+from ..files import json_files
 
 #: Number of log lines of a failed run to show.
 _LINES = 20

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core import bounded
 from framebench.features.formats import source, transfer
-from framebench.files import bounded
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core import bounded
 from framebench import cli
 from framebench.config.validation import ConfigError
 from framebench.features.formats import registry, source
 from framebench.features.formats.rows import complete
-from framebench.files import bounded
 from framebench.records import tidy_csv
 from framebench.records.record_sets import RecordsError
 

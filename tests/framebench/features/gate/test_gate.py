@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 import yaml
+from core import bounded
 from framebench.features.gate import command, decisions, measuring, sides, summary
 from framebench.features.gate.decisions import Decision
 from framebench.features.gate.measuring import Measuring
-from framebench.files import bounded
 from framebench.records.run import Flag, Run
 from framebench.tables.grouping import group
 

@@ -6,8 +6,10 @@ import io
 import sys
 from contextlib import redirect_stdout
 
+from core import bounded
+
 from ...commands.reporting import FINGERPRINT, make_report
-from ...files import bounded, temporary
+from ...files import temporary
 from ...files.whole_files import write_whole
 from ...records import record_sets
 from ...records.sidecars import calls

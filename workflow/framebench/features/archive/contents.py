@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core import bounded
+
 from ... import PROJECT, feature_registry
 from ...config import catalog, suite_files
 from ...config.validation import ConfigError
 from ...environments.venvs import read_environment_file
-from ...files import archives, bounded, json_files
+from ...files import archives, json_files
 from ...files.problem import Problem, cause
 from ...files.whole_files import write_whole_bytes
 from ...records import runs_file, searches

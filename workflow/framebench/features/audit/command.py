@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from core import bounded
+
 from ... import PROJECT
 from ...commands.reporting import (
     FINGERPRINT,
@@ -16,7 +18,6 @@ from ...commands.reporting import (
     report_parts,
 )
 from ...config import values
-from ...files import bounded
 from ...records import device_peaks, record_sets, searches, verifications
 from ...records.sidecars import assumptions
 from ...tables import frames

@@ -15,10 +15,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pandas as pd
+from core import bounded
 from core.inputs import NATIVE
 
 from ...cases.conditions import CASE
-from ...files import bounded
 from ...records.record_sets import RecordSet, load_record
 from ...records.run import RecordsError, Run
 from ...tables import frames, registry

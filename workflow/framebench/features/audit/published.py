@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from core import bounded
 from core.inputs import NATIVE
 from core.text import printable
 
 from ...cases.names import topology
-from ...files import bounded
 from ...records.run import RecordsError
 from ...records.tidy_csv import LARGEST_COUNT
 from ...tables import frames, view

@@ -15,9 +15,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from core import bounded
 from PIL import Image
 
-from ...files import bounded
 from ...files.whole_files import write_whole_bytes
 from . import pictures, record_files
 from .folders import SPLITS, DataSetError, claimed, write_manifest

@@ -12,9 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
+from core import bounded
 from core.text import printable
 
-from ...files import bounded, json_files
+from ...files import json_files
 from ...files.problem import cause
 from ...records.run import RecordsError
 from .json_places import Keys, place_of, place_of_refused

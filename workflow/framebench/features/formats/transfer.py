@@ -11,7 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...files import bounded, json_files
+from core import bounded
+
+from ...files import json_files
 from ...files.whole_files import write_together, write_whole
 from ...records import record_sets, tidy_csv
 from ...records.record_sets import RecordsError

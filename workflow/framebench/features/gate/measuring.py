@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from core import bounded
 
 from ... import PROJECT
 from ...config.validation import ConfigError
-from ...files import bounded
 from ...files.whole_files import write_whole, write_whole_bytes
 from ...records.run import RecordsError
 from ...runs import partial

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core import bounded
+
 from ...config import values
 from ...config.catalog import Catalog
 from ...config.validation import ConfigError, NotAllowed, did_you_mean
 from ...config.values import RecordSource
 from ...environments.venvs import read_environment_file
-from ...files import bounded
 
 #: Name of the variant without changes.
 USUAL = "usual"

@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from core import bounded
 from core.case import Case
 
 from ...cases.conditions import Conditions, Key
-from ...files import bounded
 from ...files.problem import Problem
 from ...records.index import code_digest
 from ...records.run import RecordsError

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core import observed
+from core import bounded, observed
 from core.case import Case
 
 from ...cases.conditions import CASE, Conditions, Key, input_axis
-from ...files import bounded, json_files
+from ...files import json_files
 from ...files.whole_files import write_whole
 from ..run import Problem, cause
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from core import bounded
 from core.text import printable
 
-from ...files import bounded
 from ...files.text import from_cell, no_formula
 from ..run import Problem, cause
 

@@ -1,19 +1,20 @@
-"""Bounded file access of the driver: regular files only, of bounded size, within bounded time.
+"""Bounded access to files of users or earlier runs: regular files only, of bounded size, within
+bounded time.
 
-A device, a FIFO or a socket is refused instead of waited for. Standard library of Python 3.7 only:
-results are also read between two attempts of a run, in a container by its Python.
+A device, a FIFO or a socket is refused instead of waited for.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 import time
 from contextlib import closing
-from io import FileIO
+from io import BufferedReader, FileIO
 from pathlib import Path
-from typing import TextIO
+from typing import Any, BinaryIO, Dict, List, TextIO, Tuple
 
 #: Default size limit in bytes; a record of 1,000 steps on 512 ranks has 20 MiB.
 LARGEST_FILE = 128 * 2**20
@@ -44,7 +45,7 @@ def read_bytes(path: str | Path, largest: int | None = None) -> bytes:
     """Return the content of a regular file of at most ``largest`` bytes (default: LARGEST_FILE).
     Raises OSError if it cannot be read, :class:`UnfitFile` for any other file."""
     largest = LARGEST_FILE if largest is None else largest
-    with closing(open_to_read(path)) as file:
+    with closing(_unbuffered(path)) as file:
         size = os.fstat(file.fileno()).st_size
         if size > largest:
             raise UnfitFile(path, f"has {size} bytes; allowed: at most {largest}")
@@ -64,7 +65,7 @@ def read_bytes(path: str | Path, largest: int | None = None) -> bytes:
 def read_end(path: str | Path, most: int) -> str:
     """Return the last ``most`` bytes of a file of any size as text; invalid bytes are replaced.
     Raises OSError if it cannot be read."""
-    with closing(open_to_read(path)) as file:
+    with closing(_unbuffered(path)) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - most))
         return (file.read(most) or b"").decode("utf-8", "replace")
 
@@ -79,9 +80,28 @@ def read_text(path: str | Path, largest: int | None = None) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def open_to_read(path: str | Path) -> FileIO:
-    """Open a regular file of any size, unbuffered. Raises as :func:`read_bytes`."""
-    return FileIO(_opened(path, os.O_RDONLY), "r")
+def read_json(path: str | Path) -> Any:
+    """Return the value of a JSON file. Raises as :func:`read_bytes`, and ValueError for invalid or
+    too deeply nested JSON or a repeated key."""
+
+    def unique_keys(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+        members = dict(pairs)
+        if len(members) < len(pairs):
+            keys = [key for key, _ in pairs]
+            repeated = next(key for key in members if keys.count(key) > 1)
+            raise ValueError(f"gives the key {repeated!r} twice; allowed: each once")
+        return members
+
+    try:
+        content = read_bytes(path).decode("utf-8-sig")
+        return json.loads(content, object_pairs_hook=unique_keys)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+
+
+def open_to_read(path: str | Path) -> BinaryIO:
+    """Open a regular file of any size. Raises as :func:`read_bytes`."""
+    return BufferedReader(_unbuffered(path))
 
 
 def open_to_append(path: str | Path) -> TextIO:
@@ -94,10 +114,14 @@ def open_to_append(path: str | Path) -> TextIO:
 
 def check(path: str | Path, largest: int) -> None:
     """Check a file that a library will open itself. Raises as :func:`read_bytes`."""
-    with closing(open_to_read(path)) as file:
+    with closing(_unbuffered(path)) as file:
         size = os.fstat(file.fileno()).st_size
         if size > largest:
             raise UnfitFile(path, f"has {size} bytes; allowed: at most {largest}")
+
+
+def _unbuffered(path: str | Path) -> FileIO:
+    return FileIO(_opened(path, os.O_RDONLY), "r")
 
 
 def _opened(path: str | Path, flags: int) -> int:
