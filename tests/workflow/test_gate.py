@@ -13,15 +13,18 @@ SIDES = {
 }
 
 
-def gate(project: Project, *given: str) -> tuple[int, str]:
+def gate(
+    project: Project, *given: str, words: tuple[str, ...] = ("--until", "benchmark")
+) -> tuple[int, str]:
+    """Run the gate; ``words``: arguments of Snakemake."""
     project.snakemake = str(project.folder / "workflow" / "framebench" / "__main__.py")
-    ended = project.run("gate", "--base", "fast", *given)
+    ended = project.run("gate", "--base", "fast", *given, "--", *words)
     return ended.returncode, ended.stdout
 
 
 def test_a_slower_candidate_is_a_regression_and_a_dead_one_is_broken(project: Project) -> None:
     axes = {**SUITE["axes"], "mode": "train"}
-    suite = {"steps": {"warmup": 1, "timed": 10}, "repeats": 2, "axes": axes, "variants": SIDES}
+    suite = {"steps": {"warmup": 1, "timed": 3}, "repeats": 2, "axes": axes, "variants": SIDES}
     project.write_suite(suite)
     few = ("--candidate", "slow", "--pairs", "2", "--results", "results/slow")
     assert gate(project, *few)[0] == 3
@@ -37,7 +40,7 @@ def test_a_slower_candidate_is_a_regression_and_a_dead_one_is_broken(project: Pr
     assert status == 4, said
     assert "the candidate is failed: " in said
     assert "toy is broken" in said
-    words = ("--candidate", "slow", "--results", "results/other", "--", "--no-such-option")
-    status, said = gate(project, *words)
+    other = ("--candidate", "slow", "--results", "results/other")
+    status, said = gate(project, *other, words=("--no-such-option",))
     assert status == 4, "what Snakemake refuses is no regression"
     assert "measuring ended with" in said

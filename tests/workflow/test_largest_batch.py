@@ -17,7 +17,8 @@ LIMIT = 160  # MiB
 FILL = "fill=4,sleep=0.2"  # MiB per sample; long enough for checks every 20 ms
 MAX: dict[str, Any] = {
     **SUITE,
-    "largest_batch": {"multiple_of": 2, "at_most": 200},
+    "repeats": 1,
+    "largest_batch": {"multiple_of": 8, "at_most": 200},
     "axes": {**SUITE["axes"], "mode": ["train"], "batch_per_device": ["max"]},
 }
 
@@ -78,17 +79,17 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     batch = largest(result)
     assert 20 < batch < LIMIT // 4
     assert "largest batch of toy toy train" in ran.stdout, "no progress"
-    assert "2/2+ toy toy train" in ran.stdout, "no progress of the runs with it"
+    assert "1/1+ toy toy train" in ran.stdout, "no progress of the runs with it"
 
     summary = table(project, "summary")
     assert [(row["batch_per_device"], row["status"]) for row in summary] == [(str(batch), "ok")]
     assert f"{batch} (max)" in summary[0]["remarks"]
-    assert summary[0]["repeats"] == "2"
+    assert summary[0]["repeats"] == "1"
     (row,) = table(project, "largest_batch")
     assert (row["largest_batch"], row["status"]) == (str(batch), "ok")
     assert 0 < float(row["host_memory_gib"]) <= float(row["memory_limit_gib"])
     tried = table(project, "largest_batch_attempts")
-    assert [int(row["batch_per_device"]) for row in tried[:4]] == [2, 4, 8, 16]
+    assert [int(row["batch_per_device"]) for row in tried[:3]] == [8, 16, 32]
     assert len(tried) == len(result["attempts"]) == int(row["attempts"])
     report = (project.folder / "results" / "report.html").read_text()
     assert "Largest batch" in report
@@ -104,7 +105,7 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
 
 
 def test_a_batch_asked_for_that_is_also_the_largest_is_measured_once(project: Project) -> None:
-    bounds = {"multiple_of": 2, "at_most": 9}
+    bounds = {"multiple_of": 4, "at_most": 9}
     axes = {**MAX["axes"], "batch_per_device": [4, 8, "max"]}
     project.write_suite({**SUITE, "largest_batch": bounds, "axes": axes})
     ran = project.medians()
@@ -119,17 +120,8 @@ def test_a_batch_asked_for_that_is_also_the_largest_is_measured_once(project: Pr
     assert repeats == sorted(repeats), "runs with the largest batch are not interleaved"
 
 
-def test_a_largest_batch_is_repeated_until_its_interval_is_narrow(project: Project) -> None:
-    wide = {"at_least": 6, "at_most": 7, "width": 0.000001}
-    project.write_suite({**MAX, "repeats": wide, "largest_batch": {"at_most": 8}})
-    ran = project.medians(toy="sleep=0.01")
-    assert ran.returncode == 0, ran.stdout
-    assert [row["repeats"] for row in table(project, "summary")] == ["7"]
-    assert "Nothing to be done" in project.medians(toy="sleep=0.01").stdout
-
-
 def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> None:
-    project.write_suite({**MAX, "largest_batch": {"multiple_of": 2, "at_most": 32}})
+    project.write_suite({**MAX, "largest_batch": {"multiple_of": 8, "at_most": 16}})
     ran = project.all(toy="raise_from_batch=16")
     assert ran.returncode == 1, ran.stdout
     (result,) = found(project)
@@ -147,25 +139,24 @@ def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> Non
     assert again.returncode == 0, again.stdout
     first, second = found(project)
     assert first == result, "the earlier result was changed"
-    assert (second["status"], largest(second)) == ("ok", 32)
+    assert (second["status"], largest(second)) == ("ok", 16)
     (searched,) = table(project, "largest_batch")
-    assert searched["largest_batch"] == "32"
+    assert searched["largest_batch"] == "16"
 
 
 def test_no_memory_for_the_smallest_batch_is_oom(project: Project) -> None:
     project.write_suite(MAX)
     limited(project, "24MiB")
-    ran = project.all(toy="fill=16,sleep=0.05")
-    assert ran.returncode == 1, ran.stdout
+    ran = project.medians(toy="fill=16,sleep=0.05")
+    assert ran.returncode == 0, ran.stdout
     assert [result["status"] for result in found(project)] == ["oom"]
     (row,) = table(project, "summary")
-    assert (row["status"], row["batch_per_device"]) == ("oom", "2")
+    assert (row["status"], row["batch_per_device"]) == ("oom", "8")
     assert "of the limit of" in row["reason"]
 
 
 def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
-    axes = {**MAX["axes"], "mode": ["train", "inference"]}
-    project.write_suite({**MAX, "axes": {**axes, "batch_per_device": [1, "max"]}})
+    project.write_suite({**MAX, "axes": {**MAX["axes"], "batch_per_device": [1, "max"]}})
     limited(project)
     folder = project.folder / "results" / "largest_batch"
 
@@ -189,21 +180,20 @@ def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
     os.kill(max(launchers), signal.SIGKILL)
     output, _ = workflow.communicate(timeout=600)
     assert workflow.returncode != 0, "a search without a result went unnoticed"
-    assert len(project.records()) == 4, f"the other runs did not go on: {output}"
+    assert len(project.records()) == 1, f"the other run did not go on: {output}"
 
     again = project.medians(toy=FILL)
     assert again.returncode == 0, again.stdout
     after = tried()
     assert all(after[path] == text for path, text in before.items()), "tried again"
-    assert len(found(project)) == 2
-    for result in found(project):
-        assert_largest(result)
-    assert len(project.records()) == 8
+    (result,) = found(project)
+    assert_largest(result)
+    assert len(project.records()) == 2
     assert "Nothing to be done" in project.medians(toy=FILL).stdout
 
 
 def test_broken_results_are_named_and_searched_again(project: Project) -> None:
-    project.write_suite({**MAX, "largest_batch": {"at_most": 16}})
+    project.write_suite({**MAX, "largest_batch": {"multiple_of": 1, "at_most": 2}})
     assert project.medians().returncode == 0
     folder = project.folder / "results" / "largest_batch" / "toy" / "toy"
     (path,) = folder.glob("*.json")

@@ -14,8 +14,9 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from framebench.records import record_sets
 from framebench.records.run import WAITED_APART, WAITED_IN_WINDOW, WAITED_NOWHERE
-from framebench.report import html_tables, panels, plots
+from framebench.report import html_tables, panels, plots, setups
 from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look
 from framebench.report.record_links import Link, RowLinks
@@ -30,6 +31,7 @@ from selenium.webdriver.common.keys import Keys
 from ..browser import Browser, make
 from ..made_up_records import EVIL, write_records
 from ..made_up_runs import build, run
+from ..saved_records import record, save
 
 ROOT = Path(__file__).parents[3]
 
@@ -47,6 +49,24 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
         assert {link.href for link in found} == {row["unit"]}
     (plot,) = panels.throughput(cases, Look(["pytorch"]))
     assert "Throughput of 2 cases" in plot.description
+
+
+@pytest.mark.parametrize(
+    ("changes", "made"),
+    [
+        ({"way": "conda"}, "a conda environment"),
+        ({"way": "modules", "modules": ["base/1", "toy/1.0"]}, "modules (base/1 toy/1.0)"),
+        ({"way": "container", "image": "toy.sif"}, "a container (toy.sif)"),
+    ],
+)
+def test_an_environment_says_how_it_was_made(
+    tmp_path: Path, changes: dict[str, Any], made: str
+) -> None:
+    environment = {**record()["environment"], **changes}
+    save(tmp_path, "r1.json", record(environment=environment))
+    runs = record_sets.load(tmp_path).runs
+    ((setup,), _) = setups.of_runs(runs, Look(["pytorch"]), lambda one, text: Link(text, "", ""))
+    assert made in setup.made
 
 
 FIRST_SCREEN = """(() => {
