@@ -39,3 +39,17 @@ def csv_of(name):
         labels={"table": title},
         caption="../report/tables.rst",
     )
+
+
+def table_files(name):
+    """CSV and Markdown of a table."""
+    return [csv_of(name), update(f"{driver.tables.folder}/{name}.md")]
+
+
+def names_of(files):
+    """Names of the tables among files."""
+    return [
+        file[: -len(".csv")].rpartition("/")[2]
+        for file in files
+        if file.endswith(".csv")
+    ]

@@ -32,8 +32,7 @@ rule medians:
         driver.tables.changed,
         runs=rules.runs.output,
     output:
-        csv_of("summary"),
-        update(f"{driver.tables.folder}/summary.md"),
+        table_files("summary"),
     log:
         f"{driver.tables.logs}/medians.log",
     localrule: True
@@ -41,87 +40,39 @@ rule medians:
         "../envs/driver.yaml"
     params:
         framebench=driver.provisioning.driver,
+        tables=lambda wildcards, output: names_of(output),
         records=lambda wildcards: driver.tables.records,
         results=driver.tables.results,
     message:
-        "Medians of all cases"
+        "Table of {params.tables}"
     shell:
-        "{params.framebench:q} tables summary --records {params.records:q}"
+        "{params.framebench:q} tables {params.tables} --records {params.records:q}"
         " --results {params.results:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
 
 
-rule speedups:
+use rule medians as speedups with:
     """Divide precisions by fp32, and compilers by none, with intervals."""
-    input:
-        driver.tables.changed,
-        runs=rules.runs.output,
     output:
-        csv_of("precision_speedup"),
-        update(f"{driver.tables.folder}/precision_speedup.md"),
-        csv_of("compiler_speedup"),
-        update(f"{driver.tables.folder}/compiler_speedup.md"),
+        table_files("precision_speedup"),
+        table_files("compiler_speedup"),
     log:
         f"{driver.tables.logs}/speedups.log",
-    localrule: True
-    conda:
-        "../envs/driver.yaml"
-    params:
-        framebench=driver.provisioning.driver,
-        records=lambda wildcards: driver.tables.records,
-        results=driver.tables.results,
-    message:
-        "Speed-ups of precisions and compilers"
-    shell:
-        "{params.framebench:q} tables precision_speedup compiler_speedup --records {params.records:q}"
-        " --results {params.results:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
 
 
-rule weak_scaling:
+use rule medians as weak_scaling with:
     """Compare each number of devices with one device, at equal batch per device."""
-    input:
-        driver.tables.changed,
-        runs=rules.runs.output,
     output:
-        csv_of("weak_scaling"),
-        update(f"{driver.tables.folder}/weak_scaling.md"),
+        table_files("weak_scaling"),
     log:
         f"{driver.tables.logs}/weak_scaling.log",
-    localrule: True
-    conda:
-        "../envs/driver.yaml"
-    params:
-        framebench=driver.provisioning.driver,
-        records=lambda wildcards: driver.tables.records,
-        results=driver.tables.results,
-    message:
-        "Weak scaling"
-    shell:
-        "{params.framebench:q} tables weak_scaling --records {params.records:q}"
-        " --results {params.results:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
 
 
-rule strong_scaling:
+use rule medians as strong_scaling with:
     """Compare each number of devices with one device, at equal total batch."""
-    input:
-        driver.tables.changed,
-        runs=rules.runs.output,
     output:
-        csv_of("strong_scaling"),
-        update(f"{driver.tables.folder}/strong_scaling.md"),
+        table_files("strong_scaling"),
     log:
         f"{driver.tables.logs}/strong_scaling.log",
-    localrule: True
-    conda:
-        "../envs/driver.yaml"
-    params:
-        framebench=driver.provisioning.driver,
-        records=lambda wildcards: driver.tables.records,
-        results=driver.tables.results,
-    message:
-        "Strong scaling"
-    shell:
-        "{params.framebench:q} tables strong_scaling --records {params.records:q}"
-        " --results {params.results:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
 
 
 rule tables:
