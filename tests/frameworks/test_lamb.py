@@ -14,7 +14,7 @@ from .models import small
 #: Settings that show: a limit that clips, an epsilon of the gradients' size, a large decay.
 FACTS: dict[str, Any] = small(
     "electra_base",
-    layers=1,
+    layers=0,
     dropout=0.0,
     clip_global_norm=0.1,
     epsilon=0.01,
@@ -47,7 +47,7 @@ answer(errors=errors, zeros=zeros, absent=absent)
         )
     )
     assert {computation for computation, *_ in beyond(found["errors"])} == {"not clipped"}
-    assert found["zeros"] > 10
+    assert found["zeros"] > 5
     assert found["absent"] == "no_weight_decay: no parameter of the model has 'nrom' in its name"
 
 

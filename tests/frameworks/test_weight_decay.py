@@ -43,7 +43,9 @@ oneflow = served("oneflow")
 
 
 def script(framework: str, text: str, layer_decay: bool = False) -> str:
-    facts = small("span_encoder", **COMMON, **({"layer_decay": 0.5} if layer_decay else {}))
+    facts = small(
+        "span_encoder", layers=1, **COMMON, **({"layer_decay": 0.5} if layer_decay else {})
+    )
     return updates.script(framework, facts, f"GIVEN = {OPTIMIZERS!r}\n{text}")
 
 
