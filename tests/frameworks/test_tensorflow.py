@@ -4,7 +4,15 @@ import math
 
 import pytest
 
-from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, distance, norm, served
+from .fork_server import (
+    BERT_PRODUCTS,
+    LAYER_PRODUCTS,
+    RESNET_PRODUCTS,
+    ForkServer,
+    distance,
+    norm,
+    served,
+)
 
 # Code of scripts besides the prelude.
 WEIGHTS = """
@@ -158,8 +166,8 @@ answer(sgd=sgd, adamw=adamw)
     assert found["adamw"] < 1e-4, "AdamW's epsilon is not outside the bias correction"
 
 
-# Gradients in the optimizer (its first moment holds a tenth of them), for two limits of the global
-# norm, and again compiled by XLA.
+# Gradients in the optimizer (its first moment holds a tenth of them): clipped by their global norm,
+# and compiled by XLA without a limit. ``test_contract.py`` compares those that are not compiled.
 GRADIENTS = """
 facts = small_bert(layers=0)
 adapter = started(facts)
@@ -173,13 +181,11 @@ def first_step(**changes):
     loss = adapter.read(adapter.step())
     moments = flat(adapter._optimizer._momentums)
     return (moments / 0.1).tolist(), loss, start, adapter.weights_checksum()
-gradients, loss, start, checksum = first_step(clip_global_norm=1e9)
-clipped = first_step(clip_global_norm=0.01)[0]
+clipped = first_step(clip_global_norm=0.01)[0] if WORLD > 1 else []
 adapter.case = adapter.case._replace(compiler="xla")
-by_xla = first_step(clip_global_norm=1e9)[0]
-answer(gradients=gradients, clipped=clipped, by_xla=by_xla, compiled=adapter.compiled(),
-       loss=loss, start=start, checksum=checksum, reached=reached,
-       settings=adapter.settings())
+gradients, loss, start, checksum = first_step(clip_global_norm=1e9)
+answer(gradients=gradients, clipped=clipped, compiled=adapter.compiled(), loss=loss, start=start,
+       checksum=checksum, reached=reached, settings=adapter.settings())
 adapter.stop()
 """
 
@@ -193,7 +199,7 @@ def test_two_ranks_average_and_then_clip_their_gradients(run: ForkServer) -> Non
     assert first["start"] == second["start"] == alone["start"]
     assert first["gradients"] == second["gradients"], "the ranks' gradients differ"
     length = norm(alone["gradients"])
-    assert distance(first["gradients"], alone["gradients"]) < 1e-5 * length, (
+    assert distance(first["gradients"], alone["gradients"]) < 1e-4 * length, (
         "the gradients of two ranks are not those of one process with both batches"
     )
     assert first["checksum"] == second["checksum"]
@@ -203,13 +209,15 @@ def test_two_ranks_average_and_then_clip_their_gradients(run: ForkServer) -> Non
     for found in (alone, first):
         assert found["compiled"] == {"xla_functions": 2}, "another program than on one device"
         assert found["settings"]["xla_scope"] == "forward and backward pass, optimizer"
-        assert distance(found["by_xla"], alone["gradients"]) < 1e-4 * length
 
 
 # A matmul of the forward pass has two in the backward pass.
 @pytest.mark.parametrize(
     ("facts", "products"),
-    [("small_bert(dropout=0.1)", 3 * BERT_PRODUCTS), ("small_images()", 3 * RESNET_PRODUCTS)],
+    [
+        ("small_bert(dropout=0.1, layers=1)", 3 * (BERT_PRODUCTS - LAYER_PRODUCTS)),
+        ("small_images()", 3 * RESNET_PRODUCTS),
+    ],
 )
 def test_all_products_of_amp_are_seen_and_run_in_bfloat16(
     run: ForkServer, facts: str, products: int
@@ -233,7 +241,7 @@ answer(products=counted, kept=kept, loss=adapter.read(adapter.step()),
 
 def test_float16_scales_its_loss_and_skips_what_overflows(run: ForkServer) -> None:
     (found,) = run("""
-adapter = started(small_bert(), precision="amp")
+adapter = started(small_bert(layers=1), precision="amp")
 adapter._policy = "mixed_float16"  # as on a GPU without bfloat16
 adapter._tf.keras.mixed_precision.set_global_policy("mixed_float16")
 adapter.build(batch_of(adapter.model_config))
@@ -250,7 +258,7 @@ answer(products=adapter.matmul_dtypes(), losses=losses, scale=float(scale.numpy(
        unscaled=float(np.linalg.norm(much - once) / np.linalg.norm(once)),
        kept=bool(np.array_equal(before, weights(adapter))))
 """)
-    assert found["products"] == {"float16": 3 * BERT_PRODUCTS}
+    assert found["products"] == {"float16": 3 * (BERT_PRODUCTS - LAYER_PRODUCTS)}
     assert found["unscaled"] < 1e-2, "the scale of the loss is in the gradients"
     assert found["losses"][-1] < found["losses"][0]
     assert found["kept"], "an overflow reached the weights"
