@@ -204,17 +204,27 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     assert record["ranks"][0]["products"] == {"bfloat16": 2}
     assert path in record["command"]
     bench.output.unlink()
-    small = {"kind": "inference", "batch_per_device": 1, "warmup_steps": 1, "timed_steps": 1}
-    named = bench.run(framework=framework, model="torchvision:squeezenet1_1", **small).record
-    assert named["status"] == "ok", named["reason"]
-    assert named["case"]["model"] == named["own_model"]["source"] == "torchvision:squeezenet1_1"
-    assert named["ranks"][0]["trainable_parameters"] == 1_235_496
-    bench.output.unlink()
-    lacking = bench.run(framework=framework, model="timm:resnet18").record
-    assert (lacking["status"], lacking["case"]["model"]) == ("unsupported", "timm:resnet18")
-    assert lacking["reason"] == "timm is not installed in this environment"
-    bench.output.unlink()
     other = bench.run(framework=framework.with_name("jax"), model=path).record
     assert other["status"] == "unsupported"
     assert "is a model of pytorch, not of jax" in other["reason"]
     bench.assert_nothing_left()
+
+
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+def test_models_of_libraries_are_built_by_name(run: ForkServer) -> None:
+    script = """
+from harness.measuring.model import seed_of_batch
+from harness.request.own_model import model_config
+facts = model_config("torchvision:squeezenet1_1")
+adapter = started(facts, mode="inference", batch=1)
+adapter.build(seed_of_batch(1, 0))
+adapter.step()
+lacking = started(model_config("timm:resnet18"))
+answer(name=facts["name"], source=facts["own"]["source"],
+       parameters=int(adapter.trainable_parameters()),
+       reason=raised(Unsupported, lambda: lacking.build(seed_of_batch(1, 0))))
+"""
+    (found,) = run(in_one_process(run.framework) + script)
+    assert found["name"] == found["source"] == "torchvision:squeezenet1_1"
+    assert found["parameters"] == 1_235_496
+    assert found["reason"] == "timm is not installed in this environment"
