@@ -80,7 +80,8 @@ def connections(network: networks.LayerGraph) -> set[tuple[Any, ...]]:
     return {*pairs, *outputs, ("outputs", len(network.outputs))}
 
 
-def write_small_references(folder: Path) -> None:
+def write_small_references(folder: Path, every: bool) -> None:
+    """Write the reference of the made-up network; ``every``: also of each kind of small network."""
     compute.write(connected_facts(), None, 0, folder / CONNECTED)
-    for model in KINDS:
+    for model in KINDS if every else ():
         compute.write(compute.reduced(CNNS[model]), None, 0, folder / model)

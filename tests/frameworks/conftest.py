@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,9 +31,10 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def small_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_references(tmp_path_factory: pytest.TempPathFactory, all_networks: bool) -> Path:
     """Return the folder with the references of the small CNNs."""
-    return written_once(tmp_path_factory, "small-references", write_small_references)
+    write = functools.partial(write_small_references, every=all_networks)
+    return written_once(tmp_path_factory, "small-references", write)
 
 
 @pytest.fixture(scope="session")

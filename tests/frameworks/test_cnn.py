@@ -1,6 +1,6 @@
 """Convolutional networks in each framework, built from the same description.
-PyTorch compares all small networks with the reference, and counts the parameters of the full ones.
-Others compare their layers in ``test_blocks.py``, and connections in one made-up network."""
+Their layers are compared with the reference in ``test_blocks.py``, their connections in one
+made-up network. PyTorch counts the parameters of the full networks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob("scripts/frameworks/*/models/cnn.py")
 )
 
-#: Fastest framework, which compares and counts every network.
+#: Fastest framework, which counts every network.
 FULL = "pytorch"
 #: Networks counted in every framework: one with auxiliary heads.
 COUNTED_BY_ALL = ("googlenet",)
@@ -128,13 +128,12 @@ def test_networks_compute_what_the_reference_does(
     run: ForkServer, small_references: Path, all_networks: bool
 ) -> None:
     """Fail if a network's outputs, gradients, updates or dropout differ from the reference.
-    PyTorch compares each kind of small network, every framework the made-up one."""
-    every = all_networks or run.framework == FULL
-    folders = [small_references / model for model in (CONNECTED, *(KINDS if every else ()))]
+    The made-up network has all connections; ``--all-networks`` adds each kind of small network."""
+    folders = [small_references / model for model in (CONNECTED, *(KINDS if all_networks else ()))]
     errors = compared(run, folders)
     inception = {name: one for name, one in errors.items() if name.startswith("inception")}
     others = {name: one for name, one in errors.items() if name not in inception}
-    assert bool(inception) == every
+    assert bool(inception) == all_networks
     assert not beyond(others, {"gradients": GRADIENT})
     assert not beyond(inception, {"gradients": SINGLE_GRADIENT})
 
