@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from core.matmuls import MatmulShape
 from harness.adapter import Case, Mismatch, Unsupported
-from harness.communication import OPERATIONS
 from harness.kinds.collective import check_room
 from harness.measuring.micro import collectives
 from harness.measuring.micro.matmuls import check_matmul
@@ -79,7 +78,7 @@ def test_a_wrong_product_is_found(toy: Bench, behaviour: str, reason: str) -> No
     assert reason in record["reason"]
 
 
-@pytest.mark.parametrize("transposed", ["neither", "first", "second", "both"])
+@pytest.mark.parametrize("transposed", ["first", "second"])
 def test_operands_that_lie_transposed_give_the_same_product(toy: Bench, transposed: str) -> None:
     record = matmul(toy, shapes="8x8x8 2x8x8x8", transposed=transposed).record
     assert record["status"] == "ok", record["reason"]
@@ -150,22 +149,13 @@ def test_another_operation_than_stream_s_is_found(toy: Bench, operation: str) ->
     assert f"of 1000 results of {operation} in float32 are wrong" in record["reason"]
 
 
-#: Bus bandwidth factors for two ranks, from nccl-tests' doc/PERFORMANCE.md.
-FACTORS = {
-    "all_reduce": 1.0,
-    "all_gather": 0.5,
-    "reduce_scatter": 0.5,
-    "all_to_all": 0.5,
-    "broadcast": 1.0,
-    "reduce": 1.0,
-    "send_receive": 1.0,
-}
+#: Bus bandwidth factors for two ranks, from nccl-tests' doc/PERFORMANCE.md, of a reduction, a
+#: collective of parts and one without a root. ``test_contract.py`` runs all in real frameworks.
+FACTORS = {"all_reduce": 1.0, "all_gather": 0.5, "send_receive": 1.0}
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_each_collective_is_right_and_counted_as_nccl_tests_counts(
-    toy: Bench, operation: str
-) -> None:
+@pytest.mark.parametrize("operation", FACTORS)
+def test_a_collective_is_right_and_counted_as_nccl_tests_counts(toy: Bench, operation: str) -> None:
     record = collective(toy, operation=operation, largest_bytes=32).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
