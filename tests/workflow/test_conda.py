@@ -71,7 +71,7 @@ def run(
 
 
 def test_the_environment_of_the_file_measures(project: Project, conda: Path) -> None:
-    ran = run(project, conda)
+    ran = run(project, conda, "--until", "medians")
     assert ran.returncode == 0, ran.stdout
     assert (conda / "framebench-driver.yaml").exists(), "tables have an environment of their own"
     assert (conda / "toy.yaml").read_text() == (project.folder / "envs/toy.yaml").read_text()

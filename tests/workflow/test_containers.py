@@ -76,7 +76,8 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     leak = host / "leak" / "leaked-1.dist-info"
     leak.mkdir(parents=True)
     (leak / "METADATA").write_text("Name: leaked\nVersion: 1\n")
-    ran = project.run("--cores", "all", *SDM, PATH=path_with(host), PYTHONPATH=str(leak.parent))
+    words = ("--cores", "all", "medians", *SDM)
+    ran = project.run(*words, PATH=path_with(host), PYTHONPATH=str(leak.parent))
     assert ran.returncode == 0, ran.stdout
     assert not (project.folder / ".venvs").exists(), "a venv was built besides"
     found = project.parsed()
@@ -93,8 +94,7 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     assert "attempts --most 1" in inner
     assert "--kind largest_batch" in inner
     assert sys.executable not in inner, "a Python of the host, which is not in the container"
-    assert "a container" in (project.folder / "results" / "report.html").read_text()
-    assert "Nothing to be done" in project.run("--cores", "all", *SDM, PATH=path_with(host)).stdout
+    assert "Nothing to be done" in project.run(*words, PATH=path_with(host)).stdout
 
 
 def test_an_image_is_pulled_once(project: Project, host: Path) -> None:
