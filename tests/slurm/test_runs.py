@@ -245,6 +245,7 @@ def test_a_weak_scaling_table_of_a_real_framework(slurm_project: OnCluster) -> N
     assert set(records) == {("pytorch", "1n1g"), ("pytorch", "2n2g")}
     results = slurm_project.folder / "results"
     words = ["--records", str(results / "runs"), "--results", str(results)]
+    assert cli.main(["runs", *words]) == 0
     assert cli.main(["tables", "weak_scaling", *words]) == 0
     table = {
         (row.framework, f"{row.nodes}n{row.devices_per_node}g"): row
