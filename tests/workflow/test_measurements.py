@@ -14,7 +14,7 @@ from .conftest import Project
 
 COPY = {
     "repeats": 2,
-    "measurements": {"memory_copy": {"size": [1000, 100_000], "devices_per_node": [1, 2]}},
+    "measurements": {"memory_copy": {"size": [1000, 100_000], "devices_per_node": 2}},
 }
 
 
@@ -27,7 +27,7 @@ def test_a_kind_from_elsewhere_gets_its_table(
     done = project.all(f"kinds={kinds}")
     assert done.returncode == 0, done.stdout
     records = project.parsed()
-    assert [record["status"] for record in records] == ["ok"] * 8, done.stdout
+    assert [record["status"] for record in records] == ["ok"] * 4, done.stdout
     assert {record["kind"] for record in records} == {"memory_copy"}
 
     results = project.folder / "results"
@@ -35,7 +35,7 @@ def test_a_kind_from_elsewhere_gets_its_table(
     assert {(row["size"], row["devices_per_node"], row["metric"]) for row in table} == {
         (size, devices, metric)
         for size in ("1000", "100000")
-        for devices in ("1", "2")
+        for devices in ("2",)
         for metric in ("bandwidth", "longest_copy")
     }
     for row in table:
