@@ -1,4 +1,4 @@
-"""ELECTRA learns generated sentences in every framework, by the benchmark ``converge``.
+"""ELECTRA learns generated sentences by the benchmark ``converge``.
 Mistakes planted in PyTorch's definition are found by the learned results."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEQUENCE = LENGTH
 if ADAPTER:
     load = load_adapter
     load_adapter = lambda folder: load(ADAPTER)
-adapter = started(facts_of("topics_electra"), compiler=COMPILER, batch=BATCH, steps=MICRO_STEPS)
+adapter = started(facts_of("topics_electra"), batch=BATCH, steps=MICRO_STEPS)
 given = {one.name: one.default for one in Converge.parameters}
 given.update(PARAMETERS)
 workload = Workload(adapter.case, adapter.model_config, given, 1, None, 1)
@@ -44,10 +44,9 @@ answer(reason=reason, curve=context.fields.get("curve"), task=context.fields.get
 """
 
 
-def learned(run: ForkServer, compiler: str = "none", adapter: str = "") -> dict[str, Any]:
+def learned(run: ForkServer, adapter: str = "") -> dict[str, Any]:
     """Return the results of a training."""
     given = {
-        "COMPILER": compiler,
         "ADAPTER": adapter,
         "LENGTH": LENGTH,
         "BATCH": BATCH,
@@ -82,11 +81,9 @@ def faults(answer: dict[str, Any]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("framework", "compiler"), [("pytorch", "none"), ("jax", "jit")])
-def test_it_learns_what_can_be_learned(
-    fork_servers: ForkServers, framework: str, compiler: str
-) -> None:
-    answer = learned(fork_servers(framework), compiler)
+def test_it_learns_what_can_be_learned(fork_servers: ForkServers) -> None:
+    """Fail if a score is outside its bounds. ``test_words.py`` trains other frameworks."""
+    answer = learned(fork_servers("pytorch"))
     assert not faults(answer)
     assert not pretraining.missed(answer)
     before, behind = answer["curve"][0], answer["curve"][-1]
@@ -98,9 +95,6 @@ def test_it_learns_what_can_be_learned(
 #: bounds always do.
 MISTAKES = {
     "no word is hidden": ("masked_fill(masked, self.mask_token)", "clone()", "none can have less"),
-    "labels off by one": (
-        *('gather(1, batch["masked_positions"])', 'gather(1, batch["masked_positions"] - 1)', ""),
-    ),
     "the labels of the discriminator inverted": (
         *("scores, replaced, weight=real", "scores, 1 - replaced, weight=real"),
         "fewer than half",
