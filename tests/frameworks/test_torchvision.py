@@ -31,7 +31,7 @@ DIFFERENT = {
     "shufflenet": tuple([{"clone", *own}, {"clone"}] for own in ((), ("copy_", "new_zeros"))),
 }
 #: Networks whose gradients take long; ``test_blocks.py`` compares those of their layers.
-WITHOUT_GRADIENTS = ("alexnet", "inception_v3", "vgg")
+WITHOUT_GRADIENTS = ("alexnet", "inception", "vgg")
 #: ShuffleNet's images and gradients are converted to that layout once.
 SHUFFLED = 1.002
 
@@ -52,9 +52,9 @@ def test_networks_compute_what_those_of_torchvision_do(
         compared = {"operations": 1.0}
         if name in names:
             compared["training_operations"] = SHUFFLED
-            far = {key: one[key] for key in ("inference", "train", "statistics")}
-            if not name.startswith(WITHOUT_GRADIENTS):
-                far["gradients"] = one["gradients"]
+            keys = {"inference", "train", "statistics", "gradients"}
+            keys -= {"gradients"} if name.startswith(WITHOUT_GRADIENTS) else set()
+            far = {key: one[key] for key in keys}
             assert max(far.values()) < RELATIVE, f"{name}: {far}"
             assert one["heads"] == {"googlenet": 3, "inception_v3": 2}.get(name, 1), name
         for key, room in compared.items():
