@@ -1,4 +1,5 @@
-"""Texts in a folder are learned by ELECTRA, through each framework's loader and the command line.
+"""Texts in a folder are learned by ELECTRA, through the command line.
+``test_loaders.py`` compares the loaders of all frameworks, ``test_decoder.py`` their ELECTRA.
 Most of their words are the same one, which a generator learns in a few steps."""
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ WORDS = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]", *(f"w{number}" for number
 TEXT, OTHER = 400, 6
 LENGTH, BATCH, UPDATES = 32, 16, 25
 #: Compiler that a framework trains with.
-COMPILER = {"pytorch": "none", "tensorflow": "none", "jax": "jit", "paddle": "none"}
+COMPILER = {"pytorch": "none", "jax": "jit"}
 
 Learned = Callable[..., dict[str, Any]]
 
