@@ -73,11 +73,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 WAYS = {
     "pytorch": ("none", 1, 2),
     "paddle": ("none", 2, 1),
-    "oneflow": ("none", 2, 1),
     "mxnet": ("none", 1, 1),
     "jax": ("jit", 1, 1),
     "tensorflow": ("none", 1, 1),
-    "tensorflow1": ("none", 1, 1),
 }
 
 

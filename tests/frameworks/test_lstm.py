@@ -72,6 +72,8 @@ def script_of(framework: str, folder: Path, precision: str, compiler: str) -> st
 def test_it_computes_what_the_reference_does_or_says_why_not(
     run: ForkServer, reference: Path, precision: str, compiled: bool
 ) -> None:
+    if run.framework == "jax" and precision == "fp32" and not compiled:
+        pytest.skip("operation by operation, JAX compiles each for each shape")
     declared = ROOT / "scripts/frameworks" / run.framework / "framework.json"
     compiler = json.loads(declared.read_text())["native_compiler"] if compiled else "none"
     (found,) = run(script_of(run.framework, reference, precision, compiler))
