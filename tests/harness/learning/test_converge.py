@@ -264,12 +264,9 @@ def assert_same_training(record: Any, whole: Any) -> None:
         assert [epoch[name] for epoch in rank["curve"]] == [epoch[name] for epoch in other["curve"]]
 
 
-def test_a_training_that_was_killed_goes_on_bit_by_bit(whole: Bench, tmp_path: Path) -> None:
-    record = killed_and_taken_up(Bench(tmp_path, whole.python), RUN, PARAMETERS)
-    assert_same_training(record, whole.read_record())
-
-
-def test_so_does_a_pre_training_whose_second_phase_begins_with_its_weights(tmp_path: Path) -> None:
+def test_a_killed_pre_training_resumes_and_a_second_phase_begins_with_its_weights(
+    tmp_path: Path,
+) -> None:
     """Fail if a resumed second phase differs: masked words and replacements continue the
     drawing."""
     python, weights = build_environment("pytorch"), tmp_path / "weights"

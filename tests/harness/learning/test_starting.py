@@ -27,7 +27,7 @@ EMBEDDINGS = {"token": "word", "position": "position", "segment": "token_type"}
 #: Weights besides the encoder: Adam's, other heads', and so many more that the index has many
 #: blocks.
 OTHERS = ("bert/encoder/layer_0/output/dense/kernel/adam_m", "bert/pooler/dense/kernel")
-MANY = 12_000
+MANY = 1_000
 
 
 def google_name(ours: str, body: str) -> str:
@@ -87,7 +87,7 @@ class Written:
             for name, array in self.weights.items()
         }
         arrays |= dict.fromkeys(OTHERS, np.ones((2, 3)))
-        arrays |= {f"many/{'long' * 9}/{number}": np.ones(1) for number in range(MANY)}
+        arrays |= {f"many/{number}/{'long' * 90}": np.ones(1) for number in range(MANY)}
         variables = folder / "arrays.npz"
         np.savez(variables, **{name: array.astype(np.float32) for name, array in arrays.items()})
         arguments = [build_environment("tensorflow"), "-c", WRITE, str(variables), str(folder)]

@@ -15,15 +15,18 @@ from framebench.records import record_sets
 
 from ...bench import Bench
 
-MOMENTS, CHAINS = 50, 4
+MOMENTS = 50
+#: Devices of the runs of each chain. A single one takes a third of the time.
+DEVICES = (1, 2, 1, 2)
 BEHAVIOUR = "sleep=0.05"
-OPTIONS = {"devices_per_node": 2}
 
 
-def victims(bench: Bench, launcher: subprocess.Popen[str], chance: random.Random) -> list[int]:
+def victims(
+    bench: Bench, launcher: subprocess.Popen[str], devices: int, chance: random.Random
+) -> list[int]:
     """Return the launcher, one of its ranks, or the launcher with some of the others."""
     others = [pid for pid in bench.processes() if pid != launcher.pid]
-    ranks = [pid for pid in bench.processes("WORLD_SIZE=2") if pid != launcher.pid]
+    ranks = [pid for pid in bench.processes(f"WORLD_SIZE={devices}") if pid != launcher.pid]
     kind = chance.choice(["launcher", "rank", "several"])
     if kind == "rank" and ranks:
         return [chance.choice(ranks)]
@@ -32,14 +35,15 @@ def victims(bench: Bench, launcher: subprocess.Popen[str], chance: random.Random
     return [launcher.pid, *(some if kind == "several" else [])]
 
 
-def chain(folder: Path, seed: int, kills: int) -> list[str]:
+def chain(folder: Path, seed: int, devices: int, kills: int) -> list[str]:
     """Start runs, each killed once, until one leaves a record; return what is wrong."""
+    common = {"devices_per_node": devices}
     chance = random.Random(seed)
     folder.mkdir()
     bench = Bench(folder)
     start = time.monotonic()
     outputs = [folder / "runs" / "case" / "r1.json"]
-    first = bench.finish(bench.start(BEHAVIOUR, output=outputs[0], **OPTIONS))
+    first = bench.finish(bench.start(BEHAVIOUR, output=outputs[0], **common))
     assert first.status == 0, first.stderr
     whole = time.monotonic() - start
     seen = {outputs[0]: outputs[0].read_bytes()}
@@ -47,12 +51,13 @@ def chain(folder: Path, seed: int, kills: int) -> list[str]:
     for kill in range(kills + 1):
         if outputs[-1].exists():
             outputs.append(outputs[-1].with_name(f"r{len(outputs) + 1}.json"))
-        options = {**OPTIONS, "output": outputs[-1], "repeat": len(outputs)}
+        options = {**common, "output": outputs[-1], "repeat": len(outputs)}
         launcher = bench.start(BEHAVIOUR, **options)
         if kill < kills:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 launcher.wait(chance.uniform(0, whole))
-            for pid in victims(bench, launcher, chance) if launcher.poll() is None else ():
+            running = launcher.poll() is None
+            for pid in victims(bench, launcher, devices, chance) if running else ():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         ended = bench.finish(launcher)
@@ -76,10 +81,11 @@ def told(run: record_sets.Run) -> bool:
 
 
 def test_killed_at_fifty_moments(tmp_path: Path) -> None:
-    shares = [len(range(number, MOMENTS, CHAINS)) for number in range(CHAINS)]
-    folders = [tmp_path / str(number) for number in range(CHAINS)]
-    with ThreadPoolExecutor(CHAINS) as pool:
+    chains = range(len(DEVICES))
+    shares = [len(range(number, MOMENTS, len(DEVICES))) for number in chains]
+    folders = [tmp_path / str(number) for number in chains]
+    with ThreadPoolExecutor(len(DEVICES)) as pool:
         wrong = [
-            text for texts in pool.map(chain, folders, range(CHAINS), shares) for text in texts
+            text for texts in pool.map(chain, folders, chains, DEVICES, shares) for text in texts
         ]
     assert not wrong, "\n".join(wrong)
