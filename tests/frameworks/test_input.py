@@ -21,7 +21,9 @@ from .models import facts_of, trained_parameters
 
 #: Largest difference of decoded levels from Pillow's.
 LEVELS = 1
-LOADERS = ("pytorch", "tensorflow", "paddle", "mxnet")
+#: Frameworks whose loaders decode in processes and in a graph; ``test_loaders.py`` compares the
+#: images of all frameworks, and ``test_images.py`` trains with them.
+LOADERS = ("pytorch", "tensorflow")
 SMALL = ROOT / "scripts/models/shufflenet_v2_x0_5.json"
 
 
@@ -103,13 +105,14 @@ def test_steps_are_fed_from_texts_and_what_is_no_utf8_is_left_out(tmp_path: Path
     assert (rank["data_set"]["tokens"], rank["data_set"]["skipped"]) == (30 * 40 + 1, 1)
     assert rank["data_set"]["skipped_first"][0]["reason"].startswith("is no UTF-8 at byte 10")
     assert rank["fed"]["sequences"] == 4
+    assert rank["fed"]["window_labels_crc32"] > 0
     assert rank["feeding"]["loader_samples"] == 4 * len(rank["feeding"]["compute_step_seconds"])
     (run,) = record_files.read_folder(bench.output.parent)[0]
     assert run.fed is not None
     assert run.fed.skipped == 1
 
 
-def test_a_bert_is_fed_from_records_and_its_loader_is_timed_alone(tmp_path: Path) -> None:
+def test_a_loader_of_records_is_timed_alone(tmp_path: Path) -> None:
     facts = facts_of("bert_base")
     small = {"vocabulary": 12000, "hidden": 32, "layers": 1, "heads": 4, "intermediate": 64}
     facts["hyperparameters"].update(small)
@@ -120,18 +123,10 @@ def test_a_bert_is_fed_from_records_and_its_loader_is_timed_alone(tmp_path: Path
     sequences.make(root, 9000, 5, "bert")
     bench = Bench(tmp_path, build_environment("pytorch"))
     case = {"model": model, "batch_per_device": 4, "sequence_length": 128}
-    steps = {"warmup_steps": 1, "timed_steps": 3, "precision": "fp32", "compiler": "none"}
-    record = measured(bench, "pytorch", root, kind="train", input="data", **case, **steps)
-    assert record["status"] == "ok", record["reason"]
-    (rank,) = record["ranks"]
-    assert rank["data_set"]["format"] == "tfrecord"
-    assert rank["fed"]["sequences"] == 4
-    assert rank["fed"]["window_token_ids_crc32"] > 0
-    assert rank["feeding"]["loader_samples"] == 4 * len(rank["feeding"]["compute_step_seconds"])
-    # the loader alone
     record = measured(bench, "pytorch", root, **case, parameters={"workers": 1, "images": 50})
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
+    assert rank["data_set"]["format"] == "tfrecord"
     assert rank["loaded"]["sequences"] == rank["fed"]["sequences"] == 50
     rates = {name: one["value"] for name, one in record["metrics"].items()}
     assert rates["token_throughput"] == pytest.approx(128 * rates["throughput"])
@@ -155,10 +150,13 @@ def test_every_image_comes_once_and_is_decoded_as_by_pillow(
         with Image.open(data / one["path"]) as image:
             assert (one["width"], one["height"]) == image.size
         assert np.abs(np.array(one["levels"]) - levels_of(data, one["path"])).max() <= LEVELS
-    # validation, into steps
+
+
+def test_validation_images_are_fed_into_inference(data: Path, tmp_path: Path) -> None:
     steps = {"warmup_steps": 1, "timed_steps": 2, "batch_per_device": 2}
+    bench = Bench(tmp_path, build_environment("pytorch"))
     more = {"kind": "inference", "input": "data", "precision": "fp32", "compiler": "none", **steps}
-    record = measured(bench, framework, data, **more)
+    record = measured(bench, "pytorch", data, **more)
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
     assert rank["data_set"]["images"] == 6
