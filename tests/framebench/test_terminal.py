@@ -17,12 +17,11 @@ from typing import Any
 
 import pytest
 from framebench.plan.forecast import Left
-from framebench.plan.tasks import PendingTask, name_of
+from framebench.plan.jobs import Job, name_of
 from framebench.terminal import status_lines
 from framebench.terminal.outcome import RunOutcome, end_of_log, outcome_of
 from framebench.terminal.screen import Screen
 from framebench.terminal.view import ProgressView
-from framebench.terminal.waiting import Awaited
 
 from ..terminal_lines import visible_lines
 
@@ -163,10 +162,10 @@ def event(name: str, created: float, **attributes: Any) -> tuple[str, logging.Lo
     return name, made
 
 
-def run_of(number: int, record: Path, **more: Any) -> tuple[dict[str, str], Awaited]:
+def run_of(number: int, record: Path, **more: Any) -> tuple[dict[str, str], Job]:
     wildcards = {"framework": "toy", "model": "toy", "case": "c", "run": f"r{number}"}
-    task = PendingTask(name_of(wildcards, "benchmark"), "run", "c", 10.0)
-    return wildcards, Awaited(task, f"toy r{number}", record, **more)
+    name = name_of(wildcards)
+    return wildcards, Job(name, "run", "c", 10.0, label=f"toy r{number}", record=record, **more)
 
 
 def played(record: Path, here: bool) -> str:

@@ -108,7 +108,7 @@ def test_a_dry_run_is_snakemakes_own(project: Project) -> None:
     ran = project.run("--cores", "1", "--dry-run")
     assert ran.returncode == 0, ran.stdout
     assert "This was a dry-run" in ran.stdout
-    assert "repeat 2" in ran.stdout
+    assert "toy toy train fp32 1n1g r2" in ran.stdout
     assert not (project.folder / "results").exists()
 
 

@@ -10,7 +10,7 @@ rule environment:
         name="[A-Za-z0-9_.-]+",
         digest="[0-9a-f]{8}",
     # Before all runs: those of a framework whose environment comes later would not be interleaved.
-    priority: driver.runs.first + 1
+    priority: driver.jobs.first + 1
     handover: True
     params:
         framebench=driver.provisioning.framebench,

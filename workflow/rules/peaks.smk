@@ -1,22 +1,6 @@
-rule peak_flops:
+use rule benchmark as peak_flops with:
     """Measure the peak FLOPS of a device: large matmuls in one framework and precision."""
-    input:
-        ancient(driver.provisioning.environment),
     output:
-        driver.peaks.record,
+        driver.jobs.records["probe"],
     log:
-        driver.peaks.log,
-    conda:
-        driver.provisioning.conda
-    container:
-        driver.provisioning.container
-    threads: driver.resources.all_cores
-    resources:
-        **driver.resources.asked,
-    params:
-        command=driver.peaks.command,
-        label=driver.peaks.label,
-    message:
-        "{params.label}"
-    shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
+        driver.jobs.logs["probe"],

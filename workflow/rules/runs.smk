@@ -3,10 +3,10 @@ rule benchmark:
     input:
         ancient(driver.provisioning.environment),
     output:
-        driver.runs.record,
+        driver.jobs.records["run"],
     log:
-        driver.runs.log,
-    priority: driver.runs.priority
+        driver.jobs.logs["run"],
+    priority: driver.jobs.priority
     group:
         driver.resources.allocation
     conda:
@@ -14,12 +14,12 @@ rule benchmark:
     container:
         driver.provisioning.container
     # All cores, so that no other job runs beside it, or a share of them where that is allowed.
-    threads: driver.resources.of_run
+    threads: driver.resources.threads
     resources:
         **driver.resources.asked,
     params:
-        command=driver.runs.command,
-        label=driver.runs.label,
+        command=driver.jobs.command,
+        label=driver.jobs.label,
     message:
         "{params.label}"
     # exec: the harness is then a child of Snakemake itself and ends with it.
@@ -27,44 +27,26 @@ rule benchmark:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
 
 
-rule search_batch:
+use rule benchmark as search_batch with:
     """Search the largest batch per device that fits: short runs, one after the other."""
-    input:
-        ancient(driver.provisioning.environment),
     output:
-        driver.runs.largest_batch,
+        driver.jobs.records["search"],
     log:
-        driver.runs.search_log,
+        driver.jobs.logs["search"],
     wildcard_constraints:
         search="[^/]+",
-    # Before all runs, so that those with the largest batches are interleaved with the others.
-    priority: driver.runs.first
-    conda:
-        driver.provisioning.conda
-    container:
-        driver.provisioning.container
-    threads: driver.resources.all_cores
-    resources:
-        **driver.resources.asked,
-    params:
-        command=driver.runs.search_command,
-        label=driver.runs.search_label,
-    message:
-        "{params.label}"
-    shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
 
 
 checkpoint round:
     """Decide the next runs from the batches found and the intervals of the repeats."""
     input:
-        driver.runs.before_round,
+        driver.rounds.before,
     output:
-        touch(driver.runs.round),
+        touch(driver.rounds.marker),
     wildcard_constraints:
         state="[0-9a-f]{12}",
         number="[0-9]+",
     # A look costs nothing, and what it asks for may come before what else is to do.
-    priority: driver.runs.first
+    priority: driver.jobs.first
     message:
         "Round {wildcards.number}: what is to be measured next?"

@@ -2,7 +2,7 @@
 rule runs:
     """Read all records into one file of runs."""
     input:
-        driver.runs.all,
+        driver.rounds.all,
         driver.peaks.all,
         driver.comparisons.small,
         # Existing verifications, searches, peak-FLOPS benchmarks and interruptions.
@@ -44,7 +44,7 @@ rule medians:
         records=lambda wildcards: driver.tables.records,
         results=driver.tables.results,
     message:
-        "Table of {params.tables}"
+        "Medians of all cases"
     shell:
         "{params.framebench:q} tables {params.tables} --records {params.records:q}"
         " --results {params.results:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
@@ -57,6 +57,8 @@ use rule medians as speedups with:
         table_files("compiler_speedup"),
     log:
         f"{driver.tables.logs}/speedups.log",
+    message:
+        "Speed-ups of precisions and compilers"
 
 
 use rule medians as weak_scaling with:
@@ -65,6 +67,8 @@ use rule medians as weak_scaling with:
         table_files("weak_scaling"),
     log:
         f"{driver.tables.logs}/weak_scaling.log",
+    message:
+        "Weak scaling"
 
 
 use rule medians as strong_scaling with:
@@ -73,6 +77,8 @@ use rule medians as strong_scaling with:
         table_files("strong_scaling"),
     log:
         f"{driver.tables.logs}/strong_scaling.log",
+    message:
+        "Strong scaling"
 
 
 rule tables:

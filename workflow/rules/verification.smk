@@ -22,30 +22,15 @@ rule reference:
         " > {log:q} 2>&1 || {{ cat {log:q} >&2; exit 1; }}"
 
 
-rule verify:
+use rule benchmark as verify with:
     """Verify the computation of one framework against the float64 reference."""
     input:
         ancient(driver.provisioning.environment),
         reference=ancient(driver.comparisons.reference),
     output:
-        driver.comparisons.verification,
+        driver.jobs.records["comparison"],
     log:
-        driver.comparisons.log,
-    priority: driver.comparisons.priority
-    conda:
-        driver.provisioning.conda
-    container:
-        driver.provisioning.container
-    threads: driver.resources.of_comparison
-    resources:
-        **driver.resources.asked,
-    params:
-        command=driver.comparisons.command,
-        label=driver.comparisons.label,
-    message:
-        "{params.label}"
-    shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
+        driver.jobs.logs["comparison"],
 
 
 rule verification:

@@ -20,7 +20,7 @@ from framebench.machine.local import Machine
 from framebench.plan import limits, plan_text, side_by_side
 from framebench.plan.planning import Plan, PlannedRun, make_plan
 from framebench.records.sidecars import interruptions, noted
-from framebench.runs import allocations, commands, peak_flops, requests, slurm, verify
+from framebench.runs import allocations, commands, jobs, peak_flops, requests, slurm, verify
 from snakemake_executor_plugin_slurm import utils as plugin_utils
 from snakemake_executor_plugin_slurm import validation as plugin
 
@@ -359,9 +359,9 @@ def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) ->
     assert f"at most {hours:.2f} node hours in all (most_node_hours: 2)" in text
     requests.check(plan, [one for _, one in asked])
     with pytest.raises(ConfigError, match=r"found .* 2.33 node hours .* at most 2"):
-        requests.check(plan, [one for _, one in asked] + [requests.usual(plan)])
+        requests.check(plan, [one for _, one in asked] + [jobs.usual(plan)])
     unbounded = planned(tmp_path)
-    requests.check(unbounded, [requests.usual(unbounded, nodes=10**6)])
+    requests.check(unbounded, [jobs.usual(unbounded, nodes=10**6)])
 
 
 def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from framebench.plan.forecast import Forecast, Left, time_left
-from framebench.plan.tasks import PendingTask
+from framebench.plan.jobs import Job
 
 #: Recorded calls: the estimate of each task, the seconds it took, and when it ended.
 CALLS = sorted((Path(__file__).parents[2] / "data" / "calls").glob("*.csv"))
 
 
-def tasks(count: int, kind: str = "run", is_measured: bool = False) -> list[PendingTask]:
-    return [PendingTask(f"{kind}{n}", kind, f"{n}", 10.0, is_measured) for n in range(count)]
+def tasks(count: int, kind: str = "run", is_measured: bool = False) -> list[Job]:
+    return [Job(f"{kind}{n}", kind, f"{n}", 10.0, is_measured) for n in range(count)]
 
 
 def replay(path: Path) -> Iterator[tuple[Left, float]]:
@@ -24,8 +24,7 @@ def replay(path: Path) -> Iterator[tuple[Left, float]]:
     with path.open(newline="") as file:
         rows = [*csv.DictReader(file)]
     made = [
-        PendingTask(f"{n}", row["kind"], row["case"], float(row["seconds"]))
-        for n, row in enumerate(rows)
+        Job(f"{n}", row["kind"], row["case"], float(row["seconds"])) for n, row in enumerate(rows)
     ]
     longest = max(float(row["took"]) for row in rows)
     whole = float(rows[-1]["ended"])
@@ -101,7 +100,7 @@ def test_an_unknown_task_counts_for_nothing_until_it_is_added() -> None:
     forecast.start("another", 0.0)
     forecast.finish("another", 1000.0, 1.0)
     assert forecast.left(0.0).seconds == 10
-    forecast.add([PendingTask("another", "run", "another", 5.0)])
+    forecast.add([Job("another", "run", "another", 5.0)])
     assert forecast.left(0.0).seconds == 15
     for name in ("run0", "another"):
         forecast.finish(name, 5.0, 5.0)

@@ -13,7 +13,7 @@ from framebench.machine.local import Machine
 from framebench.plan import estimates, labels
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
-from framebench.runs import expected, peak_flops, total, verify
+from framebench.runs import jobs, peak_flops, total, verify
 
 from ..settings import CATALOG, changed, settings
 
@@ -74,7 +74,7 @@ def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     (probe,), certificates = peak_flops.names(plan).values(), small_of(plan).values()
     rest = peak_flops.seconds_of(plan, probe)
     rest += sum(verify.seconds_of(plan, one) for one in certificates)
-    rest += verify.reference_seconds(plan) + expected.TABLES_SECONDS
+    rest += verify.reference_seconds(plan) + jobs.TABLES_SECONDS
     found = left_of(plan)
     # The environment is still to be built.
     assert found.seconds == pytest.approx(runs + rest + estimates.ENVIRONMENT_SECONDS)

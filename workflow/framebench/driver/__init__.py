@@ -18,12 +18,12 @@ from . import call
 from .call import Invocation, refuse, warn
 from .handlers import Handlers
 from .internals import Snakemake
+from .jobs import Jobs, PeakFlopsJobs, VerificationJobs
 from .provisioning import Provisioning
 from .resources import Resources
-from .runs import RunJobs
+from .rounds import Rounds
 from .signals import StopSignals
 from .tables import Tables
-from .verification import PeakFlopsJobs, VerificationJobs
 from .work import Work
 
 
@@ -54,9 +54,10 @@ class Driver:
         self.work = Work(settings, known, asked, self.snakemake)
         self.provisioning = Provisioning(self.work, asked, self.snakemake)
         self.resources = Resources(self.work, self.snakemake)
-        self.runs = RunJobs(self.work, self.provisioning, checkpoints)
-        self.peaks = PeakFlopsJobs(self.work, self.provisioning)
-        self.comparisons = VerificationJobs(self.work, self.provisioning)
+        self.jobs = Jobs(self.work, self.provisioning)
+        self.rounds = Rounds(self.work, checkpoints)
+        self.peaks = PeakFlopsJobs(self.work)
+        self.comparisons = VerificationJobs(self.work)
         self.tables = Tables(self.work, asked)
         self.handlers = Handlers(
             self.work, self.resources, self.provisioning, self.tables, self.snakemake, signals

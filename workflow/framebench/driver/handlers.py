@@ -17,14 +17,15 @@ from core.text import printable
 
 from ..config.validation import ConfigError
 from ..plan import labels, limits, noting, plan_text, side_by_side
+from ..plan.jobs import Job
 from ..plan.planning import Plan
 from ..records.record_sets import RecordsError
 from ..records.sidecars import calls, interruptions
 from ..runs import partial, private_variables, requests, slurm, slurm_nodes
 from ..terminal import closing
 from ..terminal.closing import Failed
+from ..terminal.nouns import NOUNS
 from ..terminal.outcome import outcome_of
-from ..terminal.waiting import NOUNS
 from .call import checked, refuse, warn
 from .internals import Snakemake, SnakemakeJob, one_by_one
 from .progress import Progress
@@ -32,7 +33,7 @@ from .provisioning import Provisioning
 from .resources import Resources
 from .signals import StopSignals
 from .tables import Tables
-from .work import Work, is_submitted, kind
+from .work import Work
 
 
 class Handlers:
@@ -64,7 +65,7 @@ class Handlers:
         jobs = self._snakemake.jobs_to_run()
         self._signals.watch(self._stop)
         self._judges = any(self._tables.outcome in map(str, job.output) for job in jobs)
-        if not any(is_submitted(job.wildcards) for job in jobs):
+        if not any(self._submitted(jobs)):
             return
         self._measures = True
         # After an error of Snakemake itself no handler is called.
@@ -158,7 +159,7 @@ class Handlers:
 
     def _measuring(self) -> list[SnakemakeJob]:
         running = one_by_one(self._snakemake.running_jobs())
-        return [job for job in running if kind(job.wildcards)]
+        return [job for job in running if self._kind(job)]
 
     def _note_interruptions(self, log: Sequence[str]) -> None:
         settings = self._work.plan.settings
@@ -189,9 +190,9 @@ class Handlers:
         self._measures = False
         plan = self._renewed()
         unfinished = self._snakemake.jobs_to_run()
-        missing = Counter(kind(job.wildcards) for job in unfinished)
+        missing = Counter(map(self._kind, unfinished))
         missing["run"], missing["search"] = len(plan.pending), len(plan.unsearched)
-        begun = [job for job in self._snakemake.failed_jobs() if kind(job.wildcards)]
+        begun = [job for job in self._snakemake.failed_jobs() if self._kind(job)]
         begun = [job for job in begun if not os.path.exists(str(job.output[0]))]
         lines = closing.unfinished(
             [run.status for run in plan.runs],
@@ -216,8 +217,8 @@ class Handlers:
                 "profiles/slurm/cluster.yaml"
             )
         plan = self._work.plan
-        asked = [self._work.request(job.wildcards) for job in jobs if is_submitted(job.wildcards)]
-        asked += [requests.of_run(plan, run) for run in plan.reserve]
+        further = map(self._work.job_of_run, plan.reserve)
+        asked = [job.request for job in [*self._submitted(jobs), *further] if job.request]
         checked(requests.check, plan, asked)
         self._resources.warn_of_those_without_effect()
         slurm.note(_text_of(log), results)
@@ -242,7 +243,17 @@ class Handlers:
         if job.is_group():
             rounds = (self._round(one) for one in job)
             return min((number for number in rounds if number is not None), default=None)
-        return self._work.run(job.wildcards).repeat if kind(job.wildcards) == "run" else None
+        return self._work.run(job.wildcards).repeat if self._kind(job) == "run" else None
+
+    def _kind(self, job: SnakemakeJob) -> str:
+        """Return the kind of a job that measures; "" for another one."""
+        known = self._work.job(job.wildcards)
+        return known.kind if known and known.record else ""
+
+    def _submitted(self, jobs: Iterable[SnakemakeJob]) -> list[Job]:
+        """Return the jobs that measure or compute a reference, which a cluster gets."""
+        known = (self._work.job(job.wildcards) for job in jobs)
+        return [job for job in known if job and job.request]
 
 
 def _say(lines: Iterable[str]) -> None:

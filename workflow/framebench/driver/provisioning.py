@@ -14,6 +14,7 @@ from core import axes
 from .. import PROJECT
 from ..environments.software import Software
 from ..environments.venvs import EnvironmentFile
+from ..plan.jobs import Job
 from ..runs import commands, private_variables
 from .call import Invocation, refuse
 from .internals import Snakemake, Wildcards, for_rules
@@ -61,12 +62,12 @@ class Provisioning:
     def environment(self, wildcards: Wildcards) -> list[str]:
         """Return the built marker of a job's environment, if that is to be built."""
         self._call.check_measurement()
-        name = self._work.software(wildcards)
+        name = self._software(wildcards)
         return [self._seen_to(name)] if name in self._to_build else []
 
     @for_rules
     def _conda(self, wildcards: Wildcards) -> str | None:
-        file = commands.conda_file(self._work.plan, self._work.software(wildcards))
+        file = commands.conda_file(self._work.plan, self._software(wildcards))
         return None if file is None else str(file)
 
     @for_rules
@@ -79,26 +80,29 @@ class Provisioning:
         """Return the path of the file that marks a complete environment."""
         return str(self._wanted(wildcards)[1].marker)
 
-    def preparation(self, wildcards: Wildcards) -> list[str]:
+    def preparation(self, job: Job) -> list[str]:
         """Return the command prefix of a measuring job that builds its environment."""
-        nodes = self._work.request(wildcards).nodes if self._work.plan.settings.cluster else 1
-        name = self._work.software(wildcards)
-        return commands.preparation(self._work.plan, name, self.framebench, nodes)
+        nodes = job.request.nodes if job.request and self._work.plan.settings.cluster else 1
+        return commands.preparation(self._work.plan, job.software, self.framebench, nodes)
 
-    def harness(
-        self, wildcards: Wildcards, arguments: Sequence[str], before: Sequence[str] = ()
-    ) -> str:
+    def harness(self, job: Job, before: Sequence[str] = ()) -> str:
         """Return the shell command of the harness, with the words of ``before`` as prefix.
 
         It is quoted here, because Snakemake takes seconds to quote 10,000 commands.
         """
-        plan, name = self._work.plan, self._work.software(wildcards)
+        plan, name = self._work.plan, job.software
         start = [*commands.interpreter(plan, name), f"{plan.scripts}/harness"]
-        hidden = arguments
+        hidden = arguments = job.arguments()
         if not self._snakemake.is_dry_run:
             hidden = private_variables.hide(plan.settings.results, arguments)
         words = [*before, *start, *hidden]
         return f"{self._aside}{shlex.join(words)} {commands.origin(plan, self._work.catalog, name)}"
+
+    def _software(self, wildcards: Wildcards) -> str:
+        """Return the software name of a measuring job."""
+        job = self._work.job(wildcards)
+        assert job is not None, "only jobs that measure run in software"
+        return job.software
 
     def _seen_to(self, name: str) -> str:
         """Return the path of the built marker of some software."""
@@ -119,7 +123,7 @@ class Provisioning:
         tools = ("apptainer", "singularity")
         if self._snakemake.is_dry_run and not any(shutil.which(tool) for tool in tools):
             return None
-        return commands.image(self._work.plan, self._work.software(wildcards))
+        return commands.image(self._work.plan, self._software(wildcards))
 
     _image = for_rules(_image_name)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ..config import cluster
-from ..plan.side_by_side import Room
 from ..runs import allocations
 from .call import warn
 from .internals import Snakemake, Wildcards, for_rules
@@ -16,10 +15,9 @@ from .work import Work
 class Resources:
     """Cores and other resources of jobs.
 
-    ``all_cores``: cores of a job that runs alone. ``of_run``, ``of_comparison``: cores of a run or
-    a verification; ``allocation``: name of the allocation that a run shares. These are functions
-    only if they differ between jobs, because Snakemake calls them for each. ``asked``: resources
-    requested of the cluster, by name.
+    ``all_cores``: cores of a job that runs alone; ``threads``: cores of any job; ``allocation``:
+    name of the allocation that a run shares. These are functions only if they differ between jobs,
+    because Snakemake calls them for each. ``asked``: resources requested of the cluster, by name.
     """
 
     def __init__(self, work: Work, snakemake: Snakemake) -> None:
@@ -29,10 +27,8 @@ class Resources:
         self._cuda = work.plan.place.accelerator == "cuda"
         self.asked: dict[str, Callable[[Wildcards], Any]] = {}
         self._allocations: dict[str, str] = {}
-        self.of_run = self._of_run if work.plan.room else self.all_cores
-        self.of_comparison = (
-            self._of_comparison if work.plan.room_of_comparisons else self.all_cores
-        )
+        self._rooms = {"run": work.plan.room, "comparison": work.plan.room_of_comparisons}
+        self.threads = self._threads if any(self._rooms.values()) else self.all_cores
         if described:
             # Runs that share an allocation follow each other.
             snakemake.limit_cores(described.cores_per_node)
@@ -47,24 +43,27 @@ class Resources:
         self.allocation = self._allocation if self._allocations else None
 
     @for_rules
-    def _of_run(self, wildcards: Wildcards) -> int:
-        """Return the cores of a run: its share of the machine."""
-        return self._cores(self._work.plan.room, self._work.run(wildcards).case.devices_per_node)
-
-    @for_rules
-    def _of_comparison(self, wildcards: Wildcards) -> int:
-        devices = self._work.comparison(wildcards)[1].case.devices
-        return self._cores(self._work.plan.room_of_comparisons, devices)
+    def _threads(self, wildcards: Wildcards) -> int:
+        """Return the cores of a job: its share of the machine, or all."""
+        job = self._work.job(wildcards)
+        room = self._rooms.get(job.kind) if job else None
+        if job is None or job.request is None or room is None:
+            return self.all_cores
+        return room.threads(job.request.devices, self._snakemake.cores)
 
     @for_rules
     def _allocation(self, wildcards: Wildcards) -> str | None:
-        return self._allocations.get(self._work.run(wildcards).name)
+        job = self._work.job(wildcards)
+        return self._allocations.get(job.path) if job and job.kind == "run" else None
 
     def value(self, wildcards: Wildcards, name: str) -> Any:
         """Return the value of a cluster resource for a measuring job."""
         cluster = self._work.plan.settings.cluster
         assert cluster is not None, "only a cluster is asked for something"
-        nodes, devices, minutes, node = self._work.request(wildcards)
+        job = self._work.job(wildcards)
+        assert job is not None, "only known jobs are submitted"
+        assert job.request is not None, "only known jobs are submitted"
+        nodes, devices, minutes, node = job.request
         return cluster.resources(nodes, devices, minutes, self._cuda, node)[name]
 
     def warn_of_those_without_effect(self) -> None:
@@ -73,10 +72,6 @@ class Resources:
                 f"--default-resources: {name} has no effect on runs, which ask for what the plan "
                 "and profiles/slurm/cluster.yaml say"
             )
-
-    def _cores(self, room: Room | None, devices: int) -> int:
-        assert room is not None, "else a job takes all of them"
-        return room.threads(devices, self._snakemake.cores)
 
 
 class _Asked:

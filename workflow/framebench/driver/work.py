@@ -6,6 +6,9 @@ import hashlib
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
+
+from core.case import Case
 
 from ..config.catalog import Catalog
 from ..config.settings import Settings
@@ -14,22 +17,16 @@ from ..environments import cleaning, software
 from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
-from ..plan import limits, noting, planning
-from ..plan.batch_searches import BatchSearch
+from ..plan import labels, limits, noting, planning
 from ..plan.forecast import Left
+from ..plan.jobs import WILDCARDS, Job, kind_of, name_of
 from ..plan.planning import Plan, PlannedRun
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
-from ..runs import peak_flops, requests, slurm, slurm_nodes, total, verify
-from ..runs.peak_flops import PeakFlopsBenchmark
-from ..runs.requests import JobRequest
+from ..runs import jobs, peak_flops, slurm, slurm_nodes, total, verify
 from ..runs.verify import Verification
 from .call import Invocation, refuse, warn
 from .internals import Snakemake, Wildcards
-
-#: Kinds of jobs that need the machine, or their share of it, alone. Each is recognized by its
-#: wildcard.
-_KINDS = ("run", "search", "comparison", "probe")
 
 
 class Work:
@@ -70,6 +67,7 @@ class Work:
         self.small_comparisons = verify.small(self.plan, catalog, self.comparisons)
         self._comparisons = {**self.comparisons, **self.small_comparisons}
         self.probes = peak_flops.names(self.plan)
+        self._jobs: dict[str, Job] = {}
         self._grown: list[Callable[[list[PlannedRun]], None]] = []
         #: Digest of records and pending work at the start of the call.
         self.state = self._state()
@@ -83,46 +81,51 @@ class Work:
         name = f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
         return self._runs[name]
 
-    def search(self, wildcards: Wildcards) -> BatchSearch:
-        return self.searches[f"{wildcards.framework}/{wildcards.model}/{wildcards.search}"]
-
-    def comparison(self, wildcards: Wildcards) -> tuple[str, Verification]:
-        """Return name and verification of a job."""
+    def comparison(self, wildcards: Wildcards) -> Verification:
         name = f"{wildcards.framework}/{wildcards.reference}/{wildcards.comparison}"
-        return name, self._comparisons[name]
+        return self._comparisons[name]
 
-    def probe(self, wildcards: Wildcards) -> tuple[str, PeakFlopsBenchmark]:
-        """Return name and peak-FLOPS benchmark of a job."""
-        name = f"{wildcards.framework}/{wildcards.probe}"
-        return name, self.probes[name]
+    def job(self, wildcards: Wildcards) -> Job | None:
+        """Return the job of a rule; None for a quick one, or another workflow's."""
+        given = {name: getattr(wildcards, name) for name in wildcards.keys()}  # noqa: SIM118
+        if not (kind := kind_of(given)):
+            return None
+        name = name_of(given)
+        if name not in self._jobs:
+            self._jobs[name] = self._made(kind, [given[key] for key in WILDCARDS[kind]])
+        return self._jobs[name]
 
-    def software(self, wildcards: Wildcards) -> str:
-        """Return the software name of a measuring job.
+    def job_of_run(self, run: PlannedRun) -> Job:
+        return jobs.of_run(self.plan, run, self._label(run.case), run.case in self._measured)
 
-        Peak-FLOPS benchmarks use the default software, other jobs that of their variant.
-        """
-        what = kind(wildcards)
-        if what == "run":
-            return planning.software(self.run(wildcards).case, self.plan.settings.suite)
-        if what == "search":
-            return planning.software(self.search(wildcards).case, self.plan.settings.suite)
-        if what == "comparison":
-            return self.comparison(wildcards)[1].software
-        return wildcards.framework
+    def _made(self, kind: str, words: list[str]) -> Job:
+        plan, path = self.plan, "/".join(words)
+        if kind == "run":
+            return self.job_of_run(self._runs[path])
+        if kind == "search":
+            search = self.searches[path]
+            return jobs.of_search(plan, search, self._label(search.case))
+        if kind == "comparison":
+            one = self._comparisons[path]
+            folder = jobs.reference_folder(plan, self.catalog, one)
+            return jobs.of_comparison(plan, path, one, folder)
+        if kind == "probe":
+            return jobs.of_probe(plan, path, self.probes[path])
+        if kind == "reference":
+            return jobs.of_reference(plan, *words)
+        return jobs.of_environment(*words)
 
-    def request(self, wildcards: Wildcards) -> JobRequest:
-        """Return the resource request of a job to the cluster."""
-        what, plan = kind(wildcards), self.plan
-        if what == "run":
-            return requests.of_run(plan, self.run(wildcards))
-        if what == "search":
-            case = self.search(wildcards).case
-            return requests.usual(plan, case.nodes, case.devices_per_node, case.node)
-        if what == "comparison":
-            return requests.usual(plan, devices=self.comparison(wildcards)[1].case.devices)
-        if what == "probe":
-            return requests.usual(plan, devices=self.probe(wildcards)[1].devices)
-        return requests.usual(plan)
+    def _label(self, case: Case) -> str:
+        return self._labels.get(case) or str(case)
+
+    @cached_property
+    def _labels(self) -> dict[Case, str]:
+        return labels.of(self.plan.cases)
+
+    @cached_property
+    def _measured(self) -> frozenset[Case]:
+        """Cases whose expected seconds come from their records."""
+        return self.plan.measured
 
     @property
     def total(self) -> Left:
@@ -168,16 +171,6 @@ class Work:
     def _state(self) -> str:
         runs = [(run.name, run.status) for run in [*self.plan.runs, *self.plan.reserve]]
         return hashlib.sha256(repr(runs + list(self.searches)).encode()).hexdigest()[:12]
-
-
-def is_submitted(wildcards: Wildcards) -> bool:
-    """Return whether a job makes a request to the cluster: it measures or computes a reference."""
-    return bool(kind(wildcards)) or "reference" in wildcards.keys()  # noqa: SIM118
-
-
-def kind(wildcards: Wildcards) -> str:
-    """Return one of _KINDS; "" for a job that measures nothing."""
-    return next((name for name in _KINDS if name in wildcards.keys()), "")  # noqa: SIM118
 
 
 #: Part of a job's message about a results folder that its node does not see.

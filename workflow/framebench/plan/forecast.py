@@ -1,4 +1,4 @@
-"""Forecast of the time left: expected seconds of each task, corrected by the tasks that ended."""
+"""Forecast of the time left: expected seconds of each job, corrected by the jobs that ended."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .tasks import PendingTask
+from .jobs import Job
 
-#: Relative deviations of estimates: before a task of the kind has ended, the lower limit, and for a
-#: task whose case was measured before.
+#: Relative deviations of estimates: before a job of the kind has ended, the lower limit, and for a
+#: job whose case was measured before.
 _GUESSED, _LEAST, _MEASURED = 0.4, 0.08, 0.15
-#: Number of ended tasks that count as much as the estimate.
+#: Number of ended jobs that count as much as the estimate.
 _WEIGHT = 2.0
 #: Standard deviations on either side of a range that holds 80 % of a normal distribution.
 _RANGE = 1.28
-#: Expected rest of an overdue task, as a part of what it has taken.
+#: Expected rest of an overdue job, as a part of what it has taken.
 _OVERDUE = 0.2
 
 _MINUTE, _HOUR, DAY = 60.0, 3600.0, 86400.0
 
 
 class Left(NamedTuple):
-    """Seconds until all tasks are done: the forecast and its range."""
+    """Seconds until all jobs are done: the forecast and its range."""
 
     seconds: float
     low: float
@@ -32,15 +32,15 @@ class Left(NamedTuple):
 
 
 class Forecast:
-    """Time left for ``tasks``, of which ``at_once`` run concurrently.
+    """Time left for ``jobs``, of which ``at_once`` run concurrently.
 
-    A task is expected to take the median of its case in this call. Without one, its estimate is
-    scaled by the ratio of seconds taken to seconds estimated of ended tasks of its kind. The range
-    narrows as tasks of each kind end.
+    A job is expected to take the median of its case in this call. Without one, its estimate is
+    scaled by the ratio of seconds taken to seconds estimated of ended jobs of its kind. The range
+    narrows as jobs of each kind end.
     """
 
-    def __init__(self, tasks: Iterable[PendingTask], at_once: float = 1.0) -> None:
-        self._left: dict[str, PendingTask] = {}
+    def __init__(self, jobs: Iterable[Job], at_once: float = 1.0) -> None:
+        self._left: dict[str, Job] = {}
         self._running: dict[str, float] = {}
         self._at_once = at_once
         self._cases: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -48,39 +48,39 @@ class Forecast:
         self._estimated: defaultdict[str, float] = defaultdict(float)
         self._ended: Counter[str] = Counter()
         self._worked = self._until = 0.0
-        self.add(tasks)
+        self.add(jobs)
 
-    def add(self, tasks: Iterable[PendingTask]) -> None:
-        """Add new tasks."""
-        self._left.update((task.name, task) for task in tasks)
+    def add(self, jobs: Iterable[Job]) -> None:
+        """Add new jobs."""
+        self._left.update((job.name, job) for job in jobs)
 
     def start(self, name: str, now: float) -> None:
-        """Note that a task begins ``now``, in seconds since the start of the call."""
+        """Note that a job begins ``now``, in seconds since the start of the call."""
         if name in self._left:
             self._running[name] = now
 
     def finish(self, name: str, seconds: float, now: float, is_ok: bool = True) -> None:
-        """Note that a task ended ``now`` after so many ``seconds``; unknown tasks are ignored.
+        """Note that a job ended ``now`` after so many ``seconds``; unknown jobs are ignored.
 
-        ``is_ok``: it did all its work. Other tasks do not correct the estimates.
+        ``is_ok``: it did all its work. Other jobs do not correct the estimates.
         """
-        task = self._left.pop(name, None)
+        job = self._left.pop(name, None)
         self._running.pop(name, None)
-        if task is None:
+        if job is None:
             return
-        self._cases[task.kind, task.case].append(seconds)
+        self._cases[job.kind, job.group].append(seconds)
         self._worked, self._until = self._worked + seconds, now
         if is_ok:
-            self._took[task.kind] += seconds
-            self._estimated[task.kind] += task.seconds
-            self._ended[task.kind] += 1
+            self._took[job.kind] += seconds
+            self._estimated[job.kind] += job.seconds
+            self._ended[job.kind] += 1
 
     def left(self, now: float) -> Left:
         """Return the time left ``now``, in seconds since the start of the call."""
         corrections = {kind: self._correction(kind) for kind in self._ended}
         work = deviation = 0.0
-        for name, task in self._left.items():
-            seconds, spread = self._expected(task, corrections.get(task.kind, 1.0))
+        for name, job in self._left.items():
+            seconds, spread = self._expected(job, corrections.get(job.kind, 1.0))
             if name in self._running:
                 took = now - self._running[name]
                 seconds = max(seconds - took, _OVERDUE * took)
@@ -94,18 +94,18 @@ class Forecast:
         prior = _WEIGHT * self._estimated[kind] / self._ended[kind]
         return (self._took[kind] + prior) / (self._estimated[kind] + prior)
 
-    def _expected(self, task: PendingTask, correction: float) -> tuple[float, float]:
-        """Return the expected seconds of a task and their relative deviation."""
-        own = self._cases.get((task.kind, task.case))
+    def _expected(self, job: Job, correction: float) -> tuple[float, float]:
+        """Return the expected seconds of a job and their relative deviation."""
+        own = self._cases.get((job.kind, job.group))
         if own:
             return statistics.median(own), _MEASURED
-        if task.is_measured:
-            return task.seconds, _MEASURED
-        spread = _GUESSED / math.sqrt(1 + self._ended[task.kind] / _WEIGHT) + _LEAST
-        return task.seconds * correction, spread
+        if job.is_measured:
+            return job.seconds, _MEASURED
+        spread = _GUESSED / math.sqrt(1 + self._ended[job.kind] / _WEIGHT) + _LEAST
+        return job.seconds * correction, spread
 
     def _rate(self) -> float:
-        """Return the seconds of work done per second: ``at_once`` until tasks have ended."""
+        """Return the seconds of work done per second: ``at_once`` until jobs have ended."""
         ended = sum(map(len, self._cases.values()))
         if not ended:
             return self._at_once

@@ -137,6 +137,7 @@ def make_plan(
     machine: Machine,
     cached: RecordSet | None,
     minutes: Mapping[str, int] | None = None,
+    searches_ended: bool = False,
 ) -> Plan:
     """Expand the suite and compare it with the records on disk.
 
@@ -146,6 +147,7 @@ def make_plan(
     and has fewer retries than ``rerun_disturbed``.
 
     ``minutes``: requested minutes of jobs by case folder, from the submitting call.
+    ``searches_ended``: the call has searched already, and repeats no search.
     """
     everything = on_each_node(matrix.cases(settings.suite, catalog), settings, machine)
     wanted = matrix.narrow(everything, settings)
@@ -167,7 +169,7 @@ def make_plan(
     memory = {"memory": machine.memory, "memory_limit": settings.memory_limit or "auto"}
     needs = batch_searches.needed(
         requests, settings.suite.largest_batch, memory, settings.results / SEARCHES,
-        settings.retry,
+        () if searches_ended else settings.retry,
     )  # fmt: skip
     known = {case: needs[case].found if case in needs else case for case in cases}
     folders = {found: found.folder(requests[case]) for case, found in known.items() if found}
@@ -213,7 +215,8 @@ def make_plan(
 
 def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
     """Return the plan with the cases of batch searches that ended since, and their runs."""
-    now = renewed(plan, catalog, machine)
+    cached = record_sets.load_results(plan.settings.results)
+    now = make_plan(plan.settings, catalog, machine, cached, searches_ended=True)
 
     def new(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
         return [run for run in runs if run.case not in plan.folders]

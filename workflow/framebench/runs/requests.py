@@ -4,42 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from core.text import duration
 
 from ..config.validation import ConfigError
-from ..plan import groups, limits
-from ..plan.planning import Plan, PlannedRun
-from . import peak_flops, verify
+from ..plan import groups
+from ..plan.jobs import JobRequest
+from ..plan.planning import Plan
+from . import jobs
 from .peak_flops import PeakFlopsBenchmark
 from .verify import Verification
 
 _HEADER = ["jobs", "nodes", "tasks", "cpus/task", "gpus/node", "mem/node", "time", "node", "for"]
-
-
-class JobRequest(NamedTuple):
-    """Nodes, devices per node, minutes and required node of a job; "" for any node."""
-
-    nodes: int
-    devices: int
-    minutes: int
-    node: str = ""
-
-    @property
-    def node_hours(self) -> float:
-        """Largest number of node hours that the job uses."""
-        return self.nodes * self.minutes / 60
-
-
-def of_run(plan: Plan, run: PlannedRun) -> JobRequest:
-    case = run.case
-    return JobRequest(case.nodes, case.devices_per_node, plan.minutes[case], case.node)
-
-
-def usual(plan: Plan, nodes: int = 1, devices: int = 1, node: str = "") -> JobRequest:
-    """Return the request of a job with the configured time limit of a run."""
-    return JobRequest(nodes, devices, limits.minutes(plan.settings), node)
+#: What is measured, by kind of job.
+_PURPOSES = {
+    "run": "runs",
+    "search": "searches",
+    "probe": "probes",
+    "comparison": "comparisons",
+    "reference": "references",
+}
 
 
 def of_plan(
@@ -48,19 +32,9 @@ def of_plan(
     """Return purpose and request of each pending job; [] without a cluster."""
     if plan.settings.cluster is None:
         return []
-    results = plan.settings.results
-    to_make = verify.missing(results, comparisons)
-    cases = [search.case for search in plan.unsearched]
-    return [
-        *(("runs", of_run(plan, run)) for run in [*plan.pending, *plan.reserve]),
-        *(("searches", usual(plan, c.nodes, c.devices_per_node, c.node)) for c in cases),
-        *(
-            ("probes", usual(plan, 1, probes_of[name].devices))
-            for name in peak_flops.missing(results, probes_of)
-        ),
-        *(("comparisons", usual(plan, 1, one.case.devices)) for one in to_make.values()),
-        *(("references", usual(plan)) for _ in verify.references(results, to_make.values())),
-    ]
+    every = jobs.of_all(plan, probes_of, comparisons)
+    every += [jobs.of_run(plan, run) for run in plan.reserve]
+    return [(_PURPOSES[job.kind], job.request) for job in every if job.request]
 
 
 def lines(plan: Plan, requests: Iterable[tuple[str, JobRequest]]) -> list[str]:

@@ -16,7 +16,7 @@ from ..plan import planning, targets
 from ..plan.forecast import DAY, Forecast, Left, time_left
 from ..plan.planning import Plan
 from ..records.record_sets import RecordSet
-from . import expected, peak_flops, verify
+from . import jobs, peak_flops, verify
 from .peak_flops import PeakFlopsBenchmark
 from .verify import Verification
 
@@ -55,9 +55,9 @@ def at_once(plan: Plan) -> float:
 def left(
     plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
 ) -> Left:
-    """Return the seconds until all tasks of the plan are done, see :func:`expected.of_all`."""
-    tasks = expected.of_all(plan, probes_of, comparisons)
-    return Forecast(tasks, at_once(plan)).left(0.0)
+    """Return the seconds until all jobs of the plan are done, see :func:`jobs.of_all`."""
+    pending = jobs.of_all(plan, probes_of, comparisons)
+    return Forecast(pending, at_once(plan)).left(0.0)
 
 
 def check(plan: Plan, total: Left, less: Callable[[], list[str]]) -> None:

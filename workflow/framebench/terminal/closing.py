@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..config.statuses import FAILURES, OK
-from .waiting import count_of
+from .nouns import count_of
 
 #: Statuses of a measured run: a missing feature of a framework is a result.
 AS_EXPECTED = (OK, "unsupported")

@@ -9,8 +9,8 @@ from core.text import duration
 
 from ..cases.conditions import THROUGHPUT
 from ..plan.forecast import Left, time_left
+from .nouns import NOUNS, count_of
 from .outcome import RunOutcome
-from .waiting import NOUNS, count_of
 
 
 def result(position: str, label: str, outcome: RunOutcome, seconds: float) -> str:

@@ -17,11 +17,11 @@ from typing import Any, TextIO
 from core.precisions import EMULATED
 
 from ..plan.forecast import Forecast, Left
-from ..plan.tasks import name_of
+from ..plan.jobs import Job, name_of
 from . import status_lines
+from .nouns import NOUNS, count_of
 from .outcome import RunOutcome, end_of_log, outcome_of
 from .screen import Screen
-from .waiting import NOUNS, Awaited, count_of
 
 #: Kinds of jobs with a line each; others are only counted in the status line.
 _WITH_LINE = ("run", "search")
@@ -37,31 +37,31 @@ class ProgressView:
 
     def __init__(
         self,
-        jobs: Iterable[Awaited],
+        jobs: Iterable[Job],
         at_once: float,
         may_grow: bool,
         here: bool,
     ) -> None:
         self._lock = threading.RLock()
-        self._jobs: dict[str, Awaited] = {}
+        self._jobs: dict[str, Job] = {}
         self._forecast = Forecast((), at_once)
         self._total: Counter[str] = Counter()
         self._done: Counter[str] = Counter()
         self._failed = 0
         self._may_grow, self._here = may_grow, here
         self._is_stopping = False
-        self._running: dict[int, tuple[Awaited, float]] = {}
+        self._running: dict[int, tuple[Job, float]] = {}
         self._start = time.time()
         self._screen: Screen | None = None
         self._drained = threading.Event()
         self.add(jobs)
 
-    def add(self, jobs: Iterable[Awaited]) -> None:
+    def add(self, jobs: Iterable[Job]) -> None:
         """Add jobs that are not known yet."""
         with self._lock:
-            new = [one for one in jobs if one.task.name not in self._jobs]
-            self._jobs.update((one.task.name, one) for one in new)
-            self._forecast.add(one.task for one in new)
+            new = [one for one in jobs if one.name not in self._jobs]
+            self._jobs.update((one.name, one) for one in new)
+            self._forecast.add(new)
             self._total.update(one.kind for one in new)
 
     def counts(self) -> str:
@@ -76,7 +76,7 @@ class ProgressView:
     def status(self, width: int = 0) -> str:
         """Return the status line, at most ``width`` columns wide."""
         with self._lock:
-            running = [awaited.label for awaited, _ in self._running.values()]
+            running = [job.label for job, _ in self._running.values()]
             return status_lines.status(
                 self._done, self._total, self._failed, running, self.left, width
             )
@@ -125,58 +125,56 @@ class ProgressView:
             self.close()
 
     def _begins(self, said: dict[str, Any], now: float) -> bool:
-        awaited = self._jobs.get(name_of(said.get("wildcards") or {}, said["rule_name"]))
-        if awaited is None:
+        job = self._jobs.get(name_of(said.get("wildcards") or {}, said["rule_name"]))
+        if job is None:
             return False
         with self._lock:
-            self._running[int(said["jobid"])] = (awaited, now)
+            self._running[int(said["jobid"])] = (job, now)
             if self._here:
-                self._forecast.start(awaited.task.name, now - self._start)
+                self._forecast.start(job.name, now - self._start)
         self._show(now)
-        return awaited.kind not in _ANNOUNCED
+        return job.kind not in _ANNOUNCED
 
     def _ends(self, number: int, now: float) -> bool:
-        awaited, started = self._running.get(number, (None, now))
-        if awaited is None:
+        job, started = self._running.get(number, (None, now))
+        if job is None:
             return False
-        outcome = outcome_of(awaited.record) if awaited.record else RunOutcome("ok")
-        self._over(number, awaited, started, now, outcome)
+        outcome = outcome_of(job.record) if job.record else RunOutcome("ok")
+        self._over(number, job, started, now, outcome)
         return True
 
     def _breaks(self, number: int, now: float) -> bool:
         """Show a failed job, and return whether that is enough.
         On a cluster it is not: Snakemake knows more than the job's log."""
-        awaited, started = self._running.get(number, (None, now))
-        if awaited is None:
+        job, started = self._running.get(number, (None, now))
+        if job is None:
             return self._is_stopping
         if self._is_stopping:
             with self._lock:
                 self._running.pop(number)
-            self.say(f"{awaited.label} interrupted")
+            self.say(f"{job.label} interrupted")
             return True
-        reason = "ended without a record" if awaited.record else "see above or its log"
-        self._over(number, awaited, started, now, RunOutcome("failed", reason))
+        reason = "ended without a record" if job.record else "see above or its log"
+        self._over(number, job, started, now, RunOutcome("failed", reason))
         return self._here
 
-    def _over(
-        self, number: int, awaited: Awaited, started: float, now: float, outcome: RunOutcome
-    ) -> None:
+    def _over(self, number: int, job: Job, started: float, now: float, outcome: RunOutcome) -> None:
         seconds = now - started
         if not self._here and outcome.wall_seconds is not None:
             seconds = outcome.wall_seconds
         is_bad = outcome.status not in ("ok", "unsupported")
         with self._lock:
             self._running.pop(number, None)
-            self._done[awaited.kind] += 1
+            self._done[job.kind] += 1
             self._failed += is_bad
             is_ok = outcome.status == "ok" or outcome.reason.startswith(EMULATED)
-            self._forecast.finish(awaited.task.name, seconds, now - self._start, is_ok)
-            position = f"{self._done[awaited.kind]}/{self._total[awaited.kind]}"
-            position += "+" * (self._may_grow and awaited.kind == "run")
-        if self._screen and (is_bad or awaited.kind in _WITH_LINE):
-            lines = [status_lines.result(position, awaited.label, outcome, seconds)]
+            self._forecast.finish(job.name, seconds, now - self._start, is_ok)
+            position = f"{self._done[job.kind]}/{self._total[job.kind]}"
+            position += "+" * (self._may_grow and job.kind == "run")
+        if self._screen and (is_bad or job.kind in _WITH_LINE):
+            lines = [status_lines.result(position, job.label, outcome, seconds)]
             lines += [f"    {outcome.note}"] if outcome.note else []
-            lines += end_of_log(awaited.log) if is_bad else []
+            lines += end_of_log(job.log) if is_bad else []
             self._screen.say("\n".join(lines), "red" if is_bad else "")
         self._show(now)
 

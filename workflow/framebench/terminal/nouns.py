@@ -1,11 +1,6 @@
-"""Jobs that a call waits for, and their names."""
+"""Nouns for the kinds of jobs."""
 
 from __future__ import annotations
-
-from pathlib import Path
-from typing import NamedTuple
-
-from ..plan.tasks import PendingTask
 
 #: Singular and plural of each kind of job, in the order of the status line.
 NOUNS = {
@@ -17,20 +12,6 @@ NOUNS = {
     "comparison": ("verification", "verifications"),
     "tables": ("report", "reports"),
 }
-
-
-class Awaited(NamedTuple):
-    """A job. ``label``: shown name; ``log``: its log file.
-    ``record``: file that it writes, None if that does not tell its outcome."""
-
-    task: PendingTask
-    label: str
-    record: Path | None = None
-    log: Path | None = None
-
-    @property
-    def kind(self) -> str:
-        return self.task.kind
 
 
 def count_of(number: int, kind: str, done: int | None = None) -> str:

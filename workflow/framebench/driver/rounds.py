@@ -1,4 +1,4 @@
-"""Jobs of runs and batch searches, and the rounds that decide what is measured next."""
+"""Records that a call makes, and the rounds that decide what is measured next."""
 
 from __future__ import annotations
 
@@ -9,70 +9,25 @@ from typing import Any
 from snakemake.exceptions import IncompleteCheckpointException
 
 from ..plan import planning, targets
+from ..plan.jobs import record_of
 from ..plan.planning import PlannedRun
-from ..records import searches
-from ..runs import commands
 from .call import checked
 from .internals import Wildcards, for_rules
-from .provisioning import Provisioning
 from .work import Work
 
-_CASE = "{framework}/{model}"
 
+class Rounds:
+    """Runs and searches of a call. ``marker``: file of a round, with its wildcards."""
 
-class RunJobs:
-    """Jobs of runs and searches.
-
-    ``record``, ``log``, ``largest_batch``, ``search_log``, ``round``: files of a job, with its
-    wildcards. ``first``: priority of jobs that precede all runs, also those of later rounds.
-    """
-
-    def __init__(self, work: Work, provisioning: Provisioning, checkpoints: Any) -> None:
-        self._work, self._provisioning, self._checkpoints = work, provisioning, checkpoints
-        results = work.results
-        self.record = f"{results}/runs/{_CASE}/{{case}}/{{run}}.json"
-        self.log = f"{results}/logs/{_CASE}/{{case}}/{{run}}.log"
-        self.largest_batch = f"{results}/{searches.FOLDER}/{_CASE}/{{search}}.json"
-        self.search_log = f"{results}/logs/{searches.FOLDER}/{_CASE}/{{search}}.log"
-        self.round = f"{results}/logs/rounds/{{state}}-{{number}}"
-        self.first = work.plan.places + 1
+    def __init__(self, work: Work, checkpoints: Any) -> None:
+        self._work, self._checkpoints = work, checkpoints
+        self.marker = f"{work.results}/logs/rounds/{{state}}-{{number}}"
         self._planned = self._records(work.plan.pending)
-        self._searches = [f"{results}/{searches.FOLDER}/{name}.json" for name in work.searches]
+        self._searches = [record_of(work.results, "search", name) for name in work.searches]
         self._further: dict[int, list[str]] = {}
 
     @for_rules
-    def priority(self, wildcards: Wildcards) -> int:
-        """Return the priority of a run: higher for an earlier position in the plan."""
-        return self._work.plan.places - self._work.run(wildcards).place
-
-    @for_rules
-    def label(self, wildcards: Wildcards) -> str:
-        """Return the label of a run."""
-        run = self._work.run(wildcards)
-        return f"{run.case} repeat {run.repeat}"
-
-    @for_rules
-    def command(self, wildcards: Wildcards) -> str:
-        plan = self._work.plan
-        arguments = commands.arguments(plan, self._work.run(wildcards))
-        software = self._work.software(wildcards)
-        attempts = commands.attempts(plan, software, self._provisioning.framebench)
-        before = [*self._provisioning.preparation(wildcards), *attempts]
-        return self._provisioning.harness(wildcards, arguments, before)
-
-    @for_rules
-    def search_command(self, wildcards: Wildcards) -> str:
-        search = self._work.search(wildcards)
-        arguments = commands.search_arguments(self._work.plan, search)
-        before = self._provisioning.preparation(wildcards)
-        return self._provisioning.harness(wildcards, arguments, before)
-
-    @for_rules
-    def search_label(self, wildcards: Wildcards) -> str:
-        return f"largest batch of {self._work.search(wildcards).case}"
-
-    @for_rules
-    def before_round(self, wildcards: Wildcards) -> list[str]:
+    def before(self, wildcards: Wildcards) -> list[str]:
         """Return the files that a round needs before it decides.
 
         Round 0 needs the batch searches, round 1 the planned runs, later rounds the runs of the
@@ -129,4 +84,4 @@ class RunJobs:
         return self._further[number]
 
     def _records(self, runs: list[PlannedRun]) -> list[str]:
-        return [f"{self._work.results}/runs/{run.name}.json" for run in runs]
+        return [record_of(self._work.results, "run", run.name) for run in runs]

@@ -1,0 +1,121 @@
+"""Jobs that the harness carries out, and references, as the rules see them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from ..plan import targets
+from ..plan.jobs import FOLDERS, Job, log_of, path_of, record_of
+from ..records.verifications import FULL, SMALL
+from ..runs import commands, jobs, verify
+from .call import checked
+from .internals import Wildcards, for_rules
+from .provisioning import Provisioning
+from .work import Work
+
+
+class Jobs:
+    """Files, command, label and priority of a job.
+
+    ``records``, ``logs``: files by kind of job, with its wildcards. ``first``: priority of jobs
+    that precede all runs, also those of later rounds.
+    """
+
+    def __init__(self, work: Work, provisioning: Provisioning) -> None:
+        self._work, self._provisioning = work, provisioning
+        results = work.results
+        self.records = {kind: record_of(results, kind, path_of(kind)) for kind in FOLDERS}
+        self.logs = {kind: log_of(results, kind, path_of(kind)) for kind in FOLDERS}
+        self.first = work.plan.places + 1
+        self._comparisons = list(work.comparisons)
+
+    @for_rules
+    def command(self, wildcards: Wildcards) -> str:
+        """Return the shell command of the harness."""
+        job, plan = self._job(wildcards), self._work.plan
+        before = self._provisioning.preparation(job)
+        if job.kind == "run":
+            before += commands.attempts(plan, job.software, self._provisioning.framebench)
+        return self._provisioning.harness(job, before)
+
+    @for_rules
+    def label(self, wildcards: Wildcards) -> str:
+        return self._job(wildcards).label
+
+    @for_rules
+    def priority(self, wildcards: Wildcards) -> int:
+        """Return the priority of a job.
+
+        Searches precede all runs, so that those with the largest batches are interleaved with the
+        others. Runs follow the order of the plan, and verifications of small models all runs.
+        """
+        job = self._job(wildcards)
+        if job.kind == "run":
+            return self._work.plan.places - self._work.run(wildcards).place
+        if job.kind == "comparison" and job.path in self._comparisons:
+            one = self._work.comparisons[job.path]
+            later = len(self._comparisons) - self._comparisons.index(job.path)
+            return 0 if one.is_behind_runs else later
+        return self.first if job.kind == "search" else 0
+
+    def _job(self, wildcards: Wildcards) -> Job:
+        job = self._work.job(wildcards)
+        assert job is not None, "rules ask for known jobs only"
+        return job
+
+
+class PeakFlopsJobs:
+    """Peak-FLOPS benchmarks of the call. ``all``: missing records; existing ones are never made
+    again."""
+
+    def __init__(self, work: Work) -> None:
+        paths = [record_of(work.results, "probe", name) for name in work.probes]
+        self.all = [path for path in paths if not os.path.exists(path)]
+
+
+class VerificationJobs:
+    """Verifications of the call, and their references.
+
+    ``reference_folder``, ``reference_log``: files of the job that computes a reference, with its
+    wildcards. ``script``: computes a reference.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self.reference_folder = f"{work.results}/reference/{{reference}}-{{digest}}"
+        self.reference_log = f"{work.results}/logs/reference/{{reference}}-{{digest}}.log"
+        self.script = f"{work.plan.scripts}/reference"
+        every = [*work.comparisons.values(), *work.small_comparisons.values()]
+        self._references = {one.reference: one for one in every}
+
+    @for_rules
+    def reference_arguments(self, wildcards: Wildcards) -> list[str]:
+        one, plan = self._references[wildcards.reference], self._work.plan
+        words = ["--model", f"{plan.scripts}/models/{one.case.model}.json"]
+        words += ["--seed", str(plan.settings.seed)]
+        if one.scale != FULL:
+            words += ["--reduced", SMALL if one.scale == SMALL else verify.REDUCED]
+        length = one.case.sequence_length
+        return [*words, "--sequence-length", str(length)] if length else words
+
+    @for_rules
+    def reference(self, wildcards: Wildcards) -> str | list[str]:
+        """Return the reference folder of a verification; [] for a user's own model."""
+        one = self._work.comparison(wildcards)
+        return jobs.reference_folder(self._work.plan, self._work.catalog, one) or []
+
+    @for_rules
+    def all(self, wildcards: Wildcards) -> list[str]:
+        """Return the missing full-size verification records."""
+        checked(targets.check_measurement, self._work.plan, "a target that measures")
+        return self._missing(self._work.comparisons)
+
+    @for_rules
+    def small(self, wildcards: Wildcards) -> list[str]:
+        """Return the missing verification records of small models."""
+        return self._missing(self._work.small_comparisons)
+
+    def _missing(self, named: Mapping[str, verify.Verification]) -> list[str]:
+        results = self._work.plan.settings.results
+        return [str(verify.file_of(results, name)) for name in verify.missing(results, named)]

@@ -1,0 +1,150 @@
+"""Jobs of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from ..config import own_model
+from ..config.catalog import Catalog
+from ..environments.soundness import is_sound
+from ..plan import estimates, limits, planning
+from ..plan.batch_searches import BatchSearch
+from ..plan.jobs import Job, JobRequest, log_of, record_of
+from ..plan.planning import Plan, PlannedRun
+from . import commands, peak_flops, verify
+from .peak_flops import PeakFlopsBenchmark
+from .verify import Verification
+
+#: Rough seconds for tables and report.
+TABLES_SECONDS = 3.0
+
+
+def usual(plan: Plan, nodes: int = 1, devices: int = 1, node: str = "") -> JobRequest:
+    """Return the request of a job with the configured time limit of a run.
+
+    It has no time without a cluster.
+    """
+    minutes = limits.minutes(plan.settings) if plan.settings.cluster else 0
+    return JobRequest(nodes, devices, minutes, node)
+
+
+def of_run(plan: Plan, run: PlannedRun, case: str = "", is_measured: bool = False) -> Job:
+    """Return the job of a run. ``case``: label of the case; ``is_measured``: it has records."""
+    one = run.case
+    request = usual(plan, one.nodes, one.devices_per_node, one.node)
+    if one in plan.minutes:
+        request = request._replace(minutes=plan.minutes[one])
+    job = _job(
+        plan, "run", run.name, run.seconds, f"{case} r{run.repeat}",
+        planning.software(one, plan.settings.suite), request,
+        partial(commands.arguments, plan, run),
+    )  # fmt: skip
+    return job._replace(group=run.name.rpartition("/")[0], is_measured=is_measured)
+
+
+def of_search(plan: Plan, search: BatchSearch, case: str = "") -> Job:
+    """Return the job of a search for the largest batch. ``case``: label of the case."""
+    one = search.case
+    return _job(
+        plan, "search", search.name, plan.seconds_of(search), f"largest batch of {case}",
+        planning.software(one, plan.settings.suite),
+        usual(plan, one.nodes, one.devices_per_node, one.node),
+        partial(commands.search_arguments, plan, search),
+    )  # fmt: skip
+
+
+def of_comparison(plan: Plan, name: str, one: Verification, reference: str = "") -> Job:
+    """Return the job of a verification.
+
+    ``name``: of its record; ``reference``: folder, "" for a user's own model.
+    """
+    return _job(
+        plan, "comparison", name, verify.seconds_of(plan, one), f"verification of {one}",
+        one.software, usual(plan, devices=one.case.devices),
+        partial(verify.arguments, plan, one, reference),
+    )  # fmt: skip
+
+
+def of_probe(plan: Plan, name: str, one: PeakFlopsBenchmark) -> Job:
+    """Return the job of a peak-FLOPS benchmark; ``name``: of its record."""
+    return _job(
+        plan, "probe", name, peak_flops.seconds_of(plan, one), f"peak of {one}",
+        one.framework, usual(plan, devices=one.devices), partial(peak_flops.arguments, plan, one),
+    )  # fmt: skip
+
+
+def of_reference(plan: Plan, name: str, digest: str = "") -> Job:
+    """Return the job that computes a reference; ``name``: its model and sequence length."""
+    seconds, label = verify.reference_seconds(plan), f"reference of {name}"
+    return Job(
+        f"reference/{name}/{digest}", "reference", name, seconds, label=label, request=usual(plan)
+    )
+
+
+def of_environment(name: str, digest: str) -> Job:
+    """Return the job that builds an environment."""
+    seconds, label = estimates.ENVIRONMENT_SECONDS, f"environment {name}"
+    return Job(f"environment/{name}/{digest}", "environment", name, seconds, label=label)
+
+
+def of_tables(name: str = "tables") -> Job:
+    """Return the job that makes tables and report; ``name``: of its rule."""
+    return Job(name, "tables", "", TABLES_SECONDS, label="tables and report")
+
+
+def of_all(
+    plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
+) -> list[Job]:
+    """Return the jobs of a call for the plan, without runs that depend on a pending search."""
+    jobs = [*_measuring(plan, probes_of, comparisons)]
+    return [*jobs, of_tables()] if jobs else []
+
+
+def reference_folder(plan: Plan, catalog: Catalog, one: Verification) -> str:
+    """Return the reference folder of a verification; "" for a user's own model."""
+    if one.scale == own_model.SCALE:
+        return ""
+    digest = verify.reference_digest(catalog, one.case.model, plan.settings.seed)
+    return f"{plan.settings.results}/reference/{one.reference}-{digest}"
+
+
+def _measuring(
+    plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
+) -> Iterator[Job]:
+    results = plan.settings.results
+    for one in plan.needed.values():
+        if one.file and one.marker and not is_sound(one.marker):
+            name, _, digest = one.file.name.rpartition("-")
+            yield of_environment(name, digest)
+    for search in plan.unsearched:
+        yield of_search(plan, search)
+    measured = plan.measured
+    for run in plan.pending:
+        yield of_run(plan, run, is_measured=run.case in measured)
+    for name in peak_flops.missing(results, probes_of):
+        yield of_probe(plan, name, probes_of[name])
+    to_make = verify.missing(results, comparisons)
+    for name, comparison in to_make.items():
+        yield of_comparison(plan, name, comparison)
+    for reference in verify.references(results, to_make.values()):
+        yield of_reference(plan, reference)
+
+
+def _job(
+    plan: Plan,
+    kind: str,
+    path: str,
+    seconds: float,
+    label: str,
+    software: str,
+    request: JobRequest,
+    arguments: Callable[[], list[str]],
+) -> Job:
+    results = plan.settings.results
+    record, log = Path(record_of(results, kind, path)), Path(log_of(results, kind, path))
+    return Job(
+        f"{kind}/{path}", kind, path, seconds, False, label, record, log, software, request,
+        arguments,
+    )  # fmt: skip
