@@ -95,6 +95,9 @@ def test_it_learns_what_can_be_learned(fork_servers: ForkServers) -> None:
 #: bounds always do.
 MISTAKES = {
     "no word is hidden": ("masked_fill(masked, self.mask_token)", "clone()", "none can have less"),
+    "labels off by one": (
+        *('gather(1, batch["masked_positions"])', 'gather(1, batch["masked_positions"] - 1)', ""),
+    ),
     "the labels of the discriminator inverted": (
         *("scores, replaced, weight=real", "scores, 1 - replaced, weight=real"),
         "fewer than half",
