@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "workflow"), str(ROOT)]
 
-from tests.framebench.features.history.test_history import CASE, write_set  # noqa: E402
+from tests.framebench.features.history.result_sets import CASE, write_set  # noqa: E402
 
 RECORDS = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 REPEATS, CASES = 5, 20

@@ -42,7 +42,7 @@ from tests.framebench.statistics.series import (  # noqa: E402
     steady_series,
 )
 from tests.framebench.statistics.series import drifting as slow_drift  # noqa: E402
-from tests.framebench.statistics.test_steady import (  # noqa: E402
+from tests.framebench.statistics.steps import (  # noqa: E402
     COUNTS,
     HANGING_TOGETHER,
     NOT_STEADY,

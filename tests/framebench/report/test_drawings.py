@@ -187,7 +187,7 @@ def test_the_page_of_a_history_is_drawn_and_its_dots_have_values(
     browser: Browser, tmp_path: Path
 ) -> None:
     for number in range(2):
-        write_set(tmp_path / "sets" / str(number), 1.0, number, repeats=2)
+        write_set(tmp_path / "sets" / str(number), 1.0, number)
     words = ["--sets", str(tmp_path / "sets"), "--results", str(tmp_path)]
     assert cli.main(["history", *words]) == 0
     browser.driver.get_log("browser")

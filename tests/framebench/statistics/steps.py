@@ -1,0 +1,106 @@
+"""Simulated step times of timed regions: steady ones, and ones with a change or a stall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+Steps = Callable[[np.random.Generator, int], np.ndarray]
+HANGING_TOGETHER = 0.03  # promised false alarms if neighbours have a correlation of 0.5
+COUNTS = (20, 50, 100, 500)
+
+
+def hanging_together(coefficient: float, noise: float) -> Steps:
+    """Return a sampler of steps with first-order noise."""
+
+    def draw(random: np.random.Generator, count: int) -> np.ndarray:
+        fresh = random.normal(0, noise * np.sqrt(1 - coefficient**2), count)
+        fresh[0] = random.normal(0, noise)
+        for step in range(1, count):
+            fresh[step] += coefficient * fresh[step - 1]
+        return 1 + fresh
+
+    return draw
+
+
+STEADY: dict[str, Steps] = {
+    "quiet": lambda random, count: random.normal(1, 0.005, count),
+    "noisy": lambda random, count: random.normal(1, 0.1, count),
+    "skewed": lambda random, count: random.lognormal(0, 0.1, count),
+    "hanging together": hanging_together(0.5, 0.05),
+    "periodic stalls": lambda random, count: (
+        random.normal(1, 0.01, count) + 3.0 * (np.arange(count) % 5 == 4)
+    ),
+    "two modes": lambda random, count: 1 + 0.2 * (random.random(count) < 0.3),
+}
+#: One long step each, in different noise.
+STALLED: dict[str, Steps] = {
+    "single stall": lambda random, count: 1 + 50.0 * (np.arange(count) == count // 3),
+    "a step of five times the median": lambda random, count: (
+        random.lognormal(0, 0.1, count) * np.where(np.arange(count) == count // 3, 5.0, 1)
+    ),
+}
+#: Step times without a stall, however long the longest, and promised rate of false alarms.
+UNSTALLED: dict[str, tuple[Steps, float]] = {
+    "noisy": (STEADY["noisy"], 0.001),
+    "two modes": (STEADY["two modes"], 0.001),
+    "periodic stalls": (STEADY["periodic stalls"], 0.0),
+    "skewed": (lambda random, count: random.lognormal(0, 0.3, count), 0.001),
+    "very skewed": (lambda random, count: random.lognormal(0, 0.6, count), 0.01),
+    "exponential tail": (lambda random, count: 1 + random.exponential(0.2, count), 0.001),
+}
+
+
+def fading(size: float, noise: float) -> Steps:
+    """Return a sampler with a start slower by ``size``, decaying over a fifth of the region."""
+
+    def draw(random: np.random.Generator, count: int) -> np.ndarray:
+        excess = size * np.exp(-np.arange(count) / (0.2 * count))
+        return random.normal(1, noise, count) * (1 + excess)
+
+    return draw
+
+
+#: Changes in docs/measuring.md, and percent of regions of COUNTS steps in which each is found.
+POWER: dict[str, tuple[Steps, tuple[int, ...]]] = {
+    "a step of 5 % halfway, 1 % noise": (
+        lambda random, count: (
+            random.normal(1, 0.01, count) * np.where(np.arange(count) < count // 2, 1, 1.05)
+        ),
+        (99, 100, 100, 100),
+    ),
+    "a drift of 5 %, 1 % noise": (
+        lambda random, count: random.normal(1, 0.01, count) * np.linspace(1, 1.05, count),
+        (75, 100, 100, 100),
+    ),
+    "a start 30 % slower, 1 % noise": (fading(0.3, 0.01), (100, 100, 100, 100)),
+    "a start 20 % slower, 0.1 % noise": (fading(0.2, 0.001), (100, 100, 100, 100)),
+    "one step of 20 times the others, 10 % noise": (
+        lambda random, count: (
+            random.lognormal(0, 0.1, count) * np.where(np.arange(count) == count // 3, 20.0, 1)
+        ),
+        (100, 100, 100, 100),
+    ),
+    "nothing: independent, 10 % noise": (STEADY["noisy"], (0, 0, 1, 1)),
+    "nothing: correlation of 0.5, 5 % noise": (STEADY["hanging together"], (3, 3, 2, 1)),
+}
+
+NOT_STEADY: dict[str, Steps] = {
+    "step of 5 %": lambda random, count: (
+        random.normal(1, 0.01, count) * np.where(np.arange(count) < 0.4 * count, 1.05, 1)
+    ),
+    "step of 5 % in noise": lambda random, count: (
+        random.normal(1, 0.02, count) * np.where(np.arange(count) < 0.5 * count, 1, 1.05)
+    ),
+    "ramp of 5 %": lambda random, count: (
+        random.normal(1, 0.005, count) * np.linspace(1, 1.05, count)
+    ),
+    "caches that fill": lambda random, count: (
+        random.normal(1, 0.01, count) * (1 + 0.3 * np.exp(-np.arange(count) / (0.2 * count)))
+    ),
+    "a step of 10 % among stalls": lambda random, count: (
+        random.normal(1, 0.01, count) * np.where(np.arange(count) < 0.6 * count, 1, 1.1)
+        + 3.0 * (np.arange(count) % 10 == 9)
+    ),
+}
