@@ -50,6 +50,7 @@ rule medians:
         " --results {params.results:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
 
 
+# Snakemake takes `localrule` not from the rule that is used.
 use rule medians as speedups with:
     """Divide precisions by fp32, and compilers by none, with intervals."""
     output:
@@ -57,6 +58,7 @@ use rule medians as speedups with:
         table_files("compiler_speedup"),
     log:
         f"{driver.tables.logs}/speedups.log",
+    localrule: True
     message:
         "Speed-ups of precisions and compilers"
 
@@ -67,6 +69,7 @@ use rule medians as weak_scaling with:
         table_files("weak_scaling"),
     log:
         f"{driver.tables.logs}/weak_scaling.log",
+    localrule: True
     message:
         "Weak scaling"
 
@@ -77,6 +80,7 @@ use rule medians as strong_scaling with:
         table_files("strong_scaling"),
     log:
         f"{driver.tables.logs}/strong_scaling.log",
+    localrule: True
     message:
         "Strong scaling"
 
