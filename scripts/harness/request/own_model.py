@@ -100,7 +100,8 @@ def _of_file(path: str) -> Dict[str, Any]:
         content = bounded.read_bytes(path, LARGEST)
     except bounded.UnfitFile as error:
         allowed = f"a regular file of at most {LARGEST} bytes"
-        raise NotAModel(f"{path!r}, which {error.strerror}", allowed) from None
+        what = str(error).partition(";")[0]
+        raise NotAModel(f"{path!r}, which {what}", allowed) from None
     except OSError as error:
         raise NotAModel(f"{path!r}: {error.strerror}") from None
     except ValueError as error:  # a NUL in its name
