@@ -159,20 +159,25 @@ def test_a_controller_that_is_restarted(slurm_project: OnCluster) -> None:
     assert [record["status"] for record in slurm_project.records()] == ["ok"] * RUNS
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_the_end_of_the_submitting_process(
-    slurm_project: OnCluster, number: signal.Signals
-) -> None:
-    workflow, job = begin(slurm_project)
-    os.killpg(workflow.pid, number)
+def test_a_call_that_is_killed_is_taken_up_by_the_next(slurm_project: OnCluster) -> None:
+    workflow, _ = begin(slurm_project)
+    os.killpg(workflow.pid, signal.SIGKILL)
     ended(workflow)
-    if number == signal.SIGKILL:
-        assert_continues(slurm_project, slurm_project.project.records())
-    else:  # which the call hears, so that it cancels its job
-
-        def is_over() -> bool:
-            return not slurm_project.cluster.command("squeue", "--noheader").stdout
-
-        wait_for(is_over, "the job to be cancelled")
-        assert len(slurm_project.project.records()) < RUNS, "it was waited for"
+    assert_continues(slurm_project, slurm_project.project.records())
     assert not slurm_project.cluster.command("squeue", "--noheader").stdout
+
+
+def test_an_interrupted_call_cancels_its_job(slurm_project: OnCluster) -> None:
+    slurm_project.suite(1)
+    workflow = slurm_project.start(*WORDS, toy="hang")
+    wait_for(
+        lambda: [job for job in slurm_project.cluster.queue() if job.state == "RUNNING"],
+        "a job to run",
+    )
+    os.killpg(workflow.pid, signal.SIGINT)
+    ended(workflow)
+    wait_for(
+        lambda: not slurm_project.cluster.command("squeue", "--noheader").stdout,
+        "the job to be cancelled",
+    )
+    assert not slurm_project.project.records()
