@@ -13,7 +13,7 @@ from typing import Any
 
 import autograd
 import numpy as np
-from harness.kinds.parity import RANKS, STEPS
+from harness.kinds.parity import RANKS, STEPS, UPDATES
 from harness.measuring.synthetic import make_batch
 from harness.measuring.verification import masks
 
@@ -71,9 +71,10 @@ def write(
 
     ``facts.json`` and ``facts-dropout.json`` (the model config to run with), ``weights.npz``,
     ``batch-RANK.npz``, ``outputs.npz`` (``train`` or ``inference``, rank, number),
-    ``gradients-DEVICES.npz`` (averaged over the devices), ``update.npz`` (change of the weights by
-    the first step on one device), ``statistics-biased.npz`` and ``statistics-unbiased.npz`` (change
-    of the running statistics by it, see :func:`reference.operations.running_statistics`) and
+    ``gradients-BATCHES.npz`` (averaged over the first one or both batches),
+    ``update-BATCHES-STEP.npz`` (change of the weights by each of the first UPDATES steps with
+    these), ``statistics-biased-RANK.npz`` and ``statistics-unbiased-RANK.npz`` (change of the
+    running statistics by the first step, see :func:`reference.operations.running_statistics`) and
     ``expected.json``.
     """
     partial = folder.with_name(f"{folder.name}.partial-{os.getpid()}")
@@ -123,11 +124,11 @@ def write(
         value, gradients = autograd.value_and_grad(loss)({name: weights[name] for name in trained})
         return float(value), gradients
 
-    for convention, change in _statistics(model, exact, batches[0], hyper).items():
-        _save(partial / f"statistics-{convention}.npz", change)
-    losses = _train(exact, batches, hyper, differentiate, partial)
+    for rank, batch in enumerate(batches):
+        for convention, change in _statistics(model, exact, batch, hyper).items():
+            _save(partial / f"statistics-{convention}-{rank}.npz", change)
     expected: dict[str, Any] = {
-        "losses": losses,
+        **_train(exact, batches, hyper, differentiate, partial),
         "multiply_adds": {
             mode: count_multiply_adds(model, exact, batches[0], hyper, mode == "train")
             for mode in ("train", "inference")
@@ -209,31 +210,48 @@ def _train(
     hyper: dict[str, Any],
     differentiate: Callable[[Arrays, Arrays], tuple[float, Arrays]],
     folder: Path,
-) -> list[float]:
-    """Losses before each of STEPS optimizer steps on the first batch, and after the last; changes
-    ``weights``. The first gradients, those averaged over both batches, and the first update are
-    left in ``folder``. Each of these is a gibibyte of a large model: none is kept for longer."""
-    optimizer = OPTIMIZERS[hyper["optimizer"]](hyper)
-    start = dict(weights)
+) -> dict[str, Any]:
+    """Losses before each of STEPS optimizer steps on the first batch, and after the last, as
+    ``losses``; those of both batches before each of UPDATES steps with the gradients averaged over
+    them, as ``averaged_losses``. Changes ``weights``. The first gradients, the averaged ones, and
+    the first updates by both are left in ``folder``. Each of these is a gibibyte of a large model:
+    none is kept for longer."""
     loss, gradients = differentiate(weights, batches[0])
-    losses = [loss]
     _save(folder / "gradients-1.npz", gradients)
-    others = differentiate(weights, batches[1])[1]
-    _save(folder / "gradients-2.npz", {n: (gradients[n] + others[n]) / RANKS for n in gradients})
-    del others
+    other, others = differentiate(weights, batches[1])
+    mean = {name: (gradients[name] + others.pop(name)) / RANKS for name in gradients}
+    _save(folder / "gradients-2.npz", mean)
+    averaged = [[loss, other]]
+    together, optimizer = dict(weights), OPTIMIZERS[hyper["optimizer"]](hyper)
+    for step in range(len(UPDATES)):
+        if step:
+            (loss_0, mean), (loss_1, others) = (differentiate(together, one) for one in batches)
+            averaged.append([loss_0, loss_1])
+            mean = {name: (mean.pop(name) + others[name]) / RANKS for name in others}
+        _update(together, mean, optimizer, hyper, folder / f"update-2-{step}.npz")
+    together.clear()
+    mean.clear()
+    losses, optimizer = [loss], OPTIMIZERS[hyper["optimizer"]](hyper)
     for step in range(STEPS):
-        if "clip_global_norm" in hyper:
-            gradients = clip_by_global_norm(gradients, hyper["clip_global_norm"])
-        optimizer.step(weights, gradients)
-        if step == 0:
-            change = {n: _stored(weights[n] - start.pop(n)) for n in gradients}
-            _save(folder / "update.npz", change)
-            start.clear()
-            del change
-        gradients.clear()
+        file = folder / f"update-1-{step}.npz" if step < len(UPDATES) else None
+        _update(weights, gradients, optimizer, hyper, file)
         loss, gradients = differentiate(weights, batches[0])
         losses.append(loss)
-    return losses
+    return {"losses": losses, "averaged_losses": averaged}
+
+
+def _update(
+    weights: Arrays, gradients: Arrays, optimizer: Any, hyper: dict[str, Any], file: Path | None
+) -> None:
+    """Change ``weights`` by a step of the optimizer, save the change, and empty ``gradients``."""
+    start = {name: weights[name] for name in gradients} if file else {}
+    largest = hyper.get("clip_global_norm")
+    optimizer.step(
+        weights, gradients if largest is None else clip_by_global_norm(gradients, largest)
+    )
+    if file:
+        _save(file, {name: weights[name] - start.pop(name) for name in gradients})
+    gradients.clear()
 
 
 def _dropout_distance(

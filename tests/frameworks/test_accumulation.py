@@ -59,36 +59,25 @@ def script(run: ForkServer, references: dict[str, Path]) -> str:
 def test_the_mean_over_micro_steps_is_that_of_the_reference(
     run: ForkServer, references: dict[str, Path]
 ) -> None:
-    """Fail if the mean over micro-steps differs from the reference.
-    Also fails if an update with it differs from that of one large batch."""
+    """Fail if the mean over micro-steps, its loss, or an update with it differs from the
+    reference."""
     (found,) = run(
         script(run, references)
         + f"""
-errors, counted, losses, updates = {{}}, {{}}, {{}}, {{}}
-weights = dict(reference.arrays("weights"))
+errors, counted = {{}}, {{}}
 for compiler in {COMPILERS[run.framework]!r}:
     adapter = prepared(compiler, steps=2)
     errors[compiler] = ["fp32", compare(adapter, reference, print)]
     counted[compiler] = [len(adapter.step_matmuls()), len(adapter.micro_step_matmuls())]
-    whole = prepared(compiler, batch=4)
-    whole.load_weights(weights)
-    losses[compiler] = [one.read(one.step()) for one in (adapter, whole)]
-    changes = [one.weights() for one in (adapter, whole)]
-    moved = {{name: changes[1][name] - weights[name] for name in changes[1]}}
-    apart = {{name: changes[0][name] - weights[name] for name in changes[0]}}
-    updates[compiler] = ["fp32", compare_arrays("first update", apart, moved, 0.05)]
-answer(errors=errors, counted=counted, losses=losses, updates=updates)
+answer(errors=errors, counted=counted)
 """
     )
     assert not beyond(found["errors"])
-    assert not beyond(found["updates"]), "another update than with the mean gradient"
     for compiler in COMPILERS[run.framework]:
         quantities = {one["quantity"] for one in found["errors"][compiler][1]}
-        assert {"gradients", "outputs", "multiply-adds"} <= quantities
+        assert {"gradients", "outputs", "multiply-adds", "loss", "second update"} <= quantities
         step, micro_step = found["counted"][compiler]
         assert step == 2 * micro_step > 0
-        accumulated, whole = found["losses"][compiler]
-        assert accumulated == pytest.approx(whole, rel=1e-5), "it is no mean"
 
 
 #: Texts of the accumulating function and their replacements, by framework.

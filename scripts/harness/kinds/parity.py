@@ -19,6 +19,7 @@ from harness.measuring.verification import float64_run, masks, sharding
 from harness.measuring.verification.errors import compare_arrays, counted, measured, relative
 
 STEPS = 5  # optimizer steps whose losses are compared
+UPDATES = ("first update", "second update")  # that are compared
 
 RANKS = 2  # that the reference has batches for
 
@@ -131,45 +132,64 @@ def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, 
 
 
 def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
-    """Return the errors of the losses over the optimizer's steps, and of the changes by the first
-    step.
+    """Return the errors of the losses, the running statistics, and the first updates.
 
-    For a precision whose updates are not compared: of the first loss, and of the running
-    statistics."""
-    weights = reference.arrays("weights")
-    precision = precisions.known()[adapter.case.precision]
+    Gradients of several batches are averaged, over replicas or micro-steps. The loss is that of the
+    replica, the mean over its micro-steps. For a precision whose updates are not compared, only the
+    first loss and the running statistics are."""
+    before = reference.arrays("weights")
+    case = adapter.case
+    precision = precisions.known()[case.precision]
+    batches = case.layout.replicas * case.accumulation
     if adapter.statistics():  # what was compared before has moved them
-        adapter.load_weights(dict(weights))
-    exact = reference.expected["losses"]
+        adapter.load_weights(dict(before))
 
-    def error(step: int) -> float:
+    exact = _expected_losses(adapter, reference)
+    errors, differences = [], []
+    for step in range(len(exact) if precision.updates else 1):
         loss = adapter.read(adapter.step())
-        return float(abs(loss - exact[step]) / abs(exact[step]))
-
-    differences = [measured("loss", error(0))]
+        errors.append(float(abs(loss - exact[step]) / abs(exact[step])))
+        if step == 0:
+            differences.append(measured("loss", errors[0]))
+            differences += compare_statistics(adapter, reference)
+        if precision.updates and step < len(UPDATES):
+            after = adapter.weights()
+            change = {name: array - before[name] for name, array in after.items()}
+            update = reference.arrays(f"update-{batches}-{step}")
+            differences += compare_arrays(UPDATES[step], change, update, precision.gradient_floor)
+            before = after
     if precision.updates:
-        change = {name: array - weights[name] for name, array in adapter.weights().items()}
-        floor = precision.gradient_floor
-        differences += compare_arrays("first update", change, reference.arrays("update"), floor)
-    differences += compare_statistics(adapter, reference)
-    if precision.updates:
-        errors = {step: error(step) for step in range(1, STEPS + 1)}
-        worst = max(errors, key=lambda step: (errors[step] != errors[step], errors[step]))
+        later = range(1, len(errors))
+        worst = max(later, key=lambda step: (errors[step] != errors[step], errors[step]))
         differences.append(measured("losses", errors[worst], f"after {worst} step(s)"))
     return differences
+
+
+def _expected_losses(adapter: Compared, reference: Comparison) -> List[float]:
+    """Return the losses of this rank's replica before each step."""
+    case = adapter.case
+    if case.layout.replicas * case.accumulation == 1:
+        return [float(loss) for loss in reference.expected["losses"]]
+    first = _replica(adapter) * case.accumulation
+    return [
+        float(sum(losses[first : first + case.accumulation]) / case.accumulation)
+        for losses in reference.expected["averaged_losses"]
+    ]
 
 
 def compare_statistics(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     """Return the errors of the changes that the first step made to the running statistics.
 
-    Whether the variance is biased or not is the framework's choice, the same for all statistics."""
+    Whether the variance is biased or not is the framework's choice, the same for all statistics.
+    Those of several micro-steps are not compared."""
     after, weights = adapter.statistics(), reference.arrays("weights")
-    if not after:
+    if not after or adapter.case.accumulation > 1:
         return []
     change = {name: array - weights[name] for name, array in after.items()}
+    replica = _replica(adapter)
     conventions = [
         compare_arrays(
-            "running statistics", change, reference.arrays(f"statistics-{estimator}"), 0.0
+            "running statistics", change, reference.arrays(f"statistics-{estimator}-{replica}"), 0.0
         )
         for estimator in ("biased", "unbiased")
     ]
@@ -182,7 +202,7 @@ def compare(
     """Return the errors of everything that this case allows to compare.
 
     The adapter has just been built. ``enter`` is called with the name of each phase. The mean over
-    micro-steps is compared with the mean over as many ranks, up to the gradients."""
+    micro-steps is compared with the mean over as many ranks."""
     case = adapter.case
     batches = case.layout.replicas * case.accumulation
     enter("load weights")
@@ -202,7 +222,6 @@ def compare(
         gradients = reference.arrays(f"gradients-{batches}")
         floor = precisions.known()[case.precision].gradient_floor
         differences += compare_arrays("gradients", adapter.gradients(), gradients, floor)
-    if case.mode == "train" and batches == 1:
         enter("training")
         differences += compare_training(adapter, reference)
     return differences
