@@ -7,7 +7,7 @@ import importlib
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +72,9 @@ def write(
     ``facts.json`` and ``facts-dropout.json`` (the model config to run with), ``weights.npz``,
     ``batch-RANK.npz``, ``outputs.npz`` (``train`` or ``inference``, rank, number),
     ``gradients-BATCHES.npz`` (averaged over the first one or both batches),
-    ``update-BATCHES-STEP.npz`` (change of the weights by each of the first UPDATES steps with
-    these), ``statistics-biased-RANK.npz`` and ``statistics-unbiased-RANK.npz`` (change of the
-    running statistics by the first step, see :func:`reference.operations.running_statistics`) and
+    ``update-BATCHES-STEP.npz`` (change of the weights by the first steps with these, see UPDATES),
+    ``statistics-biased-RANK.npz`` and ``statistics-unbiased-RANK.npz`` (change of the running
+    statistics by the first step, see :func:`reference.operations.running_statistics`) and
     ``expected.json``.
     """
     partial = folder.with_name(f"{folder.name}.partial-{os.getpid()}")
@@ -221,37 +221,37 @@ def _train(
     other, others = differentiate(weights, batches[1])
     mean = {name: (gradients[name] + others.pop(name)) / RANKS for name in gradients}
     _save(folder / "gradients-2.npz", mean)
-    averaged = [[loss, other]]
+    averaged, start = [[loss, other]], dict(weights)
     together, optimizer = dict(weights), OPTIMIZERS[hyper["optimizer"]](hyper)
     for step in range(len(UPDATES)):
         if step:
             (loss_0, mean), (loss_1, others) = (differentiate(together, one) for one in batches)
             averaged.append([loss_0, loss_1])
             mean = {name: (mean.pop(name) + others[name]) / RANKS for name in others}
-        _update(together, mean, optimizer, hyper, folder / f"update-2-{step}.npz")
+        _update(together, mean, optimizer, hyper)
+        _save(folder / f"update-2-{step}.npz", _change(together, start, gradients))
     together.clear()
     mean.clear()
     losses, optimizer = [loss], OPTIMIZERS[hyper["optimizer"]](hyper)
     for step in range(STEPS):
-        file = folder / f"update-1-{step}.npz" if step < len(UPDATES) else None
-        _update(weights, gradients, optimizer, hyper, file)
+        _update(weights, gradients, optimizer, hyper)
+        if step < len(UPDATES):
+            _save(folder / f"update-1-{step}.npz", _change(weights, start, gradients))
         loss, gradients = differentiate(weights, batches[0])
         losses.append(loss)
     return {"losses": losses, "averaged_losses": averaged}
 
 
-def _update(
-    weights: Arrays, gradients: Arrays, optimizer: Any, hyper: dict[str, Any], file: Path | None
-) -> None:
-    """Change ``weights`` by a step of the optimizer, save the change, and empty ``gradients``."""
-    start = {name: weights[name] for name in gradients} if file else {}
+def _update(weights: Arrays, gradients: Arrays, optimizer: Any, hyper: dict[str, Any]) -> None:
+    """Change ``weights`` by a step of the optimizer."""
     largest = hyper.get("clip_global_norm")
     optimizer.step(
         weights, gradients if largest is None else clip_by_global_norm(gradients, largest)
     )
-    if file:
-        _save(file, {name: weights[name] - start.pop(name) for name in gradients})
-    gradients.clear()
+
+
+def _change(weights: Arrays, start: Arrays, names: Iterable[str]) -> Arrays:
+    return {name: _stored(weights[name] - start[name]) for name in names}
 
 
 def _dropout_distance(

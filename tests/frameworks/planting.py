@@ -22,7 +22,7 @@ load_adapter = lambda folder: load(ADAPTER)
 with open(f"{FOLDER}/{FACTS}.json") as file:
     facts = json.load(file)
 reference = Comparison(FOLDER)
-adapter = started(facts, precision=PRECISION, **OPTIONS)
+adapter = started(facts, precision=PRECISION)
 adapter.build(reference.batch(adapter.case.layout.replica(RANK), adapter.case))
 answer(errors=compare(adapter, reference, print))
 adapter.all_reduce(0.0)  # nobody leaves before all have answered
@@ -49,14 +49,12 @@ def training_errors(
     precision: str = "fp32",
     facts: str = "facts",
     ranks: int = 1,
-    **options: object,
 ) -> Errors:
     """Return the errors of training with the ``adapter`` and the ``facts`` of the ``reference``,
-    by rank. ``options``: those of the prelude's ``started``."""
+    by rank."""
     names = {"FOLDER": str(reference), "ADAPTER": str(adapter), "PRECISION": precision}
-    given = {**names, "FACTS": facts, "OPTIONS": options}
-    lines = "\n".join(f"{name} = {value!r}" for name, value in given.items())
-    answers = run(f"{lines}\n{BEFORE.get(run.framework, '')}\n{COMPARE}", ranks)
+    given = "\n".join(f"{name} = {value!r}" for name, value in {**names, "FACTS": facts}.items())
+    answers = run(f"{given}\n{BEFORE.get(run.framework, '')}\n{COMPARE}", ranks)
     return {
         f"{reference.name} {rank}": (precision, answer["errors"])
         for rank, answer in enumerate(answers)

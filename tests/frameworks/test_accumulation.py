@@ -75,7 +75,7 @@ answer(errors=errors, counted=counted)
     assert not beyond(found["errors"])
     for compiler in COMPILERS[run.framework]:
         quantities = {one["quantity"] for one in found["errors"][compiler][1]}
-        assert {"gradients", "outputs", "multiply-adds", "loss", "second update"} <= quantities
+        assert {"gradients", "outputs", "multiply-adds", "loss", "two updates"} <= quantities
         step, micro_step = found["counted"][compiler]
         assert step == 2 * micro_step > 0
 

@@ -664,7 +664,7 @@ def test_a_training_step_of_two_devices_is_that_of_the_reference(runs: Runs) -> 
         quantities = {
             one["quantity"] for _, measured in answer["errors"].values() for one in measured
         }
-        assert {"multiply-adds", "outputs", "gradients", "loss", "second update"} <= quantities
+        assert {"multiply-adds", "outputs", "gradients", "loss", "two updates"} <= quantities
 
 
 def test_compiled_inference_is_that_of_the_reference(runs: Runs) -> None:

@@ -19,7 +19,9 @@ from harness.measuring.verification import float64_run, masks, sharding
 from harness.measuring.verification.errors import compare_arrays, counted, measured, relative
 
 STEPS = 5  # optimizer steps whose losses are compared
-UPDATES = ("first update", "second update")  # that are compared
+#: Changes of the weights since the start that are compared, after the first steps. A second step's
+#: own change has twice the rounding of weights to float32 in it.
+UPDATES = ("first update", "two updates")
 
 RANKS = 2  # that the reference has batches for
 
@@ -137,12 +139,12 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
     Gradients of several batches are averaged, over replicas or micro-steps. The loss is that of the
     replica, the mean over its micro-steps. For a precision whose updates are not compared, only the
     first loss and the running statistics are."""
-    before = reference.arrays("weights")
+    start = reference.arrays("weights")
     case = adapter.case
     precision = precisions.known()[case.precision]
     batches = case.layout.replicas * case.accumulation
     if adapter.statistics():  # what was compared before has moved them
-        adapter.load_weights(dict(before))
+        adapter.load_weights(dict(start))
 
     exact = _expected_losses(adapter, reference)
     errors, differences = [], []
@@ -153,11 +155,9 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
             differences.append(measured("loss", errors[0]))
             differences += compare_statistics(adapter, reference)
         if precision.updates and step < len(UPDATES):
-            after = adapter.weights()
-            change = {name: array - before[name] for name, array in after.items()}
+            change = {name: array - start[name] for name, array in adapter.weights().items()}
             update = reference.arrays(f"update-{batches}-{step}")
             differences += compare_arrays(UPDATES[step], change, update, precision.gradient_floor)
-            before = after
     if precision.updates:
         later = range(1, len(errors))
         worst = max(later, key=lambda step: (errors[step] != errors[step], errors[step]))
