@@ -135,13 +135,13 @@ def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> Non
     assert project.all(toy="raise_from_batch=16").returncode == 1, "another status than before"
     assert project.records() == before
 
-    again = project.all("retry=failed")
+    again = project.medians("retry=failed")
     assert again.returncode == 0, again.stdout
     first, second = found(project)
     assert first == result, "the earlier result was changed"
     assert (second["status"], largest(second)) == ("ok", 16)
-    (searched,) = table(project, "largest_batch")
-    assert searched["largest_batch"] == "16"
+    (row,) = table(project, "summary")
+    assert (row["status"], row["batch_per_device"]) == ("ok", "16")
 
 
 def test_no_memory_for_the_smallest_batch_is_oom(project: Project) -> None:

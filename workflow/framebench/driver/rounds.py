@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from pathlib import Path
 from typing import Any
 
 from snakemake.exceptions import IncompleteCheckpointException
@@ -25,6 +26,9 @@ class Rounds:
         self._planned = self._records(work.plan.pending)
         self._searches = [record_of(work.results, "search", name) for name in work.searches]
         self._further: dict[int, list[str]] = {}
+        # Markers of an earlier call are stale.
+        for marker in Path(self.marker).parent.glob("*") if work.is_locked else ():
+            marker.unlink(missing_ok=True)
 
     @for_rules
     def before(self, wildcards: Wildcards) -> list[str]:
@@ -67,7 +71,8 @@ class Rounds:
                 wanted += further
         except IncompleteCheckpointException as waiting:
             # Known files need not wait for the checkpoint.
-            wanted.append(waiting.targetfile)
+            # Flagged as a target of a checkpoint, it would hide other changes from Snakemake.
+            wanted.append(str(waiting.targetfile))
         return wanted
 
     def _asked_by(self, number: int) -> list[str]:
