@@ -50,7 +50,7 @@ rule medians:
         " --results {params.results:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
 
 
-# Snakemake takes `localrule` not from the rule that is used.
+# `use rule` does not inherit `localrule`.
 use rule medians as speedups with:
     """Divide precisions by fp32, and compilers by none, with intervals."""
     output:
