@@ -25,7 +25,7 @@ READ, WRITE = "read", "write"
 SMALL_FILES = "small_files"
 
 
-class Job(NamedTuple):
+class FioJob(NamedTuple):
     """Job of fio.
 
     ``mode``: fio's name of it. ``block``: parameter with the request size. ``sides``: directions
@@ -37,13 +37,13 @@ class Job(NamedTuple):
 
 
 JOBS = {
-    "sequential_read": Job("read", "sequential_bytes", (READ,)),
-    "sequential_write": Job("write", "sequential_bytes", (WRITE,)),
-    "sequential_mixed": Job("readwrite", "sequential_bytes", (READ, WRITE)),
-    "random_read": Job("randread", "random_bytes", (READ,)),
-    "random_write": Job("randwrite", "random_bytes", (WRITE,)),
-    "random_mixed": Job("randrw", "random_bytes", (READ, WRITE)),
-    SMALL_FILES: Job("randread", "small_file_bytes", (READ,)),
+    "sequential_read": FioJob("read", "sequential_bytes", (READ,)),
+    "sequential_write": FioJob("write", "sequential_bytes", (WRITE,)),
+    "sequential_mixed": FioJob("readwrite", "sequential_bytes", (READ, WRITE)),
+    "random_read": FioJob("randread", "random_bytes", (READ,)),
+    "random_write": FioJob("randwrite", "random_bytes", (WRITE,)),
+    "random_mixed": FioJob("randrw", "random_bytes", (READ, WRITE)),
+    SMALL_FILES: FioJob("randread", "small_file_bytes", (READ,)),
 }
 #: Reads among the requests of a mixed job, in percent.
 READS = 80

@@ -17,6 +17,7 @@ WILDCARDS = {
     "comparison": ("framework", "reference", "comparison"),
     "probe": ("framework", "probe"),
 }
+_KINDS = {frozenset(names): kind for kind, names in WILDCARDS.items()}
 #: Folders of records and of logs below the results, by kind of job that the harness carries out.
 FOLDERS = {
     "run": ("runs", "logs"),
@@ -76,8 +77,7 @@ def name_of(wildcards: Mapping[str, str], rule: str = "") -> str:
 
 def kind_of(wildcards: Mapping[str, str]) -> str:
     """Return the kind of a job; "" for a job without a known set of wildcards."""
-    names = set(wildcards)
-    return next((kind for kind, own in WILDCARDS.items() if names == set(own)), "")
+    return _KINDS.get(frozenset(wildcards), "")
 
 
 def path_of(kind: str) -> str:
