@@ -24,6 +24,7 @@ from harness.kind import Kind, SearchKind, TargetMissed, Workload, combined
 from harness.machine import allocator, interfaces
 from harness.machine import cores as cores_of
 from harness.machine.processor import processor
+from harness.measuring.checks import check_batches
 from harness.messages.report import first_line
 from harness.nodes import node, nodes
 from harness.processes import launch, outcome
@@ -36,6 +37,11 @@ from harness.record import record
 from harness.record.schema import SchemaError, record_schema
 from harness.request import declaration
 from harness.request.command_line import ALLOW, SKIP, Request, as_typed, parse
+
+#: What helps where ranks have the same batch of a user's model.
+_OWN_BATCHES = (
+    "; make must draw it with the framework's own random numbers, which are seeded for each"
+)
 
 _CANNOT_DO = 2
 _CANNOT_WRITE = 3
@@ -139,6 +145,8 @@ def network_of(task: declaration.Task) -> Iterator[Optional[PrivateNetwork]]:
 def check(task: declaration.Task, ranks: List[Dict[str, Any]]) -> None:
     """Compare what the ranks of a successful run left with each other, and with the request. Raises
     Mismatch, TargetMissed."""
+    own = "own" in task.workload.model_config
+    check_batches(task.case, ranks, _OWN_BATCHES if own else "")
     task.kind.check(task.workload, ranks)
     if task.framework:
         imported = ranks[0]["framework_version"]

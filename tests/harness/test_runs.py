@@ -16,11 +16,13 @@ from typing import Any
 
 import pytest
 from core import precisions
+from core.case import Case
 from framebench.records import device_peaks
 from framebench.records.fields import flags, step_parts
+from harness.adapter import Mismatch
 from harness.kinds import peak
 from harness.machine.processor import processor
-from harness.measuring import step_timing
+from harness.measuring import checks, step_timing
 from harness.messages import report
 
 from ..bench import ROOT, Bench
@@ -108,6 +110,39 @@ def test_ranks_of_one_run_train_together_on_different_batches(toy: Bench) -> Non
     assert first["first_value"] != second["first_value"], "both ranks got the same batch"
     assert first["weights_checksum"] == second["weights_checksum"], "the weights drifted apart"
     assert first["processes"] == second["processes"] == 2
+
+
+#: Of two devices, each with points of its own.
+DRAWN: dict[str, Any] = {"devices_per_node": 2, "model": ROOT / "tests/models/toy_points.json"}
+
+
+def test_the_batches_of_ranks_differ(toy: Bench) -> None:
+    record = toy.run("", **DRAWN).record
+    assert record["status"] == "ok", record["reason"]
+    assert_valid(record)
+    first, second = (rank["batch_checksum"] for rank in record["ranks"])
+    assert first != second
+
+
+@pytest.mark.parametrize("kind", ["train", "inference"])
+def test_ranks_with_one_batch_are_no_measurement(toy: Bench, kind: str) -> None:
+    record = toy.run("one_batch", **DRAWN, kind=kind).record
+    assert record["reason"] == "Mismatch: replicas 0 and 1 had the same batch"
+    assert record["status"] == "failed"
+
+
+def test_ranks_that_share_a_replica_have_one_batch() -> None:
+    case = Case("toy", "toy", "train", 1, 4, 4, "fp32", "none", parallelism="data2xtensor2")
+
+    def check(*checksums: int) -> None:
+        ranks = [{"rank": n, "batch_checksum": one} for n, one in enumerate(checksums)]
+        checks.check_batches(case, ranks)
+
+    check(5, 5, 7, 7)
+    with pytest.raises(Mismatch, match="that share replica 1 had different batches"):
+        check(5, 5, 7, 8)
+    with pytest.raises(Mismatch, match="replicas 0 and 1 had the same batch"):
+        check(5, 5, 5, 5)
 
 
 def test_the_slowest_rank_counts(toy: Bench) -> None:

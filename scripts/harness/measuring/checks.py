@@ -6,14 +6,11 @@ from __future__ import annotations
 import math
 import os
 import zlib
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from core import precisions
 
-from harness.adapter import Adapter, Mismatch, OwnModels
-
-#: Upper limit of a batch's checksum: float32 holds the exact sum of 256 of them in an all-reduce.
-_CHECKSUMS = 2**16
+from harness.adapter import Adapter, Case, Mismatch
 
 
 def check_processes(adapter: Adapter, world_size: int) -> int:
@@ -31,22 +28,30 @@ def check_parameters(built: int, expected: int) -> int:
     return built
 
 
-def check_other_batches(adapter: OwnModels) -> None:
-    """Check that ranks have different batches.
-
-    With equal batches, equal weights in the end would not prove that gradients were averaged."""
-    ranks = adapter.rank_context.world_size
-    if ranks == 1:
-        return
+def batch_checksum(arrays: Iterable[Any]) -> int:
+    """Return a checksum of the numpy arrays of a rank's batch."""
     checksum = 0
-    for array in adapter.batch_arrays():
+    for array in arrays:
         checksum = zlib.crc32(array.tobytes(), checksum)
-    checksum %= _CHECKSUMS
-    if adapter.all_reduce(float(checksum)) == ranks * checksum:
-        raise Mismatch(
-            f"all {ranks} ranks made the same batch; make must draw it with the framework's own "
-            "random numbers, which are seeded for each"
-        )
+    return checksum
+
+
+def check_batches(case: Case, ranks: Sequence[Mapping[str, Any]], remedy: str = "") -> None:
+    """Check that ranks that share a replica had the same batch, and all others one of their own.
+
+    With equal batches, equal weights in the end would not prove that gradients were averaged.
+    Batches that are read have no checksum. ``remedy`` ends the message about equal batches."""
+    first_replica: Dict[int, int] = {}
+    of_replica: Dict[int, int] = {}
+    for fields in ranks:
+        if "batch_checksum" not in fields:
+            continue
+        checksum, replica = fields["batch_checksum"], case.layout.replica(fields["rank"])
+        if of_replica.setdefault(replica, checksum) != checksum:
+            raise Mismatch(f"ranks that share replica {replica} had different batches")
+        first = first_replica.setdefault(checksum, replica)
+        if first != replica:
+            raise Mismatch(f"replicas {first} and {replica} had the same batch{remedy}")
 
 
 def check_matmuls(precision: str, products: Dict[str, int]) -> Dict[str, int]:

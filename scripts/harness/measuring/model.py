@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Iterable, Mapping
 
 from core.parallelism import DATA
 
 from harness.adapter import Accumulation, MatmulTrace, Mismatch, OwnModels, require
 from harness.kind import Context
 from harness.measuring import synthetic
-from harness.measuring.checks import check_matmuls, check_other_batches, check_parameters
+from harness.measuring.checks import batch_checksum, check_matmuls, check_parameters
 from harness.measuring.verification import rounding
 from harness.measuring.verification.accumulation import check_micro_steps
 from harness.sharded import Sharded
 
 
 def batch_of_rank(context: Context) -> Dict[str, Any]:
-    """Return this rank's batch, with the samples of all micro-steps. Ranks of one replica get the
-    same."""
+    """Return this rank's batch, with the samples of all micro-steps, and store its checksum. Ranks
+    of one replica get the same."""
     workload, rank_context = context.workload, context.rank_context
     if "own" in workload.model_config:
         return seed_of_batch(rank_context.seed, rank_context.rank)
     case = workload.case
-    return synthetic.make_batch(
+    batch = synthetic.make_batch(
         workload.model_config["inputs"],
         case.samples_of_replica,
         case.sequence_length,
         rank_context.seed,
         case.layout.replica(rank_context.rank),
     )
+    _observe_batch(context, batch.values())
+    return batch
+
+
+def _observe_batch(context: Context, arrays: Iterable[Any]) -> None:
+    """Store the checksum of a batch, to compare with those of other ranks."""
+    given = list(arrays)
+    if context.rank_context.world_size > 1 and given:
+        context.fields["batch_checksum"] = batch_checksum(given)
 
 
 def check_classes(model_config: Mapping[str, Any], classes: int) -> None:
@@ -59,7 +68,7 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     fields["settings"] = adapter.settings()
     fields["trainable_parameters"] = int(adapter.trainable_parameters())
     if own:
-        check_other_batches(adapter)
+        _observe_batch(context, adapter.batch_arrays())
     else:
         check_parameters(
             fields["trainable_parameters"], workload.model_config["trainable_parameters"]
