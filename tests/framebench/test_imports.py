@@ -79,6 +79,17 @@ def test_imports_go_one_way() -> None:
     assert not wrong
 
 
+def test_no_feature_imports_another() -> None:
+    wrong = [
+        f"{module} imports {other}"
+        for module, others in modules().items()
+        for other in others
+        if module.startswith("features.") and other.startswith("features.")
+        if module.split(".")[1] != other.split(".")[1]
+    ]
+    assert not wrong
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     TopologicalSorter(modules()).prepare()
 

@@ -1,7 +1,8 @@
 """Registry of features: each folder of ``features`` contributes modules by their name.
 
 The core imports no feature by name and works without the folder ``features``. Modules that the core
-knows: ``feature`` with ``FEATURE``, ``tables`` with ``TABLES``, ``report_part`` with ``PART``.
+knows: ``feature`` with ``FEATURE``, ``configuration`` with ``KEYS`` and ``TEXTS``, ``tables`` with
+``TABLES``, ``report_part`` with ``PART``.
 """
 
 from __future__ import annotations

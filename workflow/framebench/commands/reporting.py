@@ -247,7 +247,7 @@ def inputs_of(
         assumptions=assumed,
         others={key: result for key, result in cases.items() if not key.case.is_step},
         expected=asked,
-        **further,
+        of_features=further,
     )
 
 

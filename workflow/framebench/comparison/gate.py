@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 REGRESSION, LOST, NOTHING = 3, 4, 5
 NAMES = {REGRESSION: "regression", LOST: "lost case", NOTHING: "nothing comparable"}
-#: Names of the exit statuses where nodes are judged.
-NODE_NAMES = {REGRESSION: "slow node", LOST: "failed node", NOTHING: "cannot tell"}
 #: Reasons for cases that only one side has.
 _ALONE = ("not in base", "not in candidate")
 

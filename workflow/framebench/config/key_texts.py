@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from .. import feature_registry as features
+
 
 class KeyTable(NamedTuple):
     """Table of a model's keys. The first cell of a row names its keys, separated by commas; the
@@ -101,18 +103,6 @@ TABLES: Mapping[str, KeyTable] = {
                 "`all`, or a list",
                 "For suites that [measure each node](../docs/node-health.md): all nodes of the "
                 "partition, or these (`a,b`).",
-            ),
-            (
-                "node_rules",
-                "YAML file",
-                "[Rules](../docs/node-health.md#rules) by which nodes are judged: ours or "
-                "SuperBench's; `config/node_rules.yaml` by default. Kept with the results.",
-            ),
-            (
-                "node_baseline",
-                "JSON file",
-                "[Baseline](../docs/node-health.md#a-kept-baseline) for nodes: ours or "
-                "SuperBench's. Kept with the results.",
             ),
             (
                 "frameworks",
@@ -249,6 +239,7 @@ TABLES: Mapping[str, KeyTable] = {
                 "day](../docs/terminal.md#the-plan). Quote the name in a file, because YAML reads"
                 " the bare word as a truth value.",
             ),
+            *(row for one in features.modules("configuration") for row in one.TEXTS),
         ),
     ),
     "AxesKeys": KeyTable(

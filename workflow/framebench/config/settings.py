@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from core import axes
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, create_model, model_validator
 
 from .. import feature_registry as features
 from . import secrets, values
@@ -99,8 +99,8 @@ _Statuses = Annotated[
 ]
 
 
-class Configuration(Keys):
-    """Keys of the configuration."""
+class CoreConfiguration(Keys):
+    """Keys of the configuration, without those of features."""
 
     commands: ClassVar[Mapping[str, str]] = {
         "sets": "framebench history --sets",
@@ -124,8 +124,6 @@ class Configuration(Keys):
     suite: Annotated[Suite, ReadAs(_SUITE, _suite)] = default("quick")
     records: Records | None = None
     nodes_named: NodesNamed | None = None
-    node_rules: Annotated[Path, ReadAs(Text, values.existing_file)] | None = None
-    node_baseline: Annotated[Path, ReadAs(Text, values.existing_file)] | None = None
     price_per_hour: Annotated[values.Price, ReadAs(_PRICE, values.price)] | None = None
     grid_intensity: (
         Annotated[
@@ -185,13 +183,13 @@ class Configuration(Keys):
     yes: Switch = False
 
     @model_validator(mode="after")
-    def _what_pue_is_of(self) -> Configuration:
+    def _what_pue_is_of(self) -> CoreConfiguration:
         if self.pue is not None and self.grid_intensity is None:
             raise MissingKey("grid_intensity", "no pue")
         return self
 
     @model_validator(mode="after")
-    def _agreeing(self) -> Configuration:
+    def _agreeing(self) -> CoreConfiguration:
         if self.nodes_named and not self.suite.nodes_named:
             raise NotAllowed(
                 f"nothing for suite {self.suite.name}; with one that measures each node, such as "
@@ -214,18 +212,27 @@ class Configuration(Keys):
         return self
 
 
-class Settings(Configuration):
+#: Keys of the configuration, with those of features after the core's.
+Configuration: type[CoreConfiguration] = create_model(
+    "Configuration",
+    __base__=(*(one.KEYS for one in features.modules("configuration")), CoreConfiguration),
+    __doc__="Keys of the configuration.",
+)
+
+
+class Settings(CoreConfiguration):
     """The checked configuration.
 
     ``accelerator`` and ``cores_per_device`` may still be ``auto``; ``time_limit`` is in seconds per
     run, ``memory_limit`` in the harness's form, None for its default. ``deployment``: method of
     ``--sdm``, "" without one. ``environments``: folder of environments, with ``node_local`` on each
     node; ``require_hashes``: install only packages whose hashes are listed. ``measures_again``: run
-    finished runs once more.
+    finished runs once more. ``of_features``: values of the keys that features add.
     """
 
     deployment: str
     measures_again: bool = False
+    of_features: Mapping[str, Any] = {}
 
     @property
     def each_node(self) -> str | list[str] | None:
@@ -250,7 +257,11 @@ def load_settings(
     sources = {"cluster": CLUSTER_SOURCE}
     checked = validated(Configuration, config, context, SOURCE, sources)
     alone = _with_own_model(checked, catalog) if checked.model else {}
-    settings = Settings.model_construct(deployment=context.deployment, **{**dict(checked), **alone})
+    given = {**dict(checked), **alone}
+    of_features = {key: given.pop(key) for key in [*given] if key not in Settings.model_fields}
+    settings = Settings.model_construct(
+        deployment=context.deployment, of_features=of_features, **given
+    )
     for feature in features.known():
         feature.check(settings)
     return settings
@@ -273,7 +284,7 @@ def _check_credentials(part: Any, key: str = "") -> None:
         raise ConfigError(f"{SOURCE}: {key}: found {kind}; allowed: {secrets.ADVICE}")
 
 
-def _with_own_model(checked: Configuration, catalog: Catalog) -> dict[str, Any]:
+def _with_own_model(checked: CoreConfiguration, catalog: Catalog) -> dict[str, Any]:
     """Return the settings that a user's own model changes: suite and models.
 
     Raises :class:`ConfigError` for other ``models`` or ``frameworks`` next to it.

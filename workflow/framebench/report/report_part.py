@@ -18,7 +18,7 @@ class ReportPart:
     """Part of a report; a feature overrides the methods that it needs."""
 
     def inputs(self, found: RecordSet, cases: CaseResults, results: Path) -> Mapping[str, Any]:
-        """Return fields of :class:`Inputs`, by name."""
+        """Return inputs of the feature's tables, by name, for :attr:`Inputs.of_features`."""
         return {}
 
     def tables(self, found: RecordSet, inputs: Inputs) -> Mapping[Table, pd.DataFrame]:

@@ -21,7 +21,6 @@ from ..records.verifications import VerificationResult
 from .cells import Cell
 from .columns import Column, Row
 from .datasheets import Datasheet
-from .printed_cells import Printed
 from .results import CaseResults
 
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ class Inputs:
     """Inputs of all tables.
 
     ``cases``: of steps; ``others``: of other benchmarks. ``models``: model config by name.
-    ``nodes``: judged nodes, of the feature ``node_health``. ``printed``: cells of published
-    tables. ``expected``: cases of the measured suites, including those without records."""
+    ``expected``: cases of the measured suites, including those without records. ``of_features``:
+    what features add for their tables, by name."""
 
     cases: CaseResults
     verification_results: Sequence[VerificationResult] = ()
@@ -47,9 +46,8 @@ class Inputs:
     datasheets: Sequence[Datasheet] = ()
     others: CaseResults = field(default_factory=dict)
     assumptions: Assumptions = NONE
-    nodes: Sequence[Any] = ()
-    printed: Sequence[Printed] = ()
     expected: Sequence[ExpectedCase] = ()
+    of_features: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def frame(self) -> pd.DataFrame:

@@ -46,7 +46,7 @@ def printed() -> list[Printed]:
 
 @pytest.fixture(scope="module")
 def made(printed: list[Printed]) -> dict[str, list[dict[str, Any]]]:
-    return tables_of(Inputs({}, printed=printed))
+    return tables_of(Inputs({}, of_features={"printed": lambda: printed}))
 
 
 def rows_of(made: Mapping[str, list[dict[str, Any]]], **wanted: Any) -> Iterator[dict[str, Any]]:
@@ -98,7 +98,7 @@ def test_each_printed_table_stands_by_itself_in_the_order_of_its_source(
         title = f"{cell['table']}, as printed ({cell['source']})"
         line = lines.setdefault((title, cell["model"]), {}).setdefault(cell["place"], [])
         line += _atoms(cell["printed"])
-    made = layouts_of(Inputs({}, printed=printed))
+    made = layouts_of(Inputs({}, of_features={"printed": lambda: printed}))
     by_title = {(one.title, one.rows[0][0]["model"]): one for one in made}
     assert {*by_title} == {*lines}
     for key, rows in lines.items():
@@ -123,7 +123,7 @@ def test_every_printed_table_is_laid_out_word_for_word(printed: list[Printed]) -
             one.header,
             *([cells[title].text for title in one.header] for _, cells in one.rows),
         ]
-        for one in layouts_of(Inputs({}, printed=printed))
+        for one in layouts_of(Inputs({}, of_features={"printed": lambda: printed}))
     }
     text = (ROOT / "tests" / "data" / "nvidia_as_printed.txt").read_text(encoding="utf-8")
     wanted = {}
@@ -169,7 +169,9 @@ def test_what_lint_finds_is_marked_where_it_stands(
     assert row["contradicted"] == "amp_speedup"
     assert "2.18: ratio: 3.230 (3410.52 / 1055.78)" in row["reason"]
     table = registry.known()["nvidia_training"]
-    shown = view.of(table, frames.frame(table, table.rows(Inputs({}, printed=printed))))
+    shown = view.of(
+        table, frames.frame(table, table.rows(Inputs({}, of_features={"printed": lambda: printed})))
+    )
     at = [row["line"] for row in shown.rows if row["printed_in"] == "training/DGX A100"].index(
         "GPUs 1"
     )
@@ -192,7 +194,7 @@ def test_a_planted_error_is_marked_and_no_other_of_its_row(tmp_path: Path) -> No
         writer = csv.DictWriter(file, list(cells[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(cells)
-    planted = tables_of(Inputs({}, printed=lint.marked(tmp_path)))
+    planted = tables_of(Inputs({}, of_features={"printed": lambda: lint.marked(tmp_path)}))
     (row,) = rows_of(planted, printed_in="training/DGX A100", line="GPUs 8")
     assert (row["contradicted"], row["weak_full"]) == ("weak_full", "7.18")
 
@@ -206,7 +208,7 @@ def test_ours_stand_in_the_same_layout_with_the_printed_behind(printed: list[Pri
         *repeats(50.0, 50.0, precision="amp", mode="inference", **of),
         *repeats(25.0, 25.0, precision="fp32", mode="inference", **of),
     ]
-    found = tables_of(Inputs(group(runs, None), printed=printed))
+    found = tables_of(Inputs(group(runs, None), of_features={"printed": lambda: printed}))
     one, four, *others = found["nvidia_training"]
     assert (one["throughput_amp"], one["throughput_full"]) == ("3000.00", "1000.00")
     assert (one["amp_speedup"], one["weak_amp"], one["weak_full"]) == ("3.00", "1.00", "1.00")
@@ -263,7 +265,7 @@ def test_ours_are_laid_out_as_the_model_is_printed_and_stand_first(
         for precision, rate in (("amp", 3000.0), ("tf32", 1000.0))
         for run in repeats(rate, rate, model=model, precision=precision, **of)
     ]
-    made = layouts_of(Inputs(group(runs, None), printed=printed))
+    made = layouts_of(Inputs(group(runs, None), of_features={"printed": lambda: printed}))
     heads = {}
     for one in made:
         if "as printed" not in one.title:
@@ -313,7 +315,9 @@ def test_what_is_printed_of_electra_stands_behind_its_fine_tuning(printed: list[
         for n in (1, 2)
         for p in ("amp", "tf32")
     ]
-    found = tables_of(Inputs({}, others=group(runs, None), printed=printed))["nvidia_accuracy"]
+    found = tables_of(
+        Inputs({}, others=group(runs, None), of_features={"printed": lambda: printed})
+    )["nvidia_accuracy"]
     assert {row["model"] for row in found} == {"electra_base_squad", "electra_base"}
 
 
@@ -382,7 +386,9 @@ def pretrained() -> list[Run]:
 
 def test_a_pre_training_has_one_row_for_both_phases(printed: list[Printed]) -> None:
     """Fail if a pre-training has separate rows, or not the final loss and the total hours."""
-    found = tables_of(Inputs({}, others=group(pretrained(), None), printed=printed))
+    found = tables_of(
+        Inputs({}, others=group(pretrained(), None), of_features={"printed": lambda: printed})
+    )
     row, *behind = found["nvidia_accuracy"]
     assert {one["model"] for one in behind} == {"electra_base"}
     assert all(one["printed_in"] for one in behind)
@@ -417,7 +423,7 @@ def test_the_page_has_the_first_lines_of_ours_and_all_that_was_printed(
         for precision in ("fp32", "amp")
         for run in repeats(1.0, 1.1, 1.2, batch_per_device=batch, precision=precision)
     ]
-    inputs = Inputs(group(runs, None), printed=printed)
+    inputs = Inputs(group(runs, None), of_features={"printed": lambda: printed})
     table = registry.known()["nvidia_training"]
     whole = view.of(table, frames.frame(table, table.rows(inputs)))
     page = html_tables.of_frame(table, frames.frame(table, table.rows(inputs)))

@@ -1,4 +1,4 @@
-"""Command ``gate``."""
+"""Commands ``gate`` and ``bisect``."""
 
 from __future__ import annotations
 
@@ -11,20 +11,30 @@ if TYPE_CHECKING:
     from ...tables.table import Table
 
 
-def _main(arguments: list[str]) -> int:
+def _gate(arguments: list[str]) -> int:
     from . import command
+
+    return command.main(arguments)
+
+
+def _bisect(arguments: list[str]) -> int:
+    from .bisect import command
 
     return command.main(arguments)
 
 
 def _written_tables() -> Sequence[Table]:
     from . import decisions
+    from .bisect import messages
 
-    return (decisions.TABLE,)
+    return messages.TABLE, decisions.TABLE
 
 
 FEATURE = Feature(
-    programs={"gate": Program("measure two sides in pairs, and decide", _main)},
-    table_names=("gate",),
+    programs={
+        "bisect": Program("find the version that changed a figure", _bisect),
+        "gate": Program("measure two sides in pairs, and decide", _gate),
+    },
+    table_names=("bisect", "gate"),
     written_tables=_written_tables,
 )

@@ -20,6 +20,9 @@ from .judging import DEFECTIVE, FAILED, NAMED, JudgedNode
 from .rules.superbench import TheirRules
 from .tables import TABLES
 
+#: Names of the exit statuses.
+_NAMES = {gate.REGRESSION: "slow node", gate.LOST: "failed node", gate.NOTHING: "cannot tell"}
+
 #: File in ``tables`` with the repeats of all nodes that are not named.
 BASELINE = "node_baseline.json"
 
@@ -68,23 +71,17 @@ def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
     ``fail_on``, a fraction: these fail, in this order: a node that is shown to be slower by more
     than that or breaks a SuperBench rule, a failed node, only undecided nodes."""
     if not nodes:
-        raise gate.NotPassed(
-            gate.NOTHING, "no run was asked for a node by its name", gate.NODE_NAMES
-        )
+        raise gate.NotPassed(gate.NOTHING, "no run was asked for a node by its name", _NAMES)
     if fail_on is None:
         return
     slow = [node.name for node in nodes if _is_slow(node, fail_on)]
     if slow:
-        raise gate.NotPassed(
-            gate.REGRESSION, _of(slow, nodes, "are slower or defective"), gate.NODE_NAMES
-        )
+        raise gate.NotPassed(gate.REGRESSION, _of(slow, nodes, "are slower or defective"), _NAMES)
     failed = [node.name for node in nodes if node.verdict == FAILED]
     if failed:
-        raise gate.NotPassed(gate.LOST, _of(failed, nodes, "have failed"), gate.NODE_NAMES)
+        raise gate.NotPassed(gate.LOST, _of(failed, nodes, "have failed"), _NAMES)
     if all(node.verdict == CANNOT_TELL for node in nodes):
-        raise gate.NotPassed(
-            gate.NOTHING, f"of none of {len(nodes)} nodes it can be told", gate.NODE_NAMES
-        )
+        raise gate.NotPassed(gate.NOTHING, f"of none of {len(nodes)} nodes it can be told", _NAMES)
 
 
 def _is_slow(node: JudgedNode, fail_on: float) -> bool:
@@ -109,7 +106,7 @@ def make(source: Path, results: Path, fail_on: float | None) -> None:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     nodes, baseline = judged(grouping.group(found.runs, None), results)
     folder = results / "tables"
-    inputs = Inputs({}, nodes=nodes)
+    inputs = Inputs({}, of_features={"nodes": nodes})
     files = frames.files({one: frames.frame(one, one.rows(inputs)) for one in TABLES}, folder)
     write_together({**files, **({folder / BASELINE: baseline} if baseline else {})})
     print("\n".join(lines(nodes)))

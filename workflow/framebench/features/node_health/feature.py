@@ -28,15 +28,17 @@ def _check(settings: Settings) -> None:
     """Raise ConfigError for invalid files of rules or baseline."""
     from .rules import health
 
-    if settings.node_rules:
-        health.read_rules(settings.node_rules)
-    if settings.node_baseline:
-        health.read_baseline(settings.node_baseline)
+    given = settings.of_features
+    if given["node_rules"]:
+        health.read_rules(given["node_rules"])
+    if given["node_baseline"]:
+        health.read_baseline(given["node_baseline"])
 
 
 def _keep(results: Path, settings: Settings) -> None:
     """Store rules and baseline of the configuration with the results."""
-    _keep_files(results, settings.node_rules, settings.node_baseline)
+    given = settings.of_features
+    _keep_files(results, given["node_rules"], given["node_baseline"])
 
 
 def _keep_files(results: Path, rules: Path | None, baseline: Path | None) -> None:

@@ -10,20 +10,13 @@ from typing import Any
 
 from ...cases.conditions import CONDITIONS, Key
 from ...cases.names import topology_of
-from ...config.kinds import MODES
+from ...cases.superbench import SUPERBENCH, superbench_key
 from ...machine.identities import Identity, completed
 from ...records.record_sets import machine_label
 from ...records.run import Run
 from ...tables import condition_text
 from ...tables.results import CaseResult, CaseResults, marks_of
 
-#: Source of figures imported from SuperBench.
-SUPERBENCH = "superbench"
-#: SuperBench's spelling of our precisions, if different.
-SUPERBENCH_PRECISIONS = {"fp8": "fp8_hybrid"}
-#: Parameter with the metric's name in older SuperBench versions, if it differs from
-#: :func:`superbench_metric`.
-OLD_NAME = "metric_name"
 #: Conditions that identify a node or the state of its software.
 _OF_NODES = ("node", "machine", "environment")
 
@@ -88,7 +81,7 @@ def name_of(key: Key) -> str:
     Figures imported from SuperBench keep their name."""
     case = key.case
     if case.source == SUPERBENCH:
-        return _as_superbench(key)
+        return superbench_key(key)
     parts = [case.mode, key.metric, case.framework, case.model, case.precision]
     parts += ["" if case.compiler == "none" else case.compiler, topology_of(case)]
     parts += [f"b{case.batch_per_device}" if case.batch_per_device else ""]
@@ -104,24 +97,6 @@ def node_order(name: str) -> tuple[Any, ...]:
     digits = "".join(letter if letter.isdecimal() else " " for letter in name).split()
     stem = "".join(letter for letter in name if not letter.isdecimal())
     return (stem, *map(int, digits))
-
-
-def superbench_metric(precision: str, mode: str, what: str) -> str:
-    """Return a model benchmark's metric name in SuperBench 0.4 and later."""
-    return f"{SUPERBENCH_PRECISIONS.get(precision, precision)}_{mode}_{what}"
-
-
-def _as_superbench(key: Key) -> str:
-    case, given = key.case, dict(key.case.parameters)
-    model = "-".join(filter(None, (case.framework, case.model)))
-    metric = key.metric
-    mode = case.mode.removeprefix(f"{SUPERBENCH}_")
-    if mode in MODES:
-        what = metric.replace("throughput_per_device", "throughput")
-        metric = superbench_metric(case.precision, mode, what)
-    metric = str(given.get(OLD_NAME, metric))
-    name = "/".join(filter(None, (str(given.get("benchmark", "")), model, metric)))
-    return f"{name}:{given['rank']}" if given.get("rank") else name
 
 
 def _text(value: Any) -> str:

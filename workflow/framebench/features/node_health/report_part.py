@@ -25,12 +25,12 @@ class NodeVerdicts(ReportPart):
     def files(self, inputs: Inputs, folder: Path) -> Mapping[Path, str]:
         """Return the baseline of nodes that are not named; {} without nodes."""
         measured = figures.measured({**inputs.cases, **inputs.others})
-        baseline = judging.baseline_text(inputs.nodes, measured)
+        baseline = judging.baseline_text(inputs.of_features.get("nodes", ()), measured)
         return {folder / command.BASELINE: baseline} if baseline else {}
 
     def lines(self, inputs: Inputs) -> Iterator[str]:
         """Yield a line for each named node, and the number of nodes."""
-        return command.lines(inputs.nodes)
+        return command.lines(inputs.of_features.get("nodes", ()))
 
 
 PART = NodeVerdicts()

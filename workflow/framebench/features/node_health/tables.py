@@ -28,7 +28,7 @@ from .judging import Judged
 
 def of_nodes(inputs: Inputs) -> Iterator[Row]:
     """Yield a row per node, most urgent first."""
-    for node in inputs.nodes:
+    for node in inputs.of_features.get("nodes", ()):
         undecided = sum(one.verdict == CANNOT_TELL for one in node.judged)
         same = sum(one.verdict == node.verdict for one in node.judged)
         yield {
@@ -46,7 +46,7 @@ def of_nodes(inputs: Inputs) -> Iterator[Row]:
 
 def of_figures(inputs: Inputs) -> Iterator[Row]:
     """Yield a row per figure of a node and side that it is compared with."""
-    for node in inputs.nodes:
+    for node in inputs.of_features.get("nodes", ()):
         for one in node.judged:
             yield {
                 "node": node.name,

@@ -28,7 +28,8 @@ def _rows(
         ours = list(measured(inputs))
         models = {measured_rows.PRINTED_AS.get(row["model"], row["model"]) for row in ours}
         every = not (inputs.cases or inputs.others)
-        printed = printed_rows.rows(layout, inputs.printed)
+        cells = inputs.of_features.get("printed", list)() if models or every else []
+        printed = printed_rows.rows(layout, cells)
         for row in [*ours, *(row for row in printed if every or row["model"] in models)]:
             yield {n: int(row[n]) if n in _NUMBERS else row.get(n, "") for n in names}
 

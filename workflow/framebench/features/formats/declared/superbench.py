@@ -9,10 +9,15 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from ....cases.superbench import (
+    OLD_NAME,
+    SUPERBENCH,
+    SUPERBENCH_PRECISIONS,
+    superbench_key,
+    superbench_metric,
+)
 from ....statistics.descriptive import samples_needed
 from ....tables.results import CaseResult
-from ...node_health.figures import OLD_NAME, SUPERBENCH, SUPERBENCH_PRECISIONS, superbench_metric
-from ...node_health.figures import name_of as imported_name
 from .. import rows
 from ..format import ExportedFile, Format, Results
 from ..source import ImportedFile
@@ -79,7 +84,7 @@ class _Summary:
 
     def _add_imported(self, case: CaseResult) -> None:
         """Add an imported SuperBench figure under its original key."""
-        head, _, metric = imported_name(case.key).rpartition("/")
+        head, _, metric = superbench_key(case.key).rpartition("/")
         found = self._of_node(case)
         for run in case.runs:
             key = f"{head}/{run.repeat - 1}/{metric}" if len(case.runs) > 1 else f"{head}/{metric}"

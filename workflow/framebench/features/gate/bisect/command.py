@@ -12,21 +12,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ... import PROJECT
-from ...cases import matrix
-from ...config import catalog
-from ...config.arguments import share
-from ...config.settings import Settings
-from ...config.validation import ConfigError, did_you_mean
-from ...environments.venvs import EnvironmentFile, read_environment_file
-from ...files import json_files
-from ...files.whole_files import write_together, write_whole
-from ...machine import local
-from ...records.run import RecordsError
-from ...tables import frames
-from ..gate import command as gate
-from ..gate.decisions import FAULTY
-from ..gate.measuring import MeasuringFailed, without_traces
+from .... import PROJECT
+from ....cases import matrix
+from ....config import catalog
+from ....config.arguments import share
+from ....config.settings import Settings
+from ....config.validation import ConfigError, did_you_mean
+from ....environments.venvs import EnvironmentFile, read_environment_file
+from ....files import json_files
+from ....files.whole_files import write_together, write_whole
+from ....machine import local
+from ....records.run import RecordsError
+from ....tables import frames
+from .. import command as gate
+from ..decisions import FAULTY
+from ..measuring import MeasuringFailed, without_traces
 from . import messages, versions
 from .search import CHANGED, BisectStep, most_steps, search
 from .steps import BisectSetup

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ...tables import frames
-from ...tables.columns import (
+from ....tables import frames
+from ....tables.columns import (
     COUNT,
     NUMBER,
     TEXT,
@@ -19,8 +19,8 @@ from ...tables.columns import (
     interval,
     interval_cells,
 )
-from ...tables.markdown_cells import escape
-from ...tables.table import Table
+from ....tables.markdown_cells import escape
+from ....tables.table import Table
 from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectState, BisectStep
 
 #: Exit statuses besides 4 (broken).

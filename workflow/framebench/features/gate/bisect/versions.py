@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from ...config.validation import ConfigError, did_you_mean
+from ....config.validation import ConfigError, did_you_mean
 
 #: Versions that are valid after ``==`` and as the name of a folder.
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.!_-]*")

@@ -10,23 +10,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...config.settings import Settings
-from ...config.validation import ConfigError
-from ...config.values import RecordSource
-from ...environments import hashes, locking, other_version, software
-from ...environments.venvs import EnvironmentFile, read_environment_file
-from ...files import json_files
-from ...files.locks import LockError
-from ...files.whole_files import write_whole
-from ...records.run import RecordsError
-from ...runs import ensure_environment
-from ...statistics.verdicts import CANNOT_TELL
-from ...tables.judged import grouped
-from ...tables.results import CaseResults
-from ..gate import decisions, measuring
-from ..gate.decisions import Decision
-from ..gate.measuring import BASE, CANDIDATE, Measuring
-from ..gate.sides import VariantSide
+from ....config.settings import Settings
+from ....config.validation import ConfigError
+from ....config.values import RecordSource
+from ....environments import hashes, locking, other_version, software
+from ....environments.venvs import EnvironmentFile, read_environment_file
+from ....files import json_files
+from ....files.locks import LockError
+from ....files.whole_files import write_whole
+from ....records.run import RecordsError
+from ....runs import ensure_environment
+from ....statistics.verdicts import CANNOT_TELL
+from ....tables.judged import grouped
+from ....tables.results import CaseResults
+from .. import decisions, measuring
+from ..decisions import Decision
+from ..measuring import BASE, CANDIDATE, Measuring
+from ..sides import VariantSide
 from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectStep
 
 #: File in the folder of a step: number of measured pairs.

@@ -12,8 +12,8 @@ import pytest
 from framebench.config.validation import ConfigError
 from framebench.environments import other_version
 from framebench.environments.venvs import read_environment_file
-from framebench.features.bisect import command, messages, steps, versions
-from framebench.features.bisect.search import (
+from framebench.features.gate.bisect import command, messages, steps, versions
+from framebench.features.gate.bisect.search import (
     CHANGED,
     OPEN,
     SKIPPED,
@@ -22,7 +22,7 @@ from framebench.features.bisect.search import (
     most_steps,
     search,
 )
-from framebench.features.bisect.steps import BisectSetup
+from framebench.features.gate.bisect.steps import BisectSetup
 from framebench.records.run import RecordsError
 from framebench.tables.grouping import group
 

@@ -1,0 +1,35 @@
+"""Configuration keys of node health."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from ...config import values
+from ...config.fields import Keys, ReadAs, Text
+
+_File = Annotated[Path, ReadAs(Text, values.existing_file)]
+
+
+class NodeHealthKeys(Keys):
+    """Files that judge nodes."""
+
+    node_rules: _File | None = None
+    node_baseline: _File | None = None
+
+
+KEYS = NodeHealthKeys
+TEXTS = (
+    (
+        "node_rules",
+        "YAML file",
+        "[Rules](../docs/node-health.md#rules) by which nodes are judged: ours or "
+        "SuperBench's; `config/node_rules.yaml` by default. Kept with the results.",
+    ),
+    (
+        "node_baseline",
+        "JSON file",
+        "[Baseline](../docs/node-health.md#a-kept-baseline) for nodes: ours or "
+        "SuperBench's. Kept with the results.",
+    ),
+)
