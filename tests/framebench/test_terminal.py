@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from framebench.plan.forecast import Left
 from framebench.plan.jobs import Job, name_of
+from framebench.tables.formatting import figure
 from framebench.terminal import status_lines
 from framebench.terminal.outcome import RunOutcome, end_of_log, outcome_of
 from framebench.terminal.screen import Screen
@@ -67,7 +68,7 @@ def test_a_broken_record_is_a_failure_and_stops_nothing(tmp_path: Path, text: st
     [(6.8199, "6.82"), (0.03711, "0.0371"), (1234.5, "1234"), (64.0, "64"), (99.96, "100.0")],
 )
 def test_figures_have_three_digits(value: float, shown: str) -> None:
-    assert status_lines.figure(value) == shown
+    assert figure(value) == shown
 
 
 def test_the_status_says_all_where_there_is_room_and_the_time_left_where_there_is_none() -> None:

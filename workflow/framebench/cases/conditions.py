@@ -1,7 +1,7 @@
 """Identity of a figure: the measured case, and the conditions of the measurement.
 
 Both travel as values from a record, or from a line of a file, to the cell of a table. They become
-text for people once, at the end (see `condition_words`), and are never parsed back.
+text for people once, at the end (see `tables.formatting`), and are never parsed back.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from ..cases.conditions import MODES, Key
 from ..cases.names import columns_with_size, topology_of
 from ..statistics import descriptive, intervals, signed_rank, verdicts
 from ..statistics.verdicts import CANNOT_TELL, FASTER, SLOWER
-from ..tables import condition_text, frames, measured
+from ..tables import formatting, frames, measured, view
 from ..tables.columns import (
     CASE_COLUMNS,
     NUMBER,
@@ -163,7 +163,7 @@ def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
 def summary_text(frame: pd.DataFrame) -> str:
     """Return a line for each case, the number of cases with each verdict, and notes."""
     lines = []
-    conditions = condition_text.telling(frame.to_dict("records"))
+    conditions = formatting.telling(view.records(frame))
     row: Any
     for row in frame.itertuples():
         ratio = "-" if pd.isna(row.ratio) else f"{row.ratio:.3f}"

@@ -14,8 +14,8 @@ import pandas as pd
 from ..cases.conditions import OURS
 from ..tables import arrangement, view
 from ..tables.arrangement import Arrangement, Shown
-from ..tables.cells import Cell
 from ..tables.columns import NUMBER, TEXT, Column
+from ..tables.formatting import DASH, Cell
 from ..tables.table import AXES, Crosstab, PublishedLayout, Table
 from ..tables.view import Field, TableView
 from .record_links import RecordLinks, RowLinks
@@ -147,7 +147,7 @@ def _crossed(seen: TableView) -> Arrangement:
 def _cell(one: Crosstab, name: str, setting: str) -> Cell:
     """Return the cell of a framework at a setting; "not run" if there is none."""
     cell = one.rows.get(name, {}).get(setting)
-    return Cell(view.DASH, "number missing", "", "not run") if cell is None else _in_words(cell)
+    return Cell(DASH, "number missing", "", "not run") if cell is None else _in_words(cell)
 
 
 def _in_words(cell: Cell) -> Cell:
@@ -156,7 +156,7 @@ def _in_words(cell: Cell) -> Cell:
     The reason is listed under Failures."""
     if "missing" not in cell.kind.split():
         return cell
-    return replace(cell, text=view.DASH, kind="number missing", why=cell.text)
+    return replace(cell, text=DASH, kind="number missing", why=cell.text)
 
 
 # ---- sections -----------------------------------------------------------------------------------

@@ -16,9 +16,9 @@ from markupsafe import Markup
 
 from ..records.run import Run
 from ..records.sidecars.calls import CallEntry
-from ..tables.cells import Cell
 from ..tables.columns import Row
 from ..tables.declared import overview
+from ..tables.formatting import Cell
 from ..tables.results import UNCOMPILED
 from ..tables.table import AXES
 from ..tables.view import Field

@@ -15,6 +15,7 @@ from ..cases.names import topology_of
 from ..config.statuses import FAILURES
 from ..records.run import WAITED_APART, WAITED_NOWHERE, RecordsError, Run
 from ..statistics import descriptive
+from ..tables.formatting import number
 from ..tables.results import CaseResult, CaseResults
 from . import plots
 from .plots import Look, Plot, PlotRow
@@ -234,11 +235,11 @@ def _step_words(run: Run, waited: Sequence[float]) -> str:
     slow = [value for value in timed if value > plots.SLOW * middle]
     words = (
         f"{len(slow)} of {len(timed)} {kind} are slow (more than "
-        f"{plots.SLOW:g} times the median of {plots.number(1000 * middle)} ms"
-        + (f"), the slowest {plots.number(1000 * max(slow))} ms" if slow else ")")
+        f"{plots.SLOW:g} times the median of {number(1000 * middle)} ms"
+        + (f"), the slowest {number(1000 * max(slow))} ms" if slow else ")")
     )
     if waited:
-        mean = plots.number(1000 * sum(run.step_seconds) / len(run.step_seconds))
+        mean = number(1000 * sum(run.step_seconds) / len(run.step_seconds))
         words += (
             f". In the window each step had the next under way: a hollow dot is the time from one "
             f"completion to the next as the host saw it, no step time; their mean is {mean} ms"

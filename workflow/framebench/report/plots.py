@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from ..statistics import descriptive
+from ..tables.formatting import number
 from . import colours
 from .parts import Parts
 from .svg import ACCENT, ALARM, FONT, MUTED, SERIES, VARIABLES, svg
@@ -104,17 +105,6 @@ class Look:
     def marker(self, framework: str) -> str:
         """Return the framework's marker, distinct within the report while markers last."""
         return MARKERS[self.frameworks.index(framework) % len(MARKERS)]
-
-
-def number(value: float) -> str:
-    """Return four significant digits without an exponent, for plots and captions."""
-    if value == 0 or not abs(value) < 1e7:
-        return f"{value:.4g}"
-    digits = 0
-    while digits < 6 and abs(value) * 10**digits < 1000:
-        digits += 1
-    text = f"{value:.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _decimals(values: Sequence[float]) -> int:

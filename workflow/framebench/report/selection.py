@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ..cases.names import topology
-from ..tables import condition_text
+from ..tables import formatting
 from ..tables.table import AXES
 
 MAX_LABEL = 36
@@ -83,7 +83,7 @@ def labels(
     parts: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "version": lambda row: str(row["framework_version"]),
         "source": lambda row: str(row["source"]),
-        "conditions": condition_text.telling(rows),
+        "conditions": formatting.telling(rows),
     }
     if batch:
         parts["batch"] = lambda row: f"{_BATCHES[batch]} {row[batch]}"

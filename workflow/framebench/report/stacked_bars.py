@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from ..tables.formatting import number
 from .parts import Parts
-from .plots import NARROW, ROW, TOP, WIDTH, number
+from .plots import NARROW, ROW, TOP, WIDTH
 from .svg import FONT, MUTED, SERIES, svg
 
 

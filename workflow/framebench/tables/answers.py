@@ -16,7 +16,7 @@ from ..cases.conditions import THROUGHPUT
 from ..cases.names import topology
 from ..config import statuses
 from ..statistics.verdicts import FASTER
-from . import contests, parameters, view
+from . import contests, formatting, parameters, view
 from .columns import Row
 from .declared import coverage
 from .declared.fastest import DECIDED, FASTEST, too_few
@@ -194,10 +194,10 @@ def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:
         setting,
         row["framework"] or NO_FRAMEWORK,
         _entrant(row, "") if has_figure else "",
-        f"{_figure(row['median'])} {row['unit']}" if has_figure else "",
+        f"{formatting.rounded(row['median'], '#.4g')} {row['unit']}" if has_figure else "",
         _entrant(row, "next_"),
         "" if row["lead"] is None else f"{row['lead']:.2f}",
-        "" if low is None else f"{low:.2f} {view.DASH} {high:.2f}",
+        "" if low is None else f"{low:.2f} {formatting.DASH} {high:.2f}",
         _verdict(row),
         row["reason"],
         _needs(row),
@@ -229,10 +229,6 @@ def _entrant(row: Row, prefix: str) -> str:
     words += [compiler] if compiler not in ("", "none") else []
     words += [row[f"{prefix}arm"]] if row[f"{prefix}arm"] else []
     return "+".join(words)
-
-
-def _figure(value: float) -> str:
-    return f"{value:.0f}" if value >= 1000 else f"{value:#.4g}"
 
 
 def _gain(row: Row, everywhere: Sequence[str]) -> str:

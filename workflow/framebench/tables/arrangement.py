@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..cases.conditions import CONDITIONS
-from .cells import Cell
 from .columns import Row
+from .formatting import Cell
 from .table import Table
 from .view import Field, TableView
 

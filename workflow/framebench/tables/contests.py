@@ -17,7 +17,7 @@ from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
 from ..records.record_sets import machine_label
 from ..records.sidecars.expected import unmeasured
-from . import condition_text
+from . import formatting
 from .columns import TEXT, Column, Row
 from .results import CaseResult, CaseResults
 from .table import Inputs
@@ -157,4 +157,4 @@ def _speed(result: CaseResult) -> float:
 
 def named(rows: Sequence[Row], name: Callable[[Row], str]) -> Callable[[Row], str]:
     """Return a function that gives a row's ``name`` and what distinguishes its setting."""
-    return condition_text.named(rows, name, (*OWN, "machine"), (ON_MACHINE.name,))
+    return formatting.named(rows, name, (*OWN, "machine"), (ON_MACHINE.name,))

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pandas as pd
 
 from . import view
-from .cells import Cell
-from .markdown_cells import MISSING, Footnotes
+from .formatting import MISSING, Cell, Footnotes
 from .table import Crosstab, Table
 
 PACKAGES = r"% needs \usepackage{booktabs}"

@@ -1,19 +1,18 @@
 """Tables as Markdown, with a section per model and mode.
 
-Scaling tables begin with pivots (see :mod:`markdown_pivots`). Notes of a row become footnotes."""
+Scaling tables begin with pivots. Notes of a row become footnotes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pandas as pd
 
-from . import markdown_pivots, view
-from .cells import Cell
-from .columns import STATUS
+from . import view
+from .columns import STATUS, Row
+from .formatting import MISSING, Cell, Footnotes, escape, telling
 from .legend import explanations
-from .markdown_cells import MISSING, Footnotes, escape, grid
-from .table import Crosstab, PublishedLayout, Table
+from .table import Crosstab, Pivot, PublishedLayout, Table
 from .view import Field, TableView
 
 #: Columns in the heading of a section.
@@ -40,7 +39,7 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
             lines += [*_layout(layout), ""]
     elif table.sectioned:
         if table.pivot:
-            lines += markdown_pivots.render(table.pivot, seen.rows, notes)
+            lines += _pivots(table.pivot, seen.rows, notes)
         lines += _sections(seen, notes)
     else:
         lines += [*_rows(seen), ""]
@@ -141,3 +140,64 @@ def _row(seen: TableView, fields: Sequence[Field], number: int, notes: Footnotes
 def _text(cell: Cell) -> str:
     text = MISSING if cell.is_missing else escape(cell.text) or MISSING
     return text + "".join(f" *{mark}*" for mark in cell.marks.split())
+
+
+def _pivots(pivot: Pivot, rows: Sequence[Row], notes: Footnotes) -> Iterator[str]:
+    """Yield tables in DLPerf's form, with nodes and devices down and frameworks across.
+
+    There is one per precision and batch size. Each ratio has its throughput, because a slow single
+    device makes ratios look good."""
+    sources = {row["source"] for row in rows}
+    conditions = telling(rows)
+
+    def title(row: Row) -> str:
+        batch = f"{pivot.heading}={row[pivot.batch]}"
+        return f"{row['model']}, {row['mode']}, {row['precision']}, {batch} ({row['unit']})"
+
+    def series(row: Row) -> str:
+        words = [row["framework"], row["framework_version"]]
+        words += [row["source"]] if len(sources) > 1 else []
+        words += [row["compiler"]] if row["compiler"] != "none" else []
+        words += [f"({text})"] if (text := conditions(row)) else []
+        return escape(" ".join(word for word in words if word))
+
+    parts: dict[str, list[Row]] = {}
+    for row in rows:
+        parts.setdefault(title(row), []).append(row)
+    for heading, part in sorted(parts.items()):
+        cells = {(series(row), row["nodes"], row["devices_per_node"]): row for row in part}
+        columns = sorted({name for name, _, _ in cells})
+        topologies = sorted({(nodes, devices) for _, nodes, devices in cells})
+        if topologies == [(1, 1)]:
+            continue  # nothing scales; the table of all cases has it
+        yield f"## {escape(heading)}"
+        yield ""
+        yield from grid(
+            ["node num", "device num", *columns],
+            (
+                [str(n), str(n * d), *(_pair(cells.get((c, n, d)), notes) for c in columns)]
+                for n, d in topologies
+            ),
+        )
+        yield ""
+
+
+def _pair(row: Row | None, notes: Footnotes) -> str:
+    if row is None:
+        return "not run"
+    mark = notes.mark(row["reason"])
+    if row["throughput_median"] is None:
+        return MISSING + mark
+    ratio = MISSING if row["speedup"] is None else f"{row['speedup']:.2f}"
+    marks = "".join(f" *{one}*" for one in row["marks"].split())
+    return f"{row['throughput_median']:.2f} ({ratio}{mark}){marks}"
+
+
+def grid(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """Return a Markdown table. Cells must be escaped."""
+    header = list(header)
+    return [
+        f"| {' | '.join(header)} |",
+        f"|{'|'.join('---' for _ in header)}|",
+        *(f"| {' | '.join(row)} |" for row in rows),
+    ]

@@ -13,7 +13,7 @@ from core.case import Case
 
 from ..cases.conditions import CONDITIONS, Parameters
 from ..cases.names import topology_of
-from . import condition_text
+from . import formatting
 from .columns import (
     COLUMNS,
     COUNT,
@@ -124,7 +124,7 @@ def _words(result: CaseResult) -> dict[str, str]:
     axes["compiler"] = "" if case.compiler == "none" else case.compiler
     axes["batch"] = f"batch {case.batch_per_device}" if case.batch_per_device else ""
     own = {f"parameter {name}": f"{name} {_text(value)}" for name, value in case.parameters}
-    others = {name: condition_text.short(name, row[name]) for name in CONDITIONS}
+    others = {name: formatting.condition_label(name, row[name]) for name in CONDITIONS}
     return {**axes, **own, **others}
 
 

@@ -18,9 +18,9 @@ from ..records.searches import Result
 from ..records.sidecars.assumptions import NONE, Assumptions
 from ..records.sidecars.expected import ExpectedCase
 from ..records.verifications import VerificationResult
-from .cells import Cell
 from .columns import Column, Row
 from .datasheets import Datasheet
+from .formatting import Cell
 from .results import CaseResults
 
 if TYPE_CHECKING:
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 
 #: Fields of a case with values of another case.
 Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A cell of a published table.
+
+    ``cell``: row of published.csv by column. ``findings``: contradictions; () for none."""
+
+    cell: Mapping[str, str]
+    findings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,9 @@
-"""Formatted tables for Markdown and HTML: visible columns, headers, cell texts, shared values.
-
-Numbers are rounded here and nowhere else; those of a column have equal decimals. A missing number
-is a dash with its reason, never a zero."""
+"""Formatted tables for Markdown and HTML: visible columns, headers, cells, shared values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -14,30 +11,15 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import CASE, CONDITIONS, COUNTS
-from ..cases.names import topology
-from . import condition_text, parameters
-from .cells import Cell
-from .columns import (
-    CONTRADICTED,
-    LINT,
-    NUMBERS,
-    PRINTED,
-    TOPOLOGY,
-    YES_NO,
-    YES_NO_OR_NEITHER,
-    Column,
-    Row,
-)
+from ..cases.conditions import CASE, CONDITIONS
+from . import formatting, parameters
+from .columns import PRINTED, Column, Row
+from .formatting import Cell, plain
 from .results import marks_of_all, other_marks
 from .table import Crosstab, PublishedLayout, Table
 
-DASH = "\N{EN DASH}"
-LONG = 28  # characters from which on a cell may wrap
 #: Columns of the case that stay in rows if there is room.
 STAYING = {*CASE, "total_batch", "unit", "status"} - {"source"}
-_EXPONENT_FROM = 1e7
-LONG_NOTE = 160  # characters from which on a note gets more width
 
 
 @dataclass(frozen=True)
@@ -133,7 +115,7 @@ def of(
     shared, dropped = _shared(columns, shown, narrow)
     if everywhere := _marks_of_all(columns, shown):
         shared.append(("every figure has the flag", " ".join(everywhere)))
-        shown = [{**row, "marks": other_marks(_text(row["marks"]), everywhere)} for row in shown]
+        shown = [{**row, "marks": other_marks(plain(row["marks"]), everywhere)} for row in shown]
     visible = [
         column
         for column in columns
@@ -188,7 +170,7 @@ def _shared(
         is_condition = column.name in CONDITIONS
         if not is_condition and (len(rows) < 2 or not _moves(column, narrow)):
             continue
-        text = partial(_words, column)
+        text = partial(formatting.cell_text, column)
         values = {text(row) for row in rows}
         if len(values) == 1:
             (value,) = values
@@ -207,23 +189,11 @@ def _shared(
 def _marks_of_all(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
     marked = [column.name for column in columns if column.marked]
     figures = (row for row in rows if any(row[name] is not None for name in marked))
-    return marks_of_all(_text(row.get("marks")) for row in figures)
+    return marks_of_all(plain(row.get("marks")) for row in figures)
 
 
 def _moves(column: Column, narrow: bool) -> bool:
     return column.hoisted and (narrow or column.name not in STAYING)
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _words(column: Column, row: Row) -> str:
-    """Return a cell's text, with its detail in brackets."""
-    value = row[column.name]
-    text = condition_text.text(column.name, value) if column.name in CONDITIONS else _text(value)
-    detail = row.get(column.detail)
-    return f"{text} ({detail})" if detail else text
 
 
 def _is_blank(column: Column, rows: Sequence[Row]) -> bool:
@@ -235,121 +205,7 @@ def _is_blank(column: Column, rows: Sequence[Row]) -> bool:
     return not any(row[column.name] not in (None, "") for row in rows)
 
 
-# ---- cells --------------------------------------------------------------------------------------
-
-
 def _field(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Field:
     kind = "number" if column.is_number or column.form is PRINTED else ""
-    return Field(column, "note" if column.note else kind, list(_cells(column, rows, notes)))
-
-
-def _cells(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterator[Cell]:
-    values = [row[column.name] for row in rows]
-    if column.form is TOPOLOGY:
-        return map(_topology, rows)
-    if column.note:
-        return (Cell(text, _note(text)) for text in map(_text, values))
-    if column.is_number:
-        return _numbers(column, rows, notes)
-    if column.form is PRINTED:  # as printed, even if it is no number
-        return (_printed(column, row) for row in rows)
-    if column.type in NUMBERS:  # numeric conditions, where the default is blank
-        texts = [_text(value) for value in values]
-    elif column.type in (YES_NO, YES_NO_OR_NEITHER) and column.name not in CONDITIONS:
-        texts = ["" if value is None else "yes" if value else "no" for value in values]
-    elif column.listed:
-        texts = [*map(parameters.telling(rows, column.name), rows)]
-    else:
-        texts = [_words(column, row) for row in rows]
-    if looks := column.form.looks:
-        return (Cell(text or DASH, _status(looks.get(text, ""))) for text in texts)
-    kind = "case" if max(map(len, texts), default=0) > LONG else ""
-    return (Cell(text, kind) for text in texts)
-
-
-def _printed(column: Column, row: Row) -> Cell:
-    text = _text(row[column.name])
-    if not text and column.why:
-        return Cell(DASH, "number missing", "", column.why(row))
-    marks = _text(row.get("marks")).split() if column.marked else []
-    if column.name in _text(row.get(CONTRADICTED)).split():
-        marks.append(LINT)
-    return Cell(text, "number", _sort_key(text), marks=" ".join(marks))
-
-
-def _note(text: str) -> str:
-    return "note long" if len(text) > LONG_NOTE else "note"
-
-
-def _status(look: str) -> str:
-    return f"status {look}" if look else ""
-
-
-def _topology(row: Row) -> Cell:
-    nodes, devices = row.get("nodes", 1), row["devices_per_node"]
-    if nodes in (None, "", 0) or devices in (None, "", 0):
-        return Cell(DASH, "number missing", "", "not known")
-    order = int(nodes) * int(devices) * 10_000 + int(nodes)
-    return Cell(topology(nodes, devices), "number", str(order))
-
-
-def _numbers(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterator[Cell]:
-    """Yield cells of numbers, ranges, or numbers with a share."""
-    values = [row[column.name] for row in rows]
-    ends = [row[column.to] for row in rows] if column.to else []
-    write = _writer(column, [*values, *ends])
-    is_whole = column.type != "float64" and column.form.factor == 1
-    for number, (row, value) in enumerate(zip(rows, values, strict=True)):
-        # Counts of 0 are unknown: imported figures and benchmarks without a model have none.
-        is_unknown = value is None or (value == 0 and column.name in COUNTS)
-        if is_unknown or (ends and ends[number] is None):
-            yield Cell(DASH, "number missing", "", _why(column, row, notes))
-            continue
-        text = write(value)
-        if ends:
-            text += f" {DASH} {write(ends[number])}"
-        elif column.share and row[column.share] is not None:
-            text += f" ({100 * row[column.share]:.0f})"
-        marks = row.get("marks", "") if column.marked else ""
-        sort = None if is_whole and not ends else repr(value)
-        yield Cell(text, "number", sort, marks=marks)
-
-
-def _writer(column: Column, values: Sequence[Any]) -> Callable[[Any], str]:
-    form = column.form
-    if form.spec:
-        return lambda value: _formatted(value * form.factor, form.spec)
-    if column.type != "float64":
-        return str
-    digits = _digits(values)
-    return lambda value: f"{value:.{digits}f}"
-
-
-def _formatted(value: Any, spec: str) -> str:
-    """Return a formatted number, without an exponent below 10^7."""
-    text = format(value, spec)
-    is_short = spec.endswith("g") and "e+" in text and abs(value) < _EXPONENT_FROM
-    return f"{value:.0f}" if is_short else text
-
-
-def _digits(values: Sequence[Any]) -> int:
-    """Return the decimals of a column: 2, or more if the smallest value needs them."""
-    smallest = min((abs(value) for value in values if value), default=1.0)
-    if not 0 < smallest < 1:
-        return 2
-    return min(6, 2 - math.floor(math.log10(smallest)))
-
-
-def _why(column: Column, row: Row, notes: Sequence[str]) -> str:
-    """Return why a figure is missing; "" if the status or a note of the row says so."""
-    if column.why:
-        return column.why(row)
-    is_explained = row.get("status", "ok") != "ok" or any(row[name] for name in notes)
-    return "" if is_explained else "not known"
-
-
-def _sort_key(value: str) -> str:
-    try:
-        return repr(float(value))
-    except ValueError:
-        return ""
+    cells = list(formatting.cells(column, rows, notes))
+    return Field(column, "note" if column.note else kind, cells)

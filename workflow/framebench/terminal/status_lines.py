@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from core.text import duration
 
 from ..cases.conditions import THROUGHPUT
 from ..plan.forecast import Left, time_left
+from ..tables.formatting import figure
 from .nouns import NOUNS, count_of
 from .outcome import RunOutcome
 
@@ -25,13 +25,6 @@ def result(position: str, label: str, outcome: RunOutcome, seconds: float) -> st
         name = "" if outcome.metric == THROUGHPUT else f"{outcome.metric} "
         what = f"{name}{figure(outcome.figure)} {outcome.unit}"
     return " ".join(filter(None, [position, label, what, duration(seconds)]))
-
-
-def figure(value: float) -> str:
-    """Format a figure with three digits, or all digits before the point."""
-    if not math.isfinite(value) or value == int(value):
-        return f"{value:.0f}"
-    return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
 
 
 def status(

@@ -19,8 +19,7 @@ from framebench.records.run import MetricValue, Run
 from framebench.report import html_tables
 from framebench.tables import frames, registry, view
 from framebench.tables.grouping import group
-from framebench.tables.printed_cells import Printed
-from framebench.tables.table import Inputs, PublishedLayout
+from framebench.tables.table import Inputs, Printed, PublishedLayout
 
 from ....conftest import ROOT
 from ...browser import Browser

@@ -15,8 +15,8 @@ from pathlib import Path
 from ...records import record_sets
 from ...statistics.intervals import Interval
 from ...tables.grouping import group
-from ...tables.printed_cells import Printed
 from ...tables.results import CaseResults
+from ...tables.table import Printed
 from . import figures
 from .findings import Finding, Linted
 from .printed import (

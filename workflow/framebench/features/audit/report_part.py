@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...records.record_sets import RecordSet
-    from ...tables.printed_cells import Printed
     from ...tables.results import CaseResults
-    from ...tables.table import Inputs, Table
+    from ...tables.table import Inputs, Printed, Table
 
 
 class PublishedFigures(ReportPart):

@@ -9,7 +9,7 @@ from core.inputs import NATIVE
 
 from ...cases.conditions import CONDITIONS, Key
 from ...cases.names import topology_of
-from ...tables import condition_text
+from ...tables import formatting
 
 #: Conditions that follow from the machine or the suite: names with them would change with every
 #: small change.
@@ -61,7 +61,7 @@ def _words(key: Key, names: Iterable[str]) -> list[str]:
     row = key.row
     found = [(name, row[name]) for name in names]
     return [
-        condition_text.short(name, value)
+        formatting.condition_label(name, value)
         for name, value in found
         if value not in ("", None, False, NATIVE)
     ]

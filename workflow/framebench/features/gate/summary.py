@@ -13,8 +13,8 @@ from ...cases.conditions import MODES
 from ...cases.names import topology_of
 from ...comparison import pairs
 from ...statistics.verdicts import CANNOT_TELL
-from ...tables import condition_text, measured
-from ...tables.markdown_cells import escape
+from ...tables import formatting, measured
+from ...tables.formatting import escape
 from ...tables.results import CaseResult, marks_of
 from .decisions import (
     BROKEN,
@@ -214,7 +214,7 @@ def _name(case: CaseResult) -> str:
 def _names(decisions: Sequence[Decision]) -> list[str]:
     """Return distinct names for JUnit: with the settings in which cases differ."""
     cases = [_case(one) for one in decisions]
-    apart = condition_text.telling([case.key.row for case in cases])
+    apart = formatting.telling([case.key.row for case in cases])
     return [printable(" ".join(filter(None, (_name(case), apart(case.key.row))))) for case in cases]
 
 

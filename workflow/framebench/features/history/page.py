@@ -18,7 +18,7 @@ from ...report.plots import Look, Plot
 from ...report.record_links import RowLinks
 from ...report.selection import axes_of, left_out
 from ...statistics.change_points import DRIFT
-from ...tables import condition_text, measured
+from ...tables import formatting, measured
 from ...tables.legend import explanations
 from .trends import POINTS, CaseHistory, changes_table, nothing_changed
 
@@ -61,7 +61,7 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
     drawn = [one for one in every if len(one.places) > 1]
     look = Look(sorted({one.key.case.framework for one in drawn} - {""}))
     chosen = sorted(drawn, key=lambda one: not one.changes)[:MAX_PLOTS]
-    apart = condition_text.telling([one.key.row for one in drawn])
+    apart = formatting.telling([one.key.row for one in drawn])
     return [
         Plot(
             title=", ".join(filter(None, (_name(one), apart(one.key.row)))),

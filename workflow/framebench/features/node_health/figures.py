@@ -14,7 +14,7 @@ from ...cases.superbench import SUPERBENCH, superbench_key
 from ...machine.identities import Identity, completed
 from ...records.record_sets import machine_label
 from ...records.run import Run
-from ...tables import condition_text
+from ...tables import formatting
 from ...tables.results import CaseResult, CaseResults, marks_of
 
 #: Conditions that identify a node or the state of its software.
@@ -88,7 +88,7 @@ def name_of(key: Key) -> str:
     parts += [f"{name}={_text(value)}" for name, value in (*case.parameters, *key.point)]
     row = key.row
     others = (name for name in CONDITIONS if name not in _OF_NODES)
-    parts += [condition_text.short(name, row[name]) for name in others]
+    parts += [formatting.condition_label(name, row[name]) for name in others]
     return "/".join(filter(None, parts)).replace("\n", " ")
 
 

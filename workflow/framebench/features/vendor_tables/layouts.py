@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from ...cases.names import topology
-from ...tables import view
-from ...tables.cells import Cell
 from ...tables.columns import CONTRADICTED, LINT, Row
+from ...tables.formatting import DASH, Cell
 from ...tables.results import UNCOMPILED, marks_of_all, other_marks
 from ...tables.table import PublishedLayout
 from .printed_rows import ACCURACY, AMP, EACH, INFERENCE, SEEDS, TRAINING, Values, headings_of
@@ -386,7 +385,7 @@ def _cell_of_seed(seed: int, line: LayoutRow) -> Cell:
 
 def _cell(text: str, is_number: bool, marks: str = "") -> Cell:
     if not text:
-        return Cell(view.DASH, "number missing")
+        return Cell(DASH, "number missing")
     return Cell(text, "number" if is_number else "case", marks=marks)
 
 

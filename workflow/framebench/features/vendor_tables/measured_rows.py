@@ -11,7 +11,7 @@ from typing import Any
 
 from ...cases.conditions import Key
 from ...statistics import descriptive, equivalence
-from ...tables import condition_text
+from ...tables import formatting
 from ...tables import training as trainings
 from ...tables.columns import Row
 from ...tables.declared import converge, inference_step_time
@@ -267,7 +267,7 @@ def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
     ``full``: its case in full precision. ``more``: further details."""
     case, where = result.case, result.conditions
     named = ("accelerator", "input", "machine", "environment")
-    words = [condition_text.short(name, getattr(where, name)) for name in named]
+    words = [formatting.condition_label(name, getattr(where, name)) for name in named]
     row = {
         "source": case.source,
         "framework": case.framework,
@@ -277,7 +277,7 @@ def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
         "nodes": str(case.nodes),
         "devices_per_node": str(case.devices_per_node),
         "batch": str(case.batch_per_device),
-        "tokens": condition_text.text("sequence_length", case.sequence_length),
+        "tokens": formatting.condition_text("sequence_length", case.sequence_length),
         "marks": marks_of(result, full),
         "reason": _reasons(filter(None, (result, full))),
     }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...tables.columns import HEADINGS
-from ...tables.printed_cells import Printed
+from ...tables.table import Printed
 
 AMP = "amp"
 #: Precisions that mixed precision is compared with, by priority.

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from ...cases.names import topology_of
+from ...tables.formatting import number
 from .. import stacked_bars
-from ..plots import Plot, number
+from ..plots import Plot
 from ..selection import axes_of, is_known, labels, left_out, rows_of, spread, training_first
 from ..stacked_bars import Bar
 

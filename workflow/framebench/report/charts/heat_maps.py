@@ -15,9 +15,10 @@ from matplotlib.patches import Rectangle
 
 from ...cases.conditions import Parameters
 from ...tables import measured
+from ...tables.formatting import number, rounded
 from ...tables.results import CaseResult
 from ..parts import Parts
-from ..plots import NARROW, ROW, WIDTH, Plot, number
+from ..plots import NARROW, ROW, WIDTH, Plot
 from ..selection import axes_of_other, left_out, spread
 from ..svg import ACCENT, FONT, MUTED, legend_of, svg
 
@@ -147,7 +148,7 @@ def draw(
             )
             for row, value in enumerate(column.values):
                 middle = (at + 0.5, row + (0.75 if above else 0.5))
-                text = "\N{EN DASH}" if value is None else _short(value)
+                text = "\N{EN DASH}" if value is None else rounded(value, ".3g")
                 axes.annotate(text, middle, ha="center", va="center", gid=name,
                               fontsize=FONT - (1 if width == WIDTH else 3))  # fmt: skip
                 if value is None:
@@ -166,8 +167,3 @@ def draw(
         )  # fmt: skip
 
     return svg(drawing, width, height, parts)
-
-
-def _short(value: float) -> str:
-    """Return three digits, without an exponent from 1000 on."""
-    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"

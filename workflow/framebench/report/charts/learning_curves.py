@@ -14,11 +14,12 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from ...records.fields.curves import LearningCurve
 from ...tables import measured
 from ...tables.declared import converge
+from ...tables.formatting import number
 from ...tables.results import CaseResult
 from ...tables.table import Inputs
 from .. import line_charts
 from ..parts import Parts
-from ..plots import NARROW, WIDTH, Look, Plot, number
+from ..plots import NARROW, WIDTH, Look, Plot
 from ..selection import axes_of_other, left_out, spread
 from ..svg import MUTED
 

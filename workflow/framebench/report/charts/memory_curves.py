@@ -14,9 +14,10 @@ from matplotlib.ticker import MaxNLocator
 
 from ...cases.names import topology
 from ...records.searches import DECIDING, SUBJECT
-from ...tables import condition_text
+from ...tables import formatting
+from ...tables.formatting import number
 from ..parts import Parts
-from ..plots import DASHES, ROW, WIDTH, Look, Plot, number
+from ..plots import DASHES, ROW, WIDTH, Look, Plot
 from ..selection import axes_of
 from ..svg import MUTED, legend_of, svg
 
@@ -90,7 +91,7 @@ def _curve(rows: Sequence[dict[str, Any]], column: str) -> MemoryCurve:
     words += [topology(first["nodes"], first["devices_per_node"])]
     # The panel names the accelerator; cores per device do not change memory.
     others = [name for name in DECIDING if name not in ("accelerator", "cores_per_device")]
-    words += filter(None, (condition_text.short(name, first[name]) for name in others))
+    words += filter(None, (formatting.condition_label(name, first[name]) for name in others))
     points = [
         BatchPoint(
             int(row["batch_per_device"]),

@@ -16,9 +16,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ...cases.names import topology_of
-from ...tables import condition_text
+from ...tables import formatting
+from ...tables.formatting import number
 from ..parts import Parts
-from ..plots import NARROW, WIDTH, Look, Plot, number
+from ..plots import NARROW, WIDTH, Look, Plot
 from ..selection import axes_of, is_known, left_out, panels_left_out, rows_of, spread
 from ..svg import FONT, INK, MUTED, legend_of, svg
 
@@ -92,8 +93,8 @@ def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
     for row in rows_of(table):
         if is_known(row.reached):
             roofs = RoofLines(row.compute_roof_tflops, row.memory_roof_gbytes_per_second)
-            where = condition_text.short("machine", row.machine)
-            cores = condition_text.short("cores_per_device", _whole(row.cores_per_device))
+            where = formatting.condition_label("machine", row.machine)
+            cores = formatting.condition_label("cores_per_device", _whole(row.cores_per_device))
             words = (row.precision, topology_of(row), cores, where)
             found[(*filter(None, words), roofs)].append(row)
     drawn = []
@@ -134,7 +135,7 @@ def _settings(rows: Sequence[Any]) -> list[RooflineSetting]:
         words = [row.model, row.mode, f"batch {row.batch_per_device}"]
         for axis in (axes.named("sequence_length"), *axes.optional()):
             if axis.form == axes.COUNT:
-                words.append(condition_text.short(axis.name, _whole(getattr(row, axis.name))))
+                words.append(formatting.condition_label(axis.name, _whole(getattr(row, axis.name))))
         point = RooflinePoint(
             row.framework, row.compiler, row.intensity, row.tflops_per_device, row.mode == "train",
             row.reached, axes_of(row._asdict()),

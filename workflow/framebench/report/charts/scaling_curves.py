@@ -18,8 +18,9 @@ from matplotlib.ticker import NullFormatter, NullLocator
 from ...cases.conditions import CONDITIONS
 from ...cases.names import topology
 from ...tables.declared.scaling import ScalingKind
+from ...tables.formatting import number
 from ..parts import Parts
-from ..plots import DASHES, ROW, WIDTH, Look, Plot, number
+from ..plots import DASHES, ROW, WIDTH, Look, Plot
 from ..selection import (
     axes_of,
     is_known,

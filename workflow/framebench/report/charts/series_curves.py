@@ -12,10 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from ...tables import measured
+from ...tables.formatting import number
 from ...tables.results import CaseResult
 from .. import line_charts
 from ..parts import Parts
-from ..plots import NARROW, WIDTH, Look, Plot, number
+from ..plots import NARROW, WIDTH, Look, Plot
 from ..selection import axes_of_other, left_out, spread
 
 MAX_LINES = 8

@@ -10,8 +10,9 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ...tables.formatting import number
 from ..parts import Parts
-from ..plots import WIDTH, Look, number
+from ..plots import WIDTH, Look
 from ..selection import short
 from ..svg import ALARM, FONT, MUTED, svg
 

@@ -10,9 +10,9 @@ from ...cases.names import topology
 from ...config import catalog
 from ...records.fields import curves
 from .. import contests, measured, parameters
-from ..cells import Cell
 from ..columns import CASE_COLUMNS, NUMBER, TEXT, THOUSANDTHS, Column, Row, shared
 from ..contests import ON_MACHINE
+from ..formatting import Cell
 from ..results import UNCOMPILED, CaseResult
 from ..table import Crosstab, Inputs, Table
 

@@ -19,7 +19,7 @@ from ....tables.columns import (
     interval,
     interval_cells,
 )
-from ....tables.markdown_cells import escape
+from ....tables.formatting import escape
 from ....tables.table import Table
 from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectState, BisectStep
 
