@@ -76,6 +76,11 @@ class Project:
         """Run only the benchmarks and the table of medians, for tests of no other table."""
         return self._make(("medians",), config, toy)
 
+    def report(self, *config: str) -> subprocess.CompletedProcess[str]:
+        """Make all tables and the report of the records in one process, for tests of several
+        tables that need no rules for them."""
+        return self._make(("report",), config, "")
+
     def _make(
         self, targets: Sequence[str], config: Sequence[str], toy: str
     ) -> subprocess.CompletedProcess[str]:

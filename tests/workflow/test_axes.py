@@ -7,28 +7,25 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from core import axes
+from framebench.config.validation import ConfigError
 from framebench.runs import verify
 
 from ..framebench.made_up_verifications import CASE, flag_of, run_in, verification_in
-from ..framebench.settings import CATALOG, changed, plan
-from .conftest import ROOT, SUITE, Project
+from ..framebench.settings import CATALOG, assert_clear, changed, plan, settings
+from .conftest import ONE_RUN, ROOT, Project
 
 KINDS = f"kinds={ROOT / 'tests' / 'axes'}"
 AXIS, DEFAULT, OTHER = "batch_order", "given", "reversed"
 
 
-def suite_with(values: object) -> dict[str, Any]:
-    return {**SUITE, "repeats": 1, "axes": {**SUITE["axes"], AXIS: values}}  # type: ignore[dict-item]
-
-
 def test_an_axis_of_a_user_flows_from_suite_to_page(project: Project) -> None:
-    project.write_suite(suite_with([DEFAULT, OTHER]))
-    finished = project.all(KINDS)
-    assert finished.returncode == 0, finished.stdout
+    given = {"mode": ["train", "inference"], AXIS: [DEFAULT, OTHER]}
+    project.write_suite({**ONE_RUN, "axes": {**ONE_RUN["axes"], **given}})
+    ran = project.measure(KINDS)
+    assert ran.returncode == 0, ran.stdout
     records = {path: json.loads(text) for path, text in project.records().items()}
     found = {path: (one["kind"], one["case"][AXIS]) for path, one in records.items()}
     assert sorted(found.values(), key=str) == [
@@ -41,6 +38,8 @@ def test_an_axis_of_a_user_flows_from_suite_to_page(project: Project) -> None:
         asked = ["--batch-order", OTHER] if value == OTHER else []
         command = records[path]["command"]
         assert [word for word in command if word in ("--batch-order", OTHER)] == asked
+    reported = project.report(KINDS)
+    assert reported.returncode == 0, reported.stdout
     tables = project.folder / "results" / "tables"
     with (tables / "summary.csv").open(encoding="utf-8", newline="") as file:
         rows = [(row["mode"], row[AXIS]) for row in csv.DictReader(file)]
@@ -52,10 +51,15 @@ def test_an_axis_of_a_user_flows_from_suite_to_page(project: Project) -> None:
     assert AXIS in data["axes"], "the reader cannot choose among its values"
     assert any(AXIS in table["axes"] for table in data["tables"])
     assert "order of the batch" in page, "its column has a title"
-    again = project.all(KINDS)
-    assert "Nothing to be done" in again.stdout, again.stdout
     planned = project.run("--cores", "1", "plan", "--config", KINDS)
+    assert "To do: 0 runs" in planned.stdout, planned.stdout
     assert f"{AXIS.replace('_', ' ')} {OTHER}" in planned.stdout, planned.stdout
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(axes, "REGISTERED", {})
+    axes.load(str(ROOT / "tests" / "axes"))
 
 
 @pytest.mark.parametrize(
@@ -65,24 +69,16 @@ def test_an_axis_of_a_user_flows_from_suite_to_page(project: Project) -> None:
         ([OTHER, OTHER], ["axes.batch_order", "twice"]),
     ],
 )
-def test_wrong_values_are_refused(project: Project, values: object, words: list[str]) -> None:
-    project.write_suite(suite_with(values))
-    finished = project.run("-n", "--config", KINDS)
-    assert finished.returncode != 0
-    assert all(word in finished.stdout for word in words), finished.stdout
+@pytest.mark.usefixtures("registered")
+def test_wrong_values_are_refused(tmp_path: Path, values: object, words: list[str]) -> None:
+    with pytest.raises(ConfigError) as error:
+        settings(tmp_path, changed(**{AXIS: values}))
+    assert_clear(error, words)
 
 
-def test_an_unknown_axis_is_refused(project: Project) -> None:
-    project.write_suite(suite_with([OTHER]))
-    finished = project.run("-n")
-    assert finished.returncode != 0
-    assert "batch_order" in finished.stdout, finished.stdout
-
-
-@pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(axes, "REGISTERED", {})
-    axes.load(str(ROOT / "tests" / "axes"))
+def test_an_unknown_axis_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=AXIS):
+        settings(tmp_path, changed(**{AXIS: [OTHER]}))
 
 
 @pytest.mark.usefixtures("registered")

@@ -21,6 +21,9 @@ from ..processes import wait_for
 from .conftest import ONE_RUN, RUNS, Project
 from .snakemake_server import SnakemakeCall
 
+ALONE = ("--until", "benchmark")
+REPORTED = "tables and report hold them: results/report.html"
+
 
 def started_after_first_record(project: Project, *words: str, **more: str) -> SnakemakeCall:
     """Start a workflow, and return it during its second run, which waits until it is let go."""
@@ -62,19 +65,19 @@ def test_kill_of_the_workflow(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "times", "to_all"),
+    ("number", "times", "to_all", "words"),
     [
-        (signal.SIGINT, 3, True),
-        (signal.SIGTERM, 2, False),
-        (signal.SIGHUP, 1, True),
+        (signal.SIGINT, 3, True, ()),
+        (signal.SIGTERM, 2, False, ALONE),
+        (signal.SIGHUP, 1, True, ALONE),
     ],
 )
-def test_a_signal_ends_the_call_with_a_report(
-    project: Project, number: signal.Signals, times: int, to_all: bool
+def test_a_signal_ends_the_call(
+    project: Project, number: signal.Signals, times: int, to_all: bool, words: tuple[str, ...]
 ) -> None:
-    """Fail if a signal does not end the call with a report; ``to_all``: to the whole
-    process group."""
-    workflow = started_after_first_record(project)
+    """Fail if a signal does not end the call in order, with a report where the call makes one;
+    ``to_all``: to the whole process group."""
+    workflow = started_after_first_record(project, *words)
     for _ in range(times):
         with contextlib.suppress(ProcessLookupError):  # it has ended
             (os.killpg if to_all else os.kill)(workflow.pid, number)
@@ -84,11 +87,13 @@ def test_a_signal_ends_the_call_with_a_report(
     project.assert_nothing_left()
     before = project.records()
     assert len(before) == 1
-    assert repeats_in_the_summary(project) == ["1"], output
+    if not words:
+        assert repeats_in_the_summary(project) == ["1"], output
+    report, peak = ("", "") if words else (f"; {REPORTED}", ", 1 peak benchmark")
     assert output.rstrip().splitlines()[-3:] == [
-        "Measured: 1 of 4 runs; tables and report hold them: results/report.html",
-        "Missing: 3 runs, 1 peak benchmark; interrupted: toy toy inference fp32 1n1g r1",
-        "To go on: snakemake --cores all",
+        f"Measured: 1 of 4 runs{report}",
+        f"Missing: 3 runs{peak}; interrupted: toy toy inference fp32 1n1g r1",
+        " ".join(["To go on: snakemake --cores all", *words]),
     ]
     for noise in ("Traceback", "Error in rule", "CalledProcessError", "At least one job"):
         assert noise not in output
@@ -108,7 +113,7 @@ def test_kill_of_a_run(project: Project) -> None:
     assert repeats_in_the_summary(project) == ["1", "2"], output
     assert "Interrupted" in (project.folder / "results" / "report.html").read_text()
     assert output.rstrip().splitlines()[-3:] == [
-        "Measured: 3 of 4 runs; tables and report hold them: results/report.html",
+        f"Measured: 3 of 4 runs; {REPORTED}",
         "Missing: 1 run; interrupted: toy toy inference fp32 1n1g r1",
         "To go on: snakemake --cores all",
     ]
@@ -189,10 +194,11 @@ def test_truncated_and_foreign_records_are_named_and_run_again(measured: Project
     (runs / first).write_text(text[: len(text) // 2])
     (runs / second).write_text('{"benchmark": "of somebody else", "value": NaN}')
     (runs / "notes.json").write_text("[]")
-    again = measured.all()
+    again = measured.measure()
     assert again.returncode == 0, again.stdout
+    said = measured.report().stdout
     for name in (first, second, "notes.json"):
-        assert name in again.stdout, f"{name} was ignored without a word: {again.stdout}"
+        assert name in said, f"{name} was ignored without a word: {said}"
     assert (runs / first).read_text() == text[: len(text) // 2], "the broken file was overwritten"
     names = set(measured.records())
     assert {n.replace(".json", "-retry1.json") for n in (first, second)} <= names
@@ -211,7 +217,7 @@ def test_linked_folders_and_dates_in_the_future_are_no_reason_to_measure_again(
     for path in (*(results / "probes").rglob("*.json"), before[0]):
         os.utime(path, (tomorrow, tomorrow))
     for _ in range(2):
-        again = measured.all()
+        again = measured.run("--cores", "all", "--until", "benchmark", "peak_flops")
         assert again.returncode == 0, again.stdout
         assert sorted(elsewhere.rglob("*.json")) == before, "what is linked was measured again"
 
@@ -237,7 +243,7 @@ def test_a_plan_changes_nothing_and_tables_that_fail_leave_the_former(measured: 
 
 
 def test_two_workflows_in_one_folder(project: Project) -> None:
-    workflow = started_after_first_record(project, "--until", "benchmark")
+    workflow = started_after_first_record(project, *ALONE)
     second = project.all()
     held(project).unlink()
     assert second.returncode != 0

@@ -72,7 +72,7 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     plan = project.run("--cores", "1", "plan")
     assert "Largest batches to find first: 1 of 1, roughly" in plan.stdout, plan.stdout
     assert "batch max" in plan.stdout
-    ran = project.all(toy=FILL)
+    ran = project.medians(toy=FILL)
     assert ran.returncode == 0, ran.stdout
     (result,) = found(project)
     assert_largest(result)
@@ -81,6 +81,8 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     assert "largest batch of toy toy train" in ran.stdout, "no progress"
     assert "1/1+ toy toy train" in ran.stdout, "no progress of the runs with it"
 
+    reported = project.report()
+    assert reported.returncode == 0, reported.stdout
     summary = table(project, "summary")
     assert [(row["batch_per_device"], row["status"]) for row in summary] == [(str(batch), "ok")]
     assert f"{batch} (max)" in summary[0]["remarks"]
@@ -96,9 +98,9 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     assert "Memory by batch" in report
 
     before = project.records()
-    again = project.all(toy=FILL)
-    assert "Nothing to be done" in again.stdout, again.stdout
-    assert project.records() == before
+    again = project.medians(toy=FILL)
+    assert again.returncode == 0, again.stdout
+    assert (project.records(), found(project)) == (before, [result])
     plan = project.run("--cores", "1", "plan")
     assert "Largest batches to find first: 0 of 1" in plan.stdout
     assert re.search(rf"; batch {batch}\b", plan.stdout), "what was found is not in the plan"
@@ -198,9 +200,10 @@ def test_broken_results_are_named_and_searched_again(project: Project) -> None:
     folder = project.folder / "results" / "largest_batch" / "toy" / "toy"
     (path,) = folder.glob("*.json")
     path.write_text(path.read_text()[:100])
-    again = project.all()
+    again = project.medians()
     assert again.returncode == 0, again.stdout
-    assert f"largest_batch/toy/toy/{path.name}" in again.stdout, "ignored without a word"
+    named = f"largest_batch/toy/toy/{path.name}"
+    assert named in project.report().stdout, "ignored without a word"
     assert len(path.read_text()) == 100
     assert (folder / f"{path.stem}-retry1.json").exists()
     assert "Nothing to be done" in project.medians().stdout
