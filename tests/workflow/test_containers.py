@@ -118,38 +118,34 @@ def test_a_container_without_effect_is_no_measurement(project: Project, host: Pa
     assert "not in a container" in found[0]["reason"]
 
 
-def test_containers_see_the_project_from_another_folder(
+def test_containers_see_the_project_from_another_folder_and_the_gpus(
     project: Project, host: Path, tmp_path: Path
 ) -> None:
-    """Fail if a container cannot see the project from another folder.
+    """Fail if a container cannot see the project from another folder, or the GPUs.
     The call's folder is the home folder, which is always mounted."""
+    gpu = '#!/bin/sh\n[ "$1" = -L ] && echo "GPU 0: Example (UUID: GPU-0)"\n'
+    (host / "nvidia-smi").write_text(gpu)
+    (host / "nvidia-smi").chmod(0o755)
     there = tmp_path / "elsewhere"
     there.mkdir()
     snakefile = str(project.folder / "workflow" / "Snakefile")
     given = ("--configfile", str(project.folder / "config" / "config.yaml"))
     words = ("--snakefile", snakefile, "--directory", str(there), *given)
-    ran = project.run(*RUNS_ALONE, *words, PATH=path_with(host))
-    assert ran.returncode == 0, ran.stdout
-    assert [record["status"] for record in Project(there).parsed()] == ["ok"]
-    started = [line for line in (host / "log").read_text().splitlines() if "exec " in line]
-    assert all(f"--bind {project.folder} " in line for line in started), started[0]
-    (host / "log").unlink()
-    assert project.run(*RUNS_ALONE, PATH=path_with(host)).returncode == 0
-    assert f"--bind {project.folder} " not in (host / "log").read_text(), "it is there already"
 
-
-def test_containers_see_the_gpus(project: Project, host: Path) -> None:
-    gpu = '#!/bin/sh\n[ "$1" = -L ] && echo "GPU 0: Example (UUID: GPU-0)"\n'
-    (host / "nvidia-smi").write_text(gpu)
-    (host / "nvidia-smi").chmod(0o755)
-    for number, arguments in enumerate(((), ("--apptainer-args=--nv",))):
-        results = f"results=gpus{number}"
-        project.run(*RUNS_ALONE, *arguments, "--config", results, PATH=path_with(host))
-        lines = (host / "log").read_text().splitlines()
-        started = [line for line in lines if line.startswith("exec ")]
-        assert started
-        assert all(line.count("--nv ") == 1 for line in started), started[0]
+    def started(*words: str) -> list[str]:
+        """Return the command lines of containers."""
+        ran = project.run(*RUNS_ALONE, *words, PATH=path_with(host))
+        assert ran.returncode == 0, ran.stdout
+        lines = [one for one in (host / "log").read_text().splitlines() if "exec " in one]
+        assert all(one.count("--nv ") == 1 for one in lines), lines
         (host / "log").unlink()
+        return lines
+
+    assert all(f"--bind {project.folder} " in one for one in started(*words))
+    assert [record["status"] for record in Project(there).parsed()] == ["ok"]
+    here = started("--apptainer-args=--nv")
+    assert here
+    assert not [one for one in here if f"--bind {project.folder} " in one], "it is there already"
 
 
 def test_a_dry_run_needs_no_apptainer(project: Project, host: Path) -> None:
@@ -163,12 +159,3 @@ def test_a_dry_run_needs_no_apptainer(project: Project, host: Path) -> None:
     ran = project.run("--cores", "all", *SDM)
     assert ran.returncode != 0
     assert "apptainer or singularity command has to be available" in ran.stdout, ran.stdout
-
-
-def test_a_framework_without_an_image_is_refused(project: Project, host: Path) -> None:
-    project.configure(images={})
-    refused = project.run("--cores", "all", *SDM, PATH=path_with(host))
-    assert refused.returncode != 0
-    assert "images: found none for toy" in refused.stdout, refused.stdout
-    assert "rule benchmark" not in refused.stdout
-    assert "Traceback" not in refused.stdout

@@ -114,12 +114,3 @@ def test_a_dry_run_needs_no_modules(project: Project, modules: Path) -> None:
     assert "rule environment" not in dry.stdout
     plan = project.run("--cores", "1", "plan", *SDM)
     assert "toy: modules base toy/1.0" in plan.stdout, plan.stdout
-
-
-def test_a_framework_without_modules_is_refused(project: Project, modules: Path) -> None:
-    project.configure(modules={})
-    refused = project.run("--cores", "all", *SDM)
-    assert refused.returncode != 0
-    assert "modules: found none for toy" in refused.stdout, refused.stdout
-    assert "rule benchmark" not in refused.stdout
-    assert "Traceback" not in refused.stdout
