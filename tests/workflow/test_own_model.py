@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 
 from .conftest import Project
 
 FILE = 'FRAMEWORK = "pytorch"\ndef make(batch_size): ...\n'
 
 
-def test_a_file_is_measured_alone_and_certified_behind_its_runs(project: Project) -> None:
+def test_a_file_is_measured_alone_and_certified_behind_its_runs(
+    project: Project, tmp_path: Path
+) -> None:
+    python, asked = tmp_path / "python", tmp_path / "asked"
+    python.write_text(f'#!/bin/sh\necho "$*" >> "{asked}"\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    project.configure(interpreters={"pytorch": str(python)})
     words = ("--cores", "all", "-n", "-p", "--config", "model=my model.py")
     refused = project.run(*words)
     assert refused.returncode
@@ -17,6 +25,7 @@ def test_a_file_is_measured_alone_and_certified_behind_its_runs(project: Project
     (project.folder / "my_model.py").write_text(FILE)
     dry = project.run(*words[:-1], "model=my_model.py")
     assert dry.returncode == 0, dry.stdout
+    assert asked.read_text().count("try_model.py") == 1, "its imports were tried more than once"
     commands = [line for line in dry.stdout.splitlines() if "/harness " in line]
     kinds = {
         kind: [one for one in commands if f"--kind {kind} " in one]

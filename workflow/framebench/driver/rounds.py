@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from pathlib import Path
@@ -26,6 +27,8 @@ class Rounds:
         self._planned = self._records(work.plan.pending)
         self._searches = [record_of(work.results, "search", name) for name in work.searches]
         self._further: dict[int, list[str]] = {}
+        # Once, as it imports a framework: Snakemake asks for all records several times.
+        self._try_own_model = functools.cache(lambda: checked(targets.check_own_model, work.plan))
         # Markers of an earlier call are stale.
         for marker in Path(self.marker).parent.glob("*") if work.is_locked else ():
             marker.unlink(missing_ok=True)
@@ -56,7 +59,7 @@ class Rounds:
         checked(targets.check_arithmetic, plan, os.environ)
         checked(targets.check_allocators, plan)
         checked(targets.check_data, plan, self._work.catalog)
-        checked(targets.check_own_model, plan)
+        self._try_own_model()
         if not self._further:
             checked(self._work.check_total)
         wanted = [*self._planned, *self._searches]
