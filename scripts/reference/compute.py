@@ -18,7 +18,7 @@ from harness.measuring.synthetic import make_batch
 from harness.measuring.verification import masks
 
 from reference.operations import NEAREST, Jumps, Moments, MultiplyAdds, running_statistics
-from reference.optimizers import OPTIMIZERS, clip_by_global_norm
+from reference.optimizers import OPTIMIZERS, clip_by_global_norm, global_norm
 from reference.weights import draw
 
 #: Batches are drawn until none has a value near to where a derivative jumps, or a token that is
@@ -30,8 +30,8 @@ Arrays = dict[str, Any]
 
 def parity_model_config(model_config: dict[str, Any], dropout: bool) -> dict[str, Any]:
     """Return the model config with the hyper-parameters of the comparison: others than those that
-    are timed, so that none can be hard-coded, and large enough for each to show. ``dropout``: with
-    the model's own rate of dropout, not without."""
+    are timed, so that none can be hard-coded, and large enough for each to show within two steps.
+    ``dropout``: with the model's own rate of dropout, not without."""
     changed = copy.deepcopy(model_config)
     own = model_config["hyperparameters"]
     changed.pop("of_sequence_length", None)  # it would replace some of them
@@ -39,6 +39,15 @@ def parity_model_config(model_config: dict[str, Any], dropout: bool) -> dict[str
     if dropout:
         changed["hyperparameters"]["dropout"] = own["dropout"]
     return changed
+
+
+def padded(inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the declared inputs with padding behind each sequence, which a mask of ones never
+    shows."""
+    return [
+        {**one, "distribution": "padded"} if one["name"] == "attention_mask" else one
+        for one in inputs
+    ]
 
 
 def reduced(model_config: dict[str, Any], way: str = "small") -> dict[str, Any]:
@@ -69,8 +78,9 @@ def write(
     """Write the whole comparison into ``folder``, which must not exist; it appears when it is
     complete.
 
-    ``facts.json`` and ``facts-dropout.json`` (the model config to run with), ``weights.npz``,
-    ``batch-RANK.npz``, ``outputs.npz`` (``train`` or ``inference``, rank, number),
+    ``facts.json`` and ``facts-dropout.json`` (the model config to run with, without dropout and
+    with the model's own), ``weights.npz``, ``batch-RANK.npz``,
+    ``outputs.npz`` (``train`` or ``inference``, rank, number),
     ``gradients-BATCHES.npz`` (averaged over the first one or both batches),
     ``update-BATCHES-STEP.npz`` (change of the weights by the first steps with these, see UPDATES),
     ``statistics-biased-RANK.npz`` and ``statistics-unbiased-RANK.npz`` (change of the running
@@ -80,20 +90,18 @@ def write(
     partial = folder.with_name(f"{folder.name}.partial-{os.getpid()}")
     partial.mkdir(parents=True)
     without = parity_model_config(model_config, dropout=False)
-    hyper = without["hyperparameters"]
+    hyper, inputs = without["hyperparameters"], padded(model_config["inputs"])
     model = module_of(model_config)
     parameters = model.parameters(without)
     weights = draw(parameters, seed)
     size = model_config["parity"]["batch_per_device"]
     if hasattr(model, "calibrated"):
-        batch = make_batch(model_config["inputs"], size, sequence_length, seed, 0)
+        batch = make_batch(inputs, size, sequence_length, seed, 0)
         weights = model.calibrated(weights, batch, hyper)
     exact = {name: array.astype(np.float64) for name, array in weights.items()}
     for attempt in range(ATTEMPTS):
         batches = [
-            make_batch(
-                model_config["inputs"], size, sequence_length, seed + attempt * OTHER_SEED, rank
-            )
+            make_batch(inputs, size, sequence_length, seed + attempt * OTHER_SEED, rank)
             for rank in range(RANKS)
         ]
         if hasattr(model, "decided"):
@@ -134,6 +142,7 @@ def write(
             for mode in ("train", "inference")
         },
         "trainable_parameters": sum(weights[name].size for name in trained),
+        "initial": model.initial(without),
     }
     if model_config["hyperparameters"].get("dropout"):
         with_dropout = parity_model_config(model_config, dropout=True)
@@ -213,11 +222,16 @@ def _train(
 ) -> dict[str, Any]:
     """Losses before each of STEPS optimizer steps on the first batch, and after the last, as
     ``losses``; those of both batches before each of UPDATES steps with the gradients averaged over
-    them, as ``averaged_losses``. Changes ``weights``. The first gradients, the averaged ones, and
+    them, as ``averaged_losses``. Changes ``weights``, and in ``hyper`` the bound on the gradients'
+    norm, see :func:`_bound_between`. The first gradients, the averaged ones, and
     the first updates by both are left in ``folder``. Each of these is a gibibyte of a large model:
     none is kept for longer."""
     loss, gradients = differentiate(weights, batches[0])
     _save(folder / "gradients-1.npz", gradients)
+    if hyper.get("clip_global_norm") is not None:
+        hyper["clip_global_norm"] = _bound_between(
+            gradients, weights, hyper, lambda other: differentiate(other, batches[0])[1]
+        )
     other, others = differentiate(weights, batches[1])
     mean = {name: (gradients[name] + others.pop(name)) / RANKS for name in gradients}
     _save(folder / "gradients-2.npz", mean)
@@ -240,6 +254,20 @@ def _train(
         loss, gradients = differentiate(weights, batches[0])
         losses.append(loss)
     return {"losses": losses, "averaged_losses": averaged}
+
+
+def _bound_between(
+    gradients: Arrays,
+    weights: Arrays,
+    hyper: dict[str, Any],
+    differentiate: Callable[[Arrays], Arrays],
+) -> float:
+    """Return a bound on the gradients' norm that one of the first two steps exceeds and the other
+    does not, so that both sides of clipping are compared: the geometric mean of both norms."""
+    without = {**hyper, "clip_global_norm": None}
+    moved = dict(weights)
+    _update(moved, gradients, OPTIMIZERS[hyper["optimizer"]](without), without)
+    return math.sqrt(global_norm(gradients) * global_norm(differentiate(moved)))
 
 
 def _update(weights: Arrays, gradients: Arrays, optimizer: Any, hyper: dict[str, Any]) -> None:

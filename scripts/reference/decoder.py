@@ -22,8 +22,8 @@ from reference.operations import (
     rotated,
     silu,
 )
-from reference.transformers import Dropout, attention, chained, dropping
-from reference.weights import Drawn, trainable
+from reference.transformers import Dropout, attention, chained, dropping, initial_moments
+from reference.weights import Drawn, InitialMoments, trainable
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
@@ -65,6 +65,19 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
         share = 0.2 if "classes" in hyper else 1.0
         linear("head", hidden, hyper.get("classes", hyper["vocabulary"]), share)
     return drawn
+
+
+def initial(model_config: dict[str, Any]) -> dict[str, InitialMoments]:
+    """Return the moments of the values that each parameter starts training with: the deviation of
+    matrices that add to the residuals falls with their number (Radford et al. 2019)."""
+    hyper = model_config["hyperparameters"]
+    deviation, added = hyper["initializer_range"], (2 * hyper["layers"]) ** -0.5
+    return {
+        name: moments._replace(deviation=added * moments.deviation)
+        if name.endswith(("attention.output.weight", "feed_forward.down.weight"))
+        else moments
+        for name, moments in initial_moments(parameters(model_config), deviation).items()
+    }
 
 
 def forward(

@@ -23,8 +23,8 @@ from reference.bert import (
     vocabulary_logits,
 )
 from reference.operations import Array, Jumps, cross_entropy, dense, gelu
-from reference.transformers import Dropout, dropping
-from reference.weights import Drawn, trainable
+from reference.transformers import Dropout, dropping, initial_moments
+from reference.weights import Drawn, InitialMoments, trainable
 
 #: As many values the noise of a word has: halves between them are exact in float32.
 DRAWS = 2**20
@@ -58,6 +58,12 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
         **linear("discriminator.transform", hidden, hidden),
         **linear("discriminator.score", hidden, 1),
     }
+
+
+def initial(model_config: dict[str, Any]) -> dict[str, InitialMoments]:
+    """Return the moments of the values that each parameter starts training with."""
+    deviation = model_config["hyperparameters"]["initializer_range"]
+    return initial_moments(parameters(model_config), deviation)
 
 
 def noise(draws: Array, vocabulary: int) -> Array:

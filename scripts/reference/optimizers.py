@@ -13,11 +13,15 @@ from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
 Arrays = Dict[str, Any]
 
 
+def global_norm(gradients: Arrays) -> float:
+    """Return the common norm of all gradients."""
+    return float(np.sqrt(sum(float(np.vdot(g, g)) for g in gradients.values())))
+
+
 def clip_by_global_norm(gradients: Arrays, largest: float) -> Arrays:
     """Return all gradients scaled by one factor, so that their common norm is at most
     ``largest``."""
-    norm = np.sqrt(sum(float(np.vdot(g, g)) for g in gradients.values()))
-    factor = min(1.0, largest / norm)
+    factor = min(1.0, largest / global_norm(gradients))
     return {name: gradient * factor for name, gradient in gradients.items()}
 
 

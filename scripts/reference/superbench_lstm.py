@@ -10,7 +10,7 @@ import autograd.numpy as np
 import numpy
 
 from reference.operations import Array, cross_entropy, dense, matmul
-from reference.weights import Drawn, trainable
+from reference.weights import Drawn, InitialMoments, trainable
 
 GATES = 4
 
@@ -30,6 +30,14 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     drawn["classifier.weight"] = trainable((hidden, classes), 2 * hidden**-0.5)
     drawn["classifier.bias"] = trainable((classes,), 0.1)
     return drawn
+
+
+def initial(model_config: dict[str, Any]) -> dict[str, InitialMoments]:
+    """Return the moments of the values that each parameter starts training with: uniform within
+    1 / sqrt(hidden), as in ``torch.nn.LSTM``."""
+    bound = model_config["hyperparameters"]["hidden"] ** -0.5
+    moments = InitialMoments(0.0, bound / numpy.sqrt(3))
+    return dict.fromkeys(parameters(model_config), moments)
 
 
 def forward(

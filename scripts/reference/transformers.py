@@ -13,12 +13,28 @@ from autograd.core import make_vjp
 from autograd.extend import defvjp_argnums, primitive
 
 from reference.operations import Array, matmul, softmax
+from reference.weights import InitialMoments
 
 Dropout = Callable[[tuple[int, ...]], Any]
 #: What drops from an array.
 Drop = Callable[[Array], Array]
 #: Of an array, the layer's weights by their whole names, and its name, to the next array.
 Layer = Callable[[Array, dict[str, Array], str], Array]
+
+
+def initial_moments(names: Iterable[str], deviation: float) -> dict[str, InitialMoments]:
+    """Return the moments of initial values: biases are 0, normalisations 1, all others normal with
+    the ``deviation``."""
+    moments = {}
+    for name in names:
+        layer, _, ending = name.rpartition(".")
+        if ending.endswith("bias"):
+            moments[name] = InitialMoments(0.0, 0.0)
+        elif layer.endswith("norm"):
+            moments[name] = InitialMoments(1.0, 0.0)
+        else:
+            moments[name] = InitialMoments(0.0, deviation)
+    return moments
 
 
 def all_kept(x: Array) -> Array:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+
+class InitialMoments(NamedTuple):
+    """Mean and standard deviation (0 of a constant) of the values that a model starts with."""
+
+    mean: float
+    deviation: float
 
 
 @dataclass(frozen=True)

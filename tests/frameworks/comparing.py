@@ -83,6 +83,10 @@ answer(errors=errors)
 """
 
 
+#: Model config with the model's own dropout.
+DROPOUT = "facts-dropout"
+
+
 class Mistake(NamedTuple):
     """Mistake planted in the model of a ``folder``, which is then compared.
     ``code``: texts of the framework's definition with their replacements; ``layers``: attributes of
@@ -120,11 +124,8 @@ def compared(
     computations = [
         (str(folder), name, mode, precision, {})
         for folder in folders
-        for name, of_name in (("facts", modes), ("facts-dropout", ("train",)))
-        for mode in of_name
+        for name, mode in _compared(folder, modes, folder in training_only)
         for precision in precisions
-        if (folder / f"{name}.json").exists()
-        and (folder not in training_only or (name, mode) == ("facts", "train"))
     ]
     computations += [
         (str(one.folder), "facts", "train", precision, one.given)
@@ -136,6 +137,16 @@ def compared(
     errors: Errors = found["errors"]
     assert len(errors) == len(computations)
     return errors
+
+
+def _compared(folder: Path, modes: Sequence[str], training_only: bool) -> list[tuple[str, str]]:
+    """Return names of model configs and the modes in which they are compared."""
+    if training_only:
+        return [("facts", "train")]
+    has_dropout = (folder / f"{DROPOUT}.json").exists()
+    inference = DROPOUT if has_dropout else "facts"  # which has none then, as it is timed
+    plain = [({"train": "facts", "inference": inference}[mode], mode) for mode in modes]
+    return [*plain, *[(DROPOUT, "train")] * has_dropout]
 
 
 def beyond(errors: Errors, bounds: Mapping[str, float] | None = None) -> dict[Any, float]:

@@ -101,7 +101,7 @@ def test_a_run_of_what_is_right_passes(compare: Compare) -> None:
 def quantities(mode: str) -> set[str]:
     """Return the names of everything of ResNet-50 that is compared with the reference."""
     both = {"trainable parameters", "multiply-adds", "outputs"}
-    training = {"loss", "losses", "gradients", "gradients, total", "first update",
+    training = {"initial values", "loss", "losses", "gradients", "gradients, total", "first update",
                 "first update, total", "two updates", "two updates, total", "running statistics",
                 "running statistics, total"}  # fmt: skip
     return both | (training if mode == "train" else set())

@@ -16,7 +16,13 @@ from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_
 from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_evidence
 from harness.measuring.verification import float64_run, masks, sharding
-from harness.measuring.verification.errors import compare_arrays, counted, measured, relative
+from harness.measuring.verification.errors import (
+    compare_arrays,
+    counted,
+    measured,
+    relative,
+    standard_errors,
+)
 
 STEPS = 5  # optimizer steps whose losses are compared
 #: Changes of the weights since the start that are compared, after the first steps. A second step's
@@ -126,6 +132,15 @@ def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, 
     return [measured("outputs", error, where)]
 
 
+def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
+    """Return how far mean and deviation of the values that a parameter starts training with are
+    off, in standard errors."""
+    known = reference.expected["initial"]
+    found = {**adapter.weights(), **adapter.statistics()}
+    errors = [(standard_errors(array, *known[name]), name) for name, array in found.items()]
+    return [measured("initial values", *max(errors, key=lambda pair: (pair[0] != pair[0], pair)))]
+
+
 def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     """Return how far dropout moves the outputs, relative to how far it should."""
     expected = reference.arrays("outputs")[f"train-{_replica(adapter)}-0"]
@@ -202,16 +217,21 @@ def compare(
     """Return the errors of everything that this case allows to compare.
 
     The adapter has just been built. ``enter`` is called with the name of each phase. The mean over
-    micro-steps is compared with the mean over as many ranks."""
+    micro-steps is compared with the mean over as many ranks. Training with dropout is compared by
+    how far it moves the outputs alone; inference of a model with dropout must have none."""
     case = adapter.case
     batches = case.layout.replicas * case.accumulation
+    differences = []
+    if case.mode == "train":
+        enter("initial values")
+        differences += compare_initial(adapter, reference)
     enter("load weights")
     adapter.load_weights(dict(reference.arrays("weights")))
-    if adapter.model_config["hyperparameters"].get("dropout"):
+    if case.mode == "train" and adapter.model_config["hyperparameters"].get("dropout"):
         enter("dropout")
-        return compare_dropout(adapter, reference)
+        return [*differences, *compare_dropout(adapter, reference)]
     parameters = reference.expected["trainable_parameters"]
-    differences = [counted("trainable parameters", adapter.trainable_parameters(), parameters)]
+    differences.append(counted("trainable parameters", adapter.trainable_parameters(), parameters))
     if case.layout.replicas == case.devices:  # else no rank computes all of a forward pass
         multiply_adds = reference.expected["multiply_adds"][case.mode]
         differences.append(counted("multiply-adds", adapter.forward_multiply_adds(), multiply_adds))

@@ -141,7 +141,8 @@ def _compared(model_config: Mapping[str, Any]) -> Dict[str, Any]:
 
     A model that was reduced for verification is replaced by the original."""
     model_config = model_config.get("reduced_from", model_config)
-    others = {"dropout", *model_config.get("parity", {}).get("hyperparameters", {})}
+    others = {"dropout", "clip_global_norm"}
+    others |= set(model_config.get("parity", {}).get("hyperparameters", {}))
     own = model_config.get("hyperparameters", {})
     kept = {name: None if name in others else value for name, value in own.items()}
     compared = {**model_config, "hyperparameters": kept}

@@ -28,15 +28,20 @@ from ..made_up_runs import changed as changed_run
 from ..made_up_verifications import CASE, changed, compared, flag_of, run_in, verification_in
 
 
+@pytest.mark.parametrize("mode", ["train", "inference"])
 @pytest.mark.parametrize("rate", [0.0, 0.1, None])
-def test_a_record_tells_whether_it_had_dropout(tmp_path: Path, rate: float | None) -> None:
-    record = {**record_of(random.Random(1), CASE, 1), **compared(CASE)}
+def test_a_record_tells_whether_it_trained_with_dropout(
+    tmp_path: Path, rate: float | None, mode: str
+) -> None:
+    """Fail if inference, whose model has its dropout switched off, counts as with dropout."""
+    case = CASE | {"mode": mode}
+    record = {**record_of(random.Random(1), case, 1), **compared(case)}
     record |= {"status": "unsupported", "reason": "not here", "ranks": []}
     settings = {**record["settings"], **({} if rate is None else {"dropout": rate})}
     record["settings"] = settings
     (tmp_path / "1.json").write_text(json.dumps(record))
     (certificate,), _ = verifications.load(tmp_path)
-    assert certificate.dropout is bool(rate)
+    assert certificate.dropout is (bool(rate) and mode == "train")
 
 
 def test_a_figure_without_a_certificate_is_unproved(tmp_path: Path) -> None:
@@ -115,7 +120,20 @@ def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
     name, one = next(item for item in compared.items() if item[1].case.model == "gpt2_medium")
     assert "scale=layers=4" in verify.arguments(plan, one, "reference")
     assert name not in verify.small(plan, known, compared)
-    assert {one.scale for one in verify.small(plan, known, compared).values()} == {"small"}
+    small = verify.small(plan, known, compared).values()
+    assert {one.scale for one in small} == {"small"}
+    # Inference is compared with the model's own dropout, which must be off then.
+    configs = {
+        (one.case.mode, one.dropout): Path(words[words.index("--model") + 1]).stem
+        for one in small
+        if one.case.model == "gpt2_small"
+        for words in [verify.arguments(plan, one, "reference")]
+    }
+    assert configs == {
+        ("train", False): "facts",
+        ("train", True): "facts-dropout",
+        ("inference", False): "facts-dropout",
+    }
 
 
 def test_a_certificate_with_fewer_layers_proves_what_it_can(tmp_path: Path) -> None:

@@ -30,13 +30,15 @@ KIND = "parity"
 #: large for the reference has its reduction instead of FULL, for example ``layers=2``.
 FULL, SMALL = "full", "small"
 
-#: Bounds for every precision. Counts are exact. Dropout moves outputs as far as the reference's
+#: Bounds for every precision. Counts are exact. Means and deviations of initial values lie within
+#: so many standard errors. Dropout moves outputs as far as the reference's
 #: does, up to the randomness of one mask. A model's own float64 run has no half-precision
 #: operation.
 EVERYWHERE = {
     "trainable parameters": 0.0,
     "multiply-adds": 0.0,
     "dropout": 0.25,
+    "initial values": 6.0,
     "float64 run": 0.0,
 }
 
@@ -46,8 +48,9 @@ class VerificationResult:
     """The result of one verification.
 
     ``case``: its ``variant`` is "" for the default software; its ``further`` has the values that
-    change what is computed. ``dropout``: whether dropout was on. ``errors``: (quantity, error,
-    where); () unless ok. ``environment``, ``variables``, ``computation``, ``machine``: as in a run.
+    change what is computed. ``dropout``: whether dropout was on in training.
+    ``errors``: (quantity, error, where); () unless ok.
+    ``environment``, ``variables``, ``computation``, ``machine``: as in a run.
     ``scale``: FULL, SMALL, or the model's reduction."""
 
     case: Case
@@ -149,7 +152,7 @@ def _result_of(record: Mapping[str, Any]) -> VerificationResult:
     return VerificationResult(
         case=case._replace(further=axes.computed(case.further)),
         accelerator=record["settings"]["accelerator"],
-        dropout=bool(record["settings"].get("dropout")),
+        dropout=case.mode == "train" and bool(record["settings"].get("dropout")),
         status=record["status"],
         reason=record["reason"],
         errors=tuple(_errors(record)) if record["status"] == "ok" else (),

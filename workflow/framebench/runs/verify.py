@@ -38,8 +38,8 @@ class Verification(NamedTuple):
 
     ``case``: with 1 or 2 devices and micro-steps; combined parallelisms have 2 devices each. Its
     ``variant``, of an A/B test, changes software or variables. ``dropout``: whether the model's
-    dropout is on, to check that it acts. ``software``: name of the environment. ``variables``: of
-    the ranks. ``scale``: as in ``records.verifications.VerificationResult``.
+    dropout is on in training, to check that it acts. ``software``: name of the environment.
+    ``variables``: of the ranks. ``scale``: as in ``records.verifications.VerificationResult``.
     ``source``: origin of the model's code; None for ours."""
 
     case: Case
@@ -263,7 +263,9 @@ def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
         facts, model = own.facts, model_of(plan, case.model)
     else:
         facts = model_facts(Path(plan.scripts, "models", f"{case.model}.json"))
-        model = f"{reference}/{'facts-dropout' if one.dropout else 'facts'}.json"
+        has_dropout = facts["hyperparameters"].get("dropout")
+        with_dropout = one.dropout or (has_dropout and case.mode == "inference")
+        model = f"{reference}/{'facts-dropout' if with_dropout else 'facts'}.json"
     named: dict[str, Any] = {
         **axis_options(plan, case),
         "kind": verifications.KIND,

@@ -17,6 +17,27 @@ def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
     return distance / max(float(np.linalg.norm(exact.ravel())), floor, 1e-300)
 
 
+#: Smallest relative error of a standard deviation, or of a mean as part of it, that counts as one
+#: standard error: generators of random numbers are not more exact.
+_FINEST = 1e-4
+
+
+def standard_errors(array: Any, mean: float, deviation: float) -> float:
+    """Return how many standard errors the mean or the standard deviation of an array is off that of
+    the normal distribution it is drawn from; infinity where ``deviation`` is 0 and a value is not
+    ``mean``."""
+    import numpy as np
+
+    values = np.asarray(array, np.float64)
+    if not deviation:
+        return 0.0 if np.allclose(values, mean, rtol=1e-6, atol=0.0) else float("inf")
+    off = abs(float(values.mean()) - mean) / deviation
+    scaled = abs(float(np.sqrt(np.mean((values - mean) ** 2))) / deviation - 1.0)
+    return max(
+        off / max(values.size**-0.5, _FINEST), scaled / max((2 * values.size) ** -0.5, _FINEST)
+    )
+
+
 def measured(quantity: str, error: float, where: str = "") -> Dict[str, Any]:
     """Return an error as an entry of the record."""
     return {"quantity": quantity, "error": error, "where": where}
