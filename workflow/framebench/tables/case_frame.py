@@ -1,14 +1,30 @@
-"""Data frames of cases: a row per case, a column per axis, condition and figure."""
+"""Data frames of runs and of cases, the input of tables.
+
+Runs have a row each, with axes, repeat and outcome. Cases have a row each, with a column per axis,
+condition and figure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
 
+from ..cases.conditions import CASE
+from ..records.run import Run
 from .columns import COLUMNS, Column, Row
 from .results import CaseResult
+
+_OF_RUNS = (*CASE, "repeat", "status", "reason", "wall_seconds", "record", "keys")
+_values_of = attrgetter(*(f"case.{name}" for name in CASE), *_OF_RUNS[len(CASE) :])
+
+
+def run_frame(runs: Iterable[Run]) -> pd.DataFrame:
+    """Return a row per run: axes, repeat, outcome, ``keys`` of its figures, and the ``run``."""
+    listed = list(runs)
+    frame = pd.DataFrame(map(_values_of, listed), columns=_OF_RUNS, dtype=object)
+    return frame.assign(run=pd.Series(listed, dtype=object))
 
 
 def case_frame(results: Iterable[CaseResult]) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from ..config.statuses import FAILURES
 from ..records.run import Flag, Run, order
 from ..records.verified import VerificationFlags
 from ..statistics import descriptive, intervals, shape, steady
+from .case_frame import run_frame
 from .results import CaseResult, CaseResults
 
 #: Widest interval of a median that is not noisy, end to end, as a fraction of it. Without an
@@ -24,11 +25,11 @@ def group(runs: Sequence[Run], marks: VerificationFlags | None) -> CaseResults:
     """Return the cases of ``runs``, in the order of their runs.
 
     ``marks``: flags of unverified runs; None to skip these flags."""
-    groups: dict[Key, list[Run]] = defaultdict(list)
-    for run in sorted(runs, key=order):
-        for key in run.keys:
-            groups[key].append(run)
-    return {key: _judged(key, tuple(some), marks) for key, some in groups.items()}
+    figures = run_frame(sorted(runs, key=order)).explode("keys")
+    repeats = figures.groupby("keys", sort=False)["run"].agg(tuple)
+    return {
+        key: _judged(key, some, marks) for key, some in zip(repeats.index, repeats, strict=True)
+    }
 
 
 def _judged(key: Key, runs: tuple[Run, ...], marks: VerificationFlags | None) -> CaseResult:

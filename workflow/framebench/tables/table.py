@@ -21,7 +21,7 @@ from ..records.verifications import VerificationResult
 from .columns import Column, Row
 from .datasheets import Datasheet
 from .formatting import Cell
-from .results import CaseResults
+from .results import CaseResult, CaseResults
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,11 +60,23 @@ class Inputs:
     of_features: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
+    def runs(self) -> pd.DataFrame:
+        """The runs of all cases as a data frame, once each regardless of their metrics."""
+        from .case_frame import run_frame  # slow to import, and plans make no rows
+
+        cases = (*self.cases.values(), *self.others.values())
+        return run_frame({id(run): run for one in cases for run in one.runs}.values())
+
+    @cached_property
     def frame(self) -> pd.DataFrame:
         """The cases of steps as a data frame."""
-        from .case_frame import case_frame  # slow to import, and plans make no rows
+        from .case_frame import case_frame  # as above
 
         return case_frame(self.cases.values())
+
+    def cases_with(self, holds: Callable[[CaseResult], bool]) -> pd.DataFrame:
+        """Return the cases of steps for which ``holds`` is true as a data frame."""
+        return self.frame[self.frame["result"].map(holds).astype(bool)]
 
     @cached_property
     def _made(self) -> dict[str, pd.DataFrame]:

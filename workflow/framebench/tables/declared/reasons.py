@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
-from itertools import chain
+from typing import TYPE_CHECKING
 
 from ...config.statuses import FOR_PEOPLE
-from ...records.run import Run
-from ..columns import TEXT, WHOLE, Column, Row, shared
-from ..measured import runs_in
+from ..columns import TEXT, WHOLE, Column, shared
+from ..measured import NO_FRAMEWORK
 from ..table import Inputs, Table
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per status and reason, most frequent reasons first within a status."""
-    grouped: dict[tuple[str, str], list[Run]] = defaultdict(list)
-    for key, result in chain(inputs.cases.items(), inputs.others.items()):
-        for run in result.runs:
-            if run.status != "ok" and key == run.key:  # once per run, not once per metric
-                grouped[run.status, run.reason].append(run)
-    for status, reason in sorted(
-        grouped, key=lambda group: (FOR_PEOPLE.index(group[0]), -len(grouped[group]), group)
-    ):
-        runs = grouped[status, reason]
-        frameworks = sorted({runs_in(run.case) for run in runs})
-        yield {
-            "status": status,
-            "failed_runs": len(runs),
-            "failed_cases": len({run.key for run in runs}),
-            "failed_in": ", ".join(frameworks),
-            "reason": reason,
-        }
+
+def rows(inputs: Inputs) -> pd.DataFrame:
+    """Return a row per status and reason, most frequent reasons first within a status."""
+    failed = inputs.runs[inputs.runs["status"] != "ok"]
+    counted = failed.groupby(["status", "reason"], as_index=False).agg(
+        failed_runs=("run", "size"),
+        failed_cases=("keys", "nunique"),
+        failed_in=("framework", lambda some: ", ".join(sorted({*some.replace("", NO_FRAMEWORK)}))),
+    )
+    place = counted["status"].map(FOR_PEOPLE.index)
+    order = ["place", "failed_runs", "reason"]
+    return counted.assign(place=place).sort_values(order, ascending=[True, False, True])
 
 
 FAILURES = Table(
