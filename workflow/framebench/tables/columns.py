@@ -15,7 +15,7 @@ from core import axes, observed
 
 from ..cases.conditions import CONDITIONS, COUNTS, KEYS, path_of
 from ..config.statuses import STATUSES
-from .results import CaseResult, marks_of
+from .results import CaseResult, highest, marks_of
 
 #: Types by pandas' names. COUNT and NUMBER may be missing, WHOLE may not.
 TEXT, WHOLE, COUNT, NUMBER, YES_NO, YES_NO_OR_NEITHER = (
@@ -265,11 +265,11 @@ _DECLARED = [
     ),
     Column(
         "peak_device_memory_bytes", COUNT, "most that any rank held on its device", "bytes",
-        title="device GiB", form=GIBIBYTES, optional=True, value=attrgetter("peak_device_memory"),
+        title="device GiB", form=GIBIBYTES, optional=True, value=highest("peak_device_memory"),
     ),
     Column(
         "peak_host_memory_bytes", COUNT, "most that any rank held on the host", "bytes",
-        title="host GiB", form=GIBIBYTES, value=attrgetter("peak_host_memory"),
+        title="host GiB", form=GIBIBYTES, value=highest("peak_host_memory"),
     ),
     # Ratios.
     Column(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from core import precisions
 from core.case import Case
@@ -12,6 +13,7 @@ from core.case import Case
 from ..cases.conditions import OURS, Conditions, Key
 from ..config import catalog
 from ..records.run import Run
+from ..statistics import descriptive
 
 UNCOMPILED = "none"
 NOT_RECORDED = "dtype not recorded"
@@ -78,35 +80,48 @@ class CaseResult:
         return self.case.source == OURS
 
     @property
-    def peak_device_memory(self) -> int | None:
-        """Highest peak of device memory of any rank and successful repeat, in bytes."""
-        return max(
-            (run.peak_device_memory for run in self.ok if run.peak_device_memory), default=None
-        )
-
-    @property
-    def allocated_memory(self) -> int | None:
-        """Highest memory held by tensors between steps on any rank's device, in bytes."""
-        return max((run.allocated_memory for run in self.ok if run.allocated_memory), default=None)
-
-    @property
-    def peak_reserved_memory(self) -> int | None:
-        """Highest device memory reserved by any rank's allocator, in bytes."""
-        reserved = (run.peak_reserved_memory for run in self.ok if run.peak_reserved_memory)
-        return max(reserved, default=None)
-
-    @property
-    def peak_host_memory(self) -> int | None:
-        """Highest peak of host memory of any rank and successful repeat, in bytes."""
-        return max((run.peak_host_memory for run in self.ok if run.peak_host_memory), default=None)
-
-    @property
     def ok(self) -> tuple[Run, ...]:
         return tuple(run for run in self.runs if run.status == "ok")
 
 
 #: Judged cases by key; runs are grouped and judged once.
 CaseResults = Mapping[Key, CaseResult]
+
+
+def over_runs(
+    figure: Callable[[Run], Any] | str,
+    reduce: Callable[[Sequence[Any]], Any] = descriptive.median,
+) -> Callable[[CaseResult], Any]:
+    """Return a function of a case that reduces a figure of its successful repeats.
+
+    ``figure``: function of a run, or path of an attribute, such as ``fed.wait``. Repeats without it
+    are left out; the function returns None if all are."""
+    of_run = _attribute(figure) if isinstance(figure, str) else figure
+
+    def value(case: CaseResult) -> Any:
+        found = [one for run in case.ok if (one := of_run(run)) is not None]
+        return reduce(found) if found else None
+
+    return value
+
+
+def _attribute(path: str) -> Callable[[Run], Any]:
+    part, _, name = path.rpartition(".")
+    if not part:
+        return attrgetter(name)
+    return lambda run: None if (found := getattr(run, part)) is None else getattr(found, name)
+
+
+def median_interval(values: Sequence[float]) -> Interval | None:
+    """Return the 95 % interval of a median; None with too few values."""
+    from ..statistics import intervals  # slow to import, and plans make no rows
+
+    return intervals.median_interval(values)
+
+
+def highest(name: str) -> Callable[[CaseResult], Any]:
+    """Return a function that gives the highest value of a field of runs, such as a memory."""
+    return over_runs(lambda run: getattr(run, name) or None, max)
 
 
 def minimum(case: CaseResult) -> float | None:

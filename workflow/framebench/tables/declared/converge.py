@@ -13,7 +13,7 @@ from ...statistics import descriptive, equivalence
 from .. import training
 from ..columns import NUMBER, TEXT, WHOLE, Column, Form, Row, interval, interval_cells, shared
 from ..measured import AXES
-from ..results import CaseResult
+from ..results import CaseResult, over_runs
 from ..table import Drawing, Inputs, Table
 
 #: Default margin within which scores are equivalent: one percentage point.
@@ -72,7 +72,6 @@ def _row(result: CaseResult, asked: Row) -> Row:
     trained, found = curves(result), scores(result)
     first = trained[0] if trained else None
     best = [curve.best for curve in trained if curve.best is not None]
-    energies = [joules for run in result.ok if (joules := _joules(run)) is not None]
     known = result.key.row
     return {
         **{name: known[name] for name in (*AXES, *CONDITIONS)},
@@ -92,7 +91,7 @@ def _row(result: CaseResult, asked: Row) -> Row:
         "time_to_target": median(result, "time_to_target"),
         "samples_to_target": median(result, "samples_to_target"),
         "time_to_train": median(result, "time_to_train"),
-        "energy_joules": descriptive.median(energies) if energies else None,
+        "energy_joules": over_runs(_joules)(result),
         "energy_sources": " or ".join(
             sorted({run.energy_sources for run in result.ok if run.joules})
         ),
@@ -128,8 +127,8 @@ def _before(trained: Sequence[LearningCurve]) -> float | None:
 
 def median(result: CaseResult, metric: str) -> float | None:
     """Return the median of a metric over the successful repeats that have it."""
-    values = [value for run in result.ok if (value := run.value(metric)) is not None]
-    return descriptive.median(values) if values else None
+    found: float | None = over_runs(lambda run: run.value(metric))(result)
+    return found
 
 
 def _interval(found: Sequence[float]) -> tuple[float | None, float | None]:

@@ -17,7 +17,7 @@ from ..columns import (
     interval_cells,
     shared,
 )
-from ..results import CaseResult
+from ..results import CaseResult, median_interval
 from ..table import Inputs, Table
 
 MILLION = 1e6
@@ -33,8 +33,6 @@ def rows(inputs: Inputs) -> Iterator[Row]:
        / samples per second. Its interval follows from that of the throughput.
     2. Emissions: median over repeats of joules per sample x PUE x g/kWh / 3.6e6, with the interval
        of this median."""
-    from ...statistics.intervals import median_interval  # slow to import
-
     assumed = inputs.assumptions
     for result in inputs.cases.values() if assumed.has_costs else ():
         if result.throughput is None:

@@ -12,10 +12,9 @@ from typing import Any
 from ...config.catalog import forward_multiply_adds
 from ...records.device_peaks import PeakFlopsLookup
 from ...records.run import Run
-from ...statistics import descriptive
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TEXT, THREE_DIGITS, Column, Row, shared
 from ..datasheets import Datasheet, datasheet_tflops
-from ..results import CaseResult
+from ..results import CaseResult, over_runs
 from ..table import Inputs, Table
 
 #: Highest plausible MFU, because a model has more than large matmuls. A higher one was measured
@@ -69,7 +68,6 @@ def _row(
     achieved = tflops_per_device(result, models)
     peak = peaks.of(run)
     mfu = achieved / peak.tflops if achieved is not None and peak and peak.tflops else None
-    energies = [r.joules_per_sample for r in result.ok if r.joules_per_sample is not None]
     sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
     known = operations_per_sample(run, models) is not None
     return {
@@ -79,7 +77,6 @@ def _row(
         "peak_by": peak.by if peak else "",
         "datasheet_tflops": datasheet_tflops(datasheets, run),
         "mfu": mfu,
-        "energy_joules_per_sample": descriptive.median(energies) if energies else None,
         "energy_sources": " or ".join(sorted(sources)),
         "marks": _marks(result, mfu),
         "reason": _reason(result, known, peak is not None),
@@ -152,6 +149,7 @@ EFFICIENCY = Table(
             NUMBER,
             "energy of all sources that could be read, over all samples",
             "J",
+            over_runs("joules_per_sample"),
             title="J per sample",
             form=THREE_DIGITS,
             optional=True,

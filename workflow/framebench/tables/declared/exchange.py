@@ -25,7 +25,7 @@ from ..columns import (
 )
 from ..expectation import collectives
 from ..expectation.collectives import AllReduceLookup
-from ..results import CaseResult, marks_of
+from ..results import CaseResult, marks_of, median_interval
 from ..table import Drawing, Inputs, Table
 from .scaling import WEAK
 
@@ -92,16 +92,12 @@ def _expected(measured: CaseResult | None, sizes: Sequence[int]) -> list[float]:
 
 def _with_interval(name: str, values: Sequence[float]) -> dict[str, float | None]:
     """Return the median of ``values`` in the column ``name``, and its interval."""
-    from ...statistics import intervals  # slow to import, and plans make no rows
-
-    if not values:
-        return {name: None, **interval_cells(name, None)}
-    ends = intervals.median_interval(values)
-    return {name: descriptive.median(values), **interval_cells(name, ends)}
+    middle = descriptive.median(values) if values else None
+    return {name: middle, **interval_cells(name, median_interval(values))}
 
 
 def _ratio_interval(base: Sequence[float], values: Sequence[float]) -> Interval | None:
-    from ...statistics import intervals  # as above
+    from ...statistics import intervals  # slow to import, and plans make no rows
 
     return intervals.ratio_interval(base, values) if base and values else None
 

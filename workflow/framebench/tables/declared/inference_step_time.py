@@ -20,7 +20,7 @@ from ..columns import (
     shared,
     why_no_interval,
 )
-from ..results import CaseResult
+from ..results import CaseResult, median_interval
 from ..table import Inputs, Table
 
 #: Fraction of the steps at or below each percentile.
@@ -69,12 +69,10 @@ def _over_repeats(
     independent, so the interval is computed from one figure per repeat (independent replications:
     Law, *Simulation Modeling and Analysis*, 5th ed., 2015, chapter 9). None if a repeat has no
     figure."""
-    from ...statistics import intervals  # slow to import, and plans make no rows
-
     known = [figure for figure in figures if figure is not None]
     if not known or len(known) < len(figures):
         return None, None
-    return descriptive.median(known), intervals.median_interval(known)
+    return descriptive.median(known), median_interval(known)
 
 
 def _note(result: CaseResult, repeats: Sequence[Sequence[float]], missing: Sequence[str]) -> str:

@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ...records.fields.fed import Fed
-from ...statistics import descriptive
-from ..columns import COUNT, NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, Column, Row, shared
-from ..results import CaseResult
+from ..columns import COUNT, NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, Column, Value, shared
+from ..results import over_runs
 from ..table import Inputs, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Fraction by which loader and compute rates must differ for one to be the limit.
 CLEAR = 0.05
 LOADER, COMPUTE, BOTH = "loader", "compute", "both"
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per case with an input pipeline, with medians over successful repeats."""
-    for result in inputs.cases.values():
-        if any(run.fed for run in result.ok):
-            yield _row(result)
+def rows(inputs: Inputs) -> pd.DataFrame:
+    """Return the cases with an input pipeline; figures are medians over successful repeats."""
+    return inputs.cases_with(lambda result: any(run.fed for run in result.ok))
 
 
-def _row(result: CaseResult) -> Row:
-    runs = [run for run in result.ok if run.fed]
-    found = [run.fed for run in runs if run.fed]
-    total = descriptive.median([run.throughput for run in runs if run.throughput])
-    compute = descriptive.median([one.compute for one in found])
-    loaders = [one.loader for one in found if one.loader is not None]
-    loader = descriptive.median(loaders) if loaders else None
-    return {
-        "result": result,
-        "total_throughput": total,
-        "compute_throughput": compute,
-        "loader_throughput": loader,
-        "limited_by": limit(compute, loader),
-        "wait_ms": 1e3 * descriptive.median([one.wait for one in found]),
-        "copy_ms": 1e3 * descriptive.median([one.copy for one in found]),
-        "of_compute": total / compute,
-        "skipped_images": _skipped(found),
-    }
+_total = over_runs(lambda run: run.throughput if run.fed else None)
+_compute, _loader = over_runs("fed.compute"), over_runs("fed.loader")
 
 
-def _skipped(found: list[Fed]) -> int | None:
-    counts = [one.skipped for one in found if one.skipped is not None]
-    return max(counts) if counts else None
+def _milliseconds(path: str) -> Value:
+    seconds = over_runs(path)
+    return lambda case: 1e3 * seconds(case)
 
 
 def limit(compute: float, loader: float | None) -> str:
@@ -66,39 +49,40 @@ TABLE = Table(
         *RESULT_COLUMNS,
         Column(
             "total_throughput", NUMBER, "samples/s of loading and computing together",
-            title="in all", form=TENTHS, figure=True,
+            value=_total, title="in all", form=TENTHS, figure=True,
         ),
         Column(
             "compute_throughput", NUMBER, "samples/s of steps that are given nothing",
-            title="compute alone", form=TENTHS,
+            value=_compute, title="compute alone", form=TENTHS,
         ),
         Column(
             "loader_throughput", NUMBER,
             "samples/s of the loaders of all ranks without steps, from the third batch on",
-            title="loader alone", form=TENTHS,
+            value=_loader, title="loader alone", form=TENTHS,
         ),
         *shared("unit"),
         Column(
             "limited_by", TEXT,
             f"`{LOADER}` or `{COMPUTE}`, whose rate is lower by more than {CLEAR:.0%}; else "
-            f"`{BOTH}`",
+            f"`{BOTH}`", value=lambda case: limit(_compute(case), _loader(case)),
         ),
         Column(
             "wait_ms", NUMBER, "time until a step's batch was there, of a median step", "ms",
-            title="wait ms", form=TENTHS,
+            _milliseconds("fed.wait"), title="wait ms", form=TENTHS,
         ),
         Column(
             "copy_ms", NUMBER,
             "time until the call that copies it to the device had returned, of a median step",
-            "ms", title="copy ms", form=TENTHS,
+            "ms", _milliseconds("fed.copy"), title="copy ms", form=TENTHS,
         ),
         Column(
             "of_compute", NUMBER, "throughput in all over that of the computation alone",
-            title="in all, % of compute", form=PERCENT,
+            value=lambda case: _total(case) / _compute(case), title="in all, % of compute",
+            form=PERCENT,
         ),
         Column(
             "skipped_images", COUNT, "bad images, texts or records that were left out",
-            title="skipped",
+            value=over_runs("fed.skipped", max), title="skipped",
         ),
     ),
     rows=rows,

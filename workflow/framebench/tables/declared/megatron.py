@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..columns import COUNT, GIBIBYTES, NUMBER, RESULT_COLUMNS, THREE_DIGITS, Column, Row, shared
-from ..results import CaseResult
+from ..results import CaseResult, highest
 from ..table import Inputs, Table
 from .efficiency import ACHIEVED, tflops, tflops_per_device
 from .summary import TOKENS
@@ -158,11 +158,11 @@ MEGATRON = Table(
         ACHIEVED,
         Column("allocated_memory_bytes", COUNT,
                "most that tensors of any rank held on its device after the timed steps", "bytes",
-               attrgetter("allocated_memory"), "allocated GiB", GIBIBYTES, optional=True),
+               highest("allocated_memory"), "allocated GiB", GIBIBYTES, optional=True),
         *shared("peak_device_memory_bytes"),
         Column("peak_reserved_memory_bytes", COUNT,
                "most that any rank's allocator had taken of its device, used or not", "bytes",
-               attrgetter("peak_reserved_memory"), "reserved GiB", GIBIBYTES, optional=True),
+               highest("peak_reserved_memory"), "reserved GiB", GIBIBYTES, optional=True),
         *shared("peak_host_memory_bytes", "marks", "reason"),
     ),
     rows=rows,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...records.run import Run
-from ...statistics import descriptive
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, WHOLE, Column, Row, shared
-from ..measured import runs_in
-from ..results import CaseResult
+from ..measured import NO_FRAMEWORK
+from ..results import CaseResult, over_runs
 from ..table import Drawing, Inputs, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Title and meaning of each phase.
 WORDS = {
@@ -30,27 +30,24 @@ WORDS = {
 ALL = "all"
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per case with a successful run of ours, with medians over runs with phases."""
-    ours = (one for one in inputs.cases.values() if any(run.record for run in one.ok))
-    return map(_row, ours)
+def rows(inputs: Inputs) -> pd.DataFrame:
+    """Return the cases with a successful run of ours; figures are medians over runs with phases."""
+    cases = inputs.cases_with(lambda result: any(run.record for run in result.ok))
+    untold = cases["result"].map(_whole).isna()
+    return cases.assign(reason=untold.map({True: "these records do not tell it", False: ""}))
 
 
-def _row(result: CaseResult) -> Row:
-    some = [run.phases for run in result.ok if run.phases]
-    seconds = {
-        name: descriptive.median([getattr(one, name) for one in some]) if some else None
-        for name in WORDS
-    }
-    whole = sum(value for value in seconds.values() if value is not None)
-    window = seconds["window"]
-    return {
-        "result": result,
-        "run_seconds": whole if some else None,
-        **_by_column(seconds),
-        "timed_share": None if window is None else window / whole,
-        "reason": "" if some else "these records do not tell it",
-    }
+_MEDIANS = {name: over_runs(f"phases.{name}") for name in WORDS}
+
+
+def _whole(result: CaseResult) -> float | None:
+    seconds = [median(result) for median in _MEDIANS.values()]
+    return None if None in seconds else sum(seconds)
+
+
+def _timed(result: CaseResult) -> float | None:
+    whole = _whole(result)
+    return None if whole is None else _MEDIANS["window"](result) / whole
 
 
 def _by_column(seconds: Mapping[str, float | None]) -> dict[str, float | None]:
@@ -59,14 +56,11 @@ def _by_column(seconds: Mapping[str, float | None]) -> dict[str, float | None]:
 
 def suite_rows(inputs: Inputs) -> Iterator[Row]:
     """Yield total times of all our runs and of those in each framework, longest first."""
-    results = chain(inputs.cases.values(), inputs.others.values())
-    ours = {id(run): run for one in results for run in one.runs if run.record and run.wall_seconds}
-    frameworks: dict[str, list[Run]] = defaultdict(list)
-    for run in ours.values():
-        frameworks[runs_in(run.case)].append(run)
-    summed = [_sums(name, some) for name, some in frameworks.items()]
+    ours = inputs.runs.dropna(subset=["record", "wall_seconds"])
+    frameworks = ours.groupby("framework", sort=False)["run"]
+    summed = [_sums(str(name) or NO_FRAMEWORK, [*some]) for name, some in frameworks]
     if len(summed) > 1:
-        summed.append(_sums(ALL, list(ours.values())))
+        summed.append(_sums(ALL, [*ours["run"]]))
     return iter(sorted(summed, key=lambda row: (row["framework"] != ALL, -row["suite_seconds"])))
 
 
@@ -86,11 +80,11 @@ def _sums(name: str, runs: Sequence[Run]) -> dict[str, Any]:
 
 
 _SECONDS = tuple(
-    Column(f"{name}_seconds", NUMBER, what, "s", title=f"{title} s", form=TENTHS)
+    Column(f"{name}_seconds", NUMBER, what, "s", _MEDIANS[name], f"{title} s", TENTHS)
     for name, (title, what) in WORDS.items()
 )
 _TIMED = Column(
-    "timed_share", NUMBER, "the timed windows over the whole", title="timed %", form=PERCENT
+    "timed_share", NUMBER, "the timed windows over the whole", "", _timed, "timed %", PERCENT
 )
 SUITE = Table(
     name="suite_phases",
@@ -135,6 +129,7 @@ TABLE = Table(
             NUMBER,
             "sum of all phases",
             "s",
+            _whole,
             title="whole s",
             form=TENTHS,
             figure=True,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ...cases.conditions import Key
@@ -22,26 +22,15 @@ from ..columns import (
     Column,
     Row,
     interval,
-    interval_cells,
     shared,
     why_no_ratio_interval,
 )
 from ..ratios import VERDICT, ratio_table
-from ..results import CaseResult
+from ..results import median_interval, over_runs
 from ..table import Drawing, Inputs, Pivot, Table
 
 if TYPE_CHECKING:
     import pandas as pd
-
-COMMUNICATION = (
-    "communication_alone",
-    "communication_alone_ci_low",
-    "communication_alone_ci_high",
-    "gradient_messages",
-    "communication_estimate",
-    "all_reduce_gbytes_per_second",
-    "all_reduce_bus_gbytes_per_second",
-)
 
 
 @dataclass(frozen=True)
@@ -152,64 +141,54 @@ def _base_of_total(key: Key) -> Key:
 def _efficiencies(
     cases: pd.DataFrame, inputs: Inputs, base: Callable[[Key], Key], at: str | Sequence[str] = ""
 ) -> pd.DataFrame:
-    """Return speed-ups, efficiencies and communication.
+    """Return speed-ups and efficiencies.
 
     ``at``: settings at which the baselines were expected."""
-    from ..case_frame import with_cells  # slow to import, and plans make no rows
-
     table = ratio_table(cases, inputs.frame, base, "1n1g", at, [*cases["devices"]])
     for name in ("speedup", "speedup_ci_low", "speedup_ci_high"):
         efficiency = table[name].astype("float64") / table["devices"]
         table[name.replace("speedup", "efficiency")] = efficiency
-    return with_cells(table, map(_communication, table["result"]))
+    return table
 
 
-def _communication(result: CaseResult) -> dict[str, float | None]:
-    """Return COMMUNICATION of a training case: medians over successful repeats.
-
-    Values are None if unknown, and for inference."""
-    timed = [(run, run.all_reduce) for run in result.ok if run.all_reduce]
-    if result.case.mode != "train":
-        return dict.fromkeys(COMMUNICATION)
-    shares = [
-        one.gradient_seconds / step
-        for run, one in timed
-        if one.gradient_seconds is not None and (step := _step(run))
-    ]
-    rates = [one.gbytes_per_second for _, one in timed]
-    buses = [rate * bus_factor(result.case.devices) for rate in rates]
-
-    def median(values: Sequence[float]) -> float | None:
-        return descriptive.median(values) if values else None
-
-    return {
-        **_alone(result),
-        "communication_estimate": median(shares),
-        "all_reduce_gbytes_per_second": median(rates),
-        "all_reduce_bus_gbytes_per_second": median(buses),
-    }
+def _alone(run: Run) -> float | None:
+    """Return the fraction of a training step that the all-reduce takes alone."""
+    if not (run.exchange and (step := _step(run))):
+        return None
+    return descriptive.median(run.exchange.seconds) / step
 
 
-def _alone(result: CaseResult) -> dict[str, float | None]:
-    """Return the fraction of a step that the all-reduce takes alone, its interval and messages."""
-    from ...statistics import intervals  # slow to import, and plans make no rows
+def _messages(run: Run) -> int | None:
+    return run.exchange.messages if run.exchange and _step(run) else None
 
-    timed = [(run.exchange, step) for run in result.ok if run.exchange and (step := _step(run))]
-    shares = [descriptive.median(exchange.seconds) / step for exchange, step in timed]
-    return {
-        "communication_alone": descriptive.median(shares) if shares else None,
-        **interval_cells(
-            "communication_alone", intervals.median_interval(shares) if shares else None
-        ),
-        "gradient_messages": timed[0][0].messages if shares else None,
-    }
+
+def _estimate(run: Run) -> float | None:
+    """Return the fraction of a training step that one all-reduce of all gradients would take."""
+    seconds = run.all_reduce.gradient_seconds if run.all_reduce else None
+    return seconds / step if seconds is not None and (step := _step(run)) else None
+
+
+def _rate(run: Run) -> float | None:
+    """Return the GB/s of the all-reduces of a training; None if they were not timed."""
+    return run.all_reduce.gbytes_per_second if run.all_reduce and _is_training(run) else None
+
+
+def _bus_rate(run: Run) -> float | None:
+    rate = _rate(run)
+    return None if rate is None else rate * bus_factor(run.case.devices)
+
+
+def _is_training(run: Run) -> bool:
+    return run.case.mode == "train"
 
 
 def _step(run: Run) -> float | None:
-    """Return seconds per step over the whole timed region.
+    """Return seconds per step of a training over the whole timed region; None for inference.
 
     Individual step times are unknown to the host if steps overlap."""
-    return run.case.samples_per_step / run.throughput if run.throughput else None
+    if not (run.throughput and _is_training(run)):
+        return None
+    return run.case.samples_per_step / run.throughput
 
 
 def bus_factor(ranks: int) -> float:
@@ -261,6 +240,7 @@ _EXCHANGE = (
         "communication_alone",
         NUMBER,
         "exchange of the gradients alone, in messages of their sizes, over a step",
+        value=over_runs(_alone),
         title="communication alone %",
         form=PERCENT,
         optional=True,
@@ -271,6 +251,7 @@ _EXCHANGE = (
     *interval(
         "communication_alone",
         "that",
+        value=over_runs(_alone, median_interval),
         title="interval %",
         form=PERCENT,
         optional=True,
@@ -281,6 +262,7 @@ _EXCHANGE = (
         "gradient_messages",
         COUNT,
         "arrays in which the gradients of a step go",
+        value=over_runs(_messages, itemgetter(0)),
         title="messages",
         optional=True,
         why=_why_no_communication,
@@ -290,6 +272,7 @@ _EXCHANGE = (
         "communication_estimate",
         NUMBER,
         "part of a step that all gradients would take alone",
+        value=over_runs(_estimate),
         title="communication, estimated %",
         form=PERCENT,
         optional=True,
@@ -302,6 +285,7 @@ _EXCHANGE = (
         NUMBER,
         "bytes of the larger array over time",
         "GB/s",
+        over_runs(_rate),
         title="all-reduce GB/s",
         optional=True,
         why=_why_no_communication,
@@ -313,6 +297,7 @@ _EXCHANGE = (
         NUMBER,
         "bytes that each device has to send and to receive, over time",
         "GB/s",
+        over_runs(_bus_rate),
         title="all-reduce bus GB/s",
         optional=True,
         why=_why_no_communication,

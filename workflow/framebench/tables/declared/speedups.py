@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from core import precisions
 
 from ...config import catalog
-from ...statistics import descriptive
 from ..columns import (
     COUNT,
     NUMBER,
@@ -23,7 +22,7 @@ from ..columns import (
     why_no_ratio_interval,
 )
 from ..ratios import VERDICT, ratio_table
-from ..results import UNCOMPILED, CaseResult
+from ..results import UNCOMPILED, CaseResult, over_runs
 from ..table import Drawing, Fields, Inputs, Table
 
 if TYPE_CHECKING:
@@ -110,10 +109,8 @@ def steps_to_pay(result: CaseResult, base: CaseResult) -> int | None:
     return max(0, math.ceil((compiled - plain) / gain)) if gain > 0 else None
 
 
-def _start_seconds(result: CaseResult) -> float | None:
-    """Return median seconds of build and first step; None if not recorded."""
-    seconds = [run.phases.build + run.phases.first_step for run in result.ok if run.phases]
-    return descriptive.median(seconds) if seconds else None
+#: Median seconds of build and first step.
+_start_seconds = over_runs(lambda run: run.phases and run.phases.build + run.phases.first_step)
 
 
 def _why_not_paid(row: Row) -> str:
