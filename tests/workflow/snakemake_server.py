@@ -166,6 +166,8 @@ def _run(program: str, arguments: list[str], folder: str, variables: Mapping[str
     os.environ.clear()
     os.environ.update(variables)
     tempfile.tempdir = None  # depends on the variables
+    # Snakemake takes the folder in which it is imported for that of the call.
+    sys.modules["snakemake.workflow"].Workflow._rundir = folder
     random.seed()
     sys.argv = [program, *arguments]
     if os.sep in program:

@@ -24,8 +24,8 @@ case "$1" in
   --version) echo "apptainer version 1.3.4" ;;
   pull) cp "$here/toy.sif" "$3"; echo "pull $4" >> "$here/log" ;;
   exec)
-    printf '%s\\n' "$*" >> "$here/log"
     shift
+    printf '%s\\n' "exec bind=${APPTAINER_BIND:-} nv=${APPTAINER_NV:-} $*" >> "$here/log"
     while [[ $1 == --* ]]; do
       case "$1" in
         --home) HOME=$2; shift ;;
@@ -133,19 +133,19 @@ def test_containers_see_the_project_from_another_folder_and_the_gpus(
     words = ("--snakefile", snakefile, "--directory", str(there), *given)
 
     def started(*words: str) -> list[str]:
-        """Return the command lines of containers."""
-        ran = project.run(*RUNS_ALONE, *words, PATH=path_with(host))
+        """Return the command lines of containers, with what variables tell them."""
+        ran = project.run(*RUNS_ALONE, *words, PATH=path_with(host), APPTAINER_BIND="/own")
         assert ran.returncode == 0, ran.stdout
         lines = [one for one in (host / "log").read_text().splitlines() if "exec " in one]
-        assert all(one.count("--nv ") == 1 for one in lines), lines
+        assert all(" nv=1 " in one for one in lines), lines
         (host / "log").unlink()
         return lines
 
-    assert all(f"--bind {project.folder} " in one for one in started(*words))
+    assert all(f" bind=/own,{project.folder} " in one for one in started(*words))
     assert [record["status"] for record in Project(there).parsed()] == ["ok"]
     here = started("--apptainer-args=--nv")
     assert here
-    assert not [one for one in here if f"--bind {project.folder} " in one], "it is there already"
+    assert all(" bind=/own " in one for one in here), "the project is there already"
 
 
 def test_a_dry_run_needs_no_apptainer(project: Project, host: Path) -> None:

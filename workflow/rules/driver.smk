@@ -1,8 +1,8 @@
-# The driver: what the rules below are made of.
+# Configuration, and functions of the rules below.
 from snakemake.exceptions import WorkflowError
 
 try:
-    from framebench.driver import Driver, config_file
+    from framebench.driver import Driver, config_file, outcome_file
 except ModuleNotFoundError as error:
     if error.name == "framebench":
         raise WorkflowError(
@@ -21,9 +21,6 @@ except ModuleNotFoundError as error:
 
 
 configfile: config_file(workflow)
-
-
-driver = Driver(workflow, config, checkpoints)
 
 
 def csv_of(name):

@@ -123,16 +123,6 @@ rule tables:
         " --leave {params.leave:q} > {log:q}"
 
 
-rule outcome:
-    """Mark a call whose runs all have a record; failed runs decide its exit status."""
-    input:
-        rules.tables.output,
-    output:
-        touch(driver.tables.outcome),
-    message:
-        "All runs have a record"
-
-
 rule report:
     """Make tables and report from any set of records; measure nothing."""
     log:

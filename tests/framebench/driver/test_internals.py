@@ -15,8 +15,13 @@ from types import SimpleNamespace
 
 import pytest
 from framebench.driver import internals
-from framebench.driver.internals import USED, Snakemake, for_rules
+from framebench.driver.internals import PUBLISHED, USED, Snakemake, for_rules
 from snakemake.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.settings import DeploymentSettingsExecutorInterface
+from snakemake_interface_executor_plugins.workflow import WorkflowExecutorInterface
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_interface_scheduler_plugins.base import SchedulerBase
+from snakemake_interface_scheduler_plugins.interfaces.dag import DAGSchedulerInterface
 
 SNAKEFILE = """
 import operator
@@ -50,11 +55,11 @@ def test_who_forces_the_rule_measures_again(
     words: list[str], forces: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["snakemake", *words])
-    assert Snakemake(None).forces_runs == forces
+    assert Snakemake(SimpleNamespace(rundir=".")).forces_runs == forces
 
 
 def test_snakemake_has_all_that_is_used(tmp_path: Path) -> None:
-    (tmp_path / "Snakefile").write_text(SNAKEFILE.format(paths=sorted(USED)))
+    (tmp_path / "Snakefile").write_text(SNAKEFILE.format(paths=sorted({*USED, *PUBLISHED})))
     ran = subprocess.run(
         [sys.executable, "-m", "snakemake", "--cores", "1"],
         cwd=tmp_path,
@@ -74,14 +79,30 @@ def test_all_that_is_used_is_listed() -> None:
     source = inspect.getsource(internals)
     used = set(re.findall(r"self\._workflow\.([\w.]*\w)", source))
     used |= set(re.findall(r'"(_on\w+)"', source))
+    known = {*USED, *PUBLISHED}
     unlisted = {
         one
         for one in used
-        if not any(name.startswith(one) or one.startswith(f"{name}.") for name in USED)
+        if not any(name.startswith(one) or one.startswith(f"{name}.") for name in known)
     }
     assert not unlisted
     heads = {one.partition(".")[0] for one in used}
-    assert not {name for name in USED if name.partition(".")[0] not in heads}, "no longer used"
+    assert not {name for name in known if name.partition(".")[0] not in heads}, "no longer used"
+    assert len(USED) <= 8
+
+
+@pytest.mark.parametrize(
+    ("interface", "name"),
+    [
+        (WorkflowExecutorInterface, "deployment_settings"),
+        (DeploymentSettingsExecutorInterface, "deployment_method"),
+        (WorkflowExecutorInterface, "executor_plugin"),
+        (DAGSchedulerInterface, "needrun_jobs"),
+        (SchedulerBase, "select_jobs"),
+    ],
+)
+def test_plugins_of_snakemake_may_rely_on_it_too(interface: type, name: str) -> None:
+    assert name in vars(interface)["__abstractmethods__"]
 
 
 def test_nothing_else_touches_them() -> None:
@@ -107,21 +128,53 @@ def test_a_method_is_a_plain_function_to_the_rules() -> None:
     assert list(inspect.signature(one.both).parameters) == ["wildcards", "input"]
 
 
-@pytest.mark.parametrize(
-    ("given", "wanted"),
-    [
-        ("", " --nv --bind '/a b'"),
-        ("--nv", "--nv --bind '/a b'"),
-        ("--nvccli --bind '/a b'", "--nvccli --bind '/a b' --nv"),
-    ],
-)
-def test_arguments_of_containers_are_given_once(given: str, wanted: str) -> None:
-    settings = SimpleNamespace(apptainer_args=given)
-    snakemake = Snakemake(SimpleNamespace(deployment_settings=settings))
-    for _ in range(2):
-        snakemake.add_container_arguments("--nv")
-        snakemake.add_container_arguments("--bind", "/a b")
-    assert settings.apptainer_args == wanted
+def test_options_of_a_profile_count_wherever_snakemake_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fail if a profile named from the folder of the call is not found with ``--directory``."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.yaml").write_text("config: [a=b]\ndry-run: true\n")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    words = ["--workflow-profile", "mine", "--directory", "elsewhere", "--mode", "default"]
+    monkeypatch.setattr(sys, "argv", ["snakemake", *words])
+    called = Snakemake(SimpleNamespace(rundir=tmp_path))
+    assert called.config_arguments == ["a=b"]
+    assert called.is_dry_run
+    assert called.is_main_process
+    assert not called.is_cluster_job
+    assert Path.cwd() == tmp_path / "elsewhere"
+
+
+def test_jobs_that_started_and_run_no_more_have_failed() -> None:
+    jobs = [SimpleNamespace(jobid=number, is_group=lambda: False) for number in range(4)]
+    workflow = SimpleNamespace(
+        dag=SimpleNamespace(needrun_jobs=lambda: jobs[:3]),
+        scheduler=SimpleNamespace(running=[jobs[1]]),
+    )
+    called = Snakemake(workflow)
+    logger = logging.getLogger("snakemake.logging")
+    handlers, level = list(logger.handlers), logger.level
+    try:
+        called.watch_jobs()
+        logger.setLevel(logging.INFO)
+        for number in (0, 1, 3):
+            logger.info("job", extra={"event": LogEvent.JOB_INFO, "jobid": number})
+        assert called.failed_jobs() == [jobs[0]]
+    finally:
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+
+
+def test_a_selection_holds_for_every_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Scheduler:
+        def select_jobs(self, jobs: list[int], *others: object) -> list[int]:
+            return jobs[:2]
+
+    registry = SimpleNamespace(plugins={"any": SimpleNamespace(scheduler=Scheduler)})
+    monkeypatch.setattr(internals, "SchedulerPluginRegistry", lambda: registry)
+    Snakemake(None).select_among(lambda waiting: [job for job in waiting if job > 1])
+    assert Scheduler().select_jobs([0, 1, 2, 3, 4], [], {}, {}) == [2, 3]
 
 
 def test_what_snakemake_said_before_comes_first() -> None:
@@ -166,7 +219,8 @@ def test_an_unknown_snakemake_is_named(
 ) -> None:
     monkeypatch.setattr(internals, "VERSION", version)
     attributes = {"cores": None} if version != "9.99" else {}
-    monkeypatch.setattr(internals, "USED", {"cores": "", "scheduler.running": ""})
+    monkeypatch.setattr(internals, "USED", {"scheduler.running": ""})
+    monkeypatch.setattr(internals, "PUBLISHED", {"cores": ""})
     unknown = Snakemake(SimpleNamespace(**attributes)).why_unknown()
     assert problem in unknown
     assert bool(unknown) == bool(problem)
@@ -181,5 +235,6 @@ def test_what_has_no_value_in_this_call_is_known(monkeypatch: pytest.MonkeyPatch
         def cores(self) -> int:
             raise WorkflowError("Workflow requires a total number of cores to be defined")
 
-    monkeypatch.setattr(internals, "USED", {"cores": ""})
+    monkeypatch.setattr(internals, "USED", {})
+    monkeypatch.setattr(internals, "PUBLISHED", {"cores": ""})
     assert Snakemake(OnCluster()).why_unknown() == ""

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from .. import PROJECT
-from ..config import catalog
+from ..config import catalog, values
 from ..config.catalog import Catalog
 from ..config.settings import Settings, load_settings
-from ..config.validation import ConfigError
+from ..config.validation import ConfigError, NotAllowed
 from ..files.text import accept_any_text
 from ..plan import plan_text, targets
+from ..runs import partial
 from . import call
 from .call import Invocation, refuse, warn
 from .handlers import Handlers
@@ -32,12 +33,30 @@ def config_file(workflow: Any) -> str:
     return call.config_file(Snakemake(workflow))
 
 
+def outcome_file(config: Mapping[str, Any]) -> str:
+    """Return the output of the rule ``outcome``, before the configuration is checked."""
+    given = config.get("results", Settings.model_fields["results"].default)
+    try:
+        return str(values.folder(str(given)) / partial.OUTCOME)
+    except NotAllowed:
+        return str(partial.OUTCOME)
+
+
 class Driver:
     """Driver of a call, made once when the rules are read. Ends the call with one message on a
     fault."""
 
-    def __init__(self, workflow: Any, config: Mapping[str, Any], checkpoints: Any) -> None:
-        self.snakemake = Snakemake(workflow)
+    def __init__(
+        self,
+        workflow: Any,
+        config: Mapping[str, Any],
+        checkpoints: Any,
+        module: str | None,
+        outcome: str,
+    ) -> None:
+        """``module``: name of the module that the rules are of another workflow, None for the main
+        workflow. ``outcome``: output of the rule of that name."""
+        self.snakemake = Snakemake(workflow, module)
         asked = Invocation.of(self.snakemake)
         accept_any_text()
         signals = StopSignals()
@@ -46,7 +65,7 @@ class Driver:
             signals.watch()
         try:
             known = catalog.load_catalog(PROJECT)
-            settings = _settings(config, known, self.snakemake)
+            settings = _settings(config, known, self.snakemake, outcome)
         except ConfigError as error:
             refuse(error)
         if settings.model:
@@ -58,10 +77,11 @@ class Driver:
         self.rounds = Rounds(self.work, checkpoints)
         self.peaks = PeakFlopsJobs(self.work)
         self.comparisons = VerificationJobs(self.work)
-        self.tables = Tables(self.work, asked)
+        self.tables = Tables(self.work, asked, outcome)
         self.handlers = Handlers(
-            self.work, self.resources, self.provisioning, self.tables, self.snakemake, signals
-        )
+            self.work, asked, self.resources, self.provisioning, self.tables, self.snakemake,
+            signals,
+        )  # fmt: skip
         # Printed here, because without jobs no handler is called.
         plan = self.work.plan
         for text in (plan_text.left_out, plan_text.left_as_they_are) if asked.measures else ():
@@ -73,7 +93,9 @@ class Driver:
         self.snakemake.adopt_handlers(start, success, error)
 
 
-def _settings(config: Mapping[str, Any], known: Catalog, snakemake: Snakemake) -> Settings:
+def _settings(
+    config: Mapping[str, Any], known: Catalog, snakemake: Snakemake, outcome: str
+) -> Settings:
     """Return the settings of the call. Raises :class:`ConfigError`."""
     settings = load_settings(config, known, snakemake.methods)
     if settings.cluster and snakemake.is_main_process:
@@ -81,6 +103,9 @@ def _settings(config: Mapping[str, Any], known: Catalog, snakemake: Snakemake) -
         folders = (PROJECT, Path.cwd(), settings.environments)
         for text in [*snakemake.config_arguments, *map(str, folders)]:
             targets.check_quoting("--config or a path", text)
-    results = snakemake.place_of_results(settings.results)
+    results = settings.results
+    # A module's ``prefix`` moves results. Snakemake leaves absolute paths unchanged.
+    if results / partial.OUTCOME != Path(outcome):
+        results = Path(outcome.removesuffix(str(partial.OUTCOME))).absolute()
     again = snakemake.is_main_process and snakemake.forces_runs
     return settings.model_copy(update={"results": results, "measures_again": again})

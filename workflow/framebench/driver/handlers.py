@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import functools
 import os
+import signal
 import sys
 import time
 from collections import Counter
@@ -26,7 +27,7 @@ from ..terminal import closing
 from ..terminal.closing import Failed
 from ..terminal.nouns import NOUNS
 from ..terminal.outcome import outcome_of
-from .call import checked, refuse, warn
+from .call import Invocation, checked, refuse, warn
 from .internals import Snakemake, SnakemakeJob, one_by_one
 from .progress import Progress
 from .provisioning import Provisioning
@@ -42,6 +43,7 @@ class Handlers:
     def __init__(
         self,
         work: Work,
+        call: Invocation,
         resources: Resources,
         provisioning: Provisioning,
         tables: Tables,
@@ -53,17 +55,23 @@ class Handlers:
         self._outlook = Progress(work, snakemake, tables.report)
         self._started = time.time()
         self._signals = signals
+        #: Snakemake's own signal handler, after which it starts no further job.
+        self._start_no_more: object = None
         #: True while the call measures and its closing lines are still to be printed.
         self._measures = False
         #: True if the exit status depends on failed runs.
         self._judges = False
         self._is_reported = False
         self._interrupted: list[str] = []
+        if call.starts and (work.plan.room or work.plan.settings.cluster):
+            snakemake.select_among(self._startable)
 
     def start(self, log: Sequence[str]) -> None:
         """Prepare the call for measuring, if it measures."""
         jobs = self._snakemake.jobs_to_run()
+        self._start_no_more = signal.getsignal(signal.SIGTERM)
         self._signals.watch(self._stop)
+        self._snakemake.watch_jobs()
         self._judges = any(self._tables.outcome in map(str, job.output) for job in jobs)
         if not any(self._submitted(jobs)):
             return
@@ -91,8 +99,6 @@ class Handlers:
             warn(line)
         self._outlook.show(jobs)
         self._snakemake.rest_between_jobs()
-        if plan.room or plan.settings.cluster:
-            self._snakemake.select_among(self._startable)
 
     def success(self) -> None:
         """Show new results, and exit with a command's non-zero status, or with 1 after a failed
@@ -155,7 +161,8 @@ class Handlers:
         """Stop running jobs after a signal."""
         self._interrupted = [self._outlook.label(job) for job in self._measuring()]
         self._outlook.stop()
-        self._snakemake.stop()
+        if callable(self._start_no_more):
+            self._snakemake.stop(self._start_no_more)
 
     def _measuring(self) -> list[SnakemakeJob]:
         running = one_by_one(self._snakemake.running_jobs())

@@ -1,26 +1,34 @@
-"""Access to Snakemake's undocumented objects, which no other module uses.
+"""Access to Snakemake's objects, which no other module uses.
 
-:data:`USED` lists the attributes and why no public way exists. A test checks that the installed
-Snakemake has them all.
+:data:`USED` lists the undocumented attributes and why no public way exists. A test checks that the
+installed Snakemake has them all.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import io
 import logging
 import operator
 import queue
 import shlex
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 import snakemake
 from packaging.version import Version
+from snakemake import cli
 from snakemake.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.settings import ExecMode
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_interface_scheduler_plugins.registry import SchedulerPluginRegistry
 
 from ..files import children
 
@@ -35,41 +43,26 @@ LOGGER = "framebench"
 KNOWN_FROM, KNOWN_BELOW = "9.27", "10"
 VERSION = str(snakemake.__version__)
 
-#: Attributes of Snakemake's workflow, with their use.
+#: Attributes of Snakemake's workflow that neither its documentation nor an interface of its plugins
+#: names, with their use. The options of the call come from Snakemake's parser of the command line.
 USED = {
-    # Kind of this call. Rules get the config, but nothing of the command line.
-    "is_main_process": "only the process that its user started takes the lock and speaks",
-    "remote_exec": "a job of a cluster takes the plan's estimates from the call that submitted it",
-    "local_exec": "jobs of a cluster's plan must not run on this machine",
-    "output_settings.dryrun": "a dry run takes no lock and starts no container",
-    "output_settings.log_handler_settings": "what our logger says the harness need not say",
-    "output_settings.verbose": "see log_handler_settings",
-    "output_settings.debug_dag": "see log_handler_settings",
-    "cores": "a run takes all of them, so that nothing runs beside it",
-    "configfiles": "they are read strictly, with a message that names the line",
-    "config_settings.config_args": "they are quoted once more on the way to a job of a cluster",
-    "deployment_settings.deployment_method": "the software of --sdm is part of what is measured",
-    "deployment_settings.apptainer_prefix": "Snakemake takes no blanks in it",
-    "deployment_settings.apptainer_args": "a container must see the GPUs and the project",
-    "resource_settings.default_resources": "what has no effect on runs is said",
-    "executor_settings": "arrays of SLURM are refused",
-    # Modules have no documented way to know their prefix, or to have handlers called.
-    "modifier.is_main_snakefile": "of a module Snakemake calls no handlers and reads no config",
-    "modifier.path_modifier.replace_prefix": "results are written where the rules expect them",
-    "_onstart": "see is_main_snakefile",
-    "_onsuccess": "see is_main_snakefile",
-    "_onerror": "see is_main_snakefile",
-    # Order and placement of jobs. Plugins could change the order, but a workflow cannot bring one
-    # along.
-    "scheduler._job_selector": "repeats stay interleaved",
+    "rundir": "profiles are named from the folder that the call was started in",
+    # Snakemake calls no handlers of a module.
+    "_onstart": "a module must check and note its runs before the first starts",
+    "_onsuccess": "a module must show its results, and end with 1 after a failed run",
+    "_onerror": "a module must report the existing records",
+    # Order and placement of jobs.
     "scheduler.job_rate_limiter": "nothing looks at the waiting jobs while one is measured",
-    "register_resource": "what a job of a cluster takes is its node's, not this machine's",
-    "parent_groupids": "jobs that are not connected share an allocation, by a computed name",
-    # Outcome of the call. Handlers only get the path of a log.
-    "dag.needrun_jobs": "which rules were to run, and which of them a failed job kept from it",
-    "scheduler.failed": "see needrun_jobs",
     "scheduler.running": "on a cluster a round may wait for the one before",
-    "scheduler.exit_gracefully": "a signal starts no further job, and lets handlers run",
+    "register_resource": "runs that share an allocation follow each other",
+    "parent_groupids": "jobs that are not connected share an allocation, by a computed name",
+}
+#: Attributes that Snakemake publishes, with the place.
+PUBLISHED = {
+    "cores": "documentation of threads",
+    "deployment_settings.deployment_method": "interface of executor plugins",
+    "executor_plugin": "interface of executor plugins",
+    "dag.needrun_jobs": "interface of scheduler plugins",
 }
 
 
@@ -86,6 +79,7 @@ class SnakemakeJob(Protocol):
 
     wildcards: Wildcards
     rule: Any
+    jobid: int
     output: Sequence[object]
     log: Sequence[object]
 
@@ -138,8 +132,11 @@ def await_log(seconds: float = 2.0) -> None:
 class Snakemake:
     """One call of Snakemake."""
 
-    def __init__(self, workflow: Any) -> None:
+    def __init__(self, workflow: Any, module: str | None = None) -> None:
+        """``module``: name under which another workflow reads the rules; None if none does."""
         self._workflow = workflow
+        self.is_module = module is not None
+        self._started = _StartedJobs()
         #: Words of the command line, options without values. Snakemake does not know its targets
         #: while rules are read.
         self.words = frozenset(word.partition("=")[0] for word in sys.argv[1:])
@@ -152,7 +149,7 @@ class Snakemake:
         version = Version(VERSION)
         if version >= Version(KNOWN_BELOW) or version < Version(KNOWN_FROM):
             return "its internals are not known"
-        for name in USED:
+        for name in (*USED, *PUBLISHED):
             if name.partition(".")[0] not in ("dag", "scheduler"):
                 try:
                     operator.attrgetter(name)(self._workflow)
@@ -162,22 +159,22 @@ class Snakemake:
                     continue
         return ""
 
+    @cached_property
+    def _options(self) -> Any:
+        """Options of the command line and of profiles, as Snakemake's own parser returns them."""
+        # The parser tells once more which profile it reads.
+        with contextlib.chdir(self._workflow.rundir), contextlib.redirect_stderr(io.StringIO()):
+            return cli.parse_args(None)[1]
+
     @property
     def forces_runs(self) -> bool:
         """Return whether the command line forces all rules, or a rule named ``benchmark``.
 
         A module's rule has a prefix to that name.
         """
-        forced, is_value = [], False
-        for word in sys.argv[1:]:
-            if word.startswith("-"):
-                option, equals, value = word.partition("=")
-                is_value = option in ("--forcerun", "-R") and not equals
-                forced += [value] if option == "--forcerun" and equals else []
-            elif is_value:
-                forced.append(word)
+        forced = self._options.forcerun or ()
         named = any(rule == "benchmark" or rule.endswith("_benchmark") for rule in forced)
-        return named or not self.words.isdisjoint(("--forceall", "-F"))
+        return named or bool(self._options.forceall)
 
     @property
     def command(self) -> str:
@@ -187,37 +184,31 @@ class Snakemake:
     @property
     def is_main_process(self) -> bool:
         """Return whether this is the user's Snakemake, not a job's."""
-        return bool(self._workflow.is_main_process)
+        return bool(self._options.mode == ExecMode.DEFAULT)
 
     @property
     def is_cluster_job(self) -> bool:
-        return bool(self._workflow.remote_exec)
+        return bool(self._options.mode == ExecMode.REMOTE)
 
     @property
     def runs_here(self) -> bool:
         """Return whether jobs run on this machine; known only when jobs are about to start."""
-        return bool(self._workflow.local_exec)
+        return bool(self._workflow.executor_plugin.common_settings.local_exec)
 
     @property
     def is_dry_run(self) -> bool:
-        return bool(self._workflow.output_settings.dryrun)
+        return bool(self._options.dryrun)
 
     @property
     def shows_results(self) -> bool:
         """Return whether our logger plugin prints a line for each result."""
-        is_ours = LOGGER in self._workflow.output_settings.log_handler_settings
-        everything = self._workflow.output_settings.verbose
-        return is_ours and not (everything or self._workflow.output_settings.debug_dag)
+        everything = self._options.verbose or self._options.debug_dag
+        return LOGGER in self._options.logger and not everything
 
     @property
     def is_lint(self) -> bool:
         """Return whether Snakemake only lints the rules."""
-        return "--lint" in self.words
-
-    @property
-    def is_module(self) -> bool:
-        """Return whether another workflow reads the rules as its module."""
-        return not self._workflow.modifier.is_main_snakefile()
+        return bool(self._options.lint)
 
     @property
     def cores(self) -> int:
@@ -225,13 +216,13 @@ class Snakemake:
 
     @property
     def config_files(self) -> list[Path]:
-        """Configuration files read so far, and those of the command line."""
-        return [Path(file) for file in self._workflow.configfiles]
+        """Configuration files of the command line and of profiles."""
+        return list(self._options.configfile)
 
     @property
     def config_arguments(self) -> list[str]:
         """Entries of ``--config``, as typed."""
-        return list(self._workflow.config_settings.config_args or ())
+        return list(self._options.config or ())
 
     @property
     def methods(self) -> list[str]:
@@ -242,34 +233,17 @@ class Snakemake:
     @property
     def default_resources(self) -> Collection[str]:
         """Names of resources given with ``--default-resources``."""
-        return self._workflow.resource_settings.default_resources or ()
+        return self._options.default_resources or ()
 
     @property
     def slurm_arrays(self) -> str:
         """Value of ``--slurm-array-jobs``; "" without one."""
-        return str(getattr(self._workflow.executor_settings, "array_jobs", None) or "")
+        return str(getattr(self._options, "slurm_array_jobs", None) or "")
 
     @property
     def container_folder(self) -> Path:
         """Folder of pulled images."""
-        given = self._workflow.deployment_settings.apptainer_prefix
-        return Path(given or ".snakemake").absolute()
-
-    def add_container_arguments(self, *words: str) -> None:
-        """Add arguments of Apptainer, quoted for the shell, unless present."""
-        settings = self._workflow.deployment_settings
-        text = shlex.join(words)
-        if f" {text} " not in f" {settings.apptainer_args} ":
-            settings.apptainer_args += f" {text}"
-
-    def place_of_results(self, folder: Path) -> Path:
-        """Return the folder for outputs below ``folder``, which a module's ``prefix`` may move.
-
-        A moved folder is absolute, because Snakemake leaves absolute paths unchanged.
-        """
-        inner = str(folder / "runs")
-        modified = self._workflow.modifier.path_modifier.replace_prefix(inner)
-        return folder if modified == inner else Path(modified).absolute().parent
+        return Path(self._options.apptainer_prefix or ".snakemake").absolute()
 
     def limit_cores(self, cores: int) -> None:
         """Set the most cores that a job may take."""
@@ -305,27 +279,33 @@ class Snakemake:
         """Return the unfinished jobs."""
         return list(self._workflow.dag.needrun_jobs())
 
+    def watch_jobs(self) -> None:
+        """Note from now on which jobs start."""
+        _LOGGER.addHandler(self._started)
+
     def failed_jobs(self) -> list[SnakemakeJob]:
-        """Return the failed jobs, those of groups one by one."""
-        return one_by_one(self._workflow.scheduler.failed)
+        """Return the failed jobs, those of groups one by one: unfinished ones that have started."""
+        running = one_by_one(self.running_jobs())
+        started = (job for job in self.jobs_to_run() if job.jobid in self._started.ids)
+        return [job for job in started if job not in running]
 
     def running_jobs(self) -> list[SnakemakeJob]:
         """Return the jobs that the executor has; on a cluster these include queued ones."""
         return list(self._workflow.scheduler.running)
 
-    def stop(self) -> None:
-        """Start no further job and end the running ones, from a signal handler.
+    def stop(self, start_no_more: Callable[[int, None], object]) -> None:
+        """End the running jobs, from a signal handler.
 
-        Local jobs end by a signal to their processes, others as Snakemake does it. Snakemake then
-        calls the handler of errors.
+        ``start_no_more``: Snakemake's own signal handler. Local jobs end by a signal to their
+        processes, others as Snakemake does it. Snakemake then calls the handler of errors.
         """
         if not self.runs_here:
             raise KeyboardInterrupt
-        threading.Thread(target=self._end_jobs, daemon=True).start()
+        threading.Thread(target=self._end_jobs, args=(start_no_more,), daemon=True).start()
 
-    def _end_jobs(self) -> None:
+    def _end_jobs(self, start_no_more: Callable[[int, None], object]) -> None:
         # Outside the signal handler, which may have interrupted the holder of the scheduler's lock.
-        self._workflow.scheduler.exit_gracefully()
+        start_no_more(signal.SIGTERM, None)
         children.end_descendants(self.running_jobs)
 
     def rest_between_jobs(self) -> None:
@@ -339,16 +319,35 @@ class Snakemake:
     def select_among(
         self, startable: Callable[[Collection[SnakemakeJob]], Sequence[SnakemakeJob]]
     ) -> None:
-        """Start only ``startable`` jobs among the waiting ones.
+        """Start only ``startable`` jobs among the waiting ones, whichever scheduler selects them.
 
-        By default Snakemake starts the first that fits, in any order.
+        By default Snakemake starts the first that fits, in any order. To be called before
+        Snakemake makes its scheduler.
         """
-        select = self._workflow.scheduler._job_selector
+        for plugin in SchedulerPluginRegistry().plugins.values():
+            select = plugin.scheduler.select_jobs
 
-        def selected(waiting: Collection[SnakemakeJob], *others: Any) -> Any:
-            return select(startable(waiting), *others)
+            def selected(
+                scheduler: Any,
+                waiting: Collection[SnakemakeJob],
+                *others: Any,
+                _select: Any = select,
+            ) -> Any:
+                return _select(scheduler, startable(waiting), *others)
 
-        self._workflow.scheduler._job_selector = selected
+            plugin.scheduler.select_jobs = selected
+
+
+class _StartedJobs(logging.Handler):
+    """Handler of Snakemake's log that collects the ids of started jobs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: set[int] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "event", None) == LogEvent.JOB_INFO:
+            self.ids.add(vars(record)["jobid"])
 
 
 def one_by_one(jobs: Iterable[SnakemakeJob]) -> list[SnakemakeJob]:

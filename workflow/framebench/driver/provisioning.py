@@ -140,8 +140,19 @@ class Provisioning:
                 "a path without blanks, which Snakemake cannot take"
             )
         if plan.place.accelerator == "cuda":
-            self._snakemake.add_container_arguments("--nv")
+            _tell_containers("NV", "1")
         # Snakemake binds the working directory as the home folder.
         if not PROJECT.is_relative_to(Path.cwd()):
-            self._snakemake.add_container_arguments("--bind", str(PROJECT))
+            _tell_containers("BIND", str(PROJECT))
         os.environ.pop("PYTHONPATH", None)
+
+
+def _tell_containers(option: str, value: str) -> None:
+    """Give containers an option, next to what the user gives them.
+
+    Snakemake starts them by Apptainer or by Singularity.
+    """
+    for tool in ("APPTAINER", "SINGULARITY"):
+        name = f"{tool}_{option}"
+        given = os.environ.get(name, "").split(",")
+        os.environ[name] = ",".join(filter(None, dict.fromkeys([*given, value])))

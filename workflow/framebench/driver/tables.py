@@ -18,7 +18,7 @@ from ..plan.forecast import DAY
 from ..records import runs_file, searches
 from ..records.sidecars import assumptions, interruptions
 from ..records.sidecars.assumptions import Assumptions
-from ..runs import allocations, partial, peak_flops, requests, slurm, verify
+from ..runs import allocations, peak_flops, requests, slurm, verify
 from ..runs.total import lines
 from ..tables import registry
 from ..terminal import closing
@@ -45,7 +45,7 @@ class Tables:
     ``report``. ``outcome``: marks a call whose exit status follows from the records.
     """
 
-    def __init__(self, work: Work, call: Invocation) -> None:
+    def __init__(self, work: Work, call: Invocation, outcome: str) -> None:
         self._work = work
         self.records = f"{work.results}/runs"
         self.folder, self.logs = f"{work.results}/tables", f"{work.results}/logs/tables"
@@ -61,7 +61,7 @@ class Tables:
         self.fingerprint = f"{work.results}/tables/{FINGERPRINT}"
         self.summary = f"{work.results}/logs/tables.log"
         self.reported = f"{work.results}/logs/report.log"
-        self.outcome = f"{work.results}/{partial.OUTCOME}"
+        self.outcome = outcome
         self._statuses: IO[str] | None = None
         self._call = call
         if call.measures:
@@ -131,7 +131,7 @@ class Tables:
         return "\n".join([plan_text.describe(plan) + further + refused, *last])
 
     def _keep_given(self) -> None:
-        """Store assumptions and node rules in the results, if the call starts jobs."""
+        """Store assumptions and settings of features in the results, if the call starts jobs."""
         settings = self._work.plan.settings
         price = settings.price_per_hour
         given = Assumptions(
