@@ -39,7 +39,7 @@ def table(*runs: Any, peaks: tuple[PeakFlops, ...] = ()) -> pd.DataFrame:
     inputs = Inputs(
         group(runs, None), peaks=PeakFlopsLookup(peaks), models=MODELS, datasheets=sheets
     )
-    return frames.frame(efficiency.EFFICIENCY, efficiency.rows(inputs))
+    return frames.frame(efficiency.EFFICIENCY, efficiency.EFFICIENCY.rows(inputs))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ GPT2, LLAMA = MODELS["gpt2_small"], MODELS["llama_8b"]
 
 def table(*runs: Any) -> pd.DataFrame:
     inputs = Inputs(group(runs, None), models=MODELS)
-    return frames.frame(megatron.MEGATRON, megatron.rows(inputs))
+    return frames.frame(megatron.MEGATRON, megatron.MEGATRON.rows(inputs))
 
 
 def test_operations_of_a_sequence_by_three_tools() -> None:

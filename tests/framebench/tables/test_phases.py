@@ -61,7 +61,7 @@ def test_what_is_not_told_is_not_made_up(rank: dict[str, Any]) -> None:
 
 
 def table(*runs: Run) -> pd.DataFrame:
-    return frames.frame(run_phases.TABLE, run_phases.rows(Inputs(group(list(runs), None))))
+    return frames.frame(run_phases.TABLE, run_phases.TABLE.rows(Inputs(group(list(runs), None))))
 
 
 def test_a_case_has_the_medians_of_its_repeats() -> None:

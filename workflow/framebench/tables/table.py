@@ -74,9 +74,13 @@ class Inputs:
 
         return case_frame(self.cases.values())
 
-    def cases_with(self, holds: Callable[[CaseResult], bool]) -> pd.DataFrame:
-        """Return the cases of steps for which ``holds`` is true as a data frame."""
-        return self.frame[self.frame["result"].map(holds).astype(bool)]
+    def cases_with(self, cells: Callable[[CaseResult], Row | None]) -> pd.DataFrame:
+        """Return the cases of steps with further columns, without those whose cells are None."""
+        from .case_frame import with_cells  # as above
+
+        found = {at: cells(result) for at, result in self.frame["result"].items()}
+        kept = {at: row for at, row in found.items() if row is not None}
+        return with_cells(self.frame.loc[[*kept]], kept.values())
 
     @cached_property
     def _made(self) -> dict[str, pd.DataFrame]:

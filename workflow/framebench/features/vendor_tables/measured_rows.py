@@ -63,7 +63,7 @@ def inference(inputs: Inputs) -> Iterator[Values]:
 
     A speed-up of latency is full over mixed precision."""
     results = _steps(inputs, "inference")
-    times = {result.key: inference_step_time.row(result) for result in results}
+    times = {result.key: inference_step_time.cells(result) for result in results}
     for amp, full in pairs(results):
         for result, base in ((amp, full), (full, None)):
             if result is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from ...records.sidecars.assumptions import Assumptions
 from ...statistics import descriptive
 from ..columns import (
     NUMBER,
@@ -18,7 +19,7 @@ from ..columns import (
     shared,
 )
 from ..results import CaseResult, median_interval
-from ..table import Inputs, Table
+from ..table import Table
 
 MILLION = 1e6
 _SECONDS = 3600.0
@@ -26,45 +27,42 @@ _SECONDS = 3600.0
 _KILOWATT_HOUR = 3.6e6
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per case with a figure, if costs or emissions can be computed.
+def _cells(result: CaseResult, assumed: Assumptions) -> Row | None:
+    """Return costs and emissions of a case with a figure; None if neither can be computed.
 
     1. Cost of a million samples, or tokens for models with sequences: nodes x price per hour / 3600
        / samples per second. Its interval follows from that of the throughput.
     2. Emissions: median over repeats of joules per sample x PUE x g/kWh / 3.6e6, with the interval
        of this median."""
-    assumed = inputs.assumptions
-    for result in inputs.cases.values() if assumed.has_costs else ():
-        if result.throughput is None:
-            continue
-        per, samples = _amount(result)
-        cost, cost_ends = None, None
-        if assumed.price_per_hour is not None:
-            seconds = samples * result.case.nodes / _SECONDS * assumed.price_per_hour
-            cost = result.throughput and seconds / result.throughput
-            if result.interval:
-                slowest, fastest = result.interval
-                cost_ends = (fastest and seconds / fastest, slowest and seconds / slowest)
-        emissions, emitted_ends = None, None
-        energies = [run.joules_per_sample for run in result.ok if run.joules_per_sample is not None]
-        if assumed.grid_intensity is not None and energies:
-            factor = samples * assumed.pue * assumed.grid_intensity / _KILOWATT_HOUR
-            about = median_interval(energies)
-            emissions = factor * descriptive.median(energies)
-            emitted_ends = about and (factor * about[0], factor * about[1])
-        yield {
-            "result": result,
-            "per": per,
-            "cost": cost,
-            **interval_cells("cost", cost_ends),
-            "emissions": emissions,
-            **interval_cells("emissions", emitted_ends),
-            "price_per_hour": assumed.price_per_hour,
-            "currency": assumed.currency,
-            "grid_intensity": assumed.grid_intensity,
-            "pue": assumed.pue,
-            "reason": _why(assumed.grid_intensity is not None, energies),
-        }
+    if not assumed.has_costs or result.throughput is None:
+        return None
+    per, samples = _amount(result)
+    cost, cost_ends = None, None
+    if assumed.price_per_hour is not None:
+        seconds = samples * result.case.nodes / _SECONDS * assumed.price_per_hour
+        cost = result.throughput and seconds / result.throughput
+        if result.interval:
+            slowest, fastest = result.interval
+            cost_ends = (fastest and seconds / fastest, slowest and seconds / slowest)
+    emissions, emitted_ends = None, None
+    energies = [run.joules_per_sample for run in result.ok if run.joules_per_sample is not None]
+    if assumed.grid_intensity is not None and energies:
+        factor = samples * assumed.pue * assumed.grid_intensity / _KILOWATT_HOUR
+        about = median_interval(energies)
+        emissions = factor * descriptive.median(energies)
+        emitted_ends = about and (factor * about[0], factor * about[1])
+    return {
+        "per": per,
+        "cost": cost,
+        **interval_cells("cost", cost_ends),
+        "emissions": emissions,
+        **interval_cells("emissions", emitted_ends),
+        "price_per_hour": assumed.price_per_hour,
+        "currency": assumed.currency,
+        "grid_intensity": assumed.grid_intensity,
+        "pue": assumed.pue,
+        "reason": _why(assumed.grid_intensity is not None, energies),
+    }
 
 
 def _amount(result: CaseResult) -> tuple[str, float]:
@@ -109,7 +107,7 @@ COSTS = Table(
                 "PUE", hoisted=True),
         *shared("marks", "reason"),
     ),
-    rows=rows,
+    rows=lambda inputs: inputs.cases_with(lambda result: _cells(result, inputs.assumptions)),
     group="Where the time goes",
     sectioned=True,
 )  # fmt: skip

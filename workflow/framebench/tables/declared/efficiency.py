@@ -6,14 +6,13 @@ matmul do not count (model FLOPs utilization: PaLM, Chowdhery et al. 2022, appen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ...config.catalog import forward_multiply_adds
-from ...records.device_peaks import PeakFlopsLookup
 from ...records.run import Run
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TEXT, THREE_DIGITS, Column, Row, shared
-from ..datasheets import Datasheet, datasheet_tflops
+from ..datasheets import datasheet_tflops
 from ..results import CaseResult, over_runs
 from ..table import Inputs, Table
 
@@ -47,35 +46,24 @@ def tflops_per_device(result: CaseResult, models: Mapping[str, Mapping[str, Any]
     return result.throughput * operations / result.case.devices / 1e12
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per case.
+def _cells(result: CaseResult, inputs: Inputs) -> Row:
+    """Return the figures of a case.
 
     1. tflops_per_device: median throughput x model FLOPs of a sample / devices.
     2. mfu: tflops_per_device / highest peak of any framework's matmul on such a device.
     3. Energy: median over repeats of joules / samples, of all devices.
     4. Memory: highest peak of any rank and repeat."""
-    for result in inputs.cases.values():
-        yield _row(result, inputs.peaks, inputs.models, inputs.datasheets)
-
-
-def _row(
-    result: CaseResult,
-    peaks: PeakFlopsLookup,
-    models: Mapping[str, Mapping[str, Any]],
-    datasheets: Sequence[Datasheet],
-) -> Row:
     run = result.runs[0]  # all runs share model, precision and device
-    achieved = tflops_per_device(result, models)
-    peak = peaks.of(run)
+    achieved = tflops_per_device(result, inputs.models)
+    peak = inputs.peaks.of(run)
     mfu = achieved / peak.tflops if achieved is not None and peak and peak.tflops else None
     sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
-    known = operations_per_sample(run, models) is not None
+    known = operations_per_sample(run, inputs.models) is not None
     return {
-        "result": result,
         ACHIEVED.name: achieved,
         "peak_tflops": peak and peak.tflops,
         "peak_by": peak.by if peak else "",
-        "datasheet_tflops": datasheet_tflops(datasheets, run),
+        "datasheet_tflops": datasheet_tflops(inputs.datasheets, run),
         "mfu": mfu,
         "energy_sources": " or ".join(sorted(sources)),
         "marks": _marks(result, mfu),
@@ -165,7 +153,7 @@ EFFICIENCY = Table(
         ),
         *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "marks", "reason"),
     ),
-    rows=rows,
+    rows=lambda inputs: inputs.cases_with(lambda result: _cells(result, inputs)),
     group="Where the time goes",
     always=True,
     sectioned=True,

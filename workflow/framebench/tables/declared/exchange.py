@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from core.parallelism import DATA
@@ -25,8 +26,8 @@ from ..columns import (
 )
 from ..expectation import collectives
 from ..expectation.collectives import AllReduceLookup
-from ..results import CaseResult, marks_of, median_interval
-from ..table import Drawing, Inputs, Table
+from ..results import CaseResult, CaseResults, marks_of, median_interval
+from ..table import Drawing, Table
 from .scaling import WEAK
 
 if TYPE_CHECKING:  # slow to import, and plans need only names
@@ -36,8 +37,10 @@ if TYPE_CHECKING:  # slow to import, and plans need only names
 THROUGHPUT = replace(COLUMNS["throughput_median"], marked=False)
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per training case with gradient all-reduce, if a collective was measured.
+def _cells(found: AllReduceLookup, others: CaseResults, result: CaseResult) -> Row | None:
+    """Return the figures of a training case with gradient all-reduce.
+
+    None for other cases, and if no collective was measured.
 
     1. expected: sum over the run's gradient messages of the time that an all-reduce of that size
        takes alone (see :mod:`..expectation.collectives`); median over the collective's repeats.
@@ -45,14 +48,10 @@ def rows(inputs: Inputs) -> Iterator[Row]:
        waited for; median over rounds, then over repeats.
     3. lost: total batch x (1 / throughput - 1 / throughput of the control), whose devices train at
        the same time without communication."""
-    found = AllReduceLookup(inputs.others)
-    for result in inputs.cases.values() if found else ():
-        case = result.case
-        if case.mode == "train" and case.devices > 1 and case.parallelism == DATA:
-            yield _row(result, found, losses.control_of(result, inputs.others))
-
-
-def _row(result: CaseResult, found: AllReduceLookup, control: CaseResult | None) -> Row:
+    case = result.case
+    if not (found and case.mode == "train" and case.devices > 1 and case.parallelism == DATA):
+        return None
+    control = losses.control_of(result, others)
     run = (result.ok or result.runs)[0]
     measured = found.of(run)
     sizes = run.exchange.sizes if run.exchange else ()
@@ -62,7 +61,6 @@ def _row(result: CaseResult, found: AllReduceLookup, control: CaseResult | None)
     used = [measured] if measured and wanted else []
     lost, lost_ends = _lost(result, control)
     return {
-        "result": result,
         "step_time_ms": (
             1000 * result.case.samples_per_step / result.throughput if result.throughput else None
         ),
@@ -220,7 +218,9 @@ EXCHANGE = Table(
                    why=_why_no_interval("lost_to_exchange_ms", losses.BOTH)),
         *shared("marks", "reason"),
     ),
-    rows=rows,
+    rows=lambda inputs: inputs.cases_with(
+        partial(_cells, AllReduceLookup(inputs.others), inputs.others)
+    ),
     group="Scaling",
     heading="Expected exchange",
     sectioned=True,

@@ -4,7 +4,7 @@ A step is one batch on every device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, starmap
 
 from ...statistics import descriptive
@@ -21,7 +21,7 @@ from ..columns import (
     why_no_interval,
 )
 from ..results import CaseResult, median_interval
-from ..table import Inputs, Table
+from ..table import Table
 
 #: Fraction of the steps at or below each percentile.
 PERCENTILES = {
@@ -35,13 +35,8 @@ PERCENTILES = {
 _USUAL = 0.99
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield mean and percentiles of the steps of each inference case."""
-    return map(row, (one for one in inputs.cases.values() if one.case.mode == "inference"))
-
-
-def row(result: CaseResult) -> Row:
-    """Return the row of one inference case."""
+def cells(result: CaseResult) -> Row:
+    """Return mean and percentiles of the steps of an inference case."""
     waited = [run for run in result.ok if run.waited_seconds]
     repeats = [[1000 * s for s in run.waited_seconds] for run in waited]
     percentiles: dict[str, float | None] = {}
@@ -51,7 +46,6 @@ def row(result: CaseResult) -> Row:
         percentiles |= {name: median, **interval_cells(name, ends)}
     missing = [name for name in PERCENTILES if percentiles[name] is None]
     return {
-        "result": result,
         "samples": sum(map(len, repeats)),
         "mean_ms": _over_repeats([descriptive.mean(steps) for steps in repeats])[0],
         **percentiles,
@@ -151,7 +145,9 @@ STEP_TIME = Table(
         ),
         *shared("note", "marks"),
     ),
-    rows=rows,
+    rows=lambda inputs: inputs.cases_with(
+        lambda one: cells(one) if one.case.mode == "inference" else None
+    ),
     group="Where the time goes",
     always=True,
     sectioned=True,

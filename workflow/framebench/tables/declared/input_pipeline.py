@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..columns import COUNT, NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, Column, Value, shared
 from ..results import over_runs
-from ..table import Inputs, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ..table import Table
 
 #: Fraction by which loader and compute rates must differ for one to be the limit.
 CLEAR = 0.05
 LOADER, COMPUTE, BOTH = "loader", "compute", "both"
-
-
-def rows(inputs: Inputs) -> pd.DataFrame:
-    """Return the cases with an input pipeline; figures are medians over successful repeats."""
-    return inputs.cases_with(lambda result: any(run.fed for run in result.ok))
 
 
 _total = over_runs(lambda run: run.throughput if run.fed else None)
@@ -85,7 +75,9 @@ TABLE = Table(
             value=over_runs("fed.skipped", max), title="skipped",
         ),
     ),
-    rows=rows,
+    rows=lambda inputs: inputs.cases_with(
+        lambda case: {} if any(run.fed for run in case.ok) else None
+    ),
     group="Where the time goes",
     heading="Loading and computing",
     needs="total_throughput",

@@ -16,13 +16,13 @@ sequence of s tokens.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
 from ..columns import COUNT, GIBIBYTES, NUMBER, RESULT_COLUMNS, THREE_DIGITS, Column, Row, shared
 from ..results import CaseResult, highest
-from ..table import Inputs, Table
+from ..table import Table
 from .efficiency import ACHIEVED, tflops, tflops_per_device
 from .summary import TOKENS
 
@@ -83,21 +83,17 @@ def _padded(hyper: Facts, tensor: int) -> int:
     return int(math.ceil(hyper["vocabulary"] / multiple) * multiple)
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per case that trains a causal language model.
+def _cells(result: CaseResult, models: Mapping[str, Facts]) -> Row | None:
+    """Return the figures of a case that trains a causal language model; None for others.
 
     1. global_batch: samples of a step on all devices; Megatron's micro-batch is the batch per
        device.
     2. step_seconds: global_batch / median throughput.
     3. TFLOP/s, counted in three ways: median throughput x FLOPs of a sequence / devices."""
-    for result in inputs.cases.values():
-        facts = inputs.models.get(result.case.model, {})
-        if result.case.mode == "train" and is_language_model(facts):
-            yield _row(result, facts, inputs.models)
-
-
-def _row(result: CaseResult, facts: Facts, models: Mapping[str, Facts]) -> Row:
     case, length = result.case, result.case.sequence_length
+    facts = models.get(case.model, {})
+    if case.mode != "train" or not is_language_model(facts):
+        return None
     tensor = case.layout.tensor
     counted: dict[str, float | None] = dict.fromkeys(("megatron", "deepspeed", "torchtitan"))
     if length is not None:
@@ -108,7 +104,6 @@ def _row(result: CaseResult, facts: Facts, models: Mapping[str, Facts]) -> Row:
         }
     by_tool = {_column_of(tool): _per_device(result, counted[tool]) for tool in counted}
     return {
-        "result": result,
         **by_tool,
         ACHIEVED.name: tflops_per_device(result, models),
         "reason": f"{result.status}: {result.reason}" if result.throughput is None else "",
@@ -165,7 +160,7 @@ MEGATRON = Table(
                highest("peak_reserved_memory"), "reserved GiB", GIBIBYTES, optional=True),
         *shared("peak_host_memory_bytes", "marks", "reason"),
     ),
-    rows=rows,
+    rows=lambda inputs: inputs.cases_with(lambda result: _cells(result, inputs.models)),
     group="Where the time goes",
     sectioned=True,
     answers=("megatron_tflops_per_device", "throughput_median", "step_seconds"),

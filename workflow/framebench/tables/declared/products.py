@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, THREE_DIGITS, Column, Row, shared
 from ..expectation.alone import Alone, Operations
 from ..results import CaseResult, marks_of
-from ..table import Drawing, Inputs, Table
+from ..table import Drawing, Table
 from .efficiency import operations_per_sample
 from .exchange import EXCHANGE, THROUGHPUT
 
@@ -19,31 +21,24 @@ _TOO_MUCH = 1.001
 _NAMED = 12
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per case of steps whose matmuls or convolutions were or could be measured.
+def _cells(found: Operations, models: Mapping[str, Any], result: CaseResult) -> Row | None:
+    """Return the figures of a case whose matmuls or convolutions were or could be measured.
 
     1. covered: measured operations (see :mod:`..expectation.alone`) / model FLOPs of a step on a
        device.
     2. alone: their time, if covered is at least LEAST_COVERED.
     3. rest: step time - alone."""
-    found = Operations(inputs.others)
-    for result in inputs.cases.values() if found else ():
-        run = (result.ok or result.runs)[0]
-        per_sample = operations_per_sample(run, inputs.models)
-        if per_sample:
-            alone = found.of_step(run, inputs.models[run.case.model])
-            samples = run.case.samples_of_replica
-            if alone.results or alone.missing:
-                yield _row(result, alone, alone.operations / (per_sample * samples))
-
-
-def _row(result: CaseResult, alone: Alone, covered: float) -> Row:
+    run = (result.ok or result.runs)[0]
+    per_sample = operations_per_sample(run, models) if found else None
+    alone = found.of_step(run, models[run.case.model]) if per_sample else None
+    if not (per_sample and alone and (alone.results or alone.missing)):
+        return None
+    covered = alone.operations / (per_sample * run.case.samples_of_replica)
     step = 1000 * result.case.samples_per_step / result.throughput if result.throughput else None
     taken = None
     if step is not None and LEAST_COVERED <= covered <= _TOO_MUCH:
         taken = 1000 * alone.seconds
     return {
-        "result": result,
         "step_time_ms": step,
         "covered": covered,
         "products_alone_ms": taken,
@@ -106,7 +101,9 @@ PRODUCTS = Table(
         ),
         *shared("marks", "reason"),
     ),
-    rows=rows,
+    rows=lambda inputs: inputs.cases_with(
+        partial(_cells, Operations(inputs.others), inputs.models)
+    ),
     group="Where the time goes",
     heading="Operations alone",
     sectioned=True,

@@ -6,8 +6,8 @@ are upper bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from ..columns import (
     COLUMNS,
@@ -40,19 +40,14 @@ _MEASURE = {
 }
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per case of steps, if any memory bandwidth was measured.
+def _cells(inputs: Inputs, found: RoofLookup, result: CaseResult) -> Row | None:
+    """Return the figures of a case; None if no memory bandwidth was measured.
 
     1. intensity: model FLOPs of a step on a device / least bytes that it moves.
     2. bound: lower one of peak and bandwidth x intensity.
     3. reached: FLOP/s of a device / bound."""
-    found = RoofLookup(inputs.peaks, inputs.others)
-    if found.has_memory:
-        for result in inputs.cases.values():
-            yield _row(result, inputs, found)
-
-
-def _row(result: CaseResult, inputs: Inputs, found: RoofLookup) -> Row:
+    if not found.has_memory:
+        return None
     run = (result.ok or result.runs)[0]  # all runs share model, precision and device
     moved = traffic.of_step(run, inputs.models)
     operations = operations_per_sample(run, inputs.models)
@@ -69,7 +64,6 @@ def _row(result: CaseResult, inputs: Inputs, found: RoofLookup) -> Row:
         limit = COMPUTE if compute.value <= under_memory else MEMORY
     reached = attained / bound if attained is not None and bound else None
     return {
-        "result": result,
         "bytes_moved": moved.moved,
         "intensity": intensity,
         "tflops_per_device": attained,
@@ -197,7 +191,9 @@ ROOFLINE = Table(
         ),
         *shared("marks", "reason"),
     ),
-    rows=rows,
+    rows=lambda inputs: inputs.cases_with(
+        partial(_cells, inputs, RoofLookup(inputs.peaks, inputs.others))
+    ),
     group="Where the time goes",
     absent="Not measured: a roofline needs the peak and the bandwidth of the memory on as many "
     "devices as a case has. The suite roofline measures them with two models; in a suite of your "

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...records.run import Run
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, WHOLE, Column, Row, shared
 from ..measured import NO_FRAMEWORK
 from ..results import CaseResult, over_runs
 from ..table import Drawing, Inputs, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Title and meaning of each phase.
 WORDS = {
@@ -30,11 +27,11 @@ WORDS = {
 ALL = "all"
 
 
-def rows(inputs: Inputs) -> pd.DataFrame:
-    """Return the cases with a successful run of ours; figures are medians over runs with phases."""
-    cases = inputs.cases_with(lambda result: any(run.record for run in result.ok))
-    untold = cases["result"].map(_whole).isna()
-    return cases.assign(reason=untold.map({True: "these records do not tell it", False: ""}))
+def _reason(result: CaseResult) -> Row | None:
+    """Return why figures are missing; None for a case without a successful run of ours."""
+    if not any(run.record for run in result.ok):
+        return None
+    return {"reason": "these records do not tell it" if _whole(result) is None else ""}
 
 
 _MEDIANS = {name: over_runs(f"phases.{name}") for name in WORDS}
@@ -138,7 +135,7 @@ TABLE = Table(
         _TIMED,
         *shared("reason"),
     ),
-    rows=rows,
+    rows=lambda inputs: inputs.cases_with(_reason),
     group="Where the time goes",
     drawings=(Drawing("run_phases"),),
     heading="Where the wall time went",

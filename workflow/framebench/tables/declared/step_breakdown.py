@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 from ...records.fields.step_parts import PARTS
 from ...statistics import descriptive
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TENTHS, TEXT, WHOLE, Column, Row, shared
 from ..results import CaseResult
-from ..table import Inputs, Table
+from ..table import Table
 
 #: Value of the column ``data``: samples are on the device before the timed region.
 DATA = "none: on the device before the window"
@@ -19,12 +18,10 @@ DATA = "none: on the device before the window"
 UNKNOWN_END = "not recorded"
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per training case, with medians over successful repeats with a breakdown."""
-    return map(_row, (one for one in inputs.cases.values() if one.case.mode == "train"))
-
-
-def _row(result: CaseResult) -> Row:
+def _cells(result: CaseResult) -> Row | None:
+    """Return medians over successful repeats with a breakdown; None unless trained."""
+    if result.case.mode != "train":
+        return None
     with_split = [(run, run.split) for run in result.ok if run.split and run.split.seconds]
     steps = [descriptive.median(run.waited_seconds) for run, _ in with_split if run.waited_seconds]
     samples: dict[str, list[float]] = defaultdict(list)
@@ -42,7 +39,6 @@ def _row(result: CaseResult) -> Row:
         parts[f"{part}_ms"] = None if value is None else 1000 * value
         parts[f"{part}_share"] = None if value is None else value / total
     return {
-        "result": result,
         "step_ms": None if step is None else 1000 * step,
         "data": DATA if with_split else "",
         **parts,
@@ -119,7 +115,7 @@ SPLIT = Table(
         Column("how", TEXT, "how each part was timed", note=True),
         *shared("marks", "reason"),
     ),
-    rows=rows,
+    rows=lambda inputs: inputs.cases_with(_cells),
     group="Where the time goes",
     heading="Parts of a step",
     always=True,
