@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Dict, List, Mapping
 
 
@@ -33,9 +34,9 @@ def standard_errors(array: Any, mean: float, deviation: float) -> float:
         return 0.0 if np.allclose(values, mean, rtol=1e-6, atol=0.0) else float("inf")
     off = abs(float(values.mean()) - mean) / deviation
     scaled = abs(float(np.sqrt(np.mean((values - mean) ** 2))) / deviation - 1.0)
-    return max(
-        off / max(values.size**-0.5, _FINEST), scaled / max((2 * values.size) ** -0.5, _FINEST)
-    )
+    of_mean = max(1.0 / math.sqrt(values.size), _FINEST)
+    of_deviation = max(1.0 / math.sqrt(2 * values.size), _FINEST)
+    return max(off / of_mean, scaled / of_deviation)
 
 
 def measured(quantity: str, error: float, where: str = "") -> Dict[str, Any]:
