@@ -68,6 +68,7 @@ class Axis:
     applies_to : of a user's axis, the benchmarks that have it; of a built-in axis, the modes in
         which its value may differ from the default
     label : short text for folder names and labels, such as ``a4``
+    values : allowed values, in Markdown, for the table of axes in the documentation
     words : text for lists of cases, such as ``accumulation 4``; by default name and value
     computes : of a user's axis, whether it changes what is computed: verifications of a figure then
         have its value
@@ -85,6 +86,7 @@ class Axis:
     unit: str = ""
     title: str = ""
     label: Callable[[Any], str] = str
+    values: str = ""
     words: Optional[Callable[[Any], str]] = None
     allowed: Tuple[str, ...] = ()
     pattern: str = ""
@@ -145,6 +147,7 @@ _OPTIONAL = (
         default=1,
         applies_to=(TRAIN,),
         label=_with("a"),
+        values="[micro-steps of a training step](#accumulation), for training and `converge`",
     ),
     Axis(
         "parallelism",
@@ -152,6 +155,9 @@ _OPTIONAL = (
         parallelism.checked,
         default=parallelism.DATA,
         applies_to=(TRAIN,),
+        values="[how devices share a training step](#parallelism) of a transformer: `data`, "
+        "`fsdp`, `tensor`, `pipeline`, `interleaved`, or a product with group sizes such as "
+        "`fsdp2xtensor2`",
         words=str,
         pattern=parallelism.PATTERN,
     ),
@@ -160,6 +166,9 @@ _OPTIONAL = (
         "where the samples of a step come from",
         choice(*inputs.NAMES),
         default=inputs.SYNTHETIC,
+        values="[where samples come from](../docs/input.md): `synthetic` (a batch on the device), "
+        "`synthetic_host` (copied from the host before each step), `data` (images or tokens in "
+        "`data=DIR`), `dali` (images there, read by DALI)",
         allowed=inputs.NAMES,
     ),
 )

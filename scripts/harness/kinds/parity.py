@@ -107,10 +107,9 @@ class Comparison:
         import numpy as np
 
         count = case.accumulation
-        replicas = case.layout.replicas
-        if replicas * count > RANKS:
+        if case.parts > RANKS:
             raise ValueError(
-                f"{replicas} devices with {count} micro-steps each: the reference has "
+                f"{case.replicas} devices with {count} micro-steps each: the reference has "
                 f"{RANKS} batches"
             )
         parts = [self.arrays(f"batch-{replica * count + number}") for number in range(count)]
@@ -157,7 +156,6 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
     start = reference.arrays("weights")
     case = adapter.case
     precision = precisions.known()[case.precision]
-    batches = case.layout.replicas * case.accumulation
     if adapter.statistics():  # what was compared before has moved them
         adapter.load_weights(dict(start))
 
@@ -171,7 +169,7 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
             differences += compare_statistics(adapter, reference)
         if precision.updates and step < len(UPDATES):
             change = {name: array - start[name] for name, array in adapter.weights().items()}
-            update = reference.arrays(f"update-{batches}-{step}")
+            update = reference.arrays(f"update-{case.parts}-{step}")
             differences += compare_arrays(UPDATES[step], change, update, precision.gradient_floor)
     if precision.updates:
         later = range(1, len(errors))
@@ -183,7 +181,7 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
 def _expected_losses(adapter: Compared, reference: Comparison) -> List[float]:
     """Return the losses of this rank's replica before each step."""
     case = adapter.case
-    if case.layout.replicas * case.accumulation == 1:
+    if case.parts == 1:
         return [float(loss) for loss in reference.expected["losses"]]
     first = _replica(adapter) * case.accumulation
     return [
@@ -220,7 +218,6 @@ def compare(
     micro-steps is compared with the mean over as many ranks. Training with dropout is compared by
     how far it moves the outputs alone; inference of a model with dropout must have none."""
     case = adapter.case
-    batches = case.layout.replicas * case.accumulation
     differences = []
     if case.mode == "train":
         enter("initial values")
@@ -239,7 +236,7 @@ def compare(
     differences += compare_outputs(adapter, reference)
     if case.mode == "train":
         enter("gradients")
-        gradients = reference.arrays(f"gradients-{batches}")
+        gradients = reference.arrays(f"gradients-{case.parts}")
         floor = precisions.known()[case.precision].gradient_floor
         differences += compare_arrays("gradients", adapter.gradients(), gradients, floor)
         enter("training")

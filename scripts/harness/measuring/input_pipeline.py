@@ -118,7 +118,7 @@ def _image_source(context: Context) -> BatchSource:
     fields["data_set"] = folder.report(images)
     fields["loader"] = {"workers": workers, **adapter.loader_settings(images.format)}
     rank, ranks = case.layout.replica(rank_context.rank), case.layout.replicas
-    samples = case.batch_per_device * case.accumulation
+    samples = case.samples_of_replica
 
     def epochs() -> Iterator[Any]:
         number = 0

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from core import axes
+
 from .. import feature_registry as features
 
 
@@ -301,25 +303,7 @@ TABLES: Mapping[str, KeyTable] = {
                 "`[128]`",
                 "tokens, for models with sequences",
             ),
-            (
-                "accumulation",
-                "`[1]`",
-                "[micro-steps of a training step](#accumulation), for training and `converge`",
-            ),
-            (
-                "parallelism",
-                "`[data]`",
-                "[how devices share a training step](#parallelism) of a transformer: `data`, "
-                "`fsdp`, `tensor`, `pipeline`, `interleaved`, or a product with group sizes such "
-                "as `fsdp2xtensor2`",
-            ),
-            (
-                "input",
-                "`[synthetic]`",
-                "[where samples come from](../docs/input.md): `synthetic` (a batch on the "
-                "device), `synthetic_host` (copied from the host before each step), `data` "
-                "(images or tokens in `data=DIR`), `dali` (images there, read by DALI)",
-            ),
+            *((axis.name, f"`[{axis.default}]`", axis.values) for axis in axes.optional()),
         ),
     ),
     "SuiteFile": KeyTable(
