@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,10 @@ class OnCluster:
         path = self.folder / "profiles" / "slurm" / "cluster.yaml"
         path.write_text(yaml.safe_dump({"cluster": given}))
 
-    def suite(self, repeats: int, exclude: Sequence[Any] = (), **axes: Any) -> None:
+    def suite(self, repeats: int, variants: Mapping[str, Any] | None = None, **axes: Any) -> None:
         axes = {**ONE_RUN["axes"], **axes}
-        self.project.write_suite(
-            {**ONE_RUN, "repeats": repeats, "axes": axes, "exclude": [*exclude]}
-        )
+        more = {"repeats": repeats, "axes": axes, "variants": variants or {}}
+        self.project.write_suite({**ONE_RUN, **more})
 
     def start(self, *arguments: str, toy: str = "", **more: str) -> Any:
         variables = {**self.cluster.environment, **more}

@@ -6,36 +6,38 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Collection
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ..csv_rows import read_rows
 from ..processes import PATIENCE, wait_for
 from ..workflow.snakemake_server import SnakemakeCall
-from .project import OnCluster, hosts, overlap
+from .cluster import Job
+from .project import OnCluster, hosts, overlap, span
 
-SLOW = "sleep=1.5"  # four steps per run
-RUNS = 2
 WORDS = ("--until", "benchmark")
 
 
-def begin(project: OnCluster) -> tuple[SnakemakeCall, int]:
-    """Start a workflow of two runs that do not fit at once; return it with the second job.
-    One run has finished, for which the job had to wait."""
-    project.suite(1, nodes=[3], devices_per_node=[1], batch_per_device=[1, 2])
-    others = {job.number for job in project.cluster.queue()}
-    workflow = project.start(*WORDS, toy=SLOW)
-    wait_for(lambda: project.project.records(), "a run to finish")
+def start_held(project: OnCluster) -> tuple[SnakemakeCall, Path]:
+    """Start a call whose inference runs wait in their second step while the file exists."""
+    hold = project.folder / "hold"
+    return project.start(*WORDS, toy="hold_inference=2", FRAMEBENCH_HOLD=str(hold)), hold
 
-    def begun() -> int:
-        jobs = [job for job in project.cluster.queue() if job.number not in others]
-        jobs.sort(key=lambda job: job.number)
-        running = {job.number for job in jobs if job.state == "RUNNING"}
-        return next((job.number for job in jobs[1:] if job.number in running), 0)
 
-    return workflow, wait_for(begun, "another job to run")
+def wait_for_held_job(project: OnCluster, earlier: Collection[int] = ()) -> Job:
+    """Return a running job of several nodes, once a rank is there; none of the ``earlier`` ones."""
+
+    def found() -> Job | None:
+        jobs = project.cluster.queue() if project.project.pids("start_rank") else []
+        several = [job for job in jobs if job.state == "RUNNING" and "[" in job.nodes]
+        return next((job for job in several if job.number not in earlier), None)
+
+    job: Job = wait_for(found, "a job with ranks on several nodes")
+    return job
 
 
 def ended(workflow: SnakemakeCall) -> str:
@@ -45,66 +47,96 @@ def ended(workflow: SnakemakeCall) -> str:
     return output
 
 
+def expanded(names: str) -> set[str]:
+    """Return the nodes of a list: ``n[1,3-4]`` -> n1, n3, n4."""
+    parts = [[*map(int, part.split("-"))] for part in names.strip("n[]").split(",")]
+    return {f"n{number}" for part in parts for number in range(part[0], part[-1] + 1)}
+
+
 def interruptions(project: OnCluster) -> list[dict[str, str]]:
     return read_rows(project.folder / "results" / "interruptions.csv")
 
 
-def assert_continues(project: OnCluster, before: dict[str, str], runs: int = RUNS) -> None:
+def assert_never_twice_on_a_node(records: list[dict[str, Any]]) -> None:
+    for one, other in combinations(records, 2):
+        if hosts(one) & hosts(other):
+            assert not overlap(one, other), "two runs at once on a node"
+
+
+def assert_continues(project: OnCluster, before: dict[str, str], runs: int) -> None:
     """Check that the next call runs the missing runs, and changes no earlier record."""
     again = project.run(*WORDS)
     assert again.returncode == 0, again.stdout
     after = project.project.records()
     assert len(after) == runs
     assert all(after[name] == text for name, text in before.items()), "a record was touched"
-    records = project.records()
-    for one, other in combinations(records, 2):
-        if hosts(one) & hosts(other):
-            assert not overlap(one, other), "two runs at once on a node"
+    assert_never_twice_on_a_node(project.records())
 
 
-def test_a_cancelled_job_that_several_runs_share(slurm_project: OnCluster) -> None:
-    slurm_project.describe(runs_per_allocation=2)
-    slurm_project.suite(2, nodes=[2], devices_per_node=[1], batch_per_device=[1, 2])
-    workflow = slurm_project.start(*WORDS, toy=SLOW)
-    wait_for(lambda: slurm_project.project.records(), "a run to finish")
-    running = [job for job in slurm_project.cluster.queue() if job.state == "RUNNING"]
-    number = str(max(job.number for job in running if "[" in job.nodes))
+def assert_shared(records: list[dict[str, Any]]) -> None:
+    """Check the allocations of two rounds of runs, each shared by two runs of a shape."""
+    jobs: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        jobs.setdefault(record["environment"]["scheduler"]["job"], []).append(record)
+    for shared in jobs.values():
+        assert len(shared) == 2, "an allocation was not shared"
+        assert len({record["case"]["nodes"] for record in shared}) == 1
+        assert len({record["kind"] for record in shared}) == 2, (
+            "repeats of a case followed each other"
+        )
+        assert not overlap(*shared)
+    for record in records:
+        told = record["environment"]["scheduler"]
+        assert told["partition"] == "main", "of several nodes, too"
+        assert told["exclusive"] is True
+        assert expanded(told["nodelist"]) == hosts(record)
+    rounds = {number: [span(r) for r in records if r["repeat"] == number] for number in (1, 2)}
+    assert max(end for _, end in rounds[1]) <= min(start for start, _ in rounds[2]), (
+        "nodes were free, and a run of the second round began before the first had ended"
+    )
+
+
+def test_a_cancelled_job_among_those_that_several_runs_share(slurm_project: OnCluster) -> None:
+    slurm_project.describe(runs_per_allocation=2, whole_rounds=True)
+    slurm_project.suite(2, nodes=[1, 2], mode=["train", "inference"])
+    workflow, hold = start_held(slurm_project)
+    wait_for(lambda: len(slurm_project.project.records()) == 4, "the first round to end")
+    hold.touch()
+    earlier = [int(one["environment"]["scheduler"]["job"]) for one in slurm_project.records()]
+    number = str(wait_for_held_job(slurm_project, earlier).number)
     slurm_project.cluster.command("scancel", number)
+    hold.unlink()
     output = ended(workflow)
     before = slurm_project.project.records()
-    assert 2 <= len(before) < 4, f"the other runs did not go on: {output}"
+    assert 6 <= len(before) < 8, f"the other runs did not go on: {output}"
+    records = slurm_project.records()
+    assert {record["status"] for record in records} == {"ok"}
+    assert_shared([one for one in records if one["environment"]["scheduler"]["job"] != number])
     told = interruptions(slurm_project)
-    assert len(told) == 4 - len(before), told
+    assert len(told) == 8 - len(before), told
     assert {(one["job"], one["status"]) for one in told} == {(number, "CANCELLED")}
-    assert_continues(slurm_project, before, runs=4)
+    assert_continues(slurm_project, before, runs=8)
 
 
 def test_a_node_that_fails(slurm_project: OnCluster) -> None:
-    workflow, number = begin(slurm_project)
-    node = slurm_project.cluster.job(number).nodes.removeprefix("n[")[-2]
+    slurm_project.suite(1, nodes=[3], mode=["inference"])
+    workflow, hold = start_held(slurm_project)
+    hold.touch()
+    job = wait_for_held_job(slurm_project)
+    node = job.nodes.removeprefix("n[")[-2]
     slurm_project.cluster.kill_node(f"n{node}")
     workflow.communicate(timeout=PATIENCE)
+    hold.unlink()
     before = slurm_project.project.records()
     slurm_project.cluster.reset()
-    statuses = [record["status"] for record in slurm_project.records()]
     # The launcher outlives the other node and says so; else SLURM ends the job with it.
-    if "failed" in statuses:
-        failed = next(r for r in slurm_project.records() if r["status"] == "failed")
-        assert f"n{node}" in failed["reason"]
-    else:
+    for record in slurm_project.records():
+        assert record["status"] == "failed"
+        assert f"n{node}" in record["reason"]
+    if not before:
         told = interruptions(slurm_project)
-        assert {(one["job"], one["status"]) for one in told} == {(str(number), "NODE_FAIL")}
-    assert_continues(slurm_project, before)
-
-
-def test_a_run_that_takes_too_long_ends_before_slurm_ends_it(slurm_project: OnCluster) -> None:
-    slurm_project.suite(1, nodes=[2], devices_per_node=[1])
-    ran = slurm_project.run(*WORDS, "--config", "time_limit=10", toy="hang")
-    assert ran.returncode == 0, ran.stdout
-    (record,) = slurm_project.records()
-    assert record["status"] == "timeout"
-    assert "the time limit of 10 s was reached" in record["reason"]
-    assert not slurm_project.cluster.command("squeue", "--noheader").stdout
+        assert {(one["job"], one["status"]) for one in told} == {(str(job.number), "NODE_FAIL")}
+    assert_continues(slurm_project, before, runs=1)
 
 
 def test_results_that_no_node_sees_are_named_with_the_node(
@@ -125,45 +157,59 @@ def test_results_that_no_node_sees_are_named_with_the_node(
     assert "Traceback" not in ran.stdout
 
 
-def test_a_run_that_takes_too_much_memory(slurm_project: OnCluster) -> None:
-    """Fail if a run with too much memory is not recorded with its node and account."""
+def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) -> None:
+    """Fail if runs that a limit ends are not recorded, with their nodes and account."""
     asked = {"partition": "main", "account": "me-too", "qos": "high", "nodelist": "n[2-3]"}
-    slurm_project.describe(memory_gib=1, **asked)
-    slurm_project.suite(1, nodes=[2], devices_per_node=[1])
-    ran = slurm_project.run(*WORDS, toy="eat")
+    slurm_project.describe(memory_gib=1, runs_per_allocation=2, **asked)
+    variants = {does: {"variables": {"FRAMEBENCH_TOY": does}} for does in ("hang", "eat")}
+    slurm_project.suite(1, nodes=[2], variants=variants)
+    ran = slurm_project.run(*WORDS, "--config", "time_limit=15")
     assert ran.returncode == 0, ran.stdout
-    (record,) = slurm_project.records()
-    assert record["status"] == "oom", record["reason"]
-    assert "of the limit of 0.900 GiB" in record["reason"], "90 % of what the job was given"
-    job = record["environment"]["scheduler"]
-    assert {name: job[name] for name in ("partition", "account", "nodelist")} == {
-        name: asked[name] for name in ("partition", "account", "nodelist")
-    }
-    assert hosts(record) == {"n2", "n3"}
+    records = slurm_project.records()
+    reasons = {record["status"]: record["reason"] for record in records}
+    assert [*sorted(reasons)] == ["oom", "timeout"], reasons
+    assert "the time limit of 15 s was reached" in reasons["timeout"]
+    assert "of the limit of 0.900 GiB" in reasons["oom"], "90 % of what the job was given"
+    for record in records:
+        job = record["environment"]["scheduler"]
+        assert {name: job[name] for name in ("partition", "account", "nodelist")} == {
+            name: asked[name] for name in ("partition", "account", "nodelist")
+        }
+        assert hosts(record) == {"n2", "n3"}
     log = (slurm_project.cluster.place.folder / "log" / "slurmctld").read_text()
     assert re.search("account:me-too .* partition:main qos:high ", log), "not what SLURM was told"
     shown = slurm_project.cluster.command("scontrol", "show", "job", job["job"]).stdout
     assert "ReqNodeList=n[2-3]" in shown, shown
-    comments = ("squeue", "--states=all", "--noheader", "--format=%i %k")
-    listed = slurm_project.cluster.command(*comments).stdout
-    (run,) = slurm_project.project.records()
-    named = run.removesuffix(".json").replace("/", "_")
-    assert re.search(rf"^{job['job']} .*{re.escape(named)}$", listed, re.MULTILINE), listed
+    assert not slurm_project.cluster.command("squeue", "--noheader").stdout
 
 
-def test_a_controller_that_is_restarted(slurm_project: OnCluster) -> None:
-    workflow, _ = begin(slurm_project)
+def test_a_killed_call_is_taken_up_by_the_next_and_a_controller_comes_back(
+    slurm_project: OnCluster,
+) -> None:
+    """Fail if a call does not outlive the controller, or the next one does not wait for jobs."""
+    slurm_project.suite(1, nodes=[3], mode=["inference"], batch_per_device=[1, 2])
+    workflow, hold = start_held(slurm_project)
+    hold.touch()
+    first = wait_for_held_job(slurm_project)
     slurm_project.cluster.restart_controller()
-    output, _ = workflow.communicate(timeout=PATIENCE)
-    assert workflow.returncode == 0, output
-    assert [record["status"] for record in slurm_project.records()] == ["ok"] * RUNS
-
-
-def test_a_call_that_is_killed_is_taken_up_by_the_next(slurm_project: OnCluster) -> None:
-    workflow, _ = begin(slurm_project)
+    hold.unlink()
+    before = wait_for(slurm_project.project.records, "a run to finish")
+    hold.touch()
+    workflow.read_until("1/2 toy toy")
+    wait_for_held_job(slurm_project, [first.number])
     os.killpg(workflow.pid, signal.SIGKILL)
     ended(workflow)
-    assert_continues(slurm_project, slurm_project.project.records())
+    again = slurm_project.start(*WORDS)
+    again.read_until("waiting for 1 of its jobs that still run")
+    hold.unlink()
+    output, _ = again.communicate(timeout=PATIENCE)
+    assert again.returncode == 0, output
+    after = slurm_project.project.records()
+    assert len(after) == 2
+    assert before.items() <= after.items(), "a record was touched"
+    records = slurm_project.records()
+    assert [record["status"] for record in records] == ["ok"] * 2
+    assert_never_twice_on_a_node(records)
     assert not slurm_project.cluster.command("squeue", "--noheader").stdout
 
 

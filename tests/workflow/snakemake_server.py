@@ -43,6 +43,7 @@ class SnakemakeCall:
         ``output``: printed text; ``status``: process id, then exit status."""
         self.args = args
         self.returncode: int | None = None
+        self._printed = b""
         self._output, self._status = output, status
         self.pid = self._read_integer()
 
@@ -59,25 +60,25 @@ class SnakemakeCall:
     def communicate(self, timeout: float) -> tuple[str, None]:
         """Return everything printed, also by processes that the call started."""
         end = time.monotonic() + timeout
-        printed = []
         while True:
             left = max(0.0, end - time.monotonic())
             if not select.select([self._output], [], [], left)[0]:
                 raise subprocess.TimeoutExpired(self.args, timeout)
             if not (part := os.read(self._output, LENGTH)):
                 break
-            printed.append(part)
-        os.close(self._output)
+            self._printed += part
+        self.stop_reading()
         self.wait(max(1.0, end - time.monotonic()))
-        return b"".join(printed).decode(), None
+        return self._printed.decode(), None
 
     def read_until(self, text: str) -> None:
-        """Read until ``text`` is printed; later output is not read."""
-        printed = b""
-        while text.encode() not in printed:
+        """Read until ``text`` is printed."""
+        while text.encode() not in self._printed:
             part = os.read(self._output, LENGTH)
-            assert part, f"it ended without {text!r}:\n{printed.decode()}"
-            printed += part
+            assert part, f"it ended without {text!r}:\n{self._printed.decode()}"
+            self._printed += part
+
+    def stop_reading(self) -> None:
         os.close(self._output)
 
     def _ended_within(self, seconds: float | None) -> int | None:

@@ -110,6 +110,7 @@ def test_a_plan_that_nobody_reads_to_its_end_ends(project: Project) -> None:
     project.write_suite(SUITE)
     plan = project.start("--cores", "1", "plan")
     plan.read_until("Plan of the suite")
+    plan.stop_reading()
     plan.wait(timeout=PATIENCE)
 
 
