@@ -7,6 +7,7 @@ import shutil
 
 import pandas as pd
 
+from ..conftest import build_environment
 from ..frameworks.models import RESNET, facts_of, small
 from .conftest import ROOT, Project
 
@@ -46,10 +47,11 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
     assert ran_in == {(name, asked): dtypes[asked] for name, asked in ran_as}
 
 
-def test_parity(project: Project, pytorch_python: str) -> None:
+def test_parity(project: Project) -> None:
     """Fail if a mistake in an adapter is not flagged by the small and by the full verification.
     A small model is verified behind the runs, the model itself by ``verification``. The flag must
     vanish with the mistake."""
+    build_environment("paddle")
     folder = project.folder
     (folder / ".venvs").symlink_to(ROOT / ".venvs")
     (folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(small(RESNET)))
@@ -57,7 +59,7 @@ def test_parity(project: Project, pytorch_python: str) -> None:
         {
             "steps": {"warmup": 1, "timed": 2},
             "repeats": 1,
-            "axes": {"framework": "pytorch", "model": RESNET, "batch_per_device": [2]},
+            "axes": {"framework": "paddle", "model": RESNET, "batch_per_device": [2]},
         }
     )
     tables = folder / "results" / "tables"
@@ -69,9 +71,9 @@ def test_parity(project: Project, pytorch_python: str) -> None:
         ran = project.run("--cores", "all", "verification")
         return ran.returncode, ran.stdout, pd.read_csv(tables / "parity.csv")
 
-    model = folder / "scripts" / "frameworks" / "pytorch" / "models" / "cnn.py"
+    model = folder / "scripts" / "frameworks" / "paddle" / "models" / "cnn.py"
     right = model.read_text()
-    epsilon = 'attributes["epsilon"]'
+    epsilon = 'layer.attributes["epsilon"]'
     assert epsilon in right, "the mistake cannot be planted"
     model.write_text(right.replace(epsilon, "1e-5"))
     ran = project.medians()
