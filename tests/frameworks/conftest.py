@@ -14,7 +14,8 @@ from .blocks import write_block_references
 from .cnns import write_small_references
 from .fork_server import ForkServers
 from .models import references_in, write_references
-from .transformers import write_decoder_references
+from .planting import BLOCK
+from .transformers import COMPARED, write_decoder_references
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +48,15 @@ def block_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def decoder_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder with the references of the small language models."""
     return written_once(tmp_path_factory, "decoder-references", write_decoder_references)
+
+
+@pytest.fixture(scope="session")
+def planted_references(
+    references: dict[str, Path], decoder_references: Path, block_references: Path
+) -> dict[str, Path]:
+    """Return the folders of the references in which mistakes are planted, by name."""
+    decoders = {model: decoder_references / model for model in COMPARED}
+    return {**references, **decoders, BLOCK: block_references / BLOCK}
 
 
 def written_once(

@@ -4,15 +4,22 @@ The process is forked where the framework is already imported."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..conftest import ROOT
 from .comparing import BEFORE, Errors
 from .fork_server import ForkServer
+from .mistakes.planted import PlantedMistake
+from .models import BLOCKS, EMBEDDING, MODELS
+from .transformers import COMPARED
 
-FRAMEWORKS = ROOT / "scripts/frameworks"
-PYTORCH = FRAMEWORKS / "pytorch"
+ADAPTERS = ROOT / "scripts/frameworks"
+#: Block of a network, which is trained by SGD, and quick.
+BLOCK = "basic residual, halving"
+#: Names of the small references in which mistakes are planted.
+PLANTED_IN = (*MODELS, BLOCKS, EMBEDDING, *COMPARED, BLOCK)
+PYTORCH = ADAPTERS / "pytorch"
 
 COMPARE = """
 import json
@@ -22,19 +29,19 @@ load_adapter = lambda folder: load(ADAPTER)
 with open(f"{FOLDER}/{FACTS}.json") as file:
     facts = json.load(file)
 reference = Comparison(FOLDER)
-adapter = started(facts, precision=PRECISION)
+adapter = started(facts, mode=MODE, precision=PRECISION)
 adapter.build(reference.batch(adapter.case.layout.replica(RANK), adapter.case))
 answer(errors=compare(adapter, reference, print))
-adapter.all_reduce(0.0)  # nobody leaves before all have answered
 """
 
 
 def plant(
     folder: Path, mistakes: Iterable[tuple[str, str, str]], framework: str = "pytorch"
 ) -> Path:
-    """Copy the adapter to ``folder`` with ``mistakes``: (file, text, replacement)."""
+    """Copy the adapter to ``folder`` with ``mistakes``: (file, text, replacement). Raises
+    AssertionError where a text does not stand in its file."""
     adapter = folder / framework
-    shutil.copytree(FRAMEWORKS / framework, adapter)
+    shutil.copytree(ADAPTERS / framework, adapter)
     for file, right, wrong in mistakes:
         text = (adapter / file).read_text()
         assert right in text, f"the mistake cannot be planted: {file} has no {right!r}"
@@ -42,17 +49,34 @@ def plant(
     return adapter
 
 
-def training_errors(
+def planted_errors(
+    run: ForkServer, mistake: PlantedMistake, references: Mapping[str, Path], folder: Path
+) -> Errors:
+    """Return the errors of the comparison with ``mistake`` planted in a copy of the adapter in
+    ``folder``, by rank. ``references``: their folders by name."""
+    return errors_of(
+        run,
+        references[mistake.model],
+        plant(folder, mistake.changes, run.framework),
+        mistake.precision,
+        mistake.facts,
+        mistake.ranks,
+        mistake.mode,
+    )
+
+
+def errors_of(
     run: ForkServer,
     reference: Path,
     adapter: Path,
     precision: str = "fp32",
     facts: str = "facts",
     ranks: int = 1,
+    mode: str = "train",
 ) -> Errors:
-    """Return the errors of training with the ``adapter`` and the ``facts`` of the ``reference``,
-    by rank."""
-    names = {"FOLDER": str(reference), "ADAPTER": str(adapter), "PRECISION": precision}
+    """Return the errors of the ``adapter`` with the ``facts`` of the ``reference``, by rank."""
+    names = {"FOLDER": str(reference), "ADAPTER": str(adapter)}
+    names |= {"PRECISION": precision, "MODE": mode}
     given = "\n".join(f"{name} = {value!r}" for name, value in {**names, "FACTS": facts}.items())
     answers = run(f"{given}\n{BEFORE.get(run.framework, '')}\n{COMPARE}", ranks)
     return {

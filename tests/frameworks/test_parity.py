@@ -33,7 +33,7 @@ from .models import (
     small,
     trained_parameters,
 )
-from .planting import plant, training_errors
+from .planting import errors_of, plant
 
 
 class Compare:
@@ -107,84 +107,6 @@ def quantities(mode: str) -> set[str]:
     return both | (training if mode == "train" else set())
 
 
-RESNET_MISTAKES = {
-    "the stride of v1": [
-        ("models/cnn.py", 'attributes["stride"],\n        attributes["padding"], groups',
-         '{"layer2.0.conv1": 2, "layer2.0.conv2": 1}.get(layer.name, attributes["stride"]),\n'
-         '        attributes["padding"], groups'),
-    ],
-    "no weight decay": [
-        ("optimizers.py", 'else hyper["weight_decay"]', "else 0.0"),
-    ],
-    "weight decay as it is timed, not as the facts say": [
-        ("optimizers.py", 'else hyper["weight_decay"]', "else 1e-4"),
-    ],
-    "another momentum": [("optimizers.py", 'momentum=hyper["momentum"]', "momentum=0.9")],
-    "wrong epsilon": [("models/cnn.py", 'attributes["epsilon"]', "1e-5")],
-    "loss summed": [
-        ("models/cnn.py", '(logits.float(), batch["labels"])',
-         '(logits.float(), batch["labels"], reduction="sum")'),
-    ],
-    "another share of new running statistics": [
-        ("models/cnn.py", 'attributes["momentum"]', '1.0 - attributes["momentum"]'),
-    ],
-    "frozen batch normalisation": [
-        ("adapter.py", "build(self.model_config).train(train)", "build(self.model_config).eval()"),
-    ],
-}  # fmt: skip
-
-BERT_MISTAKES = {
-    "dropout left on": [("models/bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.1)")],
-    "no gradient clipping": [
-        ("optimizers.py", '.get("clip_global_norm")', '.get("no such fact")'),
-    ],
-    "GELU approximated": [
-        ("models/bert.py", "F.gelu(", "functools.partial(F.gelu, approximate='tanh')("),
-        ("models/bert.py", "import torch\n", "import functools\nimport torch\n"),
-    ],
-    "no loss for the next sentence": [
-        ("models/bert.py", "return masked + F.cross_entropy(next_sentence, ",
-         "return masked + 0.0 * F.cross_entropy(next_sentence, "),
-    ],
-    "wrong epsilon of the normalisation": [
-        ("models/bert.py", 'hyper["layer_norm_epsilon"]', "1e-12"),
-    ],
-    "wrong epsilon of the optimizer": [("optimizers.py", '"eps": hyper["epsilon"]', '"eps": 1e-8')],
-    "weight decay in the gradient": [("optimizers.py", "torch.optim.AdamW(", "torch.optim.Adam(")],
-    "the mask ignored, attention not scaled": [
-        ("models/bert.py", "query, key, value, attn_mask=mask,", "query, key, value, scale=1.0,"),
-    ],
-    "one position too far": [
-        ("models/bert.py", "self.position.weight[: token_ids.shape[1]]",
-         "self.position.weight[1 : token_ids.shape[1] + 1]"),
-    ],
-}  # fmt: skip
-
-
-BLOCK_MISTAKES = {
-    "ReLU6 without its upper end": [("models/cnn.py", "nn.ReLU6()", "nn.ReLU()")],
-    "a mean without the padding": [
-        ("models/cnn.py", 'attributes["kernel"], attributes["stride"], attributes["padding"])',
-         'attributes["kernel"], attributes["stride"], attributes["padding"], False, False)'),
-    ],
-    "channels shuffled back": [("models/cnn.py", "(groups, -1)", "(-1, groups)")],
-    "auxiliary heads as heavy as the logits": [("models/cnn.py", "+ weight *", "+ 1.0 *")],
-}  # fmt: skip
-
-MISTAKES = {RESNET: RESNET_MISTAKES, BERT: BERT_MISTAKES, BLOCKS: BLOCK_MISTAKES}
-
-
-@pytest.mark.parametrize(
-    ("model", "mistake"), [(model, name) for model, named in MISTAKES.items() for name in named]
-)
-def test_finds_a_mistake(
-    forked: ForkServer, references: dict[str, Path], tmp_path: Path, model: str, mistake: str
-) -> None:
-    adapter = plant(tmp_path, MISTAKES[model][mistake])
-    errors = training_errors(forked, references[model], adapter)
-    assert beyond(errors), f"{mistake}: not found by {errors}"
-
-
 def test_finds_a_missing_activation(forked: ForkServer, tmp_path: Path) -> None:
     """Fail if a missing activation is not found.
     After a residual it changes few values; only a deep network has enough."""
@@ -193,7 +115,7 @@ def test_finds_a_missing_activation(forked: ForkServer, tmp_path: Path) -> None:
     relu = '"relu": lambda layer: nn.ReLU(),'
     without = '"relu": lambda layer: nn.Identity() if layer.name.endswith(".relu") else nn.ReLU(),'
     adapter = plant(tmp_path, [("models/cnn.py", relu, without)])
-    errors = training_errors(forked, tmp_path / "reference", adapter)
+    errors = errors_of(forked, tmp_path / "reference", adapter)
     assert beyond(errors), errors
 
 
@@ -209,28 +131,6 @@ def test_another_number_of_parameters_never_runs(compare: Compare) -> None:
     assert "trainable parameters" in certificate.reason
 
 
-def test_finds_dropout_left_off(
-    forked: ForkServer, references: dict[str, Path], tmp_path: Path
-) -> None:
-    off = ("models/bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.0)")
-    adapter = plant(tmp_path, [off])
-    errors = training_errors(forked, references[BERT], adapter, facts="facts-dropout")
-    assert {quantity for _, quantity, _ in beyond(errors)} == {"dropout"}
-
-
-def test_finds_gradients_averaged_twice(
-    forked: ForkServer, references: dict[str, Path], tmp_path: Path
-) -> None:
-    twice = (
-        "steps.py",
-        "scaler.scale(value).backward()",
-        "scaler.scale(value / torch.distributed.get_world_size()).backward()",
-    )
-    adapter = plant(tmp_path, [twice])
-    errors = training_errors(forked, references[RESNET], adapter, ranks=2)
-    assert {quantity for _, quantity, _ in beyond(errors)} > {"gradients", "gradients, total"}
-
-
 def test_finds_amp_without_effect(compare: Compare) -> None:
     off = ("adapter.py", "dtype=dtype, enabled=self._amp)", "dtype=dtype, enabled=False)")
     certificate = compare(RESNET, off, precision="amp")
@@ -238,7 +138,7 @@ def test_finds_amp_without_effect(compare: Compare) -> None:
 
 
 def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
-    wrong = compare(RESNET, *RESNET_MISTAKES["wrong epsilon"])
+    wrong = compare(RESNET, ("models/cnn.py", 'attributes["epsilon"]', "1e-5"))
     timed = run(
         framework=wrong.case.framework,
         framework_version=wrong.case.framework_version,

@@ -1,0 +1,18 @@
+"""Mistakes that verification must find, one module per framework.
+
+``benchmarks/planted_mistakes.py`` plants all of them, ``test_planted.py`` a part."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+from .planted import PlantedMistake
+
+FRAMEWORKS = ("jax", "mxnet", "oneflow", "paddle", "pytorch", "tensorflow", "tensorflow1")
+
+
+def of_framework(framework: str) -> Sequence[PlantedMistake]:
+    """Return the mistakes in the adapter of ``framework``."""
+    found: Sequence[PlantedMistake] = importlib.import_module(f"{__name__}.{framework}").MISTAKES
+    return found

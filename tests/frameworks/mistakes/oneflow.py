@@ -1,0 +1,7 @@
+"""Mistakes in OneFlow's adapter."""
+
+from __future__ import annotations
+
+from .planted import PlantedMistake
+
+MISTAKES: list[PlantedMistake] = []

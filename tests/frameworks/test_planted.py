@@ -1,0 +1,78 @@
+"""Verification finds mistakes that are planted in the frameworks' adapters.
+
+All of PyTorch's, the fastest, all on several devices, and every tenth of the others;
+``benchmarks/planted_mistakes.py`` has all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .comparing import beyond
+from .fork_server import ForkServers
+from .mistakes import FRAMEWORKS, of_framework
+from .planting import ADAPTERS, PLANTED_IN, errors_of, plant, planted_errors
+from .transformers import FULL
+
+#: Of the frameworks but PyTorch, one mistake in so many on one device.
+EVERY = 10
+ALL = [
+    (framework, number)
+    for framework in FRAMEWORKS
+    for number in range(len(of_framework(framework)))
+]
+CHOSEN = [
+    (framework, number)
+    for place, (framework, number) in enumerate(ALL)
+    if (framework == FULL or of_framework(framework)[number].ranks > 1 or place % EVERY == 0)
+    and not of_framework(framework)[number].missed
+]
+#: What is compared on several devices.
+TOGETHER = sorted(
+    {
+        (framework, mistake.model)
+        for framework, number in ALL
+        for mistake in [of_framework(framework)[number]]
+        if mistake.ranks > 1
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("framework", "number"),
+    CHOSEN,
+    ids=[f"{framework}, {of_framework(framework)[number].about}" for framework, number in CHOSEN],
+)
+def test_a_mistake_is_found(
+    framework: str,
+    number: int,
+    fork_servers: ForkServers,
+    planted_references: dict[str, Path],
+    tmp_path: Path,
+) -> None:
+    mistake = of_framework(framework)[number]
+    errors = planted_errors(fork_servers(framework), mistake, planted_references, tmp_path)
+    assert beyond(errors), f"not found: {mistake.about}, by {errors}"
+
+
+@pytest.mark.parametrize(("framework", "model"), TOGETHER)
+def test_what_is_right_passes_on_two_devices(
+    framework: str,
+    model: str,
+    fork_servers: ForkServers,
+    planted_references: dict[str, Path],
+) -> None:
+    adapter = ADAPTERS / framework
+    run = fork_servers(framework)
+    assert not beyond(errors_of(run, planted_references[model], adapter, ranks=2))
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_mistake_can_be_planted(framework: str, tmp_path: Path) -> None:
+    """Fail if a mistake's text does not stand in the adapter, or is that of another mistake."""
+    mistakes = of_framework(framework)
+    for number, mistake in enumerate(mistakes):
+        plant(tmp_path / str(number), mistake.changes, framework)
+        assert mistake.model in PLANTED_IN
+    assert len({(one.about, one.model, one.ranks) for one in mistakes}) == len(mistakes)
