@@ -146,6 +146,14 @@ def test_options_of_a_profile_count_wherever_snakemake_works(
     assert Path.cwd() == tmp_path / "elsewhere"
 
 
+def test_a_program_that_calls_snakemake_by_its_functions_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["another", "--unknown-option"])
+    with pytest.raises(WorkflowError, match="--unknown-option"):
+        assert Snakemake(SimpleNamespace(rundir=".")).is_dry_run
+
+
 def test_jobs_that_started_and_run_no_more_have_failed() -> None:
     jobs = [SimpleNamespace(jobid=number, is_group=lambda: False) for number in range(4)]
     workflow = SimpleNamespace(

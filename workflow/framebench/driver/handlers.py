@@ -127,6 +127,7 @@ class Handlers:
             self._note_interruptions(log)
             self._report(made_by)
             self._close()
+        self._signals.ignore()
         if self._signals.received or not self._snakemake.is_module:
             raise SystemExit(self._signals.status or 1)
 

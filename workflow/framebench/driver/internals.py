@@ -162,9 +162,13 @@ class Snakemake:
     @cached_property
     def _options(self) -> Any:
         """Options of the command line and of profiles, as Snakemake's own parser returns them."""
-        # The parser tells once more which profile it reads.
-        with contextlib.chdir(self._workflow.rundir), contextlib.redirect_stderr(io.StringIO()):
-            return cli.parse_args(None)[1]
+        printed = io.StringIO()  # once more, which profile is read
+        try:
+            with contextlib.chdir(self._workflow.rundir), contextlib.redirect_stderr(printed):
+                return cli.parse_args(None)[1]
+        except SystemExit:  # another program has called Snakemake's functions
+            said = printed.getvalue().strip().rpartition("\n")[2]
+            raise WorkflowError(f"Framebench needs the command line of snakemake: {said}") from None
 
     @property
     def forces_runs(self) -> bool:

@@ -44,6 +44,12 @@ class StopSignals:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._receive)
 
+    def ignore(self) -> None:
+        """Ignore further signals, which would kill this process once Python has dropped its
+        handlers."""
+        for number in _SIGNALS if self.received else ():
+            signal.signal(number, signal.SIG_IGN)
+
     def wait_for_report(self, process: Popen[bytes]) -> int:
         """Return the exit status of the process that makes the report.
 
