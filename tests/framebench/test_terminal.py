@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 from framebench.plan.forecast import Left
 from framebench.plan.jobs import Job, name_of
-from framebench.tables.formatting import figure
 from framebench.terminal import status_lines
 from framebench.terminal.outcome import RunOutcome, end_of_log, outcome_of
 from framebench.terminal.screen import Screen
@@ -61,14 +60,6 @@ def test_a_broken_record_is_a_failure_and_stops_nothing(tmp_path: Path, text: st
     (tmp_path / "r1.json").write_text(text)
     assert outcome_of(tmp_path / "r1.json").status == "failed"
     assert outcome_of(tmp_path / "none.json").status == "failed"
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(6.8199, "6.82"), (0.03711, "0.0371"), (1234.5, "1234"), (64.0, "64"), (99.96, "100.0")],
-)
-def test_figures_have_three_digits(value: float, shown: str) -> None:
-    assert figure(value) == shown
 
 
 def test_the_status_says_all_where_there_is_room_and_the_time_left_where_there_is_none() -> None:

@@ -72,9 +72,8 @@ def _row(result: CaseResult, asked: Row) -> Row:
     trained, found = curves(result), scores(result)
     first = trained[0] if trained else None
     best = [curve.best for curve in trained if curve.best is not None]
-    known = result.key.row
     return {
-        **{name: known[name] for name in (*AXES, *CONDITIONS)},
+        "result": result,
         **asked,
         "task": first.task if first else "",
         "score": first.score if first else "",
@@ -96,8 +95,6 @@ def _row(result: CaseResult, asked: Row) -> Row:
             sorted({run.energy_sources for run in result.ok if run.joules})
         ),
         "resumed": sum(curve.resumed_after > 0 for curve in trained),
-        "status": result.status,
-        "reason": result.reason,
     }
 
 
