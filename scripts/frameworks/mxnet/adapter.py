@@ -77,7 +77,8 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         devices.put_messages_first()
         self._context = devices.take(self.rank_context)
         self._definition: Any = self.definition()
-        operators = getattr(self._definition, "PRODUCTS", ("FullyConnected", "batch_dot"))
+        of_micro_benchmarks = ("FullyConnected", "batch_dot")
+        operators = self._definition.MATMULS if self._definition else of_micro_benchmarks
         self._dtype = devices.set_precision(self.case.precision, self._context, operators)
         self._group: Any = data_parallel.Group(self.rank_context, children) if several else None
 

@@ -97,7 +97,8 @@ def refusal(operator: str, dtype: str, device: mx.Context) -> str:
     try:
         getattr(mx.nd, operator)(*operands, **options[operator]).wait_to_read()
     except mx.MXNetError as error:
-        return str(error).splitlines()[0].rpartition(": ")[2]  # behind the check that failed
+        # The last line of MXNet's traceback, behind the check that failed.
+        return str(error).splitlines()[-1].rpartition(": ")[2]
     return ""
 
 
