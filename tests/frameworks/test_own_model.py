@@ -52,12 +52,15 @@ MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
         "losses.py": ("nn.CrossEntropyLoss()", "nn.CrossEntropyLoss(reduction='none')"),
         "optimizer.py": ("return torch.optim.AdamW", "torch.optim.AdamW"),
         "frozen.py": ("return model,", "return model.requires_grad_(False),"),
+        "zero.py": ("nn.CrossEntropyLoss()", "lambda *of: 0.0 * nn.CrossEntropyLoss()(*of)"),
     },
     "jax": {
         "half.py": ('"hidden"])', '"hidden"]).astype("float16").astype(inputs.dtype)'),
         "model.py": ("}, apply), (inputs", "}), (inputs"),
         "inputs.py": ("(inputs, targets), loss", "((), targets), loss"),
         "optimizer.py": ("def apply", "def optimizer():\n    pass\n\n\ndef apply"),
+        "zero.py": ("targets).mean()", "targets).mean() * 0.0"),
+        "outputs.py": ("return jax.nn.relu(", "return 0.0 * jax.nn.relu("),
     },
     "tensorflow": {
         "half.py": ("layers.BatchNormalization(),", "layers.Lambda(half),"),
@@ -77,6 +80,8 @@ REFUSED = {
     "losses.py": "the loss must be a tensor with one number",
     "optimizer.py": "optimizer returned NoneType; allowed: one of ",
     "frozen.py": "make returned a model without a parameter that is trained",
+    "zero.py": "all gradients of the model are zero",
+    "outputs.py": "all outputs of the model are zero",
 }
 #: Definitions that the changed files use.
 MORE = {
@@ -155,7 +160,8 @@ def test_a_file_as_short_as_is_said_is_certified_and_what_is_wrong_with_one_is_f
     cases = [(good, "train", "fp32"), (good, "inference", "fp32")]
     cases += [] if framework == "jax" else [(good, "train", "amp")]
     for name, change in MISTAKES[framework].items():
-        cases.append((written(tmp_path, framework, name, *change), "train", "fp32"))
+        mode = "inference" if name == "outputs.py" else "train"
+        cases.append((written(tmp_path, framework, name, *change), mode, "fp32"))
     (found,) = compared(run, cases)
     refused = {name.partition(",")[0]: reason for name, reason in found["refused"].items()}
     assert set(refused) == set(REFUSED) & set(MISTAKES[framework])

@@ -394,7 +394,15 @@ def test_a_run_that_learns_its_batch_by_heart_is_marked(
 ) -> None:
     record = toy.run(does, warmup_steps=1, timed_steps=4).record
     assert_valid(record)
-    assert [entry.name for entry in flags.flags_of(record) if entry.name == flags.VANISHED] == marks
+    found = [entry for entry in flags.flags_of(record) if entry.name == flags.VANISHED]
+    assert [entry.name for entry in found] == marks
+    if marks:
+        assert found[0].why.startswith("the loss fell from ")
+        for rank in record["ranks"]:
+            rank["first_value"] = 0.0
+        assert flags.Flag(flags.VANISHED, "the loss was 0 from the first step") in flags.flags_of(
+            record
+        )
 
 
 def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:

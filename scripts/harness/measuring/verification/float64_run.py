@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from core import precisions
 
-from harness.adapter import Adapter, OwnModels, Unsupported
+from harness.adapter import Adapter, Mismatch, OwnModels, Unsupported
 from harness.kind import Context
 from harness.measuring import model
 from harness.measuring.verification.errors import compare_arrays, measured, relative
@@ -65,7 +65,7 @@ class Observed(NamedTuple):
 
 def compare(context: Context) -> List[Dict[str, Any]]:
     """Build the model without dropout and return the errors of all its results. Raises Unsupported
-    for a model that draws random numbers."""
+    for a model that draws random numbers, Mismatch for one whose results are all zero."""
     adapter: OwnModels = context.adapter
     adapter.model_config["own"]["dropout"] = (
         False  # as configs of other models have it in a comparison
@@ -79,6 +79,7 @@ def compare(context: Context) -> List[Dict[str, Any]]:
         dtypes = exact.result_dtypes()
         expected = _observed(exact, train and ranks == 1)
         del exact
+    _check_not_zero(expected, train)
     own = expected
     if train and ranks > 1:
         expected = expected._replace(gradients=_averaged(adapter, expected.gradients))
@@ -102,6 +103,16 @@ def compare(context: Context) -> List[Dict[str, Any]]:
             del exact
         behind = list(map(_unexplained, behind, _errors(adapter, moved, own)[1:]))
     return [_narrow(dtypes), _unexplained(outputs, explained), *behind]
+
+
+def _check_not_zero(exact: Observed, train: bool) -> None:
+    """Raise Mismatch where all gradients, or in inference all outputs, are zero: any mistake that
+    scales them would pass."""
+    what, arrays = "gradients", list(exact.gradients.values())
+    if not train:
+        what, arrays = "outputs", list(exact.outputs)
+    if not any(array.any() for array in arrays):
+        raise Mismatch(f"all {what} of the model are zero, so that a comparison says nothing")
 
 
 @contextlib.contextmanager

@@ -42,7 +42,8 @@ def _vanished(record: Mapping[str, Any]) -> Iterator[Flag]:
     for rank in record["ranks"]:
         first, last = rank.get("first_value"), rank.get("last_value")
         if first is not None and last is not None and abs(last) <= RESOLVED * abs(first):
-            yield Flag(VANISHED, f"the loss fell from {first:.3g} to {last:.3g}")
+            fell = f"the loss fell from {first:.3g} to {last:.3g}"
+            yield Flag(VANISHED, fell if first else "the loss was 0 from the first step")
             return
 
 
