@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 import pytest
 from framebench.records.run import Run
 from framebench.report import html_tables, page_data
@@ -331,7 +332,9 @@ def test_no_row_of_any_table_has_a_figure_of_another_framework(made: Any) -> Non
 def test_a_row_with_another_column_than_its_table_is_refused() -> None:
     table = Table("any", "Any", "", registry.known()["failures"].columns)
     row = dict.fromkeys(table.names, "")
-    with pytest.raises(ValueError, match="table any: its columns and those of a row differ: why"):
-        frames.frame(table, [{**row, "why": ""}])
+    wrong = [{**row, "why": ""}]
+    for rows in (wrong, pd.DataFrame(wrong)):
+        with pytest.raises(ValueError, match="table any: its columns .* differ: why"):
+            frames.frame(table, rows)
     with pytest.raises(ValueError, match="reason"):
         frames.frame(table, [{name: "" for name in table.names if name != "reason"}])

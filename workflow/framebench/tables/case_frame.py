@@ -17,6 +17,8 @@ from .columns import COLUMNS, Column, Row
 from .results import CaseResult
 
 _OF_RUNS = (*CASE, "repeat", "status", "reason", "wall_seconds", "record", "keys")
+#: Columns of cases, with or without a baseline, that a table need not have.
+_OF_CASES = {*COLUMNS, "key", "base", "throughput_baseline"}
 _values_of = attrgetter(*(f"case.{name}" for name in CASE), *_OF_RUNS[len(CASE) :])
 
 
@@ -52,18 +54,18 @@ def typed(name: str, columns: Sequence[Column], rows: pd.DataFrame | Iterable[Ro
 
     Values that ``rows`` lack are computed from the case in their column ``result``. Raises
     ValueError if a value is missing, or has no column."""
+    names = {"result", *(column.name for column in columns)}
     if isinstance(rows, pd.DataFrame):
         found = rows.reset_index(drop=True)
+        differing = {*found} - names - _OF_CASES
     else:
         listed = list(rows)
         found = pd.DataFrame(listed, dtype=object)
-        names = {"result", *(column.name for column in columns)}
-        for row in listed:
-            if differing := ({*found} ^ row.keys()) | (row.keys() - names):
-                raise ValueError(
-                    f"table {name}: its columns and those of a row differ: "
-                    f"{', '.join(sorted(differing))}"
-                )
+        differing = set().union(*(({*found} ^ row.keys()) | (row.keys() - names) for row in listed))
+    if differing:
+        raise ValueError(
+            f"table {name}: its columns and those of a row differ: {', '.join(sorted(differing))}"
+        )
     for column in columns if len(found) else ():
         if column.name not in found and not (column.value and "result" in found):
             raise ValueError(f"table {name}: its rows lack the column {column.name}")

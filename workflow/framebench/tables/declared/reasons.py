@@ -21,9 +21,8 @@ def rows(inputs: Inputs) -> pd.DataFrame:
         failed_cases=("keys", "nunique"),
         failed_in=("framework", lambda some: ", ".join(sorted({*some.replace("", NO_FRAMEWORK)}))),
     )
-    place = counted["status"].map(FOR_PEOPLE.index)
-    order = ["place", "failed_runs", "reason"]
-    return counted.assign(place=place).sort_values(order, ascending=[True, False, True])
+    counted = counted.sort_values("failed_runs", ascending=False, kind="stable")
+    return counted.sort_values("status", key=lambda some: some.map(FOR_PEOPLE.index), kind="stable")
 
 
 FAILURES = Table(
