@@ -79,7 +79,10 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         self._definition: Any = self.definition()
         of_micro_benchmarks = ("FullyConnected", "batch_dot")
         operators = self._definition.MATMULS if self._definition else of_micro_benchmarks
-        self._dtype = devices.set_precision(self.case.precision, self._context, operators)
+        # Names of the model's matmuls, each with the reason why mixed precision leaves it out.
+        self._dtype, self._operators = devices.set_precision(
+            self.case.precision, self._context, operators
+        )
         self._group: Any = data_parallel.Group(self.rank_context, children) if several else None
 
     def build(self, batch: Dict[str, Any]) -> None:
@@ -258,7 +261,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         watch = self._matmuls
         matmuls = watch.imperative if self.case.compiler == "none" else watch.compiled
         train = self.case.mode == "train"
-        return matmuls(self._model, self._inputs, train, self._definition.MATMULS)
+        return matmuls(self._model, self._inputs, train, self._operators)
 
     def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         return self._watched(lambda: self._evaluate()[1].backward())
@@ -271,7 +274,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         the gradients."""
         if self.case.compiler != "none":
             self._model.hybridize(active=False)
-        matmuls = self._matmuls.watched(self._model, run, self._definition.MATMULS)
+        matmuls = self._matmuls.watched(self._model, run, self._operators)
         if self.case.compiler != "none":
             self._model.hybridize(**self._hybridize)
         return list(matmuls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Sequence
+from typing import Any, Dict, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -51,15 +51,18 @@ def itemsize(dtype: Any) -> int:
     return np.dtype(dtype).itemsize
 
 
-def set_precision(precision: str, device: mx.Context, matmuls: Sequence[str]) -> str:
-    """Switch mixed precision on where it is asked for, for the whole process; returns the dtype
-    that matmuls have. ``matmuls`` are the names of the operators that a model has; those that
-    MXNet has not in that dtype on ``device`` stay in float32.
+def set_precision(
+    precision: str, device: mx.Context, matmuls: Sequence[str]
+) -> Tuple[str, Dict[str, str]]:
+    """Switch mixed precision on where it is asked for, for the whole process; return the dtype
+    that matmuls have, and why each operator is not in it, "" for one that is. ``matmuls`` are the
+    names of the operators that a model has; those that MXNet has not in that dtype on ``device``
+    stay in float32.
 
     Raises :class:`Unsupported` where that are all of them, or all recurrent layers of a model that
     has such: next to them, what else it has is nothing."""
     if precision == "fp32":
-        return "float32"
+        return "float32", dict.fromkeys(matmuls, "")
     # what MXNet's AMP has for each device: the other one is refused or ignored there
     dtype = "bfloat16" if device.device_type == "cpu" else "float16"
     reasons = {name: refusal(name, dtype, device) for name in matmuls}
@@ -70,7 +73,7 @@ def set_precision(precision: str, device: mx.Context, matmuls: Sequence[str]) ->
     half = {*amp.list_lp16_ops(DTYPES[dtype]), *matmuls} - refused
     single = {*amp.list_fp32_ops(DTYPES[dtype]), *refused}
     amp.init(dtype, target_precision_ops=sorted(half), fp32_ops=sorted(single))
-    return dtype
+    return dtype, {name: reason and f"{name}: {reason}" for name, reason in reasons.items()}
 
 
 def refusal(operator: str, dtype: str, device: mx.Context) -> str:

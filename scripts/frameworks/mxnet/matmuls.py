@@ -1,7 +1,8 @@
 """Dtypes and sizes of the matmuls and convolutions of a forward pass.
 
 They are observed in imperative mode, and read from the graph that MXNet runs where the model is
-compiled."""
+compiled. ``operators``: names of the model's matmuls, each with the reason why mixed precision
+leaves it out, or ""."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ def multiply_adds(
 
 
 @contextlib.contextmanager
-def _watched(operators: Sequence[str], matmuls: List[ExecutedMatmul]) -> Iterator[None]:
+def _watched(operators: Mapping[str, str], matmuls: List[ExecutedMatmul]) -> Iterator[None]:
     """Note each call of ``operators`` in imperative mode in ``matmuls``, until the context ends."""
     originals = {name: getattr(mx.nd, name) for name in operators}
 
@@ -76,7 +77,7 @@ def _watched(operators: Sequence[str], matmuls: List[ExecutedMatmul]) -> Iterato
             operand = arguments[telling(name)]
             output = result[0] if name == "RNN" else result  # with its states behind it
             size = multiply_adds(name, operand.shape, output.shape, options)
-            matmuls.append(ExecutedMatmul(name_of(output.dtype), size))
+            matmuls.append(ExecutedMatmul(name_of(output.dtype), size, operators[name]))
             return result
 
         return call
@@ -95,7 +96,7 @@ def _mode(train: bool) -> Any:
 
 
 def imperative(
-    model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]
+    model: Any, inputs: Sequence[Any], train: bool, operators: Mapping[str, str]
 ) -> List[ExecutedMatmul]:
     """Return the matmuls of one forward pass, which leaves the running statistics as they were.
 
@@ -104,7 +105,9 @@ def imperative(
         return watched(model, lambda: model(*inputs), operators)
 
 
-def watched(model: Any, run: Callable[[], Any], operators: Sequence[str]) -> List[ExecutedMatmul]:
+def watched(
+    model: Any, run: Callable[[], Any], operators: Mapping[str, str]
+) -> List[ExecutedMatmul]:
     """Return the matmuls of the forward passes of ``run()``, in imperative mode."""
     matmuls: List[ExecutedMatmul] = []
     statistics = [p for p in model.collect_params().values() if p.grad_req == "null"]
@@ -117,7 +120,7 @@ def watched(model: Any, run: Callable[[], Any], operators: Sequence[str]) -> Lis
 
 
 def compiled(
-    model: Any, inputs: Sequence[Any], train: bool, operators: Sequence[str]
+    model: Any, inputs: Sequence[Any], train: bool, operators: Mapping[str, str]
 ) -> List[ExecutedMatmul]:
     """Return the matmuls in the graph that a hybridized model runs, by MXNet's own inference of
     types and shapes."""
@@ -146,7 +149,8 @@ def compiled(
             shapes[_output(node)],
             node.get("attrs", {}),
         )
-        matmuls.append(ExecutedMatmul(name_of(dtypes[_output(node)]), size))
+        dtype = name_of(dtypes[_output(node)])
+        matmuls.append(ExecutedMatmul(dtype, size, operators[operator]))
     return matmuls
 
 

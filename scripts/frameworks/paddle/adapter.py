@@ -254,6 +254,9 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
             return self._matmuls.in_program(program)
         return self._matmuls.watch(self._model, lambda: self._forward(self._network))
 
+    def forward_dtypes_run(self) -> bool:
+        return self._compiled  # else those of a trace, which is not what runs
+
     def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         return self._watched(self._steps.gradients(self._evaluate_alone, self._scaler))
 

@@ -250,6 +250,9 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             nodes = self._graphs.optimized(self._config, operations)
         return self._graphs.matmuls(nodes)
 
+    def forward_dtypes_run(self) -> bool:
+        return self.case.precision != "amp"  # which is a rewriting of the graph
+
     def compiled(self) -> Dict[str, Any]:
         return self._compiler.proof(self._executed)
 

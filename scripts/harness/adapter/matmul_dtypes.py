@@ -13,16 +13,23 @@ class ExecutedMatmul(NamedTuple):
     """Matmul or convolution that a model executes.
 
     ``dtype``: of its operands, as numpy names it (``float32``, ``bfloat16``, ``float16``).
-    :class:`Rounding` shows what float32 is rounded to."""
+    :class:`Rounding` shows what float32 is rounded to. ``lacking``: why mixed precision leaves it
+    in float32, in the framework's words; "" where it must not."""
 
     dtype: str
     multiply_adds: int = 0
+    lacking: str = ""
 
 
 class MatmulTrace(Capability):
     """The framework shows which matmuls run and in which precision."""
 
     LACKING = "does not report its matmuls: their precision cannot be verified"
+
+    def forward_dtypes_run(self) -> bool:
+        """Return whether matmuls of ``forward_only`` have the dtypes that run, and not those before
+        a rewriting of the graph."""
+        return True
 
     @abstractmethod
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
@@ -35,10 +42,6 @@ class MatmulTrace(Capability):
     def matmul_dtypes(self) -> Dict[str, int]:
         """Return the number of matmuls by dtype."""
         return dict(Counter(product.dtype for product in self.matmuls(forward_only=False)))
-
-    def forward_multiply_adds(self) -> int:
-        """Return the multiply-adds of one forward pass over this rank's batch."""
-        return sum(product.multiply_adds for product in self.matmuls(forward_only=True))
 
 
 class Rounding(MatmulTrace):

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from core import bounded, precisions
 
-from harness.adapter import Case, MatmulTrace, Numerics
+from harness.adapter import Case, ExecutedMatmul, MatmulTrace, Numerics
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
 from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_evidence
@@ -28,6 +28,10 @@ STEPS = 5  # optimizer steps whose losses are compared
 #: Changes of the weights since the start that are compared, after the first steps. A second step's
 #: own change has twice the rounding of weights to float32 in it.
 UPDATES = ("first update", "two updates")
+
+#: Share of the multiply-adds in other dtypes than those of a mixed precision. Their number says
+#: little: a few large matmuls have most of the multiply-adds.
+OTHER_DTYPES = "other dtypes"
 
 RANKS = 2  # that the reference has batches for
 
@@ -118,6 +122,17 @@ class Comparison:
 
 def _replica(adapter: Compared) -> int:
     return adapter.case.layout.replica(adapter.rank_context.rank)
+
+
+def other_dtypes(precision: str, matmuls: Sequence[ExecutedMatmul]) -> Dict[str, Any]:
+    """Return the share of a forward pass's multiply-adds that run in other dtypes than those of
+    the precision, without those that the framework lacks in them."""
+    judged = [matmul for matmul in matmuls if not matmul.lacking]
+    total = sum(matmul.multiply_adds for matmul in judged)
+    wanted = precisions.known()[precision].dtypes
+    others = sum(matmul.multiply_adds for matmul in judged if matmul.dtype not in wanted)
+    lacking = sorted({matmul.lacking for matmul in matmuls if matmul.lacking})
+    return measured(OTHER_DTYPES, others / total if total else 1.0, "; ".join(lacking))
 
 
 def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
@@ -229,9 +244,13 @@ def compare(
         return [*differences, *compare_dropout(adapter, reference)]
     parameters = reference.expected["trainable_parameters"]
     differences.append(counted("trainable parameters", adapter.trainable_parameters(), parameters))
+    matmuls = adapter.matmuls(forward_only=True)
     if case.layout.replicas == case.devices:  # else no rank computes all of a forward pass
         multiply_adds = reference.expected["multiply_adds"][case.mode]
-        differences.append(counted("multiply-adds", adapter.forward_multiply_adds(), multiply_adds))
+        total = sum(matmul.multiply_adds for matmul in matmuls)
+        differences.append(counted("multiply-adds", total, multiply_adds))
+    if OTHER_DTYPES in precisions.known()[case.precision].bounds and adapter.forward_dtypes_run():
+        differences.append(other_dtypes(case.precision, matmuls))
     enter("outputs")
     differences += compare_outputs(adapter, reference)
     if case.mode == "train":

@@ -326,4 +326,17 @@ MISTAKES = [
             'std=10 * hyper["initializer_range"]',
         ),
     ),
+    PlantedMistake(
+        "feed-forward layers in float32",
+        "bert_base",
+        Change(
+            "models/bert.py",
+            "        return self.output_norm(x + self.dropout(self.output("
+            "F.gelu(self.intermediate(x)))))",
+            '        with torch.autocast("cpu", enabled=False):\n'
+            "            inner = F.gelu(self.intermediate(x.float()))\n"
+            "            return self.output_norm(x + self.dropout(self.output(inner)))",
+        ),
+        precision="amp",
+    ),
 ]
