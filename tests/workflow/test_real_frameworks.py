@@ -25,7 +25,7 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
             "steps": {"warmup": 1, "timed": 2},
             "repeats": 1,
             "axes": {"framework": "pytorch", "model": RESNET, "batch_per_device": [2]},
-            "include": [{"framework": "tensorflow", "precision": "amp"}],
+            "include": [{"framework": "tensorflow", "precision": "amp", "mode": "inference"}],
         }
     )
     ran = project.measure("emulated=measure")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ..terminal_lines import visible_lines
-from .conftest import ONE_RUN, ROOT, RUNS, SUITE, Project
+from .conftest import CASES, ONE_RUN, ROOT, RUNS, SUITE, Project
 
 DUMMY = """
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -36,6 +36,7 @@ LINE = re.compile(r"^\d/\d toy toy \w+ fp32 1n1g r\d .*$", re.MULTILINE)
 
 def test_a_terminal_has_a_line_for_each_result_and_nothing_else_is_left(project: Project) -> None:
     """Fail if a terminal does not show one line per result and nothing else, at 80 columns."""
+    project.write_suite({**SUITE, "repeats": 1})
     above, below = pty.openpty()
     os.set_blocking(above, True)
     call = subprocess.Popen(
@@ -63,24 +64,25 @@ def test_a_terminal_has_a_line_for_each_result_and_nothing_else_is_left(project:
     os.close(above)
     written = b"".join(parts).decode()
     shown = visible_lines(written)
-    assert len(LINE.findall("\n".join(shown))) == RUNS, written
+    assert len(LINE.findall("\n".join(shown))) == CASES, written
     assert not [line for line in shown if " left" in line], "a status line was left behind"
-    assert f"1/{RUNS} runs; toy toy" in written, "no status line"
+    assert f"1/{CASES} runs; toy toy" in written, "no status line"
     assert "\033[3" not in written, "a colour, against NO_COLOR"
     assert shown[-2] == "report: results/report.html", "the answers are not the end"
     assert max(len(line) for line in re.findall(r"\033\[K(\d[^\r\n]*)\r", written)) <= 79
 
 
 def test_failed_runs_say_why_and_where_their_log_is(project: Project) -> None:
+    project.write_suite({**SUITE, "repeats": 1})
     ran = project.measure(toy="raise_from_batch=1")
     lines = LINE.findall(ran.stdout)
-    assert len(lines) == RUNS, ran.stdout
+    assert len(lines) == CASES, ran.stdout
     for record, line in zip(
         sorted(project.parsed(), key=lambda r: r["started"]), lines, strict=True
     ):
         assert f" failed: {record['reason']} " in line
     logs = re.findall(r"^    log: (results/logs/.*\.log)$", ran.stdout, re.MULTILINE)
-    assert len(logs) == RUNS
+    assert len(logs) == CASES
     assert all((project.folder / log).is_file() for log in logs)
     assert "Traceback" in ran.stdout
 
