@@ -170,6 +170,10 @@ def test_a_file_as_short_as_is_said_is_certified_and_what_is_wrong_with_one_is_f
     assert not {name: own for name, own in wrong.items() if own and "good.py" in name}
     quantities = {one["quantity"] for one in found["errors"]["good.py, train, fp32"][1]}
     assert quantities >= {"float64 run", "outputs", "gradients", "loss", "first update"}
+    outputs = next(
+        one for one in found["errors"]["good.py, train, fp32"][1] if one["quantity"] == "outputs"
+    )
+    assert 0 < outputs["rounding"] <= outputs["error"] < 1e-4, "the raw error is not shown"
     found_in = {name.partition(",")[0]: {one[1] for one in own} for name, own in wrong.items()}
     assert "float64 run" in found_in["half.py"]
     if framework == "pytorch":

@@ -94,7 +94,7 @@ def test_a_run_of_what_is_right_passes(compare: Compare) -> None:
     certificate = compare(RESNET, precision="amp")
     assert certificate.status == "ok", certificate.reason
     assert certificate.passed, certificate.errors
-    compared = {name for name, _, _ in certificate.errors}
+    compared = {one.quantity for one in certificate.errors}
     assert compared == quantities("train", "amp") | {"products"}
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from core import axes, precisions
 from core.case import Case
@@ -43,13 +43,27 @@ EVERYWHERE = {
 }
 
 
+class ComparisonError(NamedTuple):
+    """Error of one quantity against the reference, the largest over all ranks.
+
+    ``rounding``: the part of it that rounding was seen to explain; bounds are on the rest."""
+
+    quantity: str
+    error: float
+    where: str
+    rounding: float = 0.0
+
+    def is_within(self, largest: float) -> bool:
+        return self.error - self.rounding <= largest
+
+
 @dataclass(frozen=True)
 class VerificationResult:
     """The result of one verification.
 
     ``case``: its ``variant`` is "" for the default software; its ``further`` has the values that
     change what is computed. ``dropout``: whether dropout was on in training.
-    ``errors``: (quantity, error, where); () unless ok.
+    ``errors``: () unless ok.
     ``environment``, ``variables``, ``computation``, ``machine``: as in a run.
     ``scale``: FULL, SMALL, or the model's reduction."""
 
@@ -58,7 +72,7 @@ class VerificationResult:
     dropout: bool
     status: str
     reason: str
-    errors: tuple[tuple[str, float, str], ...]
+    errors: tuple[ComparisonError, ...]
     started: str
     environment: str
     variables: tuple[tuple[str, str], ...]
@@ -81,7 +95,7 @@ class VerificationResult:
         """Return whether all errors are within bounds; None for an unsupported case."""
         if self.status == "unsupported":
             return None
-        within = [error <= bound(self.case.precision, name) for name, error, _ in self.errors]
+        within = [one.is_within(bound(self.case.precision, one.quantity)) for one in self.errors]
         return self.status == "ok" and bool(within) and all(within)
 
 
@@ -173,7 +187,7 @@ def _mode(record: Mapping[str, Any]) -> str:
     return str(mode)
 
 
-def _errors(record: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
+def _errors(record: Mapping[str, Any]) -> Iterator[ComparisonError]:
     """Yield the largest error over all ranks for each quantity. JSON null stands for NaN."""
     products = record["ranks"][0].get("products", {}) if record["ranks"] else {}
     total = sum(products.values())
@@ -185,8 +199,8 @@ def _errors(record: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
     bounds = _bounds(known[name])
     wanted = sum(count for dtype, count in products.items() if dtype in known[name].dtypes)
     counted = ", ".join(f"{number} {name}" for name, number in sorted(products.items()))
-    yield "products", 1 - wanted / total, counted
-    worst: dict[str, tuple[float, str]] = {}
+    yield ComparisonError("products", 1 - wanted / total, counted)
+    worst: dict[str, ComparisonError] = {}
     for rank in record["ranks"]:
         for found in rank.get("parity", ()):
             if found["quantity"] not in bounds:
@@ -195,7 +209,10 @@ def _errors(record: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
                     f"{', '.join(bounds)}"
                 )
             error = math.inf if found["error"] is None else found["error"]
-            if found["quantity"] not in worst or error > worst[found["quantity"]][0]:
-                worst[found["quantity"]] = (error, found["where"])
-    for quantity, (error, where) in worst.items():
-        yield quantity, error, where
+            one = ComparisonError(
+                found["quantity"], error, found["where"], found.get("rounding", 0.0)
+            )
+            before = worst.setdefault(one.quantity, one)
+            if not one.is_within(before.error - before.rounding):
+                worst[one.quantity] = one
+    yield from worst.values()

@@ -39,9 +39,10 @@ def standard_errors(array: Any, mean: float, deviation: float) -> float:
     return max(off / of_mean, scaled / of_deviation)
 
 
-def measured(quantity: str, error: float, where: str = "") -> Dict[str, Any]:
-    """Return an error as an entry of the record."""
-    return {"quantity": quantity, "error": error, "where": where}
+def measured(quantity: str, error: float, where: str = "", rounding: float = 0.0) -> Dict[str, Any]:
+    """Return an error as an entry of the record. ``rounding``: the part that rounding explains."""
+    explained = {"rounding": rounding} if rounding else {}
+    return {"quantity": quantity, "error": error, "where": where, **explained}
 
 
 def counted(quantity: str, count: int, expected: int) -> Dict[str, Any]:

@@ -101,8 +101,8 @@ def compare(context: Context) -> List[Dict[str, Any]]:
         with _moved(adapter, unit * units) as exact:
             moved = _observed(exact, own.step is not None)
             del exact
-        behind = list(map(_unexplained, behind, _errors(adapter, moved, own)[1:]))
-    return [_narrow(dtypes), _unexplained(outputs, explained), *behind]
+        behind = list(map(_with_rounding, behind, _errors(adapter, moved, own)[1:]))
+    return [_narrow(dtypes), _with_rounding(outputs, explained), *behind]
 
 
 def _check_not_zero(exact: Observed, train: bool) -> None:
@@ -142,13 +142,11 @@ def _move(adapter: OwnModels, unit: float) -> None:
     adapter.load_weights({**adapter.statistics(), **moved})
 
 
-def _unexplained(error: Dict[str, Any], explained: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the error minus the part that rounding explains."""
-    rounding = min(_TIMES * explained["error"], _MOST)
-    left = max(error["error"] - rounding, 0.0)
-    detail = f"{error['error']:.2g}, of which rounding explains {rounding:.2g}"
-    where = f"{error['where']}: {detail}" if error["where"] else detail
-    return measured(error["quantity"], left, where)
+def _with_rounding(error: Dict[str, Any], explained: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the error with the part of it that rounding explains."""
+    moved = explained["error"]
+    rounding = min(_TIMES * moved, _MOST, error["error"]) if moved == moved else 0.0
+    return measured(error["quantity"], error["error"], error["where"], rounding)
 
 
 def _observed(adapter: OwnModels, with_step: bool) -> Observed:
