@@ -38,43 +38,46 @@ class Ring:
                 time.sleep(0.02)
 
     @staticmethod
-    def _receive(peer: socket.socket, size: int) -> bytearray:
-        content = bytearray(size)
-        missing = memoryview(content)
-        while missing:
-            received = peer.recv_into(missing)
+    def _receive(peer: socket.socket, content: memoryview) -> None:
+        while content:
+            received = peer.recv_into(content)
             if not received:
                 raise ConnectionResetError("connection closed by peer")
-            missing = missing[received:]
-        return content
+            content = content[received:]
 
     def all_reduce(self, values: Sequence[float]) -> list[float]:
         """Return the sums over all ranks."""
+        total = array("d", values)
 
-        def added(content: bytes, other: bytes) -> bytes:
-            return array("d", map(operator.add, array("d", content), array("d", other))).tobytes()
+        def add(other: bytearray) -> None:
+            total[:] = array("d", map(operator.add, total, array("d", other)))
 
-        return list(array("d", self._reduce(array("d", values).tobytes(), added)))
+        self._reduce(memoryview(total).cast("B"), add)
+        return total.tolist()
 
     def sum(self, values: Any) -> Any:
         """Return a numpy array summed over all ranks."""
         import numpy as np
 
-        def array_of(content: bytes) -> Any:
-            return np.frombuffer(content, values.dtype)
+        total = values.reshape(-1).copy()
 
-        def added(content: bytes, other: bytes) -> bytes:
-            return (array_of(content) + array_of(other)).tobytes()
+        def add(other: bytearray) -> None:
+            np.add(total, np.frombuffer(other, total.dtype), out=total)
 
-        return array_of(self._reduce(values.tobytes(), added))
+        self._reduce(total.view(np.uint8).data, add)
+        return total
 
-    def _reduce(self, content: bytes, added: Callable[[bytes, bytes], bytes]) -> bytes:
+    def _reduce(self, content: memoryview, add: Callable[[bytearray], None]) -> None:
+        """Sum ``content`` over all ranks, in place; ``add`` adds that of another rank to it."""
         if self.rank == 0:
+            other = bytearray(len(content))
             for peer in self._peers:
-                content = added(content, self._receive(peer, len(content)))
+                self._receive(peer, memoryview(other))
+                add(other)
         for peer in self._peers:
             peer.sendall(content)
-        return content if self.rank == 0 else self._receive(self._peers[0], len(content))
+        if self.rank:
+            self._receive(self._peers[0], content)
 
     def close(self) -> None:
         for peer in self._peers:

@@ -25,9 +25,9 @@ def check(adapter: Collectives) -> List[Dict[str, Any]]:
     rank_context = adapter.rank_context
     timings = []
     for size in SIZES:
-        base = np.arange(size // 4) % _LARGEST
+        base = np.resize(np.arange(_LARGEST, dtype=np.float32), size // 4)
         # Arrays differ between ranks, so that omitted or repeated ranks are detected.
-        all_reduce = adapter.prepare_all_reduce((base * (rank_context.rank + 1)).astype(np.float32))
+        all_reduce = adapter.prepare_all_reduce(base * (rank_context.rank + 1))
         all_reduce.run()
         expected = base * (rank_context.world_size * (rank_context.world_size + 1) // 2)
         wrong = np.flatnonzero(np.asarray(all_reduce.result()).reshape(-1) != expected)
