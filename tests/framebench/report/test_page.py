@@ -186,7 +186,7 @@ def test_the_answer_comes_first_and_decides_the_order(browser: Browser, page: Pa
 
 
 def view_dash() -> str:
-    from framebench.tables.view import DASH
+    from framebench.tables.formatting import DASH
 
     return DASH
 

@@ -23,8 +23,8 @@ from framebench.report.record_links import Link, RowLinks
 from framebench.report.svg import FONT
 from framebench.tables import registry, view
 from framebench.tables.arrangement import UNFOLDED
+from framebench.tables.formatting import DASH
 from framebench.tables.grouping import group
-from framebench.tables.view import DASH
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 

@@ -16,7 +16,6 @@ from core import axes, observed
 
 from ..cases.conditions import CONDITIONS, COUNTS
 from ..cases.names import topology
-from . import parameters
 from .columns import (
     CONTRADICTED,
     LINT,
@@ -79,7 +78,7 @@ def rounded(value: Any, spec: str) -> str:
     return f"{value:.0f}" if is_short else text
 
 
-# ---- conditions ---------------------------------------------------------------------------------
+# ---- conditions and parameters ------------------------------------------------------------------
 
 _REGISTER = {axis.name: axis for axis in (*observed.CONDITIONS, *axes.further())}
 #: Short forms for labels without a title that differ from those of lists of cases.
@@ -148,6 +147,34 @@ def named(
     return full
 
 
+def common_parameters(rows: Sequence[Row], name: str = "parameters") -> dict[str, str]:
+    """Return, by mode, the parameters that all ``rows`` of that mode share; "" for none.
+
+    ``name``: column with a list of parameters."""
+    lists: dict[str, list[list[str]]] = {}
+    for row in rows:
+        lists.setdefault(_mode(row), []).append(plain(row[name]).split(", "))
+    return {
+        mode: ", ".join(one for one in some[0] if all(one in own for own in some))
+        for mode, some in lists.items()
+    }
+
+
+def telling_parameters(rows: Sequence[Row], name: str = "parameters") -> Callable[[Row], str]:
+    """Return a function that gives a row's parameters that are not common to its mode."""
+    shared = {mode: {*text.split(", ")} for mode, text in common_parameters(rows, name).items()}
+
+    def told(row: Row) -> str:
+        own = plain(row[name]).split(", ")
+        return ", ".join(one for one in own if one not in shared[_mode(row)])
+
+    return told
+
+
+def _mode(row: Row) -> str:
+    return str(row.get("mode", ""))
+
+
 # ---- cells --------------------------------------------------------------------------------------
 
 
@@ -180,7 +207,7 @@ def cells(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterator
     elif column.type in (YES_NO, YES_NO_OR_NEITHER) and column.name not in CONDITIONS:
         texts = ["" if value is None else "yes" if value else "no" for value in values]
     elif column.listed:
-        texts = [*map(parameters.telling(rows, column.name), rows)]
+        texts = [*map(telling_parameters(rows, column.name), rows)]
     else:
         texts = [cell_text(column, row) for row in rows]
     if looks := column.form.looks:

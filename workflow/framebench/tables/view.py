@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from ..cases.conditions import CASE, CONDITIONS
-from . import formatting, parameters
+from . import formatting
 from .columns import PRINTED, Column, Row
 from .formatting import Cell, plain
 from .results import marks_of_all, other_marks
@@ -162,9 +162,9 @@ def _shared(
     names = {column.name for column in columns}
     for column in columns if rows else ():
         if column.listed:
-            lists = parameters.common(rows, column.name)
+            lists = formatting.common_parameters(rows, column.name)
             shared += [(f"{column.header} of {mode}", text) for mode, text in lists.items() if text]
-            if not any(map(parameters.telling(rows, column.name), rows)):
+            if not any(map(formatting.telling_parameters(rows, column.name), rows)):
                 dropped.add(column.name)
             continue
         is_condition = column.name in CONDITIONS
