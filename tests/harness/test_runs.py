@@ -95,33 +95,25 @@ def test_a_good_run_leaves_a_complete_record(toy: Bench, kind: str, devices: int
     assert done.stdout.count("\n") == 1, "the launcher says one line at the end"
 
 
-def test_ranks_are_pinned_to_cores_of_their_own(toy: Bench) -> None:
-    ranks = toy.run("", devices_per_node=2, cores_per_device=1).record["ranks"]
-    assert len(ranks[0]["cores"]) == len(ranks[1]["cores"]) == 1
-    assert ranks[0]["cores"] != ranks[1]["cores"], "two devices share a core"
-    for rank in ranks:
-        assert rank["settings"]["omp_num_threads"] == "1", "threads are not the device's cores"
-        assert rank["settings"]["threads"] == 1, "threads are not the device's cores"
-        assert rank["settings"]["cuda_visible_devices"] == "", "a CPU run sees GPUs"
-
-
-def test_ranks_of_one_run_train_together_on_different_batches(toy: Bench) -> None:
-    first, second = toy.run("", devices_per_node=2).record["ranks"]
-    assert first["first_value"] != second["first_value"], "both ranks got the same batch"
-    assert first["weights_checksum"] == second["weights_checksum"], "the weights drifted apart"
-    assert first["processes"] == second["processes"] == 2
-
-
 #: Of two devices, each with points of its own.
 DRAWN: dict[str, Any] = {"devices_per_node": 2, "model": ROOT / "tests/models/toy_points.json"}
 
 
-def test_the_batches_of_ranks_differ(toy: Bench) -> None:
-    record = toy.run("", **DRAWN).record
+def test_ranks_train_together_on_cores_and_batches_of_their_own(toy: Bench) -> None:
+    record = toy.run("", **DRAWN, cores_per_device=1).record
     assert record["status"] == "ok", record["reason"]
     assert_valid(record)
-    first, second = (rank["batch_checksum"] for rank in record["ranks"])
-    assert first != second
+    first, second = ranks = record["ranks"]
+    assert first["batch_checksum"] != second["batch_checksum"], "both ranks got the same batch"
+    assert first["first_value"] != second["first_value"], "both ranks got the same batch"
+    assert first["weights_checksum"] == second["weights_checksum"], "the weights drifted apart"
+    assert len(first["cores"]) == len(second["cores"]) == 1
+    assert first["cores"] != second["cores"], "two devices share a core"
+    for rank in ranks:
+        assert rank["processes"] == 2
+        assert rank["settings"]["omp_num_threads"] == "1", "threads are not the device's cores"
+        assert rank["settings"]["threads"] == 1, "threads are not the device's cores"
+        assert rank["settings"]["cuda_visible_devices"] == "", "a CPU run sees GPUs"
 
 
 @pytest.mark.parametrize("kind", ["train", "inference"])
