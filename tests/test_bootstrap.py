@@ -133,6 +133,8 @@ def test_a_uv_that_is_not_the_locked_one_is_not_run(project: Path) -> None:
     status, output = finish(start(project))
     assert status == 1
     assert "DO NOT MATCH THE HASHES" in output, output
+    assert output.splitlines()[-1].endswith("-m pip install .. failed, see above"), output
+    assert "python3-venv" not in output
     assert not (project / "calls").exists()
 
 
@@ -188,12 +190,6 @@ def test_python3_venv_is_blamed_where_it_is_missing_alone(project: Path) -> None
         "apt-get install python3-venv"
     )
 
-    status, output = finish(start(project, PIP_FIND_LINKS=hidden.as_uri()))
-    assert status == 1
-    assert output.splitlines()[-1].endswith("-m pip install .. failed, see above"), output
-    assert "python3-venv" not in output
-
-    (project / ".venv.lock").unlink()
     (project / ".venv.lock").mkdir()
     status, output = finish(start(project))
     assert status == 1
