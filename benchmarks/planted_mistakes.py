@@ -62,13 +62,11 @@ def verified(
     """Yield model, mistake, the largest error as part of its bound, its name, and whether this is
     as it must be, for what is right and then for each mistake."""
     mistakes = of_framework(run.framework)
-    settings = {(one.model, one.mode, one.precision, one.ranks, one.facts) for one in mistakes}
-    for model, mode, precision, ranks, facts in sorted(settings):
+    for model, computation in sorted({(one.model, one.computation) for one in mistakes}):
         adapter = ADAPTERS / run.framework
-        errors = errors_of(run, references[model], adapter, precision, facts, ranks, mode)
-        part, name = largest(errors)
-        what = f"none ({mode}, {precision}, {ranks} device(s), {facts})"
-        yield model, what, part, name, part <= 1
+        part, name = largest(errors_of(run, references[model], adapter, computation))
+        chosen = [str(value) for value in computation if value]
+        yield model, f"none ({', '.join(chosen)})", part, name, part <= 1
     for number, mistake in enumerate(mistakes):
         copied = folder / run.framework / str(number)
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..conftest import ROOT
 from .comparing import BEFORE, Errors
 from .fork_server import ForkServer
-from .mistakes.planted import PlantedMistake
+from .mistakes.planted import FP32_TRAINING, Computation, PlantedMistake
 from .models import BLOCKS, EMBEDDING, MODELS
 from .transformers import COMPARED
 
@@ -29,7 +29,7 @@ load_adapter = lambda folder: load(ADAPTER)
 with open(f"{FOLDER}/{FACTS}.json") as file:
     facts = json.load(file)
 reference = Comparison(FOLDER)
-adapter = started(facts, mode=MODE, precision=PRECISION)
+adapter = started(facts, **OPTIONS)
 adapter.build(reference.batch(adapter.case.layout.replica(RANK), adapter.case))
 answer(errors=compare(adapter, reference, print))
 """
@@ -54,32 +54,24 @@ def planted_errors(
 ) -> Errors:
     """Return the errors of the comparison with ``mistake`` planted in a copy of the adapter in
     ``folder``, by rank. ``references``: their folders by name."""
-    return errors_of(
-        run,
-        references[mistake.model],
-        plant(folder, mistake.changes, run.framework),
-        mistake.precision,
-        mistake.facts,
-        mistake.ranks,
-        mistake.mode,
-    )
+    adapter = plant(folder, mistake.changes, run.framework)
+    return errors_of(run, references[mistake.model], adapter, mistake.computation)
 
 
 def errors_of(
-    run: ForkServer,
-    reference: Path,
-    adapter: Path,
-    precision: str = "fp32",
-    facts: str = "facts",
-    ranks: int = 1,
-    mode: str = "train",
+    run: ForkServer, reference: Path, adapter: Path, computation: Computation = FP32_TRAINING
 ) -> Errors:
-    """Return the errors of the ``adapter`` with the ``facts`` of the ``reference``, by rank."""
-    names = {"FOLDER": str(reference), "ADAPTER": str(adapter)}
-    names |= {"PRECISION": precision, "MODE": mode}
-    given = "\n".join(f"{name} = {value!r}" for name, value in {**names, "FACTS": facts}.items())
-    answers = run(f"{given}\n{BEFORE.get(run.framework, '')}\n{COMPARE}", ranks)
+    """Return the errors of the ``adapter`` in the ``computation``, by rank."""
+    options = {"mode": computation.mode, "precision": computation.precision}
+    # BEFORE chooses the compiler of some frameworks, and knows no micro-steps
+    options |= {"compiler": computation.compiler} if computation.compiler else {}
+    steps = {"steps": computation.micro_steps} if computation.micro_steps > 1 else {}
+    names = {"FOLDER": str(reference), "ADAPTER": str(adapter), "FACTS": computation.facts}
+    given = "\n".join(
+        f"{name} = {value!r}" for name, value in {**names, "OPTIONS": {**options, **steps}}.items()
+    )
+    script = f"{given}\n{BEFORE.get(run.framework, '')}\n{COMPARE}"
     return {
-        f"{reference.name} {rank}": (precision, answer["errors"])
-        for rank, answer in enumerate(answers)
+        f"{reference.name} {rank}": (computation.precision, answer["errors"])
+        for rank, answer in enumerate(run(script, computation.ranks))
     }

@@ -15,6 +15,7 @@ from reference.operations import Jumps
 
 from .comparing import beyond
 from .fork_server import ForkServer, served
+from .mistakes.planted import Computation
 from .models import SEQUENCE, facts_of, reference_module, trained_parameters
 from .planting import PYTORCH, errors_of
 from .transformers import ENCODERS
@@ -167,4 +168,4 @@ def test_a_half_precision_samples_the_same(
     """Fail if half precision samples other tokens.
     One more or less replaced token would change at least a tenth of the outputs."""
     reference = decoder_references / "electra_base"
-    assert not beyond(errors_of(run, reference, PYTORCH, precision))
+    assert not beyond(errors_of(run, reference, PYTORCH, Computation(precision=precision)))

@@ -12,6 +12,7 @@ import pytest
 from .comparing import beyond
 from .fork_server import ForkServers
 from .mistakes import FRAMEWORKS, of_framework
+from .mistakes.planted import Computation
 from .planting import ADAPTERS, PLANTED_IN, errors_of, plant, planted_errors
 from .transformers import FULL
 
@@ -25,16 +26,17 @@ ALL = [
 CHOSEN = [
     (framework, number)
     for place, (framework, number) in enumerate(ALL)
-    if (framework == FULL or of_framework(framework)[number].ranks > 1 or place % EVERY == 0)
-    and not of_framework(framework)[number].missed
+    for mistake in [of_framework(framework)[number]]
+    if (framework == FULL or mistake.computation.ranks > 1 or place % EVERY == 0)
+    and not mistake.missed
 ]
 #: What is compared on several devices.
 TOGETHER = sorted(
     {
-        (framework, mistake.model)
+        (framework, mistake.model, mistake.computation)
         for framework, number in ALL
         for mistake in [of_framework(framework)[number]]
-        if mistake.ranks > 1
+        if mistake.computation.ranks > 1
     }
 )
 
@@ -56,16 +58,17 @@ def test_a_mistake_is_found(
     assert beyond(errors), f"not found: {mistake.about}, by {errors}"
 
 
-@pytest.mark.parametrize(("framework", "model"), TOGETHER)
+@pytest.mark.parametrize(("framework", "model", "computation"), TOGETHER)
 def test_what_is_right_passes_on_two_devices(
     framework: str,
     model: str,
+    computation: Computation,
     fork_servers: ForkServers,
     planted_references: dict[str, Path],
 ) -> None:
     adapter = ADAPTERS / framework
     run = fork_servers(framework)
-    assert not beyond(errors_of(run, planted_references[model], adapter, ranks=2))
+    assert not beyond(errors_of(run, planted_references[model], adapter, computation))
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
@@ -75,4 +78,4 @@ def test_every_mistake_can_be_planted(framework: str, tmp_path: Path) -> None:
     for number, mistake in enumerate(mistakes):
         plant(tmp_path / str(number), mistake.changes, framework)
         assert mistake.model in PLANTED_IN
-    assert len({(one.about, one.model, one.ranks) for one in mistakes}) == len(mistakes)
+    assert len({(one.about, one.model, one.computation) for one in mistakes}) == len(mistakes)

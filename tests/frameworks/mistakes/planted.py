@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Change(NamedTuple):
@@ -14,25 +14,31 @@ class Change(NamedTuple):
     wrong: str
 
 
+class Computation(NamedTuple):
+    """What is compared: of the model config ``facts`` (``facts-dropout``: with the model's own
+    dropout), on ``ranks`` devices, with so many ``micro_steps`` of gradient accumulation.
+    ``compiler``: "" for that of all comparisons of the framework."""
+
+    mode: str = "train"
+    precision: str = "fp32"
+    ranks: int = 1
+    facts: str = "facts"
+    micro_steps: int = 1
+    compiler: str = ""
+
+
+FP32_TRAINING = Computation()
+
+
 class PlantedMistake:
     """A mistake in the adapter of the framework that its module is named after.
 
     ``about``: what is wrong; ``model``: name of the small reference that it is compared with;
-    ``changes``: of the adapter. The comparison is that of ``mode``, ``precision``, ``ranks``
-    devices, and of the model config ``facts`` (``facts-dropout``: with the model's own dropout).
+    ``changes``: of the adapter; ``computation``: in which it is looked for, by its fields.
     ``missed``: why verification does not find it; "" if it must."""
 
     def __init__(
-        self,
-        about: str,
-        model: str,
-        *changes: Change,
-        mode: str = "train",
-        precision: str = "fp32",
-        ranks: int = 1,
-        facts: str = "facts",
-        missed: str = "",
+        self, about: str, model: str, *changes: Change, missed: str = "", **computation: Any
     ) -> None:
-        self.about, self.model, self.changes = about, model, changes
-        self.mode, self.precision, self.ranks, self.facts = mode, precision, ranks, facts
-        self.missed = missed
+        self.about, self.model, self.changes, self.missed = about, model, changes, missed
+        self.computation = Computation(**computation)
