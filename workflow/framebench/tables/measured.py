@@ -5,7 +5,7 @@ Columns follow from the cases: their axes and their parameters."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -23,7 +23,7 @@ from .columns import (
     WHOLE,
     Column,
     Form,
-    Row,
+    Value,
     interval,
     shared,
     why_no_interval,
@@ -135,42 +135,31 @@ def tables(cases: CaseResults) -> list[Table]:
 
 def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     axes = [axis for axis in AXES if any(getattr(result.case, axis) for result in results)]
-    parameters = _types((result.case.parameters for result in results), of=len(results))
     # Names of table columns keep their meaning.
     taken = {*COLUMNS, METRIC.name, *(column.name for column in FIGURES)}
-    own = {
-        name: Column(
-            f"parameter_{name}" if name in taken else name,
-            type_,
-            "parameter of the kind",
-            hoisted=True,
+    parameters = _types((result.case.parameters for result in results), of=len(results))
+    own = [
+        Column(
+            f"parameter_{name}" if name in taken else name, type_, "parameter of the kind",
+            value=_named_value("case.parameters", name, type_), hoisted=True,
         )
         for name, type_ in parameters.items()
-    }
-    taken |= {column.name for column in own.values()}
+    ]  # fmt: skip
+    taken |= {column.name for column in own}
     points = _types((result.key.point for result in results), of=None)
-    where = {
-        name: Column(
-            f"at_{name}" if name in taken else name, type_, "where it was measured", title=name
+    where = [
+        Column(
+            f"at_{name}" if name in taken else name, type_, "where it was measured",
+            value=_named_value("key.point", name, type_), title=name,
         )
         for name, type_ in points.items()
-    }
-    keys = (*shared(*axes), *own.values(), *shared(*CONDITIONS), METRIC, *where.values())
+    ]  # fmt: skip
+    keys = (*shared(*axes), *own, *shared(*CONDITIONS), METRIC, *where)
     names = tuple(column.name for column in keys)
-    identity = (*names, "unit")
-
-    def cells(result: CaseResult) -> dict[str, Any]:
-        known = result.key.row
-        return {
-            **{name: known[name] for name in (*axes, *CONDITIONS)},
-            **_values(own, result.case.parameters),
-            METRIC.name: result.key.metric,
-            **_values(where, result.key.point),
-            "unit": result.unit,
-            "result": result,
-        }
-
-    by_key = {_values_at(identity, cells(result)): result for result in _shown(results)}
+    identity = {column.name: column.value for column in (*keys, *shared("unit")) if column.value}
+    by_key = {
+        tuple(value(result) for value in identity.values()): result for result in _shown(results)
+    }
     title = kind.replace("_", " ")
     return Table(
         name=kind,
@@ -178,13 +167,24 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
         explanation="A row for each metric of each case: the median over repeats, its extremes, "
         "and a distribution-free 95 % interval of the median.",
         columns=(*keys, *FIGURES),
-        rows=lambda inputs: map(cells, by_key.values()),
+        rows=lambda inputs: ({"result": result} for result in by_key.values()),
         keys=names,
         group="Other measurements",
         drawings=(Drawing("metrics", kind),),
         answers=("median", "unit"),
-        runs=lambda row: by_key[_values_at(identity, row)].runs,
+        runs=lambda row: by_key[tuple(row[name] for name in identity)].runs,
     )
+
+
+def _named_value(path: str, name: str, type_: str) -> Value:
+    """Return the function of a case that gives a value by name among those at ``path``."""
+    named = attrgetter(path)
+
+    def value(result: CaseResult) -> Any:
+        found = dict(named(result)).get(name)
+        return _text(found) if type_ == TEXT else found
+
+    return value
 
 
 def _shown(results: Sequence[CaseResult]) -> Iterator[CaseResult]:
@@ -214,19 +214,6 @@ def _type(values: Sequence[Any], rows: int | None) -> str:
     if not all(isinstance(value, int) for value in values):
         return NUMBER
     return WHOLE if len(values) == rows else COUNT if rows is None else NUMBER
-
-
-def _values_at(names: Sequence[str], row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in names)
-
-
-def _values(columns: Mapping[str, Column], named: Parameters) -> dict[str, Any]:
-    """Return parameter values by column. ``columns``: column by parameter."""
-    given = dict(named)
-    return {
-        column.name: _text(given.get(name)) if column.type == TEXT else given.get(name)
-        for name, column in columns.items()
-    }
 
 
 def parameters_text(case: Case, point: Parameters = ()) -> str:
