@@ -17,6 +17,7 @@ import pytest
 from framebench.driver import internals
 from framebench.driver.internals import PUBLISHED, USED, Snakemake, for_rules
 from snakemake.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 from snakemake_interface_executor_plugins.settings import DeploymentSettingsExecutorInterface
 from snakemake_interface_executor_plugins.workflow import WorkflowExecutorInterface
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -144,6 +145,22 @@ def test_options_of_a_profile_count_wherever_snakemake_works(
     assert called.is_main_process
     assert not called.is_cluster_job
     assert Path.cwd() == tmp_path / "elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("words", "arrays"),
+    [
+        (["--executor", "local"], ""),
+        (["--executor", "slurm"], ""),
+        (["--executor", "slurm", "--slurm-array-jobs", "all"], "all"),
+    ],
+)
+def test_arrays_of_slurm_are_known(
+    words: list[str], arrays: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["snakemake", *words])
+    plugin = ExecutorPluginRegistry().get_plugin(words[1])
+    assert Snakemake(SimpleNamespace(rundir=".", executor_plugin=plugin)).slurm_arrays == arrays
 
 
 def test_a_program_that_calls_snakemake_by_its_functions_is_told(

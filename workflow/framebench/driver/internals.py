@@ -242,7 +242,8 @@ class Snakemake:
     @property
     def slurm_arrays(self) -> str:
         """Value of ``--slurm-array-jobs``; "" without one."""
-        return str(getattr(self._options, "slurm_array_jobs", None) or "")
+        settings = self._workflow.executor_plugin.get_settings(self._options)
+        return str(getattr(settings, "array_jobs", None) or "")
 
     @property
     def container_folder(self) -> Path:
