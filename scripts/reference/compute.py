@@ -53,11 +53,13 @@ def padded(inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def reduced(model_config: dict[str, Any], way: str = "small") -> dict[str, Any]:
     """Return the model config made smaller, by ``parity.small``, so that a comparison takes a
     moment, or by ``parity.reduced``, so that one fits into memory: other hyper-parameters and
-    inputs. They say which they were reduced from, and how many parameters are left. Raises KeyError
+    inputs, and others of the ``comparison``: a deep model diverges at a rate that is right for a
+    small one. They say which they were reduced from, and how many parameters are left. Raises KeyError
     for a model that has no such reduction."""
     small = copy.deepcopy(model_config)
     changes = model_config["parity"][way]
     small["hyperparameters"].update(changes.get("hyperparameters", {}))
+    small["parity"]["hyperparameters"].update(changes.get("comparison", {}))
     for item in small["inputs"]:
         item.update(changes.get("inputs", {}).get(item["name"], {}))
     drawn = module_of(model_config).parameters(small)
