@@ -6,13 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import pandas as pd
 
 from ..cases.names import batch_of, topology_of
 from ..config.statuses import FOR_PEOPLE
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
-from ..tables.results import CaseResults
 from .record_links import Link, numbered
 
 MAX_FAILURES = 300
@@ -33,19 +33,17 @@ class FailedCase:
 
 
 def by_status(
-    cases: CaseResults, link: Callable[[Run, str], Link]
+    runs: pd.DataFrame, link: Callable[[Run, str], Link]
 ) -> tuple[dict[str, list[FailedCase]], dict[str, int]]:
-    """Return the failed cases of each status, and the number left out per status."""
-    grouped: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
-    for key, result in cases.items():
-        for run in result.runs:
-            if run.status != "ok" and key == run.key:  # once per run, not once per metric
-                grouped[run.status, run.reason, key].append(run)
+    """Return the failed cases of each status, and the number left out per status.
+
+    ``runs``: see :func:`..tables.case_frame.run_frame`."""
+    failed = runs[runs["status"] != "ok"]
     found: dict[str, list[FailedCase]] = defaultdict(list)
     left_out: Counter[str] = Counter()
     read = 0
-    for runs in grouped.values():
-        run, case = runs[0], runs[0].case
+    for _, repeats in failed.groupby(["status", "reason", "keys"], sort=False)["run"]:
+        run, case = repeats.iloc[0], repeats.iloc[0].case
         if len(found[run.status]) >= MAX_FAILURES:
             left_out[run.status] += 1
             continue
@@ -66,8 +64,8 @@ def by_status(
                 framework=f"{case.framework} {case.framework_version}".strip(),
                 status=run.status,
                 reason=run.reason,
-                count=len(runs),
-                links=numbered(runs, link),
+                count=len(repeats),
+                links=numbered([*repeats], link),
                 traceback=traceback,
             )
         )  # fmt: skip

@@ -115,7 +115,7 @@ def render(
     ran, ran_left_out = setups.of_runs(runs, look, link)
     known = [setup.facts for setup in ran if setup.facts]
     machine = [fact for fact in known[0] if all(fact in facts for facts in known)] if known else []
-    failed, failed_left_out = failures.by_status(cases, link)
+    failed, failed_left_out = failures.by_status(inputs.runs, link)
     statuses = Counter(run.status for run in runs)
     found = answers.answers_of(tables)
     plots = _plots(inputs, tables, look, link)
