@@ -163,7 +163,7 @@ def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
 def summary_text(frame: pd.DataFrame) -> str:
     """Return a line for each case, the number of cases with each verdict, and notes."""
     lines = []
-    conditions = formatting.telling(view.records(frame))
+    conditions = formatting.differing_conditions(view.records(frame))
     row: Any
     for row in frame.itertuples():
         ratio = "-" if pd.isna(row.ratio) else f"{row.ratio:.3f}"

@@ -83,7 +83,7 @@ def labels(
     parts: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "version": lambda row: str(row["framework_version"]),
         "source": lambda row: str(row["source"]),
-        "conditions": formatting.telling(rows),
+        "conditions": formatting.differing_conditions(rows),
     }
     if batch:
         parts["batch"] = lambda row: f"{_BATCHES[batch]} {row[batch]}"

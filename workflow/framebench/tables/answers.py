@@ -123,7 +123,7 @@ def answers_of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
     everywhere = marks_of_all(row["marks"] for row in rows if row["median"] is not None)
     gains, failed = view.records(tables[GAINS]), view.records(tables[FAILURES])
     first = {row["of_table"]: row for row in reversed(gains)}
-    told = formatting.telling_parameters(rows)
+    told = formatting.own_parameters(rows)
     name = contests.named(rows, lambda row: _case(row, told(row)))
     return Answers(
         [_answer(row, name(row), everywhere) for row in rows],

@@ -157,4 +157,4 @@ def _speed(result: CaseResult) -> float:
 
 def named(rows: Sequence[Row], name: Callable[[Row], str]) -> Callable[[Row], str]:
     """Return a function that gives a row's ``name`` and what distinguishes its setting."""
-    return formatting.named(rows, name, (*OWN, "machine"), (ON_MACHINE.name,))
+    return formatting.distinct_names(rows, name, (*OWN, "machine"), (ON_MACHINE.name,))

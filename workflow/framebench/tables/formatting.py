@@ -114,7 +114,7 @@ def differing(rows: Sequence[Row], more: Sequence[str] = ()) -> list[str]:
     return [name for name in names if len({condition_text(name, row[name]) for row in rows}) > 1]
 
 
-def telling(rows: Sequence[Row]) -> Callable[[Row], str]:
+def differing_conditions(rows: Sequence[Row]) -> Callable[[Row], str]:
     """Return a function that gives a row's conditions in which ``rows`` differ.
 
     The function returns "" for a row with the defaults."""
@@ -122,7 +122,7 @@ def telling(rows: Sequence[Row]) -> Callable[[Row], str]:
     return lambda row: ", ".join(filter(None, (condition_label(name, row[name]) for name in apart)))
 
 
-def named(
+def distinct_names(
     rows: Sequence[Row],
     name: Callable[[Row], str],
     but: Collection[str] = (),
@@ -160,7 +160,7 @@ def common_parameters(rows: Sequence[Row], name: str = "parameters") -> dict[str
     }
 
 
-def telling_parameters(rows: Sequence[Row], name: str = "parameters") -> Callable[[Row], str]:
+def own_parameters(rows: Sequence[Row], name: str = "parameters") -> Callable[[Row], str]:
     """Return a function that gives a row's parameters that are not common to its mode."""
     shared = {mode: {*text.split(", ")} for mode, text in common_parameters(rows, name).items()}
 
@@ -207,7 +207,7 @@ def cells(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterator
     elif column.type in (YES_NO, YES_NO_OR_NEITHER) and column.name not in CONDITIONS:
         texts = ["" if value is None else "yes" if value else "no" for value in values]
     elif column.listed:
-        texts = [*map(telling_parameters(rows, column.name), rows)]
+        texts = [*map(own_parameters(rows, column.name), rows)]
     else:
         texts = [cell_text(column, row) for row in rows]
     if looks := column.form.looks:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from . import view
 from .columns import STATUS, Row
-from .formatting import MISSING, Cell, Footnotes, escape, telling
+from .formatting import MISSING, Cell, Footnotes, differing_conditions, escape
 from .legend import explanations
 from .table import Crosstab, Pivot, PublishedLayout, Table
 from .view import Field, TableView
@@ -148,7 +148,7 @@ def _pivots(pivot: Pivot, rows: Sequence[Row], notes: Footnotes) -> Iterator[str
     There is one per precision and batch size. Each ratio has its throughput, because a slow single
     device makes ratios look good."""
     sources = {row["source"] for row in rows}
-    conditions = telling(rows)
+    conditions = differing_conditions(rows)
 
     def title(row: Row) -> str:
         batch = f"{pivot.heading}={row[pivot.batch]}"

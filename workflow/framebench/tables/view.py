@@ -164,7 +164,7 @@ def _shared(
         if column.listed:
             lists = formatting.common_parameters(rows, column.name)
             shared += [(f"{column.header} of {mode}", text) for mode, text in lists.items() if text]
-            if not any(map(formatting.telling_parameters(rows, column.name), rows)):
+            if not any(map(formatting.own_parameters(rows, column.name), rows)):
                 dropped.add(column.name)
             continue
         is_condition = column.name in CONDITIONS

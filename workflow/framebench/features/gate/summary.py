@@ -214,7 +214,7 @@ def _name(case: CaseResult) -> str:
 def _names(decisions: Sequence[Decision]) -> list[str]:
     """Return distinct names for JUnit: with the settings in which cases differ."""
     cases = [_case(one) for one in decisions]
-    apart = formatting.telling([case.key.row for case in cases])
+    apart = formatting.differing_conditions([case.key.row for case in cases])
     return [printable(" ".join(filter(None, (_name(case), apart(case.key.row))))) for case in cases]
 
 

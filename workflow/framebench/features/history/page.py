@@ -61,7 +61,7 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
     drawn = [one for one in every if len(one.places) > 1]
     look = Look(sorted({one.key.case.framework for one in drawn} - {""}))
     chosen = sorted(drawn, key=lambda one: not one.changes)[:MAX_PLOTS]
-    apart = formatting.telling([one.key.row for one in drawn])
+    apart = formatting.differing_conditions([one.key.row for one in drawn])
     return [
         Plot(
             title=", ".join(filter(None, (_name(one), apart(one.key.row)))),

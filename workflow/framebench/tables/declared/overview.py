@@ -12,7 +12,7 @@ from ...records.fields import curves
 from .. import contests, measured
 from ..columns import CASE_COLUMNS, NUMBER, TEXT, THOUSANDTHS, Column, Row, shared
 from ..contests import ON_MACHINE
-from ..formatting import Cell, telling_parameters
+from ..formatting import Cell, own_parameters
 from ..results import UNCOMPILED, CaseResult
 from ..table import Crosstab, Inputs, Table
 
@@ -77,7 +77,7 @@ def by_model(rows: Sequence[Row]) -> list[Crosstab]:
 
 
 def _tables(rows: Sequence[Row], of: str, down: str) -> list[Crosstab]:
-    told = telling_parameters(rows)
+    told = own_parameters(rows)
     parts: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         words = [row[of], row["mode"], told(row)]
