@@ -21,6 +21,7 @@ from harness.measuring.verification.errors import (
     counted,
     measured,
     relative,
+    repeated,
     standard_errors,
 )
 
@@ -148,10 +149,11 @@ def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, 
 
 def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     """Return how far mean and deviation of the values that a parameter starts training with are
-    off, in standard errors."""
+    off, or two parameters are correlated, in standard errors."""
     known = reference.expected["initial"]
     found = {**adapter.weights(), **adapter.statistics()}
     errors = [(standard_errors(array, *known[name]), name) for name, array in found.items()]
+    errors.append(repeated({name: a for name, a in found.items() if known[name][1]}))
     return [measured("initial values", *max(errors, key=lambda pair: (pair[0] != pair[0], pair)))]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Tuple
 
 
 def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
@@ -37,6 +37,31 @@ def standard_errors(array: Any, mean: float, deviation: float) -> float:
     of_mean = max(1.0 / math.sqrt(values.size), _FINEST)
     of_deviation = max(1.0 / math.sqrt(2 * values.size), _FINEST)
     return max(off / of_mean, scaled / of_deviation)
+
+
+#: Values of each array in which it is compared with other arrays.
+_BEGINNING = 4096
+
+
+def repeated(arrays: Mapping[str, Any]) -> Tuple[float, str]:
+    """Return the largest correlation between the beginnings of two arrays of one shape, in standard
+    errors, and their names.
+
+    Arrays that are drawn with one seed are the same."""
+    import numpy as np
+
+    names_by_shape: Dict[Any, List[str]] = {}
+    for name, array in arrays.items():
+        names_by_shape.setdefault(array.shape, []).append(name)
+    found = [(0.0, "")]
+    for names in names_by_shape.values():
+        values = np.stack([arrays[name].ravel()[:_BEGINNING] for name in names]).astype(np.float64)
+        values -= values.mean(1, keepdims=True)
+        values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-300)
+        correlations = np.triu(np.abs(values @ values.T), 1) * math.sqrt(values.shape[1])
+        row, column = np.unravel_index(np.argmax(correlations), correlations.shape)
+        found.append((float(correlations[row, column]), f"{names[row]}, {names[column]}"))
+    return max(found)
 
 
 def measured(quantity: str, error: float, where: str = "", rounding: float = 0.0) -> Dict[str, Any]:
