@@ -148,9 +148,10 @@ def write(
     }
     if model_config["hyperparameters"].get("dropout"):
         with_dropout = parity_model_config(model_config, dropout=True)
-        expected["dropout_distance"] = _dropout_distance(
-            model, {n: a.astype(np.float64) for n, a in weights.items()}, batches[0], with_dropout
-        )
+        exact = {name: array.astype(np.float64) for name, array in weights.items()}
+        expected["dropout_distances"] = [
+            _dropout_distance(model, exact, batch, with_dropout) for batch in batches
+        ]
         (partial / "facts-dropout.json").write_text(
             json.dumps(with_dropout, indent=1) + "\n", encoding="utf-8"
         )

@@ -159,9 +159,11 @@ def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, 
 
 def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     """Return how far dropout moves the outputs, relative to how far it should."""
-    expected = reference.arrays("outputs")[f"train-{_replica(adapter)}-0"]
+    replica = _replica(adapter)
+    expected = reference.arrays("outputs")[f"train-{replica}-0"]
     distance = masks.distance(lambda: adapter.outputs()[0], expected)
-    return [measured("dropout", abs(distance / reference.expected["dropout_distance"] - 1))]
+    exact = reference.expected["dropout_distances"][replica]
+    return [measured("dropout", abs(distance / exact - 1))]
 
 
 def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
