@@ -212,20 +212,34 @@ def _expected_losses(adapter: Compared, reference: Comparison) -> List[float]:
 def compare_statistics(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     """Return the errors of the changes that the first step made to the running statistics.
 
-    Whether the variance is biased or not is the framework's choice, the same for all statistics.
-    Those of several micro-steps are not compared."""
+    Whether the variance is biased or not is the framework's choice, the same for all statistics."""
     after, weights = adapter.statistics(), reference.arrays("weights")
-    if not after or adapter.case.accumulation > 1:
+    if not after:
         return []
     change = {name: array - weights[name] for name, array in after.items()}
-    replica = _replica(adapter)
     conventions = [
         compare_arrays(
-            "running statistics", change, reference.arrays(f"statistics-{estimator}-{replica}"), 0.0
+            "running statistics", change, _expected_statistics(adapter, reference, estimator), 0.0
         )
         for estimator in ("biased", "unbiased")
     ]
     return min(conventions, key=lambda errors: float(errors[-1]["error"]))
+
+
+def _expected_statistics(
+    adapter: Compared, reference: Comparison, estimator: str
+) -> Mapping[str, Any]:
+    """Return the changes of the running statistics by all micro-steps of this rank's replica."""
+    count = adapter.case.accumulation
+    first, *others = (
+        reference.arrays(f"statistics-{estimator}-{_replica(adapter) * count + number}")
+        for number in range(count)
+    )
+    change = dict(first)
+    share = adapter.model_config["hyperparameters"]["batch_norm_momentum"]  # of the new statistics
+    for later in others:
+        change = {name: (1 - share) * array + later[name] for name, array in change.items()}
+    return change
 
 
 def compare(
