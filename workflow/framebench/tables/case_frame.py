@@ -17,9 +17,9 @@ from .columns import COLUMNS, Column, Row
 from .results import CaseResult
 
 _OF_RUNS = (*CASE, "repeat", "status", "reason", "wall_seconds", "record", "keys")
+_values_of = attrgetter(*(f"case.{name}" for name in CASE), *_OF_RUNS[len(CASE) :])
 #: Columns of cases, with or without a baseline, that a table need not have.
 _OF_CASES = {*COLUMNS, "key", "base", "throughput_baseline"}
-_values_of = attrgetter(*(f"case.{name}" for name in CASE), *_OF_RUNS[len(CASE) :])
 
 
 def run_frame(runs: Iterable[Run]) -> pd.DataFrame:
