@@ -163,12 +163,12 @@ def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) ->
     slurm_project.describe(memory_gib=1, runs_per_allocation=2, **asked)
     variants = {does: {"variables": {"FRAMEBENCH_TOY": does}} for does in ("hang", "eat")}
     slurm_project.suite(1, nodes=[2], variants=variants)
-    ran = slurm_project.run(*WORDS, "--config", "time_limit=15")
+    ran = slurm_project.run(*WORDS, "--config", "time_limit=30")
     assert ran.returncode == 0, ran.stdout
     records = slurm_project.records()
     reasons = {record["status"]: record["reason"] for record in records}
     assert [*sorted(reasons)] == ["oom", "timeout"], reasons
-    assert "the time limit of 15 s was reached" in reasons["timeout"]
+    assert "the time limit of 30 s was reached" in reasons["timeout"]
     assert "of the limit of 0.900 GiB" in reasons["oom"], "90 % of what the job was given"
     for record in records:
         job = record["environment"]["scheduler"]
