@@ -28,11 +28,6 @@ MISTAKES = [
         ),
     ),
     PlantedMistake(
-        "heads left where they are",
-        "bert_base",
-        Change("models/bert.py", "context.transpose(1, 2).flatten(2)", "context.reshape(*x.shape)"),
-    ),
-    PlantedMistake(
         "GELU approximated",
         "bert_base",
         Change(
@@ -95,6 +90,11 @@ MISTAKES = [
             "(positions[None, :] > positions[:, None])",
             "(positions[None, :] >= positions[:, None])",
         ),
+    ),
+    PlantedMistake(
+        "the optimizer's epsilon in the normalisation",
+        "gpt2_small",
+        Change("models/decoder.py", 'hyper["norm_epsilon"]', 'hyper["epsilon"]'),
     ),
     PlantedMistake(
         "GELU by erf",
@@ -167,15 +167,6 @@ MISTAKES = [
         "channels shuffled within their group",
         "all_blocks",
         Change("models/cnn.py", "x.transpose(1, 2).reshape(-1, all", "x.reshape(-1, all"),
-    ),
-    PlantedMistake(
-        "auxiliary heads without their weight",
-        "all_blocks",
-        Change(
-            "models/cnn.py",
-            '(model_config["hyperparameters"]["auxiliary_weight"] * head for',
-            "(head for",
-        ),
     ),
     PlantedMistake(
         "ReLU6 without its upper end",
