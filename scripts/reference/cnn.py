@@ -22,7 +22,7 @@ from reference.operations import (
     relu,
     relu6,
 )
-from reference.weights import Drawn, InitialMoments, state, trainable
+from reference.weights import Drawn, InitialMoments, state, trainable, uniform_within
 
 RECTIFIERS = ("relu", "relu6")
 
@@ -76,7 +76,7 @@ def initial(model_config: dict[str, Any]) -> dict[str, InitialMoments]:
     def moments(distribution: str, value: float) -> InitialMoments:
         if distribution == "constant":
             return InitialMoments(value, 0.0)
-        return InitialMoments(0.0, value / numpy.sqrt(3) if distribution == "uniform" else value)
+        return uniform_within(value) if distribution == "uniform" else InitialMoments(0.0, value)
 
     described = weights_of(describe(model_config))
     return {name: moments(*weight.initial) for name, weight in described.items()}

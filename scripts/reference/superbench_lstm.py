@@ -10,7 +10,7 @@ import autograd.numpy as np
 import numpy
 
 from reference.operations import Array, cross_entropy, dense, matmul
-from reference.weights import Drawn, InitialMoments, trainable
+from reference.weights import Drawn, InitialMoments, trainable, uniform_within
 
 GATES = 4
 
@@ -36,8 +36,7 @@ def initial(model_config: dict[str, Any]) -> dict[str, InitialMoments]:
     """Return the moments of the values that each parameter starts training with: uniform within
     1 / sqrt(hidden), as in ``torch.nn.LSTM``."""
     bound = model_config["hyperparameters"]["hidden"] ** -0.5
-    moments = InitialMoments(0.0, bound / numpy.sqrt(3))
-    return dict.fromkeys(parameters(model_config), moments)
+    return dict.fromkeys(parameters(model_config), uniform_within(bound))
 
 
 def forward(

@@ -148,8 +148,8 @@ def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, 
 
 
 def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
-    """Return how far mean and deviation of the values that a parameter starts training with are
-    off, or two parameters are correlated, in standard errors."""
+    """Return how far mean, deviation and kurtosis of the values that a parameter starts training
+    with are off, or two parameters are correlated, in standard errors."""
     known = reference.expected["initial"]
     found = {**adapter.weights(), **adapter.statistics()}
     errors = [(standard_errors(array, *known[name]), name) for name, array in found.items()]

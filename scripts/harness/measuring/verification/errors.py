@@ -21,22 +21,31 @@ def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
 #: Smallest relative error of a standard deviation, or of a mean as part of it, that counts as one
 #: standard error: generators of random numbers are not more exact.
 _FINEST = 1e-4
+#: Fewest values whose kurtosis is compared: of fewer, a single value far out decides.
+_MANY = 256
 
 
-def standard_errors(array: Any, mean: float, deviation: float) -> float:
-    """Return how many standard errors the mean or the standard deviation of an array is off that of
-    the normal distribution it is drawn from; infinity where ``deviation`` is 0 and a value is not
-    ``mean``."""
+def standard_errors(array: Any, mean: float, deviation: float, kurtosis: float) -> float:
+    """Return how many standard errors the mean, the standard deviation or the kurtosis of an array
+    is off that of the distribution it is drawn from; infinity where ``deviation`` is 0 and a value
+    is not ``mean``.
+
+    The standard errors are those of a normal distribution, larger than those of a uniform one."""
     import numpy as np
 
     values = np.asarray(array, np.float64)
     if not deviation:
         return 0.0 if np.allclose(values, mean, rtol=1e-6, atol=0.0) else float("inf")
+    squares = ((values - mean) / deviation) ** 2
     off = abs(float(values.mean()) - mean) / deviation
-    scaled = abs(float(np.sqrt(np.mean((values - mean) ** 2))) / deviation - 1.0)
+    scaled = abs(math.sqrt(float(squares.mean())) - 1.0)
     of_mean = max(1.0 / math.sqrt(values.size), _FINEST)
     of_deviation = max(1.0 / math.sqrt(2 * values.size), _FINEST)
-    return max(off / of_mean, scaled / of_deviation)
+    errors = [off / of_mean, scaled / of_deviation]
+    if values.size >= _MANY:
+        # the variance of the fourth power of a standard normal value is 96
+        errors.append(abs(float((squares**2).mean()) - kurtosis) / math.sqrt(96 / values.size))
+    return max(errors)
 
 
 #: Values of each array in which it is compared with other arrays.

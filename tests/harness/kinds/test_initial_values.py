@@ -1,0 +1,43 @@
+"""How far initial values are off the distribution that they should be drawn from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness.measuring.verification.errors import standard_errors
+
+RANDOM = np.random.RandomState(0)
+COUNT = 2**14
+NORMAL = RANDOM.standard_normal(COUNT)
+UNIFORM = RANDOM.uniform(-(3**0.5), 3**0.5, COUNT)
+KURTOSIS = {"normal": 3.0, "uniform": 1.8}
+LIMIT = 6.0  # of the bound of "initial values"
+
+
+@pytest.mark.parametrize(("values", "name"), [(NORMAL, "normal"), (UNIFORM, "uniform")])
+def test_values_of_the_right_distribution_pass(values: np.ndarray, name: str) -> None:
+    assert standard_errors(0.1 + 0.02 * values, 0.1, 0.02, KURTOSIS[name]) < LIMIT / 2
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        (NORMAL, "uniform"),
+        (UNIFORM, "normal"),
+        (NORMAL[np.abs(NORMAL) < 2] / NORMAL[np.abs(NORMAL) < 2].std(), "normal"),
+        (1.2 * NORMAL, "normal"),
+        (NORMAL + 0.2, "normal"),
+    ],
+    ids=["normal, not uniform", "uniform, not normal", "cut off", "wider", "moved"],
+)
+def test_another_distribution_is_found(values: np.ndarray, name: str) -> None:
+    assert standard_errors(0.1 + 0.02 * values, 0.1, 0.02, KURTOSIS[name]) > LIMIT
+
+
+def test_a_constant_must_be_exact() -> None:
+    assert standard_errors(np.ones(5), 1.0, 0.0, 3.0) == 0.0
+    assert standard_errors(np.array([1.0, 1.1]), 1.0, 0.0, 3.0) == float("inf")
+
+
+def test_a_value_far_out_says_nothing_of_few() -> None:
+    assert standard_errors(np.array([0.1] * 99 + [4.5]), 0.0, 1.0, 3.0) < 2 * LIMIT
