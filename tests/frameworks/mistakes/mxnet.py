@@ -371,7 +371,7 @@ MISTAKES = [
             "F.softmax(scores, axis=-1)",
         ),
         facts=DROPOUT,
-        missed="random masks may differ by a quarter: the outputs move by a seventh less",
+        missed="random masks vary more: the outputs move by 2 % less",
     ),
     PlantedMistake(
         "one mask for all positions",
@@ -382,7 +382,7 @@ MISTAKES = [
             'nn.Dropout(hyper["dropout"], axes=(1,))',
         ),
         facts=DROPOUT,
-        missed="only how far dropout moves the outputs is compared: nearly as far",
+        missed="random masks vary more: the outputs move as far",
     ),
     PlantedMistake(
         "dropout of the sum with the residual",
@@ -393,7 +393,7 @@ MISTAKES = [
             "self.dropout(F.elemwise_add(x, y))",
         ),
         facts=DROPOUT,
-        missed="random masks may differ by a quarter: the outputs move by a tenth more",
+        missed="random masks vary more: the outputs move by 9 % more",
     ),
     PlantedMistake(
         "dropout of half of the features",
