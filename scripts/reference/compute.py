@@ -54,8 +54,8 @@ def reduced(model_config: dict[str, Any], way: str = "small") -> dict[str, Any]:
     """Return the model config made smaller, by ``parity.small``, so that a comparison takes a
     moment, or by ``parity.reduced``, so that one fits into memory: other hyper-parameters and
     inputs, and others of the ``comparison``: a deep model diverges at a rate that is right for a
-    small one. They say which they were reduced from, and how many parameters are left. Raises KeyError
-    for a model that has no such reduction."""
+    small one. They say which they were reduced from, and how many parameters are left. Raises
+    KeyError for a model that has no such reduction."""
     small = copy.deepcopy(model_config)
     changes = model_config["parity"][way]
     small["hyperparameters"].update(changes.get("hyperparameters", {}))
