@@ -1,7 +1,7 @@
 """Verification finds mistakes that are planted in the frameworks' adapters.
 
-All of PyTorch's, the fastest, all on several devices, and every tenth of the others;
-``benchmarks/planted_mistakes.py`` has all."""
+All of PyTorch's, the fastest, all on several devices or in several micro-steps, and every tenth of
+the others; ``benchmarks/planted_mistakes.py`` has all."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ CHOSEN = [
     (framework, number)
     for place, (framework, number) in enumerate(ALL)
     for mistake in [of_framework(framework)[number]]
-    if (framework == FULL or mistake.computation.ranks > 1 or place % EVERY == 0)
+    if (framework == FULL or mistake.computation.parts > 1 or place % EVERY == 0)
     and not mistake.missed
 ]
-#: What is compared on several devices.
+#: What is compared on several devices or in several micro-steps.
 TOGETHER = sorted(
     {
         (framework, mistake.model, mistake.computation)
         for framework, number in ALL
         for mistake in [of_framework(framework)[number]]
-        if mistake.computation.ranks > 1
+        if mistake.computation.parts > 1
     }
 )
 
@@ -59,7 +59,7 @@ def test_a_mistake_is_found(
 
 
 @pytest.mark.parametrize(("framework", "model", "computation"), TOGETHER)
-def test_what_is_right_passes_on_two_devices(
+def test_what_is_right_passes_in_two_parts(
     framework: str,
     model: str,
     computation: Computation,

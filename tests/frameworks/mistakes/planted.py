@@ -26,6 +26,11 @@ class Computation(NamedTuple):
     micro_steps: int = 1
     compiler: str = ""
 
+    @property
+    def parts(self) -> int:
+        """Return the batches whose gradients are averaged."""
+        return self.ranks * self.micro_steps
+
 
 FP32_TRAINING = Computation()
 
