@@ -24,7 +24,6 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 import snakemake
 from packaging.version import Version
-from snakemake import cli
 from snakemake.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.settings import ExecMode
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -162,6 +161,8 @@ class Snakemake:
     @cached_property
     def _options(self) -> Any:
         """Options of the command line and of profiles, as Snakemake's own parser returns them."""
+        from snakemake import cli  # slow to import, and Snakemake has done so
+
         printed = io.StringIO()  # once more, which profile is read
         try:
             with contextlib.chdir(self._workflow.rundir), contextlib.redirect_stderr(printed):
