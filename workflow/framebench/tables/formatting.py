@@ -151,9 +151,10 @@ def common_parameters(rows: Sequence[Row], name: str = "parameters") -> dict[str
     """Return, by mode, the parameters that all ``rows`` of that mode share; "" for none.
 
     ``name``: column with a list of parameters."""
-    lists: dict[str, list[list[str]]] = {}
+    texts: dict[str, dict[str, None]] = {}
     for row in rows:
-        lists.setdefault(_mode(row), []).append(plain(row[name]).split(", "))
+        texts.setdefault(_mode(row), {})[plain(row[name])] = None
+    lists = {mode: [text.split(", ") for text in some] for mode, some in texts.items()}
     return {
         mode: ", ".join(one for one in some[0] if all(one in own for own in some))
         for mode, some in lists.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +80,9 @@ class CaseResult:
         Files exported by this project count as well, even without records."""
         return self.case.source == OURS
 
-    @property
+    @cached_property
     def ok(self) -> tuple[Run, ...]:
+        """Successful repeats."""
         return tuple(run for run in self.runs if run.status == "ok")
 
 

@@ -27,24 +27,19 @@ WORDS = {
 ALL = "all"
 
 
-def _reason(result: CaseResult) -> Row | None:
-    """Return why figures are missing; None for a case without a successful run of ours."""
-    if not any(run.record for run in result.ok):
-        return None
-    return {"reason": "these records do not tell it" if _whole(result) is None else ""}
-
-
 _MEDIANS = {name: over_runs(f"phases.{name}") for name in WORDS}
 
 
-def _whole(result: CaseResult) -> float | None:
-    seconds = [median(result) for median in _MEDIANS.values()]
-    return None if None in seconds else sum(seconds)
-
-
-def _timed(result: CaseResult) -> float | None:
-    whole = _whole(result)
-    return None if whole is None else _MEDIANS["window"](result) / whole
+def _cells(result: CaseResult) -> Row | None:
+    """Return sums of the phases' medians; None for a case without a successful run of ours."""
+    if not any(run.record for run in result.ok):
+        return None
+    seconds = {name: median(result) for name, median in _MEDIANS.items()}
+    if None in seconds.values():
+        reason = "these records do not tell it"
+        return {"run_seconds": None, "timed_share": None, "reason": reason}
+    whole = sum(seconds.values())
+    return {"run_seconds": whole, "timed_share": seconds["window"] / whole, "reason": ""}
 
 
 def _by_column(seconds: Mapping[str, float | None]) -> dict[str, float | None]:
@@ -81,7 +76,7 @@ _SECONDS = tuple(
     for name, (title, what) in WORDS.items()
 )
 _TIMED = Column(
-    "timed_share", NUMBER, "the timed windows over the whole", "", _timed, "timed %", PERCENT
+    "timed_share", NUMBER, "the timed windows over the whole", title="timed %", form=PERCENT
 )
 SUITE = Table(
     name="suite_phases",
@@ -126,7 +121,6 @@ TABLE = Table(
             NUMBER,
             "sum of all phases",
             "s",
-            _whole,
             title="whole s",
             form=TENTHS,
             figure=True,
@@ -135,7 +129,7 @@ TABLE = Table(
         _TIMED,
         *shared("reason"),
     ),
-    rows=lambda inputs: inputs.cases_with(_reason),
+    rows=lambda inputs: inputs.cases_with(_cells),
     group="Where the time goes",
     drawings=(Drawing("run_phases"),),
     heading="Where the wall time went",
