@@ -160,6 +160,7 @@ MISTAKES = [
             "        angles = tf.cast(angles * tf.cast(frequencies, angles.dtype), tf.float32)",
         ),
         precision="amp",
+        missed="over 16 tokens it changes no more than rounding to bfloat16 does",
     ),
     PlantedMistake(
         "gradients of micro-steps summed",
