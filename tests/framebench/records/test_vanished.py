@@ -43,7 +43,7 @@ def record_with(first: float | None, *last: float | None, mode: str = "train") -
         # relative to the first loss: a user's loss may have any unit, and be negative
         (6.91e-9, [6.8e-9], None),
         (-5.0, [-80.0], None),
-        (0.0, [0.0], "the loss fell from 0 to 0"),
+        (0.0, [0.0], "the loss was 0 from the first step"),
         # missing in the record
         (None, [0.0], None),
         (FIRST, [None], None),
