@@ -1,17 +1,18 @@
-"""How far initial values are off the distribution that they should be drawn from."""
+"""How far initial values are off the distribution that they should be drawn from, and each other."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness.measuring.verification.errors import standard_errors
+from framebench.records import verifications
+from harness.measuring.verification.errors import repeated, standard_errors
 
 RANDOM = np.random.RandomState(0)
 COUNT = 2**14
 NORMAL = RANDOM.standard_normal(COUNT)
 UNIFORM = RANDOM.uniform(-(3**0.5), 3**0.5, COUNT)
 KURTOSIS = {"normal": 3.0, "uniform": 1.8}
-LIMIT = 6.0  # of the bound of "initial values"
+LIMIT = verifications.EVERYWHERE["initial values"]
 
 
 @pytest.mark.parametrize(("values", "name"), [(NORMAL, "normal"), (UNIFORM, "uniform")])
@@ -41,3 +42,26 @@ def test_a_constant_must_be_exact() -> None:
 
 def test_a_value_far_out_says_nothing_of_few() -> None:
     assert standard_errors(np.array([0.1] * 99 + [4.5]), 0.0, 1.0, 3.0) < 2 * LIMIT
+
+
+def drawn(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape, np.float32)
+
+
+def test_independent_values_are_within_the_bound() -> None:
+    arrays = {str(seed): drawn(seed, 40, 120) for seed in range(60)}
+    errors, _ = repeated(arrays)
+    assert 0 < errors < LIMIT
+
+
+@pytest.mark.parametrize("factor", [1.0, -3.0])
+def test_repeated_values_are_beyond_it(factor: float) -> None:
+    arrays = {"one": drawn(1, 8, 16), "other": drawn(2, 8, 16), "again": factor * drawn(1, 8, 16)}
+    errors, names = repeated(arrays)
+    assert errors > LIMIT
+    assert names == "one, again"
+
+
+def test_arrays_of_different_shapes_are_not_compared() -> None:
+    errors, _ = repeated({"one": drawn(1, 8, 16), "other": drawn(1, 16, 8)})
+    assert errors == 0
