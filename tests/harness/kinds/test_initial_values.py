@@ -1,4 +1,4 @@
-"""How far initial values are off the distribution that they should be drawn from, and each other."""
+"""How far initial values are off the distribution they should be drawn from, and each other."""
 
 from __future__ import annotations
 
