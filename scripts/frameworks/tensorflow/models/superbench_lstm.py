@@ -17,7 +17,7 @@ class LSTM(layers.LSTM):
     def build(self, sequences_shape: Tuple[Optional[int], ...]) -> None:
         super().build(sequences_shape)
         self.recurrent_bias = self.add_weight(
-            shape=(4 * self.units,), initializer=self.bias_initializer, name="recurrent_bias"
+            shape=(4 * self.units,), initializer=_uniform(self.units), name="recurrent_bias"
         )
 
     def inner_loop(self, *arguments: Any, **options: Any) -> Any:
