@@ -538,7 +538,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
     elsewhere |= {"feeding", "fed", "loaded", "loader", "decoded", "decoded_alone", "data_set"}
     elsewhere |= {"curve", "task", "untrained", "resumed_after"}  # of training
     elsewhere |= {"started_from", "weights_file", "other_checkpoint"}
-    elsewhere |= {"listens"}  # of several ranks
+    elsewhere |= {"listens", "batch_checksum"}  # of several ranks
     elsewhere |= {
         "split",
         "significant_bits",
