@@ -46,6 +46,17 @@ def signals_raise() -> Iterator[None]:
     yield
 
 
+def _folder_of_temporary_files() -> str:
+    """Return the folder that the environment names for temporary files, or else that of
+    ``tempfile``, which tries a folder by a file that a process killed meanwhile leaves there.
+    Raises OSError where there is none."""
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        folder = os.path.abspath(os.environ.get(name) or os.devnull)
+        if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    return tempfile.gettempdir()
+
+
 @contextmanager
 def temporary_folder(run: str, reserved: str = "", files: Sequence[int] = ()) -> Iterator[str]:
     """Yield the temporary folder of the run's processes on this node.
@@ -54,7 +65,8 @@ def temporary_folder(run: str, reserved: str = "", files: Sequence[int] = ()) ->
     as long. On exit no process of the run is left and the folder is gone. Raises
     :class:`reservation.ReservationError` where there is no room."""
     try:
-        folder = os.path.join(tempfile.gettempdir(), f"framebench-{uuid.uuid4().hex}")
+        tempfile.tempdir = tempfile.tempdir or _folder_of_temporary_files()
+        folder = os.path.join(tempfile.tempdir, f"framebench-{uuid.uuid4().hex}")
     except OSError as error:
         raise reservation.ReservationError(f"{error}; {room.ADVICE}") from error
     guard: Optional["subprocess.Popen[bytes]"] = None

@@ -265,3 +265,15 @@ def test_shared_memory_of_those_that_are_killed_goes_and_no_other(by_group: bool
         process.communicate()
     finally:
         stranger.unlink()
+
+
+def test_no_file_tries_the_folder_of_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fail if ``tempfile`` looks for a folder: a launcher killed meanwhile leaves its file."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.delattr(tempfile, "_get_default_tempdir")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with temporary_folder("a run of a test") as folder:
+        assert Path(folder).parent == tmp_path
+    assert not list(tmp_path.iterdir())
