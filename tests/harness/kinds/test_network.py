@@ -65,7 +65,7 @@ def program(folder: Path, client: str) -> str:
     place.mkdir()
     script = f"""#!/bin/sh
 case "$*" in
-  *--server*) echo 'Server listening on 5201'; exec sleep 0.2;;
+  *--server*) echo 'Server listening on 5201'; exec sleep 3;;
 esac
 {client}
 """
