@@ -28,20 +28,20 @@ from tests.frameworks.mistakes import FRAMEWORKS, of_framework  # noqa: E402
 from tests.frameworks.models import write_references  # noqa: E402
 from tests.frameworks.planting import (  # noqa: E402
     ADAPTERS,
-    BLOCK,
     errors_of,
     planted_errors,
+    references_of,
 )
-from tests.frameworks.transformers import COMPARED, write_decoder_references  # noqa: E402
+from tests.frameworks.transformers import write_decoder_references  # noqa: E402
 
 
 def written(folder: Path) -> dict[str, Path]:
     """Write the references in which mistakes are planted; return their folders by name."""
-    for name, write in (("decoders", write_decoder_references), ("blocks", write_block_references)):
-        (folder / name).mkdir()
-        write(folder / name)
-    decoders = {model: folder / "decoders" / model for model in COMPARED}
-    return {**write_references(folder / "all"), **decoders, BLOCK: folder / "blocks" / BLOCK}
+    decoders, blocks = folder / "decoders", folder / "blocks"
+    for place, write in ((decoders, write_decoder_references), (blocks, write_block_references)):
+        place.mkdir()
+        write(place)
+    return references_of(write_references(folder / "small"), decoders, blocks)
 
 
 def largest(errors: Errors) -> tuple[float, str]:

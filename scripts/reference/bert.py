@@ -78,8 +78,7 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
 
 def initial(model_config: dict[str, Any]) -> dict[str, InitialMoments]:
     """Return the moments of the values that each parameter starts training with."""
-    deviation = model_config["hyperparameters"]["initializer_range"]
-    return initial_moments(parameters(model_config), deviation)
+    return initial_moments(parameters(model_config), model_config)
 
 
 def embedded(

@@ -70,13 +70,12 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
 def initial(model_config: dict[str, Any]) -> dict[str, InitialMoments]:
     """Return the moments of the values that each parameter starts training with: the deviation of
     matrices that add to the residuals falls with their number (Radford et al. 2019)."""
-    hyper = model_config["hyperparameters"]
-    deviation, added = hyper["initializer_range"], (2 * hyper["layers"]) ** -0.5
+    added = (2 * model_config["hyperparameters"]["layers"]) ** -0.5
     return {
         name: moments._replace(deviation=added * moments.deviation)
         if name.endswith(("attention.output.weight", "feed_forward.down.weight"))
         else moments
-        for name, moments in initial_moments(parameters(model_config), deviation).items()
+        for name, moments in initial_moments(parameters(model_config), model_config).items()
     }
 
 

@@ -22,10 +22,12 @@ Drop = Callable[[Array], Array]
 Layer = Callable[[Array, dict[str, Array], str], Array]
 
 
-def initial_moments(names: Iterable[str], deviation: float) -> dict[str, InitialMoments]:
-    """Return the moments of initial values: biases are 0, normalisations 1, all others normal with
-    the ``deviation``."""
-    moments = {}
+def initial_moments(
+    names: Iterable[str], model_config: dict[str, Any]
+) -> dict[str, InitialMoments]:
+    """Return the moments of the values that each parameter starts training with: biases are 0,
+    normalisations 1, all others normal with the config's ``initializer_range``."""
+    deviation, moments = model_config["hyperparameters"]["initializer_range"], {}
     for name in names:
         layer, _, ending = name.rpartition(".")
         if ending.endswith("bias"):

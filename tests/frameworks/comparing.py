@@ -156,6 +156,7 @@ def beyond(errors: Errors, bounds: Mapping[str, float] | None = None) -> dict[An
         (computation, one["quantity"], one["where"]): one["error"]
         for computation, (precision, measured) in errors.items()
         for one in measured
-        if not one["error"] - one.get("rounding", 0.0)
-        <= own.get(one["quantity"], verifications.bound(precision, one["quantity"]))
+        if not verifications.ComparisonError(**one).is_within(
+            own.get(one["quantity"], verifications.bound(precision, one["quantity"]))
+        )
     }

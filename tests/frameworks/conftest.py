@@ -14,8 +14,8 @@ from .blocks import write_block_references
 from .cnns import write_small_references
 from .fork_server import ForkServers
 from .models import references_in, write_references
-from .planting import BLOCK
-from .transformers import COMPARED, write_decoder_references
+from .planting import references_of
+from .transformers import write_decoder_references
 
 
 @pytest.fixture(scope="session")
@@ -55,8 +55,7 @@ def planted_references(
     references: dict[str, Path], decoder_references: Path, block_references: Path
 ) -> dict[str, Path]:
     """Return the folders of the references in which mistakes are planted, by name."""
-    decoders = {model: decoder_references / model for model in COMPARED}
-    return {**references, **decoders, BLOCK: block_references / BLOCK}
+    return references_of(references, decoder_references, block_references)
 
 
 def written_once(

@@ -49,6 +49,12 @@ def plant(
     return adapter
 
 
+def references_of(small: Mapping[str, Path], decoders: Path, blocks: Path) -> dict[str, Path]:
+    """Return the folders of all PLANTED_IN by name, from those of small models, and from the
+    folders that hold the references of language models and of blocks."""
+    return {**small, **{model: decoders / model for model in COMPARED}, BLOCK: blocks / BLOCK}
+
+
 def planted_errors(
     run: ForkServer, mistake: PlantedMistake, references: Mapping[str, Path], folder: Path
 ) -> Errors:

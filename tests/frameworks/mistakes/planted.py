@@ -1,4 +1,4 @@
-"""What a planted mistake is."""
+"""Planted mistakes: changes of an adapter, and the computation that must show them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ class Change(NamedTuple):
 
 
 class Computation(NamedTuple):
-    """What is compared: of the model config ``facts`` (``facts-dropout``: with the model's own
-    dropout), on ``ranks`` devices, with so many ``micro_steps`` of gradient accumulation.
+    """Computation that is compared with the reference: of the model config ``facts``
+    (``facts-dropout``: with the model's own dropout), on ``ranks`` devices, with so many
+    ``micro_steps`` of gradient accumulation.
     ``compiler``: "" for that of all comparisons of the framework."""
 
     mode: str = "train"

@@ -1,4 +1,4 @@
-"""How far initial values are off the distribution they should be drawn from, and each other."""
+"""Initial values of another distribution, or of another parameter, are found."""
 
 from __future__ import annotations
 
