@@ -3,6 +3,7 @@ as Gluon's own image classification has them; from RecordIO by gluon.data.Record
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import time
@@ -130,22 +131,35 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         samples, batch_size=batch, last_batch="keep", num_workers=workers, timeout=TIMEOUT,
         batchify_fn=_Batched(workers),
     )  # fmt: skip
-    try:
+    with _workers_that_end(loader._worker_pool):
         for arrays in loader:
             yield [array.asnumpy() for array in arrays]
-    except GeneratorExit:
-        _end(loader)
-        raise
-    _end(loader)
 
 
-def _end(loader: Any) -> None:
-    """Wait until its workers have ended by themselves, behind what they were given. MXNet kills
-    them, and one that dies while it hands a batch over keeps the lock of the queue: whoever ends
-    the pool waits for that lock, for ever."""
-    pool = loader._worker_pool
+@contextlib.contextmanager
+def _workers_that_end(pool: Any) -> Iterator[None]:
+    """Let the workers of a pool end by themselves, behind what they were given, also where MXNet's
+    iterator ends the pool because of an error.
+
+    ``Pool.terminate`` kills workers. One that dies while it hands a batch over keeps the lock of
+    the queue, and whoever ends the pool waits for that lock for ever."""
     if pool is None:
+        yield
         return
+    pool.terminate = pool.close
+    try:
+        yield
+    except (Exception, GeneratorExit):
+        _wait(pool)
+        raise
+    else:
+        _wait(pool)
+    finally:
+        del pool.terminate
+
+
+def _wait(pool: Any) -> None:
+    """Close a pool and wait for its workers, at most :data:`TIMEOUT` seconds."""
     pool.close()
     last = time.monotonic() + TIMEOUT
     while any(worker.exitcode is None for worker in pool._pool) and time.monotonic() < last:
