@@ -57,6 +57,13 @@ _SETTINGS = (
         form=COUNT,
         words=lambda steps: f"{steps} steps",
     ),
+    _condition(
+        "timed_seconds",
+        "seconds that the timed window was to fill, with at least `timed_steps`",
+        None,
+        form=COUNT,
+        words=lambda seconds: f"{seconds:g} s",
+    ),
     _condition("arm", "variant of the suite, in an A/B test", setting="variant", of_variant=True),
     _condition(
         "preload",

@@ -136,8 +136,9 @@ class Workload:
 
     ``model_config``: of the model, {} without one; ``parameters``: the value of each that the kind
     declares; ``warmup_limit``: None where the warm-up does not wait
-    until the step time has settled; ``data``: the folder of images of a case whose input it is, and
-    ``bad_images`` what becomes of those that cannot be read, REFUSE or SKIP."""
+    until the step time has settled; ``timed_seconds``: length of the timed region, None for
+    ``timed_steps`` steps and no more; ``data``: the folder of images of a case whose input it is,
+    and ``bad_images`` what becomes of those that cannot be read, REFUSE or SKIP."""
 
     case: Case
     model_config: Dict[str, Any]
@@ -145,6 +146,7 @@ class Workload:
     warmup_steps: int
     warmup_limit: Optional[int]
     timed_steps: int
+    timed_seconds: Optional[float] = None
     data: Optional[str] = None
     bad_images: str = REFUSE
 

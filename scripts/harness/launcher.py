@@ -25,6 +25,7 @@ from harness.machine import allocator, interfaces
 from harness.machine import cores as cores_of
 from harness.machine.processor import processor
 from harness.measuring.checks import check_batches
+from harness.measuring.steps import MOST_TIMED
 from harness.messages.report import first_line
 from harness.nodes import node, nodes
 from harness.processes import launch, outcome
@@ -301,6 +302,7 @@ def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
         return _CANNOT_DO
     identity = uuid.uuid4().hex
     steps = (request.warmup_limit or request.warmup_steps) + request.timed_steps
+    steps += MOST_TIMED if request.timed_seconds else 0
     size = record.bytes_to_reserve(task.case.devices, steps)
     cores = cores_of.allowed()
     common = node.common_environment(request)

@@ -46,7 +46,16 @@ checkpoint round:
     wildcard_constraints:
         state="[0-9a-f]{12}",
         number="[0-9]+",
-    # A look costs nothing, and what it asks for may come before what else is to do.
+    log:
+        f"{driver.rounds.marker}.log",
+    localrule: True
+    # A look costs little, and what it asks for may come before what else is to do.
     priority: driver.jobs.first
+    conda:
+        "../envs/driver.yaml"
+    params:
+        page=driver.rounds.page,
     message:
         "Round {wildcards.number}: what is to be measured next?"
+    shell:
+        "{params.page} > {log:q}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import resource
+import statistics
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 from harness.adapter import Adapter, require
 from harness.device_memory import DeviceMemory
@@ -15,10 +17,14 @@ from harness.measuring.synchronous_steps import count_synchronous_steps
 from harness.measuring.warm_up import is_settled, settled_after
 from harness.measuring.window import Window, measure, run_ahead
 
+#: Most steps that are added to fill the seconds of a timed region.
+MOST_TIMED = 10000
 
-def samples(workload: Workload) -> int:
-    """Return the number of samples that all ranks together compute in the timed region."""
-    return workload.case.samples_per_step * workload.timed_steps
+
+def samples(workload: Workload, rank: Mapping[str, Any]) -> int:
+    """Return the number of samples that all ranks together compute in the timed region of
+    ``rank``, the fields that it left."""
+    return workload.case.samples_per_step * len(rank["step_seconds"])
 
 
 def throughput(workload: Workload) -> Metric:
@@ -29,7 +35,7 @@ def throughput(workload: Workload) -> Metric:
         unit=workload.model_config["unit"],
         better="higher",
         combine="min",
-        of_rank=lambda rank: samples(workload) / rank["window_seconds"],
+        of_rank=lambda rank: samples(workload, rank) / rank["window_seconds"],
     )
 
 
@@ -97,6 +103,20 @@ def warm_up(
     return WarmUp(len(seconds), read_seconds)
 
 
+def timed_steps(adapter: Adapter, workload: Workload, warmup: List[float]) -> int:
+    """Return the steps of the timed region, the same in all ranks that work together.
+
+    ``warmup``: seconds of the warm-up steps; the last half of them tells how long a step takes."""
+    if workload.timed_seconds is None:
+        return workload.timed_steps
+    typical = statistics.median(warmup[len(warmup) // 2 :])
+    size = adapter.rank_context.world_size
+    if size > 1:
+        typical = adapter.all_reduce(typical) / size
+    filling = math.ceil(workload.timed_seconds / max(typical, 1e-6))
+    return max(workload.timed_steps, min(MOST_TIMED, filling))
+
+
 def run(context: Context) -> None:
     """Run all phases of a run that times steps, in the order of the adapter's contract.
 
@@ -117,9 +137,10 @@ def run(context: Context) -> None:
     context.report.enter("timed window")
     ahead = fields["run_ahead"] = run_ahead(adapter)
     read_seconds, barrier = warmed.read_seconds, context.barrier
-    window = measure(adapter, workload.timed_steps, ahead, read_seconds, barrier, step)
+    timed = timed_steps(adapter, workload, fields["warmup_step_seconds"])
+    window = measure(adapter, timed, ahead, read_seconds, barrier, step)
     fields["phases"]["window_seconds"] = window.seconds
-    note_window(adapter, window, warmed.steps + workload.timed_steps, fields)
+    note_window(adapter, window, warmed.steps + timed, fields)
     if source and feed:
         input_pipeline.time_separately(context, source, feed, window, read_seconds)
     if ahead:

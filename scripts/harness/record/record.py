@@ -67,6 +67,7 @@ def _settings(task: Task) -> Dict[str, Any]:
         "warmup_steps": request.warmup_steps,
         "warmup_limit": request.warmup_limit,
         "timed_steps": request.timed_steps,
+        **({"timed_seconds": request.timed_seconds} if request.timed_seconds else {}),
     }
     return {
         "accelerator": request.accelerator,
@@ -110,7 +111,9 @@ def _window(task: Task, measured: Measured) -> Dict[str, Any]:
     windows = [rank["window_seconds"] for rank in measured.ranks if "window_seconds" in rank]
     if measured.status != "ok" or not windows:
         return {"samples": None, "window_seconds": None}
-    samples = steps.samples(task.workload) if task.kind.counts_steps else None
+    samples = None
+    if task.kind.counts_steps:
+        samples = max(steps.samples(task.workload, rank) for rank in measured.ranks)
     return {"samples": samples, "window_seconds": max(windows)}
 
 

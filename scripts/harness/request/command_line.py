@@ -55,6 +55,7 @@ class Request:
     warmup_steps: int
     warmup_limit: Optional[int]
     timed_steps: int
+    timed_seconds: Optional[float]
     time_limit: float
     memory_limit: Limit
     node_memory: Optional[Limit]
@@ -239,6 +240,11 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         help="warm up until the step time has settled, with at most so many steps",
     )
     measuring.add_argument("--timed-steps", type=_count, default=100)
+    measuring.add_argument(
+        "--timed-seconds",
+        type=_seconds,
+        help="time at least --timed-steps, and as many steps as take about so long",
+    )
     measuring.add_argument("--time-limit", type=_seconds, default=3600.0, help="s, whole run")
     measuring.add_argument(
         "--memory-limit",

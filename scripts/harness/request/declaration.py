@@ -166,6 +166,7 @@ def task_of(request: Request) -> Task:
         warmup_steps=request.warmup_steps,
         warmup_limit=request.warmup_limit,
         timed_steps=request.timed_steps,
+        timed_seconds=request.timed_seconds,
         data=request.data,
         bad_images=request.bad_images,
     )

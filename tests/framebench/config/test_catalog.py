@@ -47,7 +47,7 @@ def cases(root: Path, **axes: Any) -> list[Case]:
     suite = root / "suite.yaml"
     suite.write_text(yaml.safe_dump({"axes": {**SUITE["axes"], **axes}}))
     settings = load_settings({"suite": str(suite)}, catalog)
-    return matrix.cases(settings.suite, catalog)
+    return [*matrix.cases(settings.suite, catalog)]
 
 
 @pytest.mark.parametrize(

@@ -134,12 +134,17 @@ def test_a_probe_without_one_of_its_ranks_is_a_problem(tmp_path: Path) -> None:
 def test_each_number_of_devices_of_a_suite_is_probed(tmp_path: Path) -> None:
     catalog = load_catalog(ROOT)
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
-    config |= {"results": str(tmp_path), "accelerator": "cpu", "frameworks": "jax"}
+    config |= {
+        "results": str(tmp_path),
+        "accelerator": "cpu",
+        "frameworks": "jax",
+        "suite": "dlperf",
+    }
     plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
     named = peak_flops.names(plan)
     asked = {(one.precision, one.devices) for one in named.values()}
-    assert asked == {("fp32", 1), ("fp32", 2), ("amp", 1)}
-    assert len(named) == 3
+    assert asked == {("fp32", 1), ("fp32", 2), ("amp", 1), ("amp", 2)}
+    assert len(named) == 4
 
 
 def test_a_long_chain_of_products_keeps_its_size() -> None:

@@ -127,7 +127,7 @@ def test_the_configuration_names_the_folder_whose_storage_is_measured(tmp_path: 
 
 def cases_in(suite: str) -> list[Case]:
     catalog = load_catalog(ROOT)
-    return matrix.cases(load_settings({"suite": suite}, catalog).suite, catalog)
+    return [*matrix.cases(load_settings({"suite": suite}, catalog).suite, catalog)]
 
 
 def test_the_suite_of_micro_benchmarks_has_one_of_each() -> None:

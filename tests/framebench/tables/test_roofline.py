@@ -391,7 +391,7 @@ def test_the_worked_example_is_what_the_table_has() -> None:
 
 def test_the_suite_measures_the_roofs_of_what_it_runs() -> None:
     known = catalog.load_catalog(ROOT)
-    found = matrix.cases(load_settings({"suite": "roofline"}, known).suite, known)
+    found = [*matrix.cases(load_settings({"suite": "roofline"}, known).suite, known)]
     steps = [one for one in found if one.is_step]
     measured = {one.devices_per_node for one in found if one.mode == "memory"}
     assert {one.devices_per_node for one in steps} == measured

@@ -38,7 +38,7 @@ def test_columns_are_those_of_the_interface_even_without_runs() -> None:
         == "framework,framework_version,source,model,mode,precision,compiler,nodes,"
         "devices_per_node,batch_per_device,accelerator,cores_per_device,side_by_side,sequence_length,"
         "accumulation,parallelism,"
-        "warmup_steps,warmup_limit,timed_steps,arm,preload,huge_pages,model_source,node,input,"
+        "warmup_steps,warmup_limit,timed_steps,timed_seconds,arm,preload,huge_pages,model_source,node,input,"
         "source_variant,"
         "machine,environment,"
         "product_dtypes,uncompiled,"

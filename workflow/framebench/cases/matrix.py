@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from core import axes
@@ -27,22 +27,29 @@ class RunKey(NamedTuple):
     repeat: int
 
 
-def cases(suite: Suite, catalog: Catalog) -> list[Case]:
-    """Return all cases of a suite in a stable order, each once.
+def cases(suite: Suite, catalog: Catalog) -> dict[Case, int]:
+    """Return all cases of a suite in a stable order, with the stage in which each is measured.
 
-    They are the product of the axes, and that product again with the values of each include block,
-    without the matches of exclude patterns. Raises ConfigError for a pattern without a match and
-    for a suite without cases.
+    They are the product of the axes, and that product again with the values of each block of
+    ``include`` and ``then``, without the matches of exclude patterns. Each block of ``then`` is a
+    further stage. Raises ConfigError for a pattern without a match and for a suite without cases.
     """
     matrix = [suite.axes] if suite.axes else []
-    blocks = [*matrix, *(_replaced(suite.axes or {}, block) for block in suite.include)]
-    of_steps = (case for block in blocks for case in _product(suite, block, catalog))
-    of_kinds = (case for one in suite.measurements.values() for case in _measured(one, catalog))
-    found = dict.fromkeys(
-        case._replace(variant=variant)
-        for case in itertools.chain(of_steps, of_kinds)
-        for variant in suite.variants or [""]
+    blocks = [(0, block) for block in matrix]
+    blocks += [(0, _replaced(suite.axes or {}, block)) for block in suite.include]
+    blocks += [
+        (stage, _replaced(suite.axes or {}, block)) for stage, block in enumerate(suite.then, 1)
+    ]
+    of_steps = (
+        (case, stage) for stage, block in blocks for case in _product(suite, block, catalog)
     )
+    of_kinds = (
+        (case, 0) for one in suite.measurements.values() for case in _measured(one, catalog)
+    )
+    found: dict[Case, int] = {}
+    for case, stage in itertools.chain(of_steps, of_kinds):
+        for variant in suite.variants or [""]:
+            found.setdefault(case._replace(variant=variant), stage)
     for number, pattern in enumerate(suite.exclude):
         matched = [case for case in found if _matches(case, pattern, catalog)]
         if not matched and not suite.own_model:  # which may lack the suite's models
@@ -54,10 +61,10 @@ def cases(suite: Suite, catalog: Catalog) -> list[Case]:
             del found[case]
     if not found:
         raise ConfigError(f"{suite.path}: the suite has no case left after its exclude rules")
-    return list(found)
+    return found
 
 
-def narrow(found: list[Case], settings: Settings) -> list[Case]:
+def narrow(found: Iterable[Case], settings: Settings) -> list[Case]:
     """Return the cases of the configured frameworks, models and case names.
 
     Cases without a framework or model pass that filter. Raises ConfigError for an unknown case

@@ -291,6 +291,13 @@ OptionalText = Annotated[Text | None, OrNull]
 Switch = Annotated[bool, FromText, AllowedValues("true or false")]
 Count = Annotated[int, Whole(1, MILLION)]
 
+Seconds = Annotated[
+    float,
+    Field(gt=0, le=31536000),
+    FromText,
+    AllowedValues("a number of seconds above 0 and up to a year (31536000)"),
+]
+
 #: Non-empty list of distinct values.
 Distinct = Annotated[
     list[T],

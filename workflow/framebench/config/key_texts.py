@@ -168,6 +168,11 @@ TABLES: Mapping[str, KeyTable] = {
                 "exist, SMT threads count as cores and the figure has the flag *shared*.",
             ),
             (
+                "time_budget",
+                "seconds, above 0, at most 31536000 (a year)",
+                "Replaces the [time budget](#time-budget) of the suite.",
+            ),
+            (
                 "time_limit",
                 "seconds, above 0, at most 31536000 (a year)",
                 "Longer runs are killed and recorded as `timeout`.",
@@ -340,6 +345,12 @@ TABLES: Mapping[str, KeyTable] = {
                 "Bounds of the search for the [largest batch](#largest-batch).",
             ),
             (
+                "time_budget",
+                "none",
+                "Seconds that a call may measure for. They decide the repeats of each case, up to "
+                "`repeats` (30 by default): see [time budget](#time-budget).",
+            ),
+            (
                 "axes",
                 "none",
                 "Values of each axis. Optional if there are `measurements`.",
@@ -348,6 +359,12 @@ TABLES: Mapping[str, KeyTable] = {
                 "include",
                 "none",
                 "List of blocks. Each adds the axes again with the named axes replaced.",
+            ),
+            (
+                "then",
+                "none",
+                "List of blocks like those of `include`. With a time budget: each is measured once "
+                "the blocks before are settled.",
             ),
             (
                 "exclude",

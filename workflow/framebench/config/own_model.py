@@ -76,6 +76,7 @@ class OwnModel:
             update={
                 "axes": {**self._in(suite.axes), **self._names},
                 "include": [self._in(block) for block in suite.include if self._is_in(block)],
+                "then": [self._in(block) for block in suite.then if self._is_in(block)],
                 "exclude": [one for one in suite.exclude if "model" not in one],
                 "measurements": measurements,
                 "own_model": self.name,

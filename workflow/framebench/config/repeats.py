@@ -22,3 +22,5 @@ class Repeats:
 
 #: Meaning of ``repeats: auto``.
 AUTO = Repeats(at_least=7, at_most=30, width=0.01)
+#: Most repeats of a case in a suite with a time budget that names no number.
+MOST_WITHIN_BUDGET = 30

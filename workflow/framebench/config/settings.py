@@ -30,6 +30,7 @@ from .fields import (
     OrAll,
     ReadAs,
     Records,
+    Seconds,
     Share,
     Switch,
     Text,
@@ -158,12 +159,8 @@ class CoreConfiguration(Keys):
         FromText,
         AllowedValues(f"auto, or a whole number of at least 1 and at most {MILLION}"),
     ] = "auto"
-    time_limit: Annotated[
-        float,
-        Field(gt=0, le=31536000),
-        FromText,
-        AllowedValues("a number of seconds above 0 and up to a year (31536000)"),
-    ] = 1800
+    time_budget: Seconds | None = None
+    time_limit: Seconds = 1800
     memory_limit: MemoryLimit = "auto"
     seed: Annotated[int, Whole(0, MILLION), FromText] = 0
     interpreters: Annotated[
@@ -196,6 +193,13 @@ class CoreConfiguration(Keys):
                 "node_health",
                 show(self.nodes_named),
                 "nodes_named",
+            )
+        if self.time_budget and not self.suite.time_budget:
+            raise NotAllowed(
+                f"nothing for suite {self.suite.name}; with one that has a time_budget, such as "
+                "quick",
+                show(self.time_budget),
+                "time_budget",
             )
         if self.side_by_side and self.cluster:
             raise NotAllowed(
@@ -233,6 +237,11 @@ class Settings(CoreConfiguration):
     deployment: str
     measures_again: bool = False
     of_features: Mapping[str, Any] = {}
+
+    @property
+    def budget(self) -> float | None:
+        """Seconds that a call may measure for; None for a suite with a fixed number of repeats."""
+        return self.time_budget or self.suite.time_budget
 
     @property
     def each_node(self) -> str | list[str] | None:

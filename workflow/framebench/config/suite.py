@@ -33,6 +33,7 @@ from .fields import (
     OneOf,
     OrAll,
     ReadAs,
+    Seconds,
     Share,
     SourceName,
     Switch,
@@ -46,7 +47,7 @@ from .fields import (
 )
 from .kinds import MODES, Measurement
 from .provided import Interpreter
-from .repeats import AUTO, Repeats
+from .repeats import AUTO, MOST_WITHIN_BUDGET, Repeats
 from .tuned import Tuned, load_tuned
 from .validation import MissingKey, NotAllowed, did_you_mean, show
 from .variables import Variables
@@ -59,6 +60,9 @@ Axes = dict[str, Any]
 
 
 _WARMUP = "a whole number of at least 1, or {at_least: .., at_most: ..}, up to 1000000"
+_TIMED = (
+    "a whole number of at least 1, or {at_least: .., seconds: ..}: as many steps as take so long"
+)
 _REPEATS = (
     "a whole number of at least 1, auto, or {at_least: .., at_most: .., width: ..}, up to 1000"
 )
@@ -92,6 +96,18 @@ def _repeats(written: int | str | _RepeatsKeys) -> Repeats:
     return AUTO if isinstance(written, str) else Repeats(written, written, None)
 
 
+class Timed(Keys):
+    """Timed steps: ``at_least``, and as many as take about ``seconds``. Without ``seconds``:
+    ``at_least`` steps."""
+
+    at_least: Count
+    seconds: Annotated[float, Field(gt=0, le=86400)] | None
+
+
+def _timed(written: int | Timed) -> Timed:
+    return Timed(at_least=written, seconds=None) if isinstance(written, int) else written
+
+
 def _warmup(written: int | Warmup) -> Warmup:
     return Warmup(at_least=written, at_most=None) if isinstance(written, int) else written
 
@@ -109,7 +125,16 @@ class Steps(Keys):
             _warmup,
         ),
     ]
-    timed: Count
+    timed: Annotated[
+        Timed,
+        ReadAs(
+            Annotated[
+                Count | Timed,
+                AllowedValues(_TIMED),
+            ],
+            _timed,
+        ),
+    ]
     breakdown: Switch = True
 
 
@@ -411,8 +436,10 @@ class SuiteFile(Keys):
         ),
     ] = default({})
     largest_batch: Annotated[Bounds, ReadAs(_BoundsKeys, _bounds)] = default({})
+    time_budget: Seconds | None = None
     axes: Annotated[Axes, ReadAs(AxesKeys, _all_axes)] | None = None
     include: list[Annotated[Axes, ReadAs(AxesKeys, _named_axes)]] = default([])
+    then: list[Annotated[Axes, ReadAs(AxesKeys, _named_axes)]] = default([])
     exclude: list[Annotated[Axes, ReadAs(_Pattern, _named_axes)]] = default([])
     measurements: Annotated[
         dict[str, Measurement], ReadAs(dict[str, _MeasurementKeys], _measurements)
@@ -423,13 +450,30 @@ class SuiteFile(Keys):
     def _something(self) -> SuiteFile:
         if self.axes is None and not self.measurements:
             raise MissingKey("axes", "measurements")
-        if self.axes is None and self.include:
-            raise MissingKey("axes", "no include")
+        if self.axes is None and (self.include or self.then):
+            raise MissingKey("axes", "no include" if self.include else "no then")
+        return self
+
+    @model_validator(mode="after")
+    def _within_a_budget(self) -> SuiteFile:
+        """Check the keys that a time budget goes with."""
+        if self.time_budget is None:
+            if self.then:
+                raise MissingKey("time_budget", "no then")
+            return self
+        for key in ("variants", "measurements"):
+            if getattr(self, key):
+                raise NotAllowed("nothing beside time_budget", "some", key)
+        if self.repeats.width is not None:
+            raise NotAllowed(
+                "a whole number beside time_budget: the most repeats", "auto", "repeats"
+            )
         return self
 
     @model_validator(mode="after")
     def _one_node_a_run(self) -> SuiteFile:
-        blocks = [self.axes or {}, *self.include, *(one.axes for one in self.measurements.values())]
+        blocks = [self.axes or {}, *self.include, *self.then]
+        blocks += [dict(one.axes) for one in self.measurements.values()]
         most = max((count for block in blocks for count in block.get("nodes", ())), default=1)
         if self.nodes_named and most > 1:
             raise NotAllowed("1 beside nodes_named: each run is of one node", str(most), "nodes")
@@ -474,7 +518,12 @@ class Suite(SuiteFile):
 
     @property
     def timed_steps(self) -> int:
-        return self.steps.timed
+        return self.steps.timed.at_least
+
+    @property
+    def timed_seconds(self) -> float | None:
+        """Seconds of the timed region; None for ``timed_steps`` and no more."""
+        return self.steps.timed.seconds
 
 
 def load_suite(
@@ -502,6 +551,15 @@ def load_suite(
     )
     asked = any(variant.tuned for variant in checked.variants.values())
     settings = load_tuned(catalog) if asked else {}
+    keys = {**dict(checked), "repeats": _repeats_of(checked)}
     return Suite.model_construct(
-        path=shown, file=path.absolute(), tuned=settings, own_model="", **dict(checked)
+        path=shown, file=path.absolute(), tuned=settings, own_model="", **keys
     )
+
+
+def _repeats_of(suite: SuiteFile) -> Repeats:
+    """Return the number of repeats; a time budget decides it, up to ``repeats``."""
+    if suite.time_budget is None:
+        return suite.repeats
+    is_named = "repeats" in suite.model_fields_set
+    return Repeats(1, suite.repeats.at_most if is_named else MOST_WITHIN_BUDGET, None)

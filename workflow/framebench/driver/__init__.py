@@ -74,7 +74,7 @@ class Driver:
         self.provisioning = Provisioning(self.work, asked, self.snakemake)
         self.resources = Resources(self.work, self.snakemake)
         self.jobs = Jobs(self.work, self.provisioning)
-        self.rounds = Rounds(self.work, checkpoints)
+        self.rounds = Rounds(self.work, checkpoints, self.provisioning.driver)
         self.peaks = PeakFlopsJobs(self.work)
         self.comparisons = VerificationJobs(self.work)
         self.tables = Tables(self.work, asked, outcome)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from ..plan import targets
 from ..plan.jobs import FOLDERS, Job, log_of, path_of, record_of
 from ..records.verifications import FULL, SMALL
-from ..runs import commands, jobs, verify
+from ..runs import commands, jobs, peak_flops, verify
 from .call import checked
 from .internals import Wildcards, for_rules
 from .provisioning import Provisioning
@@ -28,7 +27,6 @@ class Jobs:
         self.records = {kind: record_of(results, kind, path_of(kind)) for kind in FOLDERS}
         self.logs = {kind: log_of(results, kind, path_of(kind)) for kind in FOLDERS}
         self.first = work.plan.places + 1
-        self._comparisons = list(work.comparisons)
 
     @for_rules
     def command(self, wildcards: Wildcards) -> str:
@@ -53,10 +51,10 @@ class Jobs:
         job = self._job(wildcards)
         if job.kind == "run":
             return self._work.plan.places - self._work.run(wildcards).place
-        if job.kind == "comparison" and job.path in self._comparisons:
-            one = self._work.comparisons[job.path]
-            later = len(self._comparisons) - self._comparisons.index(job.path)
-            return 0 if one.is_behind_runs else later
+        comparisons = self._work.comparisons
+        if job.kind == "comparison" and job.path in comparisons:
+            later = len(comparisons) - list(comparisons).index(job.path)
+            return 0 if comparisons[job.path].is_behind_runs else later
         return self.first if job.kind == "search" else 0
 
     def _job(self, wildcards: Wildcards) -> Job:
@@ -66,12 +64,17 @@ class Jobs:
 
 
 class PeakFlopsJobs:
-    """Peak-FLOPS benchmarks of the call. ``all``: missing records; existing ones are never made
-    again."""
+    """Peak-FLOPS benchmarks of the call."""
 
     def __init__(self, work: Work) -> None:
-        paths = [record_of(work.results, "probe", name) for name in work.probes]
-        self.all = [path for path in paths if not os.path.exists(path)]
+        self._work = work
+
+    @for_rules
+    def all(self, wildcards: Wildcards) -> list[str]:
+        """Return the missing records; existing ones are never made again."""
+        work = self._work
+        names = peak_flops.missing(work.plan.settings.results, work.probes)
+        return [record_of(work.results, "probe", name) for name in names]
 
 
 class VerificationJobs:
@@ -86,12 +89,12 @@ class VerificationJobs:
         self.reference_folder = f"{work.results}/reference/{{reference}}-{{digest}}"
         self.reference_log = f"{work.results}/logs/reference/{{reference}}-{{digest}}.log"
         self.script = f"{work.plan.scripts}/reference"
-        every = [*work.comparisons.values(), *work.small_comparisons.values()]
-        self._references = {one.reference: one for one in every}
 
     @for_rules
     def reference_arguments(self, wildcards: Wildcards) -> list[str]:
-        one, plan = self._references[wildcards.reference], self._work.plan
+        work, plan = self._work, self._work.plan
+        every = [*work.comparisons.values(), *work.small_comparisons.values()]
+        one = next(one for one in every if one.reference == wildcards.reference)
         words = ["--model", f"{plan.scripts}/models/{one.case.model}.json"]
         words += ["--seed", str(plan.settings.seed)]
         if one.scale != FULL:

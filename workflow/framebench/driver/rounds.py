@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
 from snakemake.exceptions import IncompleteCheckpointException
 
-from ..plan import planning, targets
+from ..plan import targets
 from ..plan.jobs import record_of
 from ..plan.planning import PlannedRun
 from .call import checked
@@ -21,8 +22,9 @@ from .work import Work
 class Rounds:
     """Runs and searches of a call. ``marker``: file of a round, with its wildcards."""
 
-    def __init__(self, work: Work, checkpoints: Any) -> None:
-        self._work, self._checkpoints = work, checkpoints
+    def __init__(self, work: Work, checkpoints: Any, framebench: list[str]) -> None:
+        """``framebench``: command that makes tables."""
+        self._work, self._checkpoints, self._framebench = work, checkpoints, framebench
         self.marker = f"{work.results}/logs/rounds/{{state}}-{{number}}"
         self._planned = self._records(work.plan.pending)
         self._searches = [record_of(work.results, "search", name) for name in work.searches]
@@ -38,13 +40,28 @@ class Rounds:
         """Return the files that a round needs before it decides.
 
         Round 0 needs the batch searches, round 1 the planned runs, later rounds the runs of the
-        round before.
+        round before. With a time budget they need the checks of these runs, too: what these take is
+        spent.
         """
         number = int(wildcards.number)
         if number == 0:
             return self._searches
         planned = self._planned if number == 1 else []
-        return planned + (self._asked_by(number - 1) if number > 1 or self._work.searches else [])
+        asked = self._asked_by(number - 1) if number > 1 or self._work.searches else []
+        checks = self._work.missing_checks() if self._work.plan.settings.budget else []
+        return [*planned, *asked, *checks]
+
+    @for_rules
+    def page(self, wildcards: Wildcards) -> str:
+        """Return the command that makes tables and report of the runs so far, before a round.
+
+        Only a call with a time budget makes a page that early; ":" does nothing.
+        """
+        work = self._work
+        if not work.plan.settings.budget or wildcards.number == "0":
+            return ":"
+        words = [*self._framebench, "report", "--records", f"{work.results}/runs"]
+        return shlex.join([*words, "--results", work.results])
 
     @for_rules
     def all(self, wildcards: Wildcards) -> list[str]:
@@ -86,7 +103,7 @@ class Rounds:
         self._checkpoints.round.get(state=self._work.state, number=number)
         if number not in self._further:
             work = self._work
-            runs = planning.further(work.plan) if number else work.add_runs_with_largest_batch()
+            runs = work.add_further_runs() if number else work.add_runs_with_largest_batch()
             work.grow(runs)
             self._further[number] = self._records(runs)
         return self._further[number]

@@ -19,10 +19,11 @@ from ..machine import local
 from ..machine.local import Machine
 from ..plan import labels, limits, noting, planning
 from ..plan.forecast import Left
-from ..plan.jobs import WILDCARDS, Job, kind_of, name_of
+from ..plan.jobs import WILDCARDS, Job, kind_of, name_of, record_of
 from ..plan.planning import Plan, PlannedRun
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
+from ..records.spending import Spending
 from ..runs import jobs, peak_flops, slurm, slurm_nodes, total, verify
 from ..runs.verify import Verification
 from .call import Invocation, refuse, warn
@@ -62,15 +63,32 @@ class Work:
         self.results = str(settings.results)
         self._runs = {run.name: run for run in [*self.plan.pending, *self.plan.reserve]}
         self.searches = {search.name: search for search in self.plan.unsearched}
-        #: Full-size verifications, and small ones for those without a record.
-        self.comparisons = verify.names(self.plan, catalog, verify.comparisons(self.plan, catalog))
-        self.small_comparisons = verify.small(self.plan, catalog, self.comparisons)
-        self._comparisons = {**self.comparisons, **self.small_comparisons}
-        self.probes = peak_flops.names(self.plan)
+        self._name_checks()
+        self._spending = Spending(settings.results) if settings.budget else None
         self._jobs: dict[str, Job] = {}
         self._grown: list[Callable[[list[PlannedRun]], None]] = []
         #: Digest of records and pending work at the start of the call.
         self.state = self._state()
+
+    def _name_checks(self) -> None:
+        """Name the verifications and peak-FLOPS benchmarks of the cases in the plan.
+
+        ``comparisons``: full-size verifications; ``small_comparisons``: small ones for those
+        without a record.
+        """
+        plan, catalog = self.plan, self.catalog
+        self.comparisons = verify.names(plan, catalog, verify.comparisons(plan, catalog))
+        self.small_comparisons = verify.small(plan, catalog, self.comparisons)
+        self._comparisons = {**self.comparisons, **self.small_comparisons}
+        self.probes = peak_flops.names(plan)
+
+    def missing_checks(self) -> list[str]:
+        """Return the missing records of small verifications and peak-FLOPS benchmarks."""
+        results = self.plan.settings.results
+        small = verify.missing(results, self.small_comparisons)
+        peaks = peak_flops.missing(results, self.probes)
+        paths = [record_of(results, "probe", name) for name in peaks]
+        return [*(str(verify.file_of(results, name)) for name in small), *paths]
 
     @property
     def is_locked(self) -> bool:
@@ -149,6 +167,15 @@ class Work:
         """Call the registered functions with added runs."""
         for call in self._grown:
             call(runs)
+
+    def add_further_runs(self) -> list[PlannedRun]:
+        """Move the runs of the next round from the reserve to the plan, and return them."""
+        spent = self._spending.seconds() if self._spending else 0.0
+        runs = planning.further(self.plan, spent)
+        self.plan = self.plan.with_runs(runs)
+        if self._spending:
+            self._name_checks()
+        return runs
 
     def add_runs_with_largest_batch(self) -> list[PlannedRun]:
         """Add the runs of cases whose batch search has ended to the plan, and return them."""

@@ -19,7 +19,7 @@ from ..records.searches import KIND, Result, parse
 #: Steps of a run that tries a batch. From the second on, the optimizer state is in memory.
 WARMUP_STEPS, TIMED_STEPS = 1, 2
 #: Settings of a run that do not decide whether its batch fits.
-_NOT_DECIDING = ("warmup_steps", "warmup_limit", "timed_steps", "seed")
+_NOT_DECIDING = ("warmup_steps", "warmup_limit", "timed_steps", "timed_seconds", "seed")
 
 
 class BatchSearch(NamedTuple):

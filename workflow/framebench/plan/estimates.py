@@ -57,6 +57,7 @@ def of_runs(
         if skips(case, settings, place)
         else _breakdown(case, settings.suite, place)
         + _estimate(case, _steps(case, settings.suite), place, catalog, learned.get(case))
+        + _filling(case, settings.suite, place, catalog)
         for case in folders
     }
     known = {
@@ -88,9 +89,25 @@ def start_of(
     return (begun + part * built) * slowness(place)
 
 
+def of_checks(case: Case, place: Capacity) -> float:
+    """Return the seconds of verification and peak-FLOPS benchmark of a case."""
+    start = start_of(case.framework, case.mode, case.compiler, place, is_small=True)
+    return start + start_of(case.framework, "", "", place) + MEASURING_SECONDS
+
+
 def _steps(case: Case, suite: Suite) -> int:
     split = _SPLIT_STEPS * repeats.is_split(case, 1, suite)
     return suite.warmup_steps + suite.timed_steps + split
+
+
+def _filling(case: Case, suite: Suite, place: Capacity, catalog: Catalog) -> float:
+    """Return the seconds of steps beyond ``timed_steps`` that fill a timed region."""
+    if not (case.is_step and suite.timed_seconds):
+        return 0.0
+    samples = suite.timed_steps * case.samples_of_replica * case.replicas / case.devices
+    trains = case.mode in _TRAINING
+    least = samples * _seconds_of_sample(case, place, catalog, trains)
+    return max(0.0, suite.timed_seconds - least)
 
 
 def _breakdown(case: Case, suite: Suite, place: Capacity) -> float:

@@ -21,6 +21,7 @@ def note(plan: Plan) -> None:
                 batch_per_device=int(case.batch_per_device) if folder else 0,
             ),
             planning.asked_conditions(case, plan.settings, plan.place),
+            plan.settings.budget is not None,
         )
         for case, folder in (*plan.folders.items(), *searched)
     ]

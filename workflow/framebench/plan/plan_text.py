@@ -10,7 +10,7 @@ from core.text import duration
 
 from ..cases.fitting import MEASURE
 from ..environments.soundness import is_sound
-from . import estimates, groups, limits
+from . import budget, estimates, groups, limits, planning
 from .planning import Plan, remaining, seconds_for
 
 #: Largest number of cases whose names are listed.
@@ -29,8 +29,11 @@ def describe(plan: Plan, description: str = "") -> str:
     warmup = f"{suite.warmup_steps}{limit}"
     width = suite.repeats.width
     until = f" (as many as make the interval {width:.1%} wide)" if width else ""
+    if plan.settings.budget:
+        until = " (as the order of the frameworks needs)"
     repeats = f"{suite.repeats} repeats{until}" + (f" + {emulated} emulated" if emulated else "")
-    steps = f", each {warmup} warm-up and {suite.timed_steps} timed steps"
+    filled = f" or {suite.timed_seconds:g} s of" if suite.timed_seconds else ""
+    steps = f", each {warmup} warm-up and {suite.timed_steps}{filled} timed steps"
     if not any(case.is_step for case in plan.cases):
         steps = ""
     lines = [
@@ -58,7 +61,7 @@ def describe(plan: Plan, description: str = "") -> str:
             if plan.cached
             else "(rough estimate: none of these runs has a record here yet)"
         ),
-        *_at_most(plan),
+        *(_reached(plan) if plan.settings.budget else _at_most(plan)),
     ]
     missing = [
         one.file.path.name
@@ -183,6 +186,19 @@ def _at_most(plan: Plan) -> list[str]:
     most = seconds_for(plan, [*plan.pending, *plan.reserve])
     runs = len(plan.pending) + len(plan.reserve)
     return [f"and at most {runs} runs, {duration(most)}, if no interval becomes narrow enough"]
+
+
+def _reached(plan: Plan) -> list[str]:
+    """Return lines on the stages of a suite that a call reaches within its time budget."""
+    lines = [f"Time budget of a call: {duration(plan.settings.budget or 0)}. By these estimates:"]
+    for number, stage in enumerate(budget.reach(planning.costs(plan)), 1):
+        order = f"; the order of the two fastest: {duration(stage.order)}" if stage.order else ""
+        end = "" if stage.left >= 0 else "; the budget ends before"
+        lines.append(
+            f"  stage {number}: {stage.cases} cases at {stage.settings} settings, once each and "
+            f"checked: {duration(stage.once)}{order}{end}"
+        )
+    return [*lines, "A further call goes on where this one stops"]
 
 
 def _provided(plan: Plan) -> list[str]:

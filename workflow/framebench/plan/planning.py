@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,8 +28,9 @@ from ..records.fields import disturbance
 from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
-from . import batch_searches, estimates, limits, repeats
+from . import batch_searches, budget, estimates, limits, repeats
 from .batch_searches import BatchSearch
+from .budget import Costs
 from .side_by_side import Room
 
 
@@ -82,6 +83,8 @@ class Plan:
     """Minutes that the job of a run requests, by case; {} without a cluster."""
     is_whole: bool
     """True if the plan has all cases of the suite that fit the machine."""
+    stages: dict[Case, int]
+    """Stage of the suite in which a case is measured, see :mod:`budget`."""
 
     @property
     def pending(self) -> list[PlannedRun]:
@@ -97,8 +100,20 @@ class Plan:
 
     @property
     def computed(self) -> list[Case]:
-        """Cases that a framework computes on this machine."""
-        return [case for case in self.cases if not fitting.skips(case, self.settings, self.place)]
+        """Cases that a framework computes on this machine; with a time budget, those with a run."""
+        cases = self.cases if self.settings.budget is None else self._begun
+        return [case for case in cases if not fitting.skips(case, self.settings, self.place)]
+
+    @property
+    def _begun(self) -> list[Case]:
+        begun = {run.case for run in self.runs}
+        return [case for case in self.folders if case in begun]
+
+    def with_runs(self, runs: Sequence[PlannedRun]) -> Plan:
+        """Return the plan with runs of the reserve as planned ones."""
+        names = {run.name for run in runs}
+        reserve = [run for run in self.reserve if run.name not in names]
+        return replace(self, runs=[*self.runs, *runs], reserve=reserve)
 
     @property
     def measured(self) -> frozenset[Case]:
@@ -149,7 +164,8 @@ def make_plan(
     ``minutes``: requested minutes of jobs by case folder, from the submitting call.
     ``searches_ended``: the call has searched already, and repeats no search.
     """
-    everything = on_each_node(matrix.cases(settings.suite, catalog), settings, machine)
+    stages = matrix.cases(settings.suite, catalog)
+    everything = on_each_node([*stages], settings, machine)
     wanted = matrix.narrow(everything, settings)
     place = fitting.capacity(settings, machine, everything)
     cases, left_out = fitting.fit(wanted, place, catalog)
@@ -176,13 +192,15 @@ def make_plan(
     as_asked = _as_asked(cached.runs if cached else (), folders, settings, place)
     runs = [run for run in as_asked if is_here(run.machine, machine.identity)]
     elsewhere = [run for run in as_asked if not is_here(run.machine, machine.identity)]
-    needed = _needed(folders, settings, runs)
+    latest = {run.origin: run for run in runs}
+    expected = estimates.of_runs(folders, settings, place, catalog, latest)
+    staged = {found: stages.get(case, 0) for case, found in known.items() if found}
+    needed = _needed(folders, settings, runs, _costs(staged, expected, settings, place))
     # A single run is enough to record why a case is not measured.
     once = {search.found for search in needs.values() if search.failed}.difference(cases)
     once |= {case for case in folders if fitting.skips(case, settings, place)}
-    needed |= {case: 1 for case in folders if case in once}
-    latest = {run.origin: run for run in runs}
-    expected = estimates.of_runs(folders, settings, place, catalog, latest)
+    if settings.budget is None:
+        needed |= {case: 1 for case in folders if case in once}
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
     planned: dict[tuple[Case, int], PlannedRun] = {}
     reserve: dict[tuple[Case, int], PlannedRun] = {}
@@ -199,7 +217,7 @@ def make_plan(
         run = PlannedRun(case, repeat, name, status, expected[case], number, limit)
         if repeat <= needed[case]:
             planned[case, repeat] = run
-        elif case not in once:
+        elif case not in once or repeat == 1:
             reserve[case, repeat] = run
     return Plan(
         settings, place, folders, list(planned.values()), list(reserve.values()), left_out,
@@ -210,6 +228,7 @@ def make_plan(
         values.from_here(catalog.root / "scripts"),
         limits.minutes_of_cases(folders, settings, latest.values(), minutes),
         len(wanted) == len(everything),
+        staged,
     )  # fmt: skip
 
 
@@ -223,6 +242,7 @@ def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
 
     return replace(
         plan,
+        stages=now.stages,
         folders=now.folders,
         runs=[*plan.runs, *new(now.runs)],
         reserve=[*plan.reserve, *new(now.reserve)],
@@ -288,16 +308,17 @@ def _variables(case: Case, suite: Suite, accelerator: str) -> dict[str, Any]:
     return {"variables": own} if own else {}
 
 
-def further(plan: Plan) -> list[PlannedRun]:
-    """Return the next repeats of the cases whose interval is still too wide.
+def further(plan: Plan, spent: float = 0.0) -> list[PlannedRun]:
+    """Return the next repeats: where an interval is still too wide, or an order open.
 
-    All runs planned so far must have left their records.
+    All runs planned so far must have left their records. ``spent``: seconds of the time budget.
     """
     folder = plan.settings.results / "runs"
     found = record_sets.load_results(plan.settings.results)
     as_asked = _as_asked(found.runs if found else (), plan.folders, plan.settings, plan.place)
     runs = [run for run in as_asked if is_here(run.machine, plan.here)]
-    needed = _needed(plan.folders, plan.settings, runs)
+    known = costs(plan)
+    needed = _needed(plan.folders, plan.settings, runs, known._replace(left=known.left - spent))
     return [
         run
         for run in plan.reserve
@@ -342,6 +363,7 @@ def _steps(case: Case, suite: Suite) -> dict[str, Any]:
         "warmup_steps": suite.warmup_steps,
         **({"warmup_limit": suite.warmup_limit} if suite.warmup_limit else {}),
         "timed_steps": suite.timed_steps,
+        **({"timed_seconds": suite.timed_seconds} if suite.timed_seconds and case.is_step else {}),
     }
 
 
@@ -390,15 +412,34 @@ def asked_conditions(case: Case, settings: Settings, place: Capacity) -> conditi
     )
 
 
-def _needed(folders: dict[Case, str], settings: Settings, runs: Iterable[Run]) -> dict[Case, int]:
+def costs(plan: Plan) -> Costs:
+    """Return what the time budget of a call on a plan is divided by."""
+    seconds = {run.case: run.seconds for run in [*plan.reserve, *plan.runs]}
+    return _costs(plan.stages, seconds, plan.settings, plan.place)
+
+
+def _costs(
+    stages: Mapping[Case, int],
+    seconds: Mapping[Case, float],
+    settings: Settings,
+    place: Capacity,
+) -> Costs:
+    checks = {case: estimates.of_checks(case, place) for case in stages}
+    return Costs(stages, seconds, checks, settings.budget or 0.0)
+
+
+def _needed(
+    folders: dict[Case, str], settings: Settings, runs: Iterable[Run], known: Costs
+) -> dict[Case, int]:
     """Return the number of repeats that each case should have, given its runs."""
     present: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         present[os.path.dirname(run.origin)].append(run)
-    suite = settings.suite
-    return {
-        case: repeats.wanted(present[folder], suite.repeats) for case, folder in folders.items()
-    }
+    of_case = {case: present[folder] for case, folder in folders.items()}
+    if settings.budget is None:
+        wanted = settings.suite.repeats
+        return {case: repeats.wanted(some, wanted) for case, some in of_case.items()}
+    return budget.wanted(of_case, known, settings.suite.repeats.at_most)
 
 
 def _record_of(

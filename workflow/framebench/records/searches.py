@@ -90,7 +90,9 @@ def key_of(run: Run) -> Key:
 def _key(case: Case, conditions: Conditions) -> Key:
     # Numbers of steps, and who measured, do not decide what fits.
     case = case._replace(parameters=(), source="")
-    return case, replace(conditions, warmup_steps=None, warmup_limit=None, timed_steps=None)
+    return case, replace(
+        conditions, warmup_steps=None, warmup_limit=None, timed_steps=None, timed_seconds=None
+    )
 
 
 def parse(content: bytes) -> Result:

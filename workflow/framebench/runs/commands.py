@@ -112,6 +112,7 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
         "warmup-steps": suite.warmup_steps,
         "warmup-limit": suite.warmup_limit,
         "timed-steps": suite.timed_steps,
+        "timed-seconds": suite.timed_seconds if run.case.is_step else None,
     }
     measured = words(
         {

@@ -33,6 +33,10 @@ _AXES: dict[str, Callable[[Case], str]] = {
 }
 
 
+#: Kinds of jobs that a time budget does not pay for.
+_BEYOND_BUDGET = ("environment", "tables")
+
+
 class Less(NamedTuple):
     """A shorter alternative to a call: ``key=value``, and its seconds."""
 
@@ -55,9 +59,16 @@ def at_once(plan: Plan) -> float:
 def left(
     plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
 ) -> Left:
-    """Return the seconds until all jobs of the plan are done, see :func:`jobs.of_all`."""
-    pending = jobs.of_all(plan, probes_of, comparisons)
-    return Forecast(pending, at_once(plan)).left(0.0)
+    """Return the seconds until all jobs of the plan are done, see :func:`jobs.of_all`.
+
+    A time budget replaces the measuring ones among them.
+    """
+    pending = list(jobs.of_all(plan, probes_of, comparisons))
+    budget = plan.settings.budget
+    if budget is None or not pending:
+        return Forecast(pending, at_once(plan)).left(0.0)
+    other = Forecast(job for job in pending if job.kind in _BEYOND_BUDGET).left(0.0)
+    return Left(*(budget + seconds for seconds in other))
 
 
 def check(plan: Plan, total: Left, less: Callable[[], list[str]]) -> None:
@@ -166,4 +177,5 @@ def _suites(
 
 def _workloads(plan: Plan) -> set[tuple[str, str]]:
     """Return model and mode of the pending runs."""
-    return {(run.case.model, run.case.mode) for run in plan.pending}
+    reserve = plan.reserve if plan.settings.budget else []
+    return {(run.case.model, run.case.mode) for run in [*plan.pending, *reserve]}

@@ -9,6 +9,8 @@ if TYPE_CHECKING:  # numpy is slow to import, and a plan makes no verdicts
 
 LEVEL = 0.05  # false discovery rate of the differences called in a family
 THRESHOLD = 0.05  # "no difference shown" excludes differences above this
+#: Probability that any wrong winner is named where a time budget decides the repeats.
+FALSE_WINNERS = 0.05
 FASTER, SLOWER = "faster", "slower"
 NO_DIFFERENCE, CANNOT_TELL = "no difference shown", "cannot tell"
 #: Sides that a figure of a node is compared with.

@@ -17,6 +17,7 @@ from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
 from ..records.record_sets import machine_label
 from ..records.sidecars.expected import unmeasured
+from ..statistics.verdicts import FALSE_WINNERS
 from . import formatting
 from .columns import TEXT, Column, Row
 from .results import CaseResult, CaseResults
@@ -42,7 +43,8 @@ class Contest:
     ``entrants``: fastest case of each framework with a figure, fastest first. ``figures``: number
     of cases with a figure behind each entrant. ``without``: a case of each framework without a
     figure. ``missing``: frameworks of the suite with unmeasured cases here, so that the fastest is
-    unknown."""
+    unknown. ``error``: probability of a wrong winner here, where a time budget decided the repeats;
+    None for fixed numbers of repeats."""
 
     setting: Key
     machine: str
@@ -51,6 +53,7 @@ class Contest:
     figures: Sequence[int]
     without: Sequence[CaseResult]
     missing: Sequence[str]
+    error: float | None = None
 
     @property
     def tried(self) -> int:
@@ -80,14 +83,17 @@ def of(inputs: Inputs) -> list[Contest]:
     for lacking in unmeasured(inputs.expected, present):
         asked = _asked(lacking.case, lacking.conditions)
         missing[asked].add(lacking.case.framework)
+    budgeted = {_asked(one.case, one.conditions) for one in inputs.expected if one.is_budgeted}
     return [
         _contest(
             key,
             machine_label(machine) if several and machine.hardware else "",
             groups[key, machine],
-            sorted(missing[_asked(key.case, key.conditions)]),
+            sorted(missing[asked]),
+            FALSE_WINNERS / len(budgeted) if asked in budgeted else None,
         )
         for key, machine in sorted(groups, key=_place)
+        for asked in [_asked(key.case, key.conditions)]
     ]
 
 
@@ -121,7 +127,11 @@ def _place(group: tuple[Key, Identity]) -> tuple[Any, ...]:
 
 
 def _contest(
-    setting: Key, machine: str, results: Sequence[CaseResult], missing: Sequence[str]
+    setting: Key,
+    machine: str,
+    results: Sequence[CaseResult],
+    missing: Sequence[str],
+    error: float | None,
 ) -> Contest:
     frameworks: dict[str, list[CaseResult]] = defaultdict(list)
     for result in results:
@@ -136,6 +146,7 @@ def _contest(
         [len(some) for some in entrants],
         [some[0] for good, some in ranked if not good],
         missing,
+        error,
     )
 
 

@@ -45,6 +45,7 @@ _NOISE = (
     "Touching output file",
     "Updating checkpoint dependencies",
     "Using shell:",
+    "Warning: the following output files of rule",  # the page of an earlier round
     "Will exit after finishing currently running jobs",
 )
 _RED, _PLAIN = "\033[31m", "\033[0m"

@@ -133,6 +133,8 @@ def _steps_agree(run: Run, record: Mapping[str, Any]) -> Iterator[Found]:
     differs = partial(_differs, run)
     batch, devices = run.case.batch_per_device, run.case.replicas
     steps, window = record["settings"]["timed_steps"], record["window_seconds"]
+    if record["settings"].get("timed_seconds"):
+        steps = max([steps, *(len(rank.get("step_seconds", ())) for rank in record["ranks"])])
     samples = run.case.samples_per_step * steps
     if record["samples"] != samples:
         accumulated = f" x {count} micro-steps" if (count := run.case.accumulation) > 1 else ""

@@ -16,6 +16,7 @@ from ...tables import formatting
 _IMPLIED = frozenset(
     {
         *("accelerator", "cores_per_device", "warmup_steps", "warmup_limit", "timed_steps"),
+        "timed_seconds",
         *("parallelism", "machine", "environment"),
     }
 )

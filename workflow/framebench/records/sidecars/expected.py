@@ -27,13 +27,17 @@ _USUAL = {"further": (), **{axis.name: axis.default for axis in observed.CONDITI
 
 @dataclass(frozen=True)
 class ExpectedCase:
-    """A case of a suite. ``folder``: of its records below ``runs``; "" while its batch is
-    searched."""
+    """A case of a suite.
+
+    ``folder``: of its records below ``runs``; "" while its batch is searched. ``is_budgeted``:
+    whether a time budget decides its repeats, by the order of the frameworks.
+    """
 
     suite: str
     folder: str
     case: Case
     conditions: Conditions
+    is_budgeted: bool = False
 
 
 def note(results: Path, suite: str, cases: Iterable[ExpectedCase], is_whole: bool) -> None:
@@ -77,7 +81,9 @@ def _written(one: ExpectedCase) -> dict[str, Any]:
     case = {**{name: getattr(one.case, name) for name in CASE}, "parameters": one.case.parameters}
     row = {**Key(one.case, one.conditions, "").row, "further": one.case.further}
     conditions = {name: row[name] for name, usual in _USUAL.items() if row[name] != usual}
-    return {"suite": one.suite, "folder": one.folder, "case": case, "conditions": conditions}
+    budgeted = {"budgeted": True} if one.is_budgeted else {}
+    asked = {"case": case, "conditions": conditions}
+    return {"suite": one.suite, "folder": one.folder, **asked, **budgeted}
 
 
 def _read(found: Any) -> ExpectedCase:
@@ -91,7 +97,7 @@ def _read(found: Any) -> ExpectedCase:
         if name != "parameters" and not isinstance(value, int if name in _NUMBERS else str):
             raise ValueError(f"{name}: found {value!r}")
     for name, value in conditions.items():
-        if name != "further" and not isinstance(value, (str, int)):
+        if name != "further" and not isinstance(value, (str, int, float)):
             raise ValueError(f"{name}: found {value!r}")
     known = {**_USUAL, **conditions, "further": _parameters(conditions.get("further", []))}
     in_case = {field: known.pop(name) for name, field in _IN_CASE.items()}
@@ -99,7 +105,7 @@ def _read(found: Any) -> ExpectedCase:
     case["input"] = input_axis(case["mode"], known["input"])
     return ExpectedCase(
         str(found.get("suite", "")), str(found.get("folder", "")), Case(**case),
-        Conditions(**known),
+        Conditions(**known), found.get("budgeted") is True,
     )  # fmt: skip
 
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from core.text import duration
+
 from ...cases.conditions import KEYS
 from ...statistics.verdicts import CANNOT_TELL, FASTER, LEVEL, NO_DIFFERENCE
 from .. import contests, measured
@@ -40,12 +42,59 @@ def rows(inputs: Inputs) -> Iterator[Row]:
        less is better. No adjustment for the number of frameworks is needed (Hung & Fithian, "Rank
        verification for exponential families", *Annals of Statistics* 47, 2019). The choice among
        cases of one framework is adjusted for.
-    3. The verdict is adjusted for all settings with a comparison."""
+    3. The verdict is adjusted for all settings with a comparison.
+
+    Where a time budget decided the repeats, the fastest is compared with every other framework, and
+    the verdict holds whenever the repeats stopped, see :mod:`sequential`."""
     found = contests.of(inputs)
     count = sum(contest.pair is not None for contest in found)
-    for contest, verdict in zip(found, verdicts([*map(_sides, found)]), strict=True):
+    sides = [_sides(contest) if contest.error is None else None for contest in found]
+    for contest, verdict in zip(found, verdicts(sides), strict=True):
         row = {**_figures(contest, count), "verdict": verdict}
-        yield row if row["reason"] else {**row, "reason": _undecided(row)}
+        if row["reason"]:
+            yield row
+        elif contest.error is None:
+            yield {**row, "reason": _undecided(row)}
+        else:
+            yield {**row, **_within_budget(contest, contest.error)}
+
+
+def _within_budget(contest: Contest, error: float) -> Row:
+    """Return the cells of a setting whose repeats a time budget decided."""
+    from ...statistics import descriptive, sequential  # slow to import
+    from ...statistics.sequential import Order
+
+    entrants = contest.entrants
+    both = _sides(contest)
+    assert both is not None, "asked for only where there are two"
+    _, orders = sequential.orders([_ascending(one) for one in entrants], error / both.choices)
+    ends = sequential.ratio_interval(both.base, both.values)
+    repeats = min(len(both.base), len(both.values))
+    cells = {**interval_cells("lead", ends), "repeats_to_show": sequential.FIRST_LOOKS[0]}
+    open_ = [one for one, order in zip(entrants, orders, strict=True) if order is Order.OPEN]
+    if not open_:
+        equal = Order.NO_DIFFERENCE in orders
+        return {**cells, "verdict": NO_DIFFERENCE if equal else FASTER}
+    contenders = [entrants[0], *open_]
+    count = sequential.next_look(min(len(one.values) for one in contenders))
+    seconds = [
+        (count - len(one.values)) * descriptive.median(took)
+        for one in contenders
+        if (took := [run.wall_seconds for run in one.ok if run.wall_seconds])
+    ]
+    names = ", ".join(one.case.framework for one in contenders)
+    reason = f"not settled between {names}: {count} repeats of each, about {duration(sum(seconds))}"
+    return {
+        **cells,
+        "verdict": CANNOT_TELL if ends else "",
+        "repeats_to_show": sequential.next_look(repeats),
+        "reason": reason,
+    }
+
+
+def _ascending(one: CaseResult) -> list[float]:
+    """Return the figures of the repeats, of which more is better."""
+    return [*one.values] if one.better == "higher" else [1 / value for value in one.values]
 
 
 def _first_two(contest: Contest) -> tuple[CaseResult | None, CaseResult | None]:

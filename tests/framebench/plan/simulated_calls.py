@@ -1,0 +1,135 @@
+"""Calls with a time budget, simulated: what they measure, and which winners they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+from core.case import Case
+from framebench.plan import budget
+from framebench.plan.budget import Costs
+from framebench.statistics import sequential
+from framebench.statistics.sequential import Order
+from framebench.statistics.verdicts import FALSE_WINNERS
+
+#: Noise of repeats: factors of shape (rounds, frameworks), of which a round is measured together.
+Noise = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
+ROUNDS = 40
+#: Seconds of a run and of its checks on two cores of an AMD EPYC (Zen 4); of the budget.
+SECONDS, CHECKS, BUDGET = 7.0, 3.0, 600.0
+#: Speeds of seven frameworks at each of the settings of a suite: the first leads by 10 %.
+LEADING = (1.0, 1 / 1.1, 0.8, 0.7, 0.6, 0.4, 0.3)
+EQUAL = (1.0, 1.0, 0.8, 0.7, 0.6, 0.4, 0.3)
+
+
+def normal(size: float) -> Noise:
+    return lambda random, shape: np.exp(random.normal(0, size, shape))
+
+
+def two_modes(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Sample repeats of which each is in one of two equal modes, 10 % apart."""
+    return normal(0.01)(random, shape) * np.where(random.random(shape) < 0.5, 0.9, 1)
+
+
+def drift(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Sample repeats on a machine that becomes 30 % faster."""
+    return normal(0.02)(random, shape) * np.exp(np.linspace(0, 0.3, shape[0]))[:, None]
+
+
+def dependent(related: float) -> Noise:
+    """Return noise of a machine whose factor is related from one run to the next."""
+
+    def sampled(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+        factor = random.normal(0, 1, shape[0] * shape[1])
+        for run in range(1, len(factor)):
+            factor[run] = related * factor[run - 1] + np.sqrt(1 - related**2) * factor[run]
+        mixed = random.permuted(np.exp(0.05 * factor).reshape(shape), axis=1)
+        return normal(0.01)(random, shape) * mixed
+
+    return sampled
+
+
+def stalls(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Sample repeats of which one in twenty takes much longer."""
+    return normal(0.01)(random, shape) * np.where(random.random(shape) < 0.05, 0.6, 1)
+
+
+NOISES: Mapping[str, Noise] = {
+    "3 % noise": normal(0.03),
+    "two equal modes, 10 % apart": two_modes,
+    "drift of 30 %": drift,
+    "related by 0.3 from run to run": dependent(0.3),
+    "related by 0.7 from run to run": dependent(0.7),
+    "related by 0.95 from run to run": dependent(0.95),
+    "one repeat in twenty stalls": stalls,
+}
+
+
+class Outcome(NamedTuple):
+    """Result of a call: the framework that each setting names as winner (None: none), and seconds
+    spent."""
+
+    winners: list[int | None]
+    spent: float
+
+
+def call(
+    random: np.random.Generator,
+    speeds: tuple[tuple[float, ...], ...],
+    noise: Noise,
+    seconds: float = SECONDS,
+    calls: int = 1,
+) -> Outcome:
+    """Simulate ``calls`` calls, one after the other, on a suite of a setting per row of
+    ``speeds``."""
+    factors = [noise(random, (ROUNDS, len(row))) * np.asarray(row) for row in speeds]
+    cases = {
+        case_of(setting, framework): (setting, framework)
+        for setting, row in enumerate(speeds)
+        for framework in range(len(row))
+    }
+    runs: dict[Case, list[Any]] = {case: [] for case in cases}
+    spent = 0.0
+    for number in range(calls):
+        while True:
+            left = (number + 1) * BUDGET - spent
+            costs = Costs(
+                dict.fromkeys(cases, 0), dict.fromkeys(cases, seconds),
+                dict.fromkeys(cases, CHECKS), left,
+            )  # fmt: skip
+            wanted = budget.wanted(runs, costs, ROUNDS)
+            if all(wanted[case] == len(runs[case]) for case in cases):
+                break
+            for case, count in wanted.items():
+                setting, framework = cases[case]
+                spent += CHECKS if count and not runs[case] else 0.0
+                for repeat in range(len(runs[case]), count):
+                    figure = float(factors[setting][repeat, framework])
+                    runs[case].append(
+                        SimpleNamespace(repeat=repeat + 1, figure=figure, wall_seconds=seconds)
+                    )
+                    spent += seconds
+    return Outcome(
+        [
+            winner([[run.figure for run in runs[case_of(setting, one)]] for one in range(len(row))],
+                   len(speeds))
+            for setting, row in enumerate(speeds)
+        ],
+        spent,
+    )  # fmt: skip
+
+
+def winner(figures: list[list[float]], settings: int) -> int | None:
+    """Return the framework that is named as winner; None without one."""
+    if not all(figures):
+        return None
+    leader, orders = sequential.orders(figures, FALSE_WINNERS / settings)
+    others = [order for order in orders if order is not None]
+    is_shown = all(order in (Order.SLOWER, Order.FAR_BEHIND) for order in others)
+    return leader if is_shown else None
+
+
+def case_of(setting: int, framework: int) -> Case:
+    return Case(f"framework{framework}", f"model{setting}", "train", 1, 1, 2, "fp32", "none", None)

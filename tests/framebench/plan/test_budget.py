@@ -1,0 +1,131 @@
+"""Repeats within a time budget."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from core.case import Case
+from framebench.plan import budget
+from framebench.plan.budget import Costs
+from framebench.records.spending import Spending
+
+from .simulated_calls import BUDGET, EQUAL, LEADING, NOISES, call, case_of
+
+MOST = 30
+
+
+def run(repeat: int, figure: float | None, seconds: float = 10.0) -> Any:
+    return SimpleNamespace(repeat=repeat, figure=figure, wall_seconds=seconds)
+
+
+def costs(seconds: dict[Case, float], left: float, **stages: int) -> Costs:
+    return Costs(
+        {case: stages.get(case.model, 0) for case in seconds}, seconds,
+        dict.fromkeys(seconds, 1.0), left,
+    )  # fmt: skip
+
+
+def asked(wanted: dict[Case, int], runs: dict[Case, list[Any]]) -> dict[Case, int]:
+    """Return the repeats of the cases that get any."""
+    return {case: n for case, n in wanted.items() if n > len(runs.get(case, []))}
+
+
+SLOW = {case_of(0, one): 20.0 for one in range(3)}
+QUICK = {case_of(1, one): 5.0 + one for one in range(3)}
+
+
+def test_the_cheapest_setting_comes_first_with_all_its_frameworks() -> None:
+    wanted = budget.wanted({}, costs(SLOW | QUICK, 600), MOST)
+    assert asked(wanted, {}) == dict.fromkeys(QUICK, 1)
+
+
+def test_the_cheapest_cases_come_first_where_there_is_no_time_for_all() -> None:
+    wanted = budget.wanted({}, costs(SLOW | QUICK, 14), MOST)
+    assert asked(wanted, {}) == {case_of(1, 0): 1, case_of(1, 1): 1}
+    assert asked(budget.wanted({}, costs(SLOW | QUICK, 5), MOST), {}) == {}
+
+
+def test_repeats_go_to_those_whose_order_is_open() -> None:
+    figures = {0: 1.0, 1: 0.95, 2: 0.3}
+    runs = {case: [run(1, figures[one])] for one, case in enumerate(SLOW)}
+    wanted = budget.wanted(runs, costs(SLOW, 600), MOST)
+    assert asked(wanted, runs) == {case_of(0, 0): 2, case_of(0, 1): 2}
+    for case in (case_of(0, 0), case_of(0, 1)):
+        runs[case].append(run(2, runs[case][0].figure))
+    wanted = budget.wanted(runs, costs(SLOW, 600), MOST)
+    assert asked(wanted, runs) == {case_of(0, 0): 6, case_of(0, 1): 6}
+    wanted = budget.wanted(runs, costs(SLOW, 79), MOST)
+    assert asked(wanted, runs) == {case_of(0, 0): 3, case_of(0, 1): 3}, "towards a further call"
+
+
+def test_the_next_stage_begins_when_the_order_is_settled() -> None:
+    at = {"model1": 1}
+    runs = {case: [run(1, 1.0)] for case in SLOW}
+    wanted = budget.wanted(runs, costs(SLOW | QUICK, 600, **at), MOST)
+    assert not {*asked(wanted, runs)} & {*QUICK}, "the order of the first stage is open"
+    figures = dict(zip(SLOW, (1.0, 0.8, 0.3), strict=True))
+    runs = {case: [run(n, f + n / 1000) for n in range(1, 7)] for case, f in figures.items()}
+    wanted = budget.wanted(runs, costs(SLOW | QUICK, 600, **at), MOST)
+    assert asked(wanted, runs) == dict.fromkeys(QUICK, 1)
+
+
+def test_a_case_that_failed_is_not_repeated() -> None:
+    runs = {case: [run(1, None if one == 1 else 1.0)] for one, case in enumerate(SLOW)}
+    wanted = budget.wanted(runs, costs(SLOW, 600), MOST)
+    assert asked(wanted, runs) == {case_of(0, 0): 2, case_of(0, 2): 2}
+
+
+def test_a_framework_alone_gets_repeats_for_intervals() -> None:
+    alone = case_of(0, 0)
+    runs = {alone: [run(1, 1.0)]}
+    assert budget.wanted(runs, costs({alone: 10.0}, 600), MOST) == {alone: 2}
+    runs = {alone: [run(n, 1.0) for n in range(1, 7)]}
+    assert budget.wanted(runs, costs({alone: 10.0}, 600), MOST) == {alone: 6}
+
+
+def test_what_a_run_took_corrects_what_others_will_take() -> None:
+    runs = {case: [run(1, 1.0, 3 * seconds)] for case, seconds in QUICK.items()}
+    enough = 3 * 2 * sum(SLOW.values())
+    later = costs(SLOW | QUICK, enough / 2, model0=1)
+    assert not {*asked(budget.wanted(runs, later, 1), runs)} - {*SLOW}
+    wanted = budget.wanted(runs, later._replace(left=61 + 3), 1)
+    assert len(asked(wanted, runs)) == 1, "one run of 60 s, and its checks"
+
+
+def test_only_new_records_are_spent(tmp_path: Path) -> None:
+    def record(path: str, seconds: float, nodes: int = 1) -> None:
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"case": {"nodes": nodes}, "wall_seconds": seconds}))
+
+    record("runs/toy/a/r1.json", 100.0)
+    spending = Spending(tmp_path)
+    assert spending.seconds() == 0
+    record("runs/toy/a/r2.json", 10.0, nodes=2)
+    record("parity/toy/b.json", 3.0)
+    record("tables/c.json", 7.0)
+    (tmp_path / "runs/toy/a/r3.json").write_text("{")
+    assert spending.seconds() == 23
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_few_calls_name_a_wrong_winner(noise: str) -> None:
+    draws, settings = 60, (EQUAL,) * 3
+    random = np.random.default_rng(7)
+    calls = [call(random, settings, NOISES[noise], seconds=5.0, calls=2) for _ in range(draws)]
+    wrong = sum(any(one is not None for one in found.winners) for found in calls)
+    assert wrong <= 7, f"{wrong} of {draws} calls; 5 % would be 3"
+    assert max(found.spent for found in calls) <= 2 * BUDGET
+
+
+def test_a_lead_of_ten_percent_is_found_within_the_budget() -> None:
+    random = np.random.default_rng(8)
+    calls = [call(random, (LEADING,) * 3, NOISES["3 % noise"]) for _ in range(60)]
+    found = sum(one.winners == [0, 0, 0] for one in calls)
+    assert found >= 54, f"{found} of 60 calls"
+    assert max(one.spent for one in calls) <= BUDGET

@@ -1,0 +1,250 @@
+"""Repeats of each case within a time budget: first one of every case, then of the contenders.
+
+Settings are decided one after the other: frameworks at equal settings compete, and repeats go to
+those whose order to the fastest is not settled. A stage of the suite begins when the settings of
+those before are settled, or when what is left of the budget does not reach their next look.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from core.case import Case
+
+from ..records.run import Run
+from ..statistics.verdicts import FALSE_WINNERS
+
+if TYPE_CHECKING:  # numpy is slow to import, and most plans have no budget
+    from ..statistics.sequential import Order
+
+
+@dataclass
+class Progress:
+    """What is measured of a case.
+
+    ``seconds``: expected of a further repeat, with what a first one brings along; ``runs``: repeats
+    so far; ``figures``: of the successful ones, in order.
+    """
+
+    case: Case
+    stage: int
+    seconds: float
+    checks: float
+    runs: Sequence[Run] = ()
+    figures: Sequence[float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.runs = sorted(self.runs, key=lambda run: run.repeat)
+        self.figures = [run.figure for run in self.runs if run.figure is not None]
+
+    @property
+    def repeats(self) -> int:
+        return len(self.runs)
+
+    @property
+    def may_go_on(self) -> bool:
+        """Return whether all repeats so far were successful."""
+        return bool(self.runs) and len(self.figures) == len(self.runs)
+
+    def seconds_to(self, repeats: int) -> float:
+        """Return the seconds until the case has so many repeats."""
+        checks = self.checks if not self.runs else 0.0
+        return checks + self.seconds * max(0, repeats - self.repeats)
+
+
+def setting_of(case: Case) -> Case:
+    """Return what frameworks that compete have in common."""
+    return case._replace(framework="", compiler="", framework_version="", source="", variant="")
+
+
+class Costs(NamedTuple):
+    """What the time of a call is divided by.
+
+    ``stages``: stage of each case; ``seconds``: expected of a repeat of each case, before any was
+    measured; ``checks``: of the verification and peak-FLOPS benchmark that a first repeat brings
+    along; ``left``: of the budget.
+    """
+
+    stages: Mapping[Case, int]
+    seconds: Mapping[Case, float]
+    checks: Mapping[Case, float]
+    left: float
+
+
+def wanted(runs: Mapping[Case, Sequence[Run]], costs: Costs, at_most: int) -> dict[Case, int]:
+    """Return the repeats that each case should have after the next round.
+
+    ``runs``: repeats of each case so far. ``at_most``: most repeats of a case.
+    """
+    expected = _corrected(runs, costs.seconds)
+    known = [
+        Progress(case, stage, expected[case], costs.checks[case], runs.get(case, ()))
+        for case, stage in costs.stages.items()
+    ]
+    settings: dict[Case, list[Progress]] = defaultdict(list)
+    for one in known:
+        settings[setting_of(one.case)].append(one)
+    next_round = _next_round([*settings.values()], costs.left, at_most)
+    return {one.case: max(one.repeats, next_round.get(one.case, 0)) for one in known}
+
+
+class Reach(NamedTuple):
+    """What a stage of the suite takes, by the estimates.
+
+    ``cases``, ``settings``: their numbers; ``once``: seconds of a repeat of each case, with checks;
+    ``order``: to the first look at two contenders in each setting; ``left``: of the budget.
+    """
+
+    cases: int
+    settings: int
+    once: float
+    order: float
+    left: float
+
+
+def reach(costs: Costs) -> list[Reach]:
+    """Return what each stage takes, and how much of the budget is left after it; negative: none."""
+    from ..statistics.sequential import FIRST_LOOKS  # imports numpy
+
+    left, found = costs.left, []
+    for stage in sorted({*costs.stages.values()}):
+        settings: dict[Case, list[float]] = defaultdict(list)
+        for case, number in costs.stages.items():
+            if number == stage:
+                settings[setting_of(case)].append(costs.seconds[case])
+        cases = [case for case, number in costs.stages.items() if number == stage]
+        once = sum(costs.seconds[case] + costs.checks[case] for case in cases)
+        contenders = [some for some in settings.values() if len(some) > 1]
+        order = sum(2 * (FIRST_LOOKS[0] - 1) * statistics.mean(some) for some in contenders)
+        left -= once + order
+        found.append(Reach(len(cases), len(settings), once, order, left))
+    return found
+
+
+def _corrected(
+    runs: Mapping[Case, Sequence[Run]], seconds: Mapping[Case, float]
+) -> dict[Case, float]:
+    """Return the expected seconds of a repeat: measured, else corrected by what others took."""
+    took = {
+        case: statistics.median(known)
+        for case, some in runs.items()
+        if (known := [run.wall_seconds for run in some if run.wall_seconds])
+    }
+    ratios = [took[case] / seconds[case] for case in took if seconds.get(case)]
+    correction = statistics.median(ratios) if ratios else 1.0
+    return {case: took.get(case, one * correction) for case, one in seconds.items()}
+
+
+def _next_round(
+    settings: Sequence[Sequence[Progress]], left: float, at_most: int
+) -> dict[Case, int]:
+    """Return the repeats of the next round; {} if nothing is left to do, or no time for it."""
+    for stage in sorted({one.stage for some in settings for one in some}):
+        reached = [[one for one in some if one.stage <= stage] for some in settings]
+        reached = [some for some in reached if some]
+        for some in (_first_repeats(reached, left), _of_contenders(reached, left, at_most)):
+            if some:
+                return some
+    open_ = [one for some in settings for one in contenders(some, len(settings))]
+    if open_:  # towards the look of a further call
+        return _one_more(open_, left, at_most)
+    first_look = min(at_most, _next_look([]))
+    return _one_more([one for some in settings for one in some], left, first_look)
+
+
+def _first_repeats(settings: Sequence[Sequence[Progress]], left: float) -> dict[Case, int]:
+    """Return a first repeat of each case of the cheapest setting that lacks any.
+
+    The cheapest cases come first where the time does not suffice for all.
+    """
+    missing = [[one for one in some if not one.runs] for some in settings]
+    missing = [some for some in missing if some]
+    if not missing:
+        return {}
+    found: dict[Case, int] = {}
+    cheapest = min(missing, key=lambda some: sum(one.seconds_to(1) for one in some))
+    for one in sorted(cheapest, key=lambda one: one.seconds_to(1)):
+        left -= one.seconds_to(1)
+        if left < 0:
+            break
+        found[one.case] = 1
+    return found
+
+
+def _of_contenders(
+    settings: Sequence[Sequence[Progress]], left: float, at_most: int
+) -> dict[Case, int]:
+    """Return the repeats of contenders at their next look, of the cheapest settings that fit."""
+    asked = []
+    for some in settings:
+        if further := contenders(some, len(settings)):
+            count = min(at_most, _next_look(further))
+            to_do = {one.case: count for one in further if one.repeats < count}
+            asked.append((sum(one.seconds_to(count) for one in further), to_do))
+    found: dict[Case, int] = {}
+    for cost, to_do in sorted(asked, key=lambda one: one[0]):
+        left -= cost
+        if left < 0:
+            break
+        found |= to_do
+    return found
+
+
+def _next_look(further: Sequence[Progress]) -> int:
+    """Return the repeats at the next look at these cases; the first look without any."""
+    from ..statistics import sequential  # imports numpy
+
+    if not further:
+        return sequential.FIRST_LOOKS[0]
+    return sequential.next_look(min(one.repeats for one in further))
+
+
+def contenders(cases: Iterable[Progress], settings: int) -> list[Progress]:
+    """Return the cases of a setting that need further repeats; [] if the setting is settled.
+
+    These are the fastest and those whose order to it is open, one case per framework.
+    ``settings``: number of settings that share the error rate.
+    """
+    from ..statistics.sequential import Order
+
+    entrants = _entrants(cases)
+    if len(entrants) < 2:
+        return []
+    leader, found = _orders(entrants, settings)
+    others = [one for one, order in zip(entrants, found, strict=True) if order is Order.OPEN]
+    return [entrants[leader], *others] if others else []
+
+
+def _orders(entrants: Sequence[Progress], settings: int) -> tuple[int, list[Order | None]]:
+    from ..statistics import sequential
+
+    return sequential.orders([one.figures for one in entrants], FALSE_WINNERS / settings)
+
+
+def _entrants(cases: Iterable[Progress]) -> list[Progress]:
+    """Return the fastest case of each framework, without those that had a repeat without a
+    figure."""
+    best: dict[str, Progress] = {}
+    for one in cases:
+        if not one.may_go_on:
+            continue
+        other = best.get(one.case.framework)
+        if other is None or statistics.median(one.figures) > statistics.median(other.figures):
+            best[one.case.framework] = one
+    return list(best.values())
+
+
+def _one_more(cases: Iterable[Progress], left: float, at_most: int) -> dict[Case, int]:
+    """Return one more repeat of the cases that have fewer than ``at_most``, the fewest first."""
+    found: dict[Case, int] = {}
+    for one in sorted(cases, key=lambda one: (one.repeats, one.seconds)):
+        if one.may_go_on and one.repeats < at_most:
+            left -= one.seconds_to(one.repeats + 1)
+            if left < 0:
+                break
+            found[one.case] = one.repeats + 1
+    return found
