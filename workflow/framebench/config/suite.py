@@ -45,6 +45,7 @@ from .fields import (
     validated,
 )
 from .kinds import MODES, Measurement
+from .own_model import OwnModel, OwnModelKey
 from .provided import Interpreter
 from .repeats import AUTO, Repeats
 from .tuned import Tuned, load_tuned
@@ -151,6 +152,7 @@ class Variant(Keys):
     preload: Allocator | None = None
     huge_pages: Switch = False
     source: SourceName | None = None
+    model: OwnModelKey | None = None
 
     @model_validator(mode="after")
     def _one_allocator(self) -> Variant:
@@ -407,7 +409,7 @@ class SuiteFile(Keys):
         dict[_VariantName, _Side],
         AllowedValues(
             "a mapping from name to nothing, or to environments, interpreters, variables, tuned, "
-            "preload, huge_pages and source"
+            "preload, huge_pages, source and model"
         ),
     ] = default({})
     largest_batch: Annotated[Bounds, ReadAs(_BoundsKeys, _bounds)] = default({})
@@ -425,6 +427,17 @@ class SuiteFile(Keys):
             raise MissingKey("axes", "measurements")
         if self.axes is None and self.include:
             raise MissingKey("axes", "no include")
+        return self
+
+    @model_validator(mode="after")
+    def _models_of_one_framework(self) -> SuiteFile:
+        own = {name: variant.model for name, variant in self.variants.items()}
+        frameworks = {model.framework if model else None for model in own.values()}
+        if len(frameworks) > 1:
+            shown = ", ".join(
+                f"{name}: {one.source if one else 'none'}" for name, one in own.items()
+            )
+            raise NotAllowed("a model of the same framework in each, or in none", shown, "variants")
         return self
 
     @model_validator(mode="after")
@@ -452,7 +465,7 @@ class Suite(SuiteFile):
 
     ``path``: the file in messages, relative to the project for a shipped suite; ``file``: its
     absolute path; ``tuned``: settings of each framework, if a variant uses them; ``own_model``:
-    name of the user's model that replaces those of the suite.
+    name of the user's model that replaces those of the suite, or of the first variant's.
     """
 
     path: Path
@@ -463,6 +476,11 @@ class Suite(SuiteFile):
     @property
     def name(self) -> str:
         return self.path.stem
+
+    @property
+    def own_models(self) -> list[OwnModel]:
+        """The user's own models that variants name."""
+        return [variant.model for variant in self.variants.values() if variant.model]
 
     @property
     def warmup_steps(self) -> int:

@@ -68,8 +68,8 @@ class Driver:
             settings = _settings(config, known, self.snakemake, outcome)
         except ConfigError as error:
             refuse(error)
-        if settings.model:
-            known = settings.model.among(known)
+        for own in settings.own_models:
+            known = own.among(known)
         self.work = Work(settings, known, asked, self.snakemake)
         self.provisioning = Provisioning(self.work, asked, self.snakemake)
         self.resources = Resources(self.work, self.snakemake)

@@ -70,8 +70,9 @@ def describe(plan: Plan, description: str = "") -> str:
     if missing:
         time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))
         lines += [f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
-        if own := plan.settings.model:
-            lines += [f"Imports of {own.source} are checked once it is built"]
+        if models := plan.settings.own_models:
+            sources = " and ".join(own.source for own in models)
+            lines += [f"Imports of {sources} are checked once it is built"]
     return "\n".join(lines)
 
 

@@ -187,7 +187,8 @@ def make_plan(
     planned: dict[tuple[Case, int], PlannedRun] = {}
     reserve: dict[tuple[Case, int], PlannedRun] = {}
     most = max([settings.suite.repeats.at_most, *needed.values()])
-    for number, (asked, repeat) in enumerate(matrix.rounds(cases, most, settings.seed)):
+    order = matrix.rounds(cases, most, settings.seed, settings.suite.own_model)
+    for number, (asked, repeat) in enumerate(order):
         case = known[asked]
         # The largest batch may also be a requested one: both share the same runs.
         if case is None or (case, repeat) in planned or (case, repeat) in reserve:

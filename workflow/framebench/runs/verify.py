@@ -258,9 +258,10 @@ def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
 
     ``reference``: folder of the reference, "" for the user's own model.
     """
-    own, case = plan.settings.model, one.case
-    if own and own.name == case.model:
-        facts, model = own.facts, model_of(plan, case.model)
+    case = one.case
+    own = {model.name: model.facts for model in plan.settings.own_models}
+    if case.model in own:
+        facts, model = own[case.model], model_of(plan, case.model)
     else:
         facts = model_facts(Path(plan.scripts, "models", f"{case.model}.json"))
         has_dropout = facts["hyperparameters"].get("dropout")

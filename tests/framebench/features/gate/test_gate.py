@@ -233,28 +233,25 @@ def test_an_error_of_our_own_is_no_regression_and_keeps_its_traceback(
 class Noted(Measuring):
     """Measurement that only notes the calls of Snakemake."""
 
-    calls: list[tuple[dict[str, Any], str, str]] = []  # noqa: RUF012
+    calls: list[dict[str, Any]] = []  # noqa: RUF012
 
-    def _snakemake(
-        self, suite: Path, results: Path, model: Path | None = None, until: Sequence[str] = ()
-    ) -> None:
-        text = model.read_text() if model else ""
-        self.calls.append((yaml.safe_load(suite.read_text()), results.name, text))
+    def _snakemake(self, suite: Path) -> None:
+        self.calls.append(yaml.safe_load(suite.read_text()))
 
 
-def test_models_are_measured_by_turns_and_which_comes_first_is_drawn(tmp_path: Path) -> None:
-    plan = Noted({"repeats": 7, "variants": {"x": None}, "axes": {}}, 12, [], [], tmp_path / "out")
+def test_two_models_are_variants_of_one_suite_with_a_copy_of_each_file(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    plan = Noted({"repeats": 7, "variants": {"x": None}, "axes": {}}, 12, [], [], out)
     one, other = (sides.ModelSide(name, "my.py", name.encode()) for name in ("old", "new"))
-    plan.models(one, other)
-    measuring_calls, last = plan.calls[:24], plan.calls[24:]
-    for number in range(12):
-        both = measuring_calls[2 * number : 2 * number + 2]
-        assert [suite["repeats"] for suite, *_ in both] == [number + 1] * 2
-        assert {(name, text) for _, name, text in both} == {("base", "old"), ("candidate", "new")}
-        assert all(suite["variants"] == {} for suite, *_ in both)
-    first = [name for _, name, _ in measuring_calls[::2]]
-    assert 3 <= first.count("base") <= 9, "the order is not drawn"
-    assert [name for _, name, _ in last] == ["base", "candidate"], "no certificates"
+    plan.calls.clear()
+    plan.measure(one, other)
+    (suite,) = plan.calls
+    files = {name: side["model"] for name, side in suite["variants"].items()}
+    assert [*files] == ["base", "candidate"]
+    assert [Path(file).read_text() for file in files.values()] == ["old", "new"]
+    with pytest.raises(measuring.AnotherGate):
+        plan.measure(other, one)
+    assert Path(files["base"]).read_text() == "old", "the files of another gate are changed"
 
 
 def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
@@ -262,13 +259,13 @@ def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
         return Noted({"axes": {}}, pairs, [], [], tmp_path / "out")
 
     usual, other = sides.VariantSide("usual", {}), sides.VariantSide("other", {"tuned": True})
-    plan().variants(usual, other)
-    plan(9).variants(usual, other)  # more pairs of the same sides
+    plan().measure(usual, other)
+    plan(9).measure(usual, other)  # more pairs of the same sides
     with pytest.raises(measuring.AnotherGate, match="the runs of another gate"):
-        plan().variants(other, usual)
+        plan().measure(other, usual)
     (tmp_path / "used" / "runs").mkdir(parents=True)
     with pytest.raises(measuring.AnotherGate, match="no gate has made"):
-        Noted({}, 6, [], [], tmp_path / "used").variants(usual, other)
+        Noted({}, 6, [], [], tmp_path / "used").measure(usual, other)
 
 
 def test_a_model_of_a_commit_is_what_git_has_of_it(

@@ -25,7 +25,7 @@ from ...tables.judged import grouped
 from ...tables.results import CaseResults
 from . import decisions, measuring, sides, summary
 from .measuring import BASE, CANDIDATE, AnotherGate, Measuring, MeasuringFailed
-from .sides import ModelSide, RecordsSide, Side, VariantSide
+from .sides import ModelSide, RecordsSide, Side
 
 NOTE, JUNIT, ERRORS = "gate.md", "gate.xml", "gate-error.log"
 STATUSES = (
@@ -144,16 +144,14 @@ def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults,
             grouped(base.source),
             grouped(candidate.source),
         )
-    if isinstance(base, VariantSide) and isinstance(candidate, VariantSide):
-        plan.variants(base, candidate)
-        runs = measuring.runs_of(plan.folder)
-        return grouped(RecordSource(runs, BASE)), grouped(RecordSource(runs, CANDIDATE))
-    assert isinstance(base, ModelSide), "both are of one kind"
-    assert isinstance(candidate, ModelSide), "both are of one kind"
-    plan.models(base, candidate)
+    assert not isinstance(base, RecordsSide), "both are of one kind"
+    assert not isinstance(candidate, RecordsSide), "both are of one kind"
+    plan.measure(base, candidate)
+    runs = measuring.runs_of(plan.folder)
+    found = grouped(RecordSource(runs, BASE)), grouped(RecordSource(runs, CANDIDATE))
+    if not isinstance(candidate, ModelSide):
+        return found
     name = Path(candidate.name).stem
-    runs_of = [measuring.runs_of(plan.folder / one) for one in (BASE, CANDIDATE)]
-    found = [grouped(RecordSource(runs, "")) for runs in runs_of]
     return _called(found[0], name), _called(found[1], name)
 
 
