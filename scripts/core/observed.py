@@ -57,7 +57,13 @@ _SETTINGS = (
         form=COUNT,
         words=lambda steps: f"{steps} steps",
     ),
-    _condition("arm", "variant of the suite, in an A/B test", setting="variant", of_variant=True),
+    _condition(
+        "arm",
+        "variant of the suite, in an A/B test",
+        title="variant",
+        setting="variant",
+        of_variant=True,
+    ),
     _condition(
         "preload",
         "allocator that the ranks load before all else",

@@ -20,12 +20,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ...comparison import compare, pairs
-from ...comparison.compare import Estimate, Matched
+from ...comparison import compare
 from ...records.verified import FAILED
 from ...statistics import intervals, margins, signed_rank
 from ...statistics.verdicts import CANNOT_TELL
-from ...tables import frames, measured
+from ...tables import frames, matched, measured, pairs
 from ...tables.columns import (
     CASE_COLUMNS,
     COUNT,
@@ -39,6 +38,7 @@ from ...tables.columns import (
     Row,
     shared,
 )
+from ...tables.matched import Estimate, Matched
 from ...tables.results import CaseResult, CaseResults
 from ...tables.table import Table
 
@@ -117,7 +117,7 @@ def decide(base: CaseResults, candidate: CaseResults, margin: float) -> list[Dec
     cases = list(compare.match(base, candidate))
     compared = [one for one in cases if one.both and not _broken(one)]
     count = len(compared)
-    estimates = {id(one): compare.estimate(*_sides(one), count) for one in compared}
+    estimates = {id(one): matched.estimate(*_sides(one), count) for one in compared}
     claims = {id(one): _claims(one, estimates[id(one)], margin) for one in compared}
     adjusted = intervals.family_wise([one.beyond for one in claims.values()])
     claims = {

@@ -11,9 +11,8 @@ from core.text import printable
 
 from ...cases.conditions import MODES
 from ...cases.names import topology_of
-from ...comparison import pairs
 from ...statistics.verdicts import CANNOT_TELL
-from ...tables import formatting, measured
+from ...tables import formatting, measured, pairs
 from ...tables.formatting import escape
 from ...tables.results import CaseResult, marks_of
 from .decisions import (
