@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from framebench.records import pairs
 from framebench.records.run import Run
-from framebench.tables import pairs
 
 from ..made_up_runs import run
 from .made_up_sides import DURATION, NOON, interleaved_sides, timed_repeats

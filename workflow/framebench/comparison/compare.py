@@ -25,9 +25,10 @@ import pandas as pd
 
 from ..cases.conditions import MODES, Key
 from ..cases.names import columns_with_size, topology_of
+from ..records import pairs
 from ..statistics import descriptive, signed_rank, verdicts
 from ..statistics.verdicts import FASTER, SLOWER
-from ..tables import formatting, frames, measured, pairs, view
+from ..tables import formatting, frames, measured, view
 from ..tables.columns import (
     CASE_COLUMNS,
     NUMBER,

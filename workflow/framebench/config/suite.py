@@ -10,8 +10,10 @@ from core.axes import COUNT, Axis
 from pydantic import (
     AfterValidator,
     ConfigDict,
+    Discriminator,
     Field,
     StringConstraints,
+    Tag,
     ValidationInfo,
     create_model,
     model_validator,
@@ -47,7 +49,7 @@ from .fields import (
 from .kinds import MODES, Measurement
 from .own_model import OwnModel, OwnModelKey
 from .provided import Interpreter
-from .repeats import AUTO, Repeats
+from .repeats import AUTO, FIRST_LOOK, PAIRS, Repeats
 from .tuned import Tuned, load_tuned
 from .validation import MissingKey, NotAllowed, did_you_mean, show
 from .variables import Variables
@@ -61,7 +63,8 @@ Axes = dict[str, Any]
 
 _WARMUP = "a whole number of at least 1, or {at_least: .., at_most: ..}, up to 1000000"
 _REPEATS = (
-    "a whole number of at least 1, auto, or {at_least: .., at_most: .., width: ..}, up to 1000"
+    "a whole number of at least 1, auto, {at_least: .., at_most: .., width: ..}, or {margin: .., "
+    "at_most: ..}, up to 1000"
 )
 
 
@@ -87,7 +90,23 @@ class _RepeatsKeys(Keys):
     width: Share = default(AUTO.width)
 
 
-def _repeats(written: int | str | _RepeatsKeys) -> Repeats:
+class _PairsKeys(Keys):
+    """Pairs of two variants: until each case is slower by more than ``margin`` or not."""
+
+    margin: Share
+    at_most: Annotated[int, Whole(1, 1000)] = PAIRS
+
+
+_UntilKnown = Annotated[
+    Annotated[_RepeatsKeys, Tag("until narrow")] | Annotated[_PairsKeys, Tag("until decided")],
+    Discriminator(lambda keys: "until decided" if "margin" in keys else "until narrow"),
+]
+
+
+def _repeats(written: int | str | _RepeatsKeys | _PairsKeys) -> Repeats:
+    if isinstance(written, _PairsKeys):
+        at_least = min(written.at_most, FIRST_LOOK)
+        return Repeats(at_least, written.at_most, None, written.margin)
     if isinstance(written, _RepeatsKeys):
         return Repeats(written.at_least, written.at_most, written.width)
     return AUTO if isinstance(written, str) else Repeats(written, written, None)
@@ -399,7 +418,7 @@ class SuiteFile(Keys):
         Repeats,
         ReadAs(
             Annotated[
-                Annotated[int, Whole(1, 1000)] | Literal["auto"] | _RepeatsKeys,
+                Annotated[int, Whole(1, 1000)] | Literal["auto"] | _UntilKnown,
                 AllowedValues(_REPEATS),
             ],
             _repeats,
@@ -427,6 +446,16 @@ class SuiteFile(Keys):
             raise MissingKey("axes", "measurements")
         if self.axes is None and self.include:
             raise MissingKey("axes", "no include")
+        return self
+
+    @model_validator(mode="after")
+    def _two_sides(self) -> SuiteFile:
+        if self.repeats.margin is not None and len(self.variants) != 2:
+            raise NotAllowed(
+                "two, of which the first is the base",
+                ", ".join(self.variants) or "none",
+                "variants",
+            )
         return self
 
     @model_validator(mode="after")

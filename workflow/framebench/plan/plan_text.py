@@ -10,7 +10,7 @@ from core.text import duration
 
 from ..cases.fitting import MEASURE
 from ..environments.soundness import is_sound
-from . import estimates, groups, limits
+from . import estimates, groups, limits, pair_forecast
 from .planning import Plan, remaining, seconds_for
 
 #: Largest number of cases whose names are listed.
@@ -27,8 +27,9 @@ def describe(plan: Plan, description: str = "") -> str:
     kind = f", nodes of kind {cluster.node_kind}" if cluster and cluster.node_kind else ""
     limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
     warmup = f"{suite.warmup_steps}{limit}"
-    width = suite.repeats.width
+    width, margin = suite.repeats.width, suite.repeats.margin
     until = f" (as many as make the interval {width:.1%} wide)" if width else ""
+    until += f" (as many as decide a margin of {margin:.1%})" if margin else ""
     repeats = f"{suite.repeats} repeats{until}" + (f" + {emulated} emulated" if emulated else "")
     steps = f", each {warmup} warm-up and {suite.timed_steps} timed steps"
     if not any(case.is_step for case in plan.cases):
@@ -183,7 +184,10 @@ def _at_most(plan: Plan) -> list[str]:
         return []
     most = seconds_for(plan, [*plan.pending, *plan.reserve])
     runs = len(plan.pending) + len(plan.reserve)
-    return [f"and at most {runs} runs, {duration(most)}, if no interval becomes narrow enough"]
+    return [
+        *pair_forecast.lines(plan),
+        f"and at most {runs} runs, {duration(most)}, if all cases need them",
+    ]
 
 
 def _provided(plan: Plan) -> list[str]:

@@ -28,7 +28,7 @@ from ..records.fields import disturbance
 from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
-from . import batch_searches, estimates, limits, repeats
+from . import batch_searches, estimates, limits, pairing, repeats
 from .batch_searches import BatchSearch
 from .side_by_side import Room
 
@@ -290,7 +290,7 @@ def _variables(case: Case, suite: Suite, accelerator: str) -> dict[str, Any]:
 
 
 def further(plan: Plan) -> list[PlannedRun]:
-    """Return the next repeats of the cases whose interval is still too wide.
+    """Return the next repeats of the cases that need more, by interval or margin.
 
     All runs planned so far must have left their records.
     """
@@ -393,10 +393,9 @@ def asked_conditions(case: Case, settings: Settings, place: Capacity) -> conditi
 
 def _needed(folders: dict[Case, str], settings: Settings, runs: Iterable[Run]) -> dict[Case, int]:
     """Return the number of repeats that each case should have, given its runs."""
-    present: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        present[os.path.dirname(run.origin)].append(run)
-    suite = settings.suite
+    present, suite = pairing.by_folder(runs), settings.suite
+    if suite.repeats.margin is not None:
+        return pairing.wanted(folders, suite, present)
     return {
         case: repeats.wanted(present[folder], suite.repeats) for case, folder in folders.items()
     }

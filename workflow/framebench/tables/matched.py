@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..records import pairs
 from ..statistics import verdicts
 from ..statistics.verdicts import CANNOT_TELL, SLOWER
-from . import pairs
 from .ratios import possible
 from .results import CaseResult
 

@@ -26,8 +26,8 @@ from ...settings import CATALOG
 ASKED = summary.GateRequest("base", "candidate", 0.05, measured=True)
 
 
-def decided(base: Sequence[Run], candidate: Sequence[Run]) -> list[Decision]:
-    return decisions.decide(group(base, None), group(candidate, None), 0.05)
+def decided(base: Sequence[Run], candidate: Sequence[Run], at_looks: bool = True) -> list[Decision]:
+    return decisions.decide(group(base, None), group(candidate, None), 0.05, at_looks)
 
 
 @pytest.mark.parametrize(
@@ -91,18 +91,24 @@ def test_too_few_say_how_many_there_must_be() -> None:
     few = decided(repeats(100.0, 101.0), repeats(100.2, 100.9))
     assert few[0].verdict == "cannot tell"
     assert few[0].needed is not None
-    assert few[0].needed >= 6
-    one = decided(repeats(100.0), repeats(100.0))
-    assert one[0].needed == 6, "of one repeat no scatter is known"
+    assert few[0].needed == 8
+    assert "too few to know how many" in few[0].reason
     scattered = decided(*paired_sides(0.94, 20))[0]
     assert scattered.needed is not None
     assert scattered.needed > len(PAIR_NOISE), "as many have not told"
     assert decided(*paired_sides(0.95))[0].needed is None, "it lies at the limit"
 
 
+def test_pairs_of_given_records_are_decided_without_looks() -> None:
+    seven = [side[:7] for side in paired_sides(0.9)]
+    assert [one.verdict for one in decided(*seven, at_looks=False)] == ["regression"]
+    assert [one.verdict for one in decided(*seven)] == ["cannot tell"], "before the first look"
+
+
 def test_sets_that_were_not_measured_in_pairs_are_decided_too() -> None:
     found = decided(
-        repeats(*SEVEN_THROUGHPUTS), repeats(*(0.9 * value for value in SEVEN_THROUGHPUTS))
+        repeats(*SEVEN_THROUGHPUTS),
+        repeats(*(0.9 * value for value in SEVEN_THROUGHPUTS)),
     )
     assert (found[0].verdict, found[0].estimate and found[0].estimate.pairs) == ("regression", 0)
     same = decided(repeats(*SEVEN_THROUGHPUTS), repeats(*SEVEN_THROUGHPUTS))
@@ -120,7 +126,7 @@ def test_a_note_has_at_most_ten_lines_and_says_what_to_do() -> None:
             all_runs += some
     for number in range(12):
         base += paired_sides(1.0, model=f"lost {number}")[0]
-    found = decided(base, candidate)
+    found = decided(base, candidate, at_looks=False)
     text = summary.note(found, decisions.status(found), ASKED)
     assert len(text.splitlines()) <= 10, text
     assert text.startswith("**Framebench gate: regression**: candidate against base, margin 5.0%")
@@ -130,7 +136,7 @@ def test_a_note_has_at_most_ten_lines_and_says_what_to_do() -> None:
     open_cases = [one for one in found if one.verdict == "cannot tell"]
     open_note = summary.note(open_cases, 3, ASKED)
     most = max(one.needed for one in open_cases if one.needed)
-    assert f"the same command with `--pairs {most}`" in open_note
+    assert f"the same command with at least `--pairs {most}`" in open_note
     assert "choose another margin" in open_note
     assert len(summary.broken_note("x\n" * 100, ASKED).splitlines()) <= 10
     assert "nothing could be compared" in summary.note([], 3, ASKED)
@@ -141,7 +147,9 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
                 (("good", 1.0), ("slow", 0.9), ("open", 0.95), ("lost\x1b", 1.0))}  # fmt: skip
     base = [run for one, _ in pairs_of.values() for run in one]
     candidate = [run for name, (_, one) in pairs_of.items() if "lost" not in name for run in one]
-    root = ElementTree.fromstring(summary.junit(decided(base, candidate), ASKED).encode())
+    root = ElementTree.fromstring(
+        summary.junit(decided(base, candidate, at_looks=False), ASKED).encode()
+    )
     suite = root[0]
     assert suite.attrib["tests"] == "4"
     counts = [suite.attrib[name] for name in ("failures", "errors", "skipped")]

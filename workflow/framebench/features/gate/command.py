@@ -14,6 +14,7 @@ from typing import Any
 from ... import PROJECT
 from ...config import catalog
 from ...config.arguments import share
+from ...config.repeats import PAIRS
 from ...config.settings import Settings, load_settings
 from ...config.validation import ConfigError
 from ...config.values import RecordSource
@@ -51,7 +52,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--base", required=True, help=sides.ALLOWED)
     made.add_argument("--candidate", required=True, help="likewise, of the same kind")
     made.add_argument("--fail-on", type=share, default=0.05, help="the margin (default: 5%%)")
-    made.add_argument("--pairs", type=count, default=12, help="of runs of each case (default: 12)")
+    made.add_argument(
+        "--pairs",
+        type=count,
+        default=PAIRS,
+        help=f"of runs of each case, at most (default: {PAIRS})",
+    )
     add_measuring(made, Path("results", "gate"))
     return made
 
@@ -105,9 +111,10 @@ def _gate(given: argparse.Namespace, asked: summary.GateRequest) -> int:
         given.base, given.candidate, suite.get("variants") or {}, settings.frameworks, known
     )
     asked = replace(asked, measured=not isinstance(base, RecordsSide))
-    plan = Measuring(suite, given.pairs, given.config, given.words, given.results)
+    until_decided = {"margin": given.fail_on, "at_most": given.pairs}
+    plan = Measuring(suite, until_decided, given.config, given.words, given.results)
     found = _results(base, candidate, plan)
-    decided = decisions.decide(*found, given.fail_on)
+    decided = decisions.decide(*found, given.fail_on, at_looks=asked.measured)
     status = decisions.status(decided)
     frame = decisions.frame(decided, given.fail_on)
     files = frames.files({decisions.TABLE: frame}, given.results / "tables")

@@ -1,7 +1,7 @@
 """Measurement of both sides of a gate in pairs, by one call of Snakemake.
 
 Both sides are variants of one suite, in which both runs of each repeat of a case are next to each
-other, as :mod:`comparison.pairs` requires.
+other, as :mod:`records.pairs` requires.
 """
 
 from __future__ import annotations
@@ -57,11 +57,12 @@ def without_traces() -> Iterator[None]:
 @dataclass(frozen=True)
 class Measuring:
     """Settings of the measurement of both sides.
-    ``suite``: content of the suite file; ``config``: arguments of ``--config``; ``words``: further
-    arguments of Snakemake; ``folder``: results folder."""
+    ``suite``: content of the suite file; ``repeats``: that key of the suite, the number of pairs or
+    the rule for it; ``config``: arguments of ``--config``; ``words``: further arguments of
+    Snakemake; ``folder``: results folder."""
 
     suite: Mapping[str, Any]
-    pairs: int
+    repeats: int | Mapping[str, Any]
     config: Sequence[str]
     words: Sequence[str]
     folder: Path
@@ -77,7 +78,7 @@ class Measuring:
             for name, side in both.items()
         }
         settings = {name: dict(side.settings) for name, side in variants.items()}
-        changes = {"variants": settings, "repeats": self.pairs}
+        changes = {"variants": settings, "repeats": self.repeats}
         path = self.folder / "suite.yaml"
         write_whole(path, yaml.safe_dump({**self.suite, **changes}, sort_keys=False))
         self._snakemake(path)

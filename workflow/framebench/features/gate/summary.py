@@ -11,8 +11,9 @@ from core.text import printable
 
 from ...cases.conditions import MODES
 from ...cases.names import topology_of
+from ...records import pairs
 from ...statistics.verdicts import CANNOT_TELL
-from ...tables import formatting, measured, pairs
+from ...tables import formatting, measured
 from ...tables.formatting import escape
 from ...tables.results import CaseResult, marks_of
 from .decisions import (
@@ -157,11 +158,11 @@ def _then(decisions: Sequence[Decision], status: int, asked: GateRequest) -> lis
         needed = [one.needed for one in found[CANNOT_TELL]]
         known = [number for number in needed if number is not None]
         if known and asked.measured:
-            lines.append(f"To decide: the same command with `--pairs {max(known)}`.")
+            lines.append(f"To decide: the same command with at least `--pairs {max(known)}`.")
         elif known:
             lines.append(f"To decide: {max(known)} pairs, measured by the gate itself.")
         if None in needed:
-            lines.append("Pairs alone will not do: choose another margin, or a longer window.")
+            lines.append("Pairs alone may not do: choose another margin, or a longer window.")
         if not needed:
             lines.append("No case has a figure on both sides: nothing could be compared.")
     orders = {one.estimate.order for one in decisions if one.estimate}
