@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ import yaml
 from core.case import Case
 from framebench.config.suite import Suite, load_suite
 from framebench.config.validation import ConfigError
+from framebench.plan import pair_forecast
 from framebench.plan.pairing import wanted
+from framebench.records import record_sets
 from framebench.records.run import Run
 
 from ..made_up_runs import run
-from ..settings import CATALOG
+from ..settings import CATALOG, SUITE, plan
 
 CLEAR, OPEN = (1.0,) * 27, (1.0, 0.9) * 20
 
@@ -106,3 +109,32 @@ def test_a_failed_run_ends_a_case_and_a_repeat_without_a_pair_is_made_up_for(
 def test_a_gate_has_two_variants(tmp_path: Path, variants: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError, match=r"variants: found .*allowed: two"):
         suite(tmp_path, variants=variants)
+
+
+def test_before_it_measures_a_gate_says_how_many_pairs_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repeats = {"margin": "5%", "at_most": 40}
+    made = plan(tmp_path, {**SUITE, "repeats": repeats, "variants": {"base": {}, "new": {}}})
+    found: dict[str, list[Run]] = {}
+    monkeypatch.setattr(
+        record_sets,
+        "load_results",
+        lambda folder, writes: SimpleNamespace(runs=found.get("here", [])),
+    )
+    (text,) = pair_forecast.lines(made)
+    assert "the first 8 pairs tell" in text
+    assert "At most 40 pairs" in text
+    sides = runs_of([1.0, 1.02] * 4)
+    found["here"] = [
+        replace(one, origin=f"{made.folders[case]}/r{one.repeat}.json")
+        for case, side in zip(made.folders, sides, strict=True)
+        for one in side
+    ]
+    (text,) = pair_forecast.lines(made)
+    assert "pairs scatter by 1.5% on this machine (from 1 cases in pairs)" in text
+    assert "8 pairs decide all cases" in text
+    found["here"] = [replace(one, origin=f"other/r{one.repeat}.json") for one in sides[1]]
+    (text,) = pair_forecast.lines(made)
+    assert "pairs scatter by 2.1% on this machine (from repeats of 1 cases)" in text
+    assert pair_forecast.lines(plan(tmp_path)) == []

@@ -167,9 +167,9 @@ def test_the_note_and_junit_name_flags() -> None:
     noisy = replace(candidate[3], flags=(Flag("disturbed", "others used its cores"),))
     found = decided(base, [*candidate[:3], noisy, *candidate[4:]])
     text = summary.note(found, decisions.status(found), ASKED)
-    assert "disturbed (1)" in text
+    assert "disturbed (cases: 1, runs: 1)" in text
     case = ElementTree.fromstring(summary.junit(found, ASKED).encode())[0][0]
-    assert "flags: disturbed" in (case.findtext("system-out") or "")
+    assert "flags: disturbed (candidate r4)" in (case.findtext("system-out") or "")
 
 
 def gate(*given: str, results: Path) -> int:
@@ -209,6 +209,10 @@ BAD = {
         ["--base", "usual", "--candidate", "usual", "--config", "results=x"],
         "allowed: --results",
     ),
+    "three models": (
+        ["--base", "MODEL", "--candidate", "MODEL", "--config", "model=MODEL"],
+        "model: found",
+    ),
     "no records": (["--base", "@", "--candidate", "@"], "holds no record"),
 }
 
@@ -220,7 +224,9 @@ def test_what_is_wrong_is_said_once_and_is_no_regression(
     given, message = BAD[name]
     folder = tmp_path / "empty"
     folder.mkdir()
-    here = [str(folder) if word == "@" else word for word in given]
+    model = tmp_path / "m.py"
+    model.write_text('FRAMEWORK = "pytorch"\ndef make(batch_size): ...\n')
+    here = [str(folder) if word == "@" else word.replace("MODEL", str(model)) for word in given]
     assert gate(*here, results=tmp_path / "out") == 4
     said = capsys.readouterr().err
     assert message in said

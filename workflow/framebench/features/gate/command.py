@@ -34,7 +34,7 @@ STATUSES = (
     "broken. Words behind -- are given to Snakemake."
 )
 #: Configuration keys that the command sets itself, and the options to use instead.
-RESERVED = {"results": "--results", "model": "--base and --candidate"}
+RESERVED = {"results": "--results"}
 CONFIG_FILE = Path("config", "config.yaml")
 
 
@@ -110,9 +110,15 @@ def _gate(given: argparse.Namespace, asked: summary.GateRequest) -> int:
     base, candidate = sides.both(
         given.base, given.candidate, suite.get("variants") or {}, settings.frameworks, known
     )
+    if settings.model and isinstance(base, ModelSide):
+        raise ConfigError(
+            f"--config: model: found {settings.model.source!r} beside two models; allowed: "
+            "none, or two variants or environments"
+        )
     asked = replace(asked, measured=not isinstance(base, RecordsSide))
     until_decided = {"margin": given.fail_on, "at_most": given.pairs}
-    plan = Measuring(suite, until_decided, given.config, given.words, given.results)
+    models = [own.name for own in settings.own_models]
+    plan = Measuring(suite, until_decided, given.config, given.words, given.results, models)
     found = _results(base, candidate, plan)
     decided = decisions.decide(*found, given.fail_on, at_looks=asked.measured)
     status = decisions.status(decided)

@@ -59,13 +59,15 @@ class Measuring:
     """Settings of the measurement of both sides.
     ``suite``: content of the suite file; ``repeats``: that key of the suite, the number of pairs or
     the rule for it; ``config``: arguments of ``--config``; ``words``: further arguments of
-    Snakemake; ``folder``: results folder."""
+    Snakemake; ``folder``: results folder; ``models``: names of the user's own models in ``config``.
+    """
 
     suite: Mapping[str, Any]
     repeats: int | Mapping[str, Any]
     config: Sequence[str]
     words: Sequence[str]
     folder: Path
+    models: Sequence[str] = ()
 
     def measure(self, base: VariantSide | ModelSide, candidate: VariantSide | ModelSide) -> None:
         """Measure both sides, as variants BASE and CANDIDATE, into ``folder``."""
@@ -86,7 +88,7 @@ class Measuring:
     def _claim(self, sides: Mapping[str, Any]) -> None:
         """Write STATE, or raise :class:`AnotherGate` if the folder has runs of other sides."""
         path = self.folder / STATE
-        own = {"sides": sides, "suite": self.suite}
+        own = {"sides": sides, "suite": self.suite, "models": self.models}
         text = json.dumps(own, indent=1, sort_keys=True, default=str) + "\n"
         if path.exists():
             if bounded.read_text(path) != text:
