@@ -3,9 +3,10 @@
     .venv/bin/python benchmarks/statistical_promises.py [DRAWS]
 
 Covers intervals, also with repeats until they are narrow; false differences and power of
-comparisons, also of pairs under machine drift; unsteady timed regions, stalls, gates of comparisons
-and of pull requests, changes in series, and odd repeats. Prints each result next to its promise.
-Ends with 1 if one is missed by more than three standard errors of the simulation.
+comparisons, also of pairs under machine drift; unsteady timed regions, stalls, gates of
+comparisons, changes in series, and odd repeats. Performance gates are in `gate_power.py`. Prints
+each result next to its promise. Ends with 1 if one is missed by more than three standard errors of
+the simulation.
 """
 
 from __future__ import annotations
@@ -32,8 +33,6 @@ from tests.framebench.statistics.distributions import (  # noqa: E402
     step_times,
     true_median,
 )
-from tests.framebench.statistics.gates import MARGIN  # noqa: E402
-from tests.framebench.statistics.gates import called as called_by_gate  # noqa: E402
 from tests.framebench.statistics.series import (  # noqa: E402
     DRIFTS_CALLED_JUMPS,
     FOUND,
@@ -218,22 +217,6 @@ def gates() -> None:
         show(what, held, low, high, DRAWS)
 
 
-def gates_of_pull_requests() -> None:
-    """Check gates of 20 cases in pairs under machine drift, by the true factors."""
-    families = DRAWS // FAMILY
-    limit = 1 - MARGIN
-    promises = (
-        ("nothing changed, a regression", (1.0,) * FAMILY, 12, "beyond", 0, 0.001),
-        ("all at the margin, a regression", (limit,) * FAMILY, 12, "beyond", 0, 0.025),
-        ("one at the margin, passed", (*(1.0,) * (FAMILY - 1), limit), 30, "within", 0, 0.025),
-        ("nothing changed, passed", (1.0,) * FAMILY, 30, "within", 0.9, 1),
-    )
-    for what, factors, pairs, verdict, low, high in promises:
-        random = np.random.default_rng(0)
-        found = called_by_gate(random, factors, families, pairs)[verdict]
-        show(f"gate: {what}, {pairs} pairs", found, low, high, families)
-
-
 def changes_of_series() -> None:
     """Check changes found in series of result sets, by the correlation of their noise."""
     for related, most in DRIFTS_CALLED_JUMPS.items():
@@ -270,7 +253,6 @@ if __name__ == "__main__":
     windows()
     stalls()
     gates()
-    gates_of_pull_requests()
     changes_of_series()
     odd_repeats()
     sys.exit(1 if missed else 0)

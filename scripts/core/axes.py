@@ -21,6 +21,9 @@ TEXT, COUNT, YES_NO = "text", "count", "yes_no"
 #: Benchmarks that time steps of a model.
 TRAIN, INFERENCE = "train", "inference"
 MODES = (TRAIN, INFERENCE)
+#: Benchmark that generates text, and all whose figures are compared with the reference.
+GENERATE = "generate"
+VERIFIED = (*MODES, GENERATE)
 LARGEST_COUNT = 1000000
 #: Values of a user's axis, by name.
 Parameters = Tuple[Tuple[str, Any], ...]

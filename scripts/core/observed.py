@@ -64,7 +64,13 @@ _SETTINGS = (
         form=COUNT,
         words=lambda seconds: f"{seconds:g} s",
     ),
-    _condition("arm", "variant of the suite, in an A/B test", setting="variant", of_variant=True),
+    _condition(
+        "arm",
+        "variant of the suite, in an A/B test",
+        title="variant",
+        setting="variant",
+        of_variant=True,
+    ),
     _condition(
         "preload",
         "allocator that the ranks load before all else",

@@ -16,19 +16,21 @@ def main() -> None:
     from harness.messages.streams import accept_any_text
     from harness.request.declaration import read_model
 
-    from reference.compute import reduced, write
+    from reference.compute import reduced, write, write_generation
 
     accept_any_text()
     parser = argparse.ArgumentParser(prog="scripts/reference", description=main.__doc__)
     parser.add_argument("--model", required=True, type=Path, metavar="CONFIG.json")
     parser.add_argument("--sequence-length", type=int, help="tokens, for models with sequences")
     parser.add_argument("--reduced", choices=("small", "reduced"), help="how its model config says")
+    parser.add_argument("--generate", action="store_true", help="continue prompts, do not train")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")
     arguments = parser.parse_args()
     model_config = read_model(str(arguments.model))
     model_config = reduced(model_config, arguments.reduced) if arguments.reduced else model_config
-    write(model_config, arguments.sequence_length, arguments.seed, arguments.output)
+    compute = write_generation if arguments.generate else write
+    compute(model_config, arguments.sequence_length, arguments.seed, arguments.output)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ import numpy as np
 from harness.kinds.parity import RANKS, STEPS, UPDATES
 from harness.measuring.synthetic import make_batch
 from harness.measuring.verification import masks
+from harness.measuring.verification.generation import FEWEST, count_compared
 
 from reference.operations import NEAREST, Jumps, Moments, MultiplyAdds, running_statistics
 from reference.optimizers import OPTIMIZERS, clip_by_global_norm, global_norm
-from reference.weights import draw
+from reference.weights import Drawn, draw
 
 #: Batches are drawn until none has a value near to where a derivative jumps, or a token that is
 #: sampled to another; of images, a few pixels.
@@ -63,8 +65,7 @@ def reduced(model_config: dict[str, Any], way: str = "small") -> dict[str, Any]:
     for item in small["inputs"]:
         item.update(changes.get("inputs", {}).get(item["name"], {}))
     drawn = module_of(model_config).parameters(small)
-    shapes = (parameter.shape for parameter in drawn.values() if parameter.trained)
-    small["trainable_parameters"] = sum(int(np.prod(shape)) for shape in shapes)
+    small["trainable_parameters"] = _count_trained(drawn)
     return {**small, "reduced_from": model_config}
 
 
@@ -89,8 +90,71 @@ def write(
     statistics by the first step, see :func:`reference.operations.running_statistics`) and
     ``expected.json``.
     """
+    with _completed(folder) as partial:
+        _write(model_config, sequence_length, seed, partial)
+
+
+def write_generation(
+    model_config: dict[str, Any], sequence_length: int | None, seed: int, folder: Path
+) -> None:
+    """Write the comparison of generated text into ``folder``, as :func:`write` does.
+
+    ``facts.json``, ``facts-dropout.json``, ``weights.npz``, ``batch-0.npz`` with the prompts,
+    ``expected.json`` and ``generated.npz``: ``tokens`` and ``logits`` that continue them. The model
+    configs alone where the model generates no text, or has no positions for more tokens."""
+    without, model = parity_model_config(model_config, dropout=False), module_of(model_config)
+    with _completed(folder) as partial:
+        _save_model_configs(partial, without, model_config)
+        if not hasattr(model, "continued"):
+            return
+        count = count_compared(model_config, sequence_length)
+        if count < FEWEST:
+            return
+        parameters = model.parameters(without)
+        weights = draw(parameters, seed)
+        size = model_config["parity"]["batch_per_device"]
+        batch = make_batch(model_config["inputs"], size, sequence_length, seed, 0)
+        exact = {name: array.astype(np.float64) for name, array in weights.items()}
+        prompts, hyper = batch["token_ids"], without["hyperparameters"]
+        tokens, logits = model.continued(exact, prompts, hyper, count)
+        _save(partial / "weights.npz", weights)
+        _save(partial / "batch-0.npz", batch)
+        _save(partial / "generated.npz", {"tokens": tokens, "logits": logits})
+        _save_expected(partial, {"trainable_parameters": _count_trained(parameters)})
+
+
+@contextlib.contextmanager
+def _completed(folder: Path) -> Iterator[Path]:
+    """Yield a folder that becomes ``folder`` at the end."""
     partial = folder.with_name(f"{folder.name}.partial-{os.getpid()}")
     partial.mkdir(parents=True)
+    yield partial
+    partial.rename(folder)
+
+
+def _save_model_configs(folder: Path, without: Arrays, model_config: Arrays) -> None:
+    """Write ``facts.json`` with the model config ``without`` dropout, and ``facts-dropout.json`` if
+    the model has some."""
+    configs = {"facts": without}
+    if model_config["hyperparameters"].get("dropout"):
+        configs["facts-dropout"] = parity_model_config(model_config, dropout=True)
+    for name, config in configs.items():
+        (folder / f"{name}.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+
+def _save_expected(folder: Path, expected: dict[str, Any]) -> None:
+    text = json.dumps(expected, indent=1) + "\n"
+    (folder / "expected.json").write_text(text, encoding="utf-8")
+
+
+def _count_trained(parameters: dict[str, Drawn]) -> int:
+    """Return the number of trained parameters."""
+    return sum(math.prod(drawn.shape) for drawn in parameters.values() if drawn.trained)
+
+
+def _write(
+    model_config: dict[str, Any], sequence_length: int | None, seed: int, partial: Path
+) -> None:
     without = parity_model_config(model_config, dropout=False)
     hyper, inputs = without["hyperparameters"], padded(model_config["inputs"])
     model = module_of(model_config)
@@ -143,7 +207,7 @@ def write(
             mode: count_multiply_adds(model, exact, batches[0], hyper, mode == "train")
             for mode in ("train", "inference")
         },
-        "trainable_parameters": sum(weights[name].size for name in trained),
+        "trainable_parameters": _count_trained(parameters),
         "initial": model.initial(without),
     }
     if model_config["hyperparameters"].get("dropout"):
@@ -152,12 +216,8 @@ def write(
         expected["dropout_distances"] = [
             _dropout_distance(model, exact, batch, with_dropout) for batch in batches
         ]
-        (partial / "facts-dropout.json").write_text(
-            json.dumps(with_dropout, indent=1) + "\n", encoding="utf-8"
-        )
-    (partial / "facts.json").write_text(json.dumps(without, indent=1) + "\n", encoding="utf-8")
-    (partial / "expected.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
-    partial.rename(folder)
+    _save_model_configs(partial, without, model_config)
+    _save_expected(partial, expected)
 
 
 def _decide(model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]) -> None:

@@ -152,12 +152,14 @@ def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> 
 
 def continued(
     weights: dict[str, Array], prompts: Any, hyper: dict[str, Any], count: int
-) -> list[list[int]]:
-    """Return the ``count`` likeliest tokens behind each of ``prompts`` (batch, sequence), one after
-    the other, without a cache."""
-    tokens = prompts
+) -> tuple[Array, Array]:
+    """Return the ``count`` likeliest tokens after each of ``prompts`` (batch, sequence), (batch,
+    count), and their logits (batch, count, vocabulary).
+
+    Each token takes a pass over the whole sequence, without a cache."""
+    tokens, chosen_by = prompts, []
     for _ in range(count):
         (logits,) = forward(weights, {"token_ids": tokens}, hyper, False)
-        following = logits[:, -1].argmax(axis=-1)
-        tokens = numpy.concatenate([tokens, following[:, None]], axis=1)
-    return [[int(token) for token in row] for row in tokens[:, prompts.shape[1] :]]
+        chosen_by.append(logits[:, -1])
+        tokens = numpy.concatenate([tokens, chosen_by[-1].argmax(-1)[:, None]], axis=1)
+    return tokens[:, prompts.shape[1] :], numpy.stack(chosen_by, axis=1)

@@ -7,23 +7,25 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from core.axes import GENERATE, INFERENCE
+
 from ..conftest import ROOT
 from .comparing import BEFORE, Errors
 from .fork_server import ForkServer
 from .mistakes.planted import FP32_TRAINING, Computation, PlantedMistake
 from .models import BLOCKS, EMBEDDING, MODELS
-from .transformers import COMPARED
+from .transformers import COMPARED, GENERATED
 
 ADAPTERS = ROOT / "scripts/frameworks"
 #: Block of a network, which is trained by SGD, and quick.
 BLOCK = "basic residual, halving"
 #: Names of the small references in which mistakes are planted.
-PLANTED_IN = (*MODELS, BLOCKS, EMBEDDING, *COMPARED, BLOCK)
+PLANTED_IN = (*MODELS, BLOCKS, EMBEDDING, *COMPARED, *GENERATED.values(), BLOCK)
 PYTORCH = ADAPTERS / "pytorch"
 
 COMPARE = """
 import json
-from harness.kinds.parity import Comparison, compare
+from harness.kinds.parity import Comparison, compare, compare_generation
 load = load_adapter
 load_adapter = lambda folder: load(ADAPTER)
 with open(f"{FOLDER}/{FACTS}.json") as file:
@@ -31,7 +33,7 @@ with open(f"{FOLDER}/{FACTS}.json") as file:
 reference = Comparison(FOLDER)
 adapter = started(facts, **OPTIONS)
 adapter.build(reference.batch(adapter.case.layout.replica(RANK), adapter.case))
-answer(errors=compare(adapter, reference, print))
+answer(errors=(compare_generation if GENERATED else compare)(adapter, reference, print))
 """
 
 
@@ -52,7 +54,11 @@ def plant(
 def references_of(small: Mapping[str, Path], decoders: Path, blocks: Path) -> dict[str, Path]:
     """Return the folders of all PLANTED_IN by name, from those of small models, and from the
     folders that hold the references of language models and of blocks."""
-    return {**small, **{model: decoders / model for model in COMPARED}, BLOCK: blocks / BLOCK}
+    return {
+        **small,
+        **{name: decoders / name for name in (*COMPARED, *GENERATED.values())},
+        BLOCK: blocks / BLOCK,
+    }
 
 
 def planted_errors(
@@ -68,14 +74,20 @@ def errors_of(
     run: ForkServer, reference: Path, adapter: Path, computation: Computation = FP32_TRAINING
 ) -> Errors:
     """Return the errors of the ``adapter`` in the ``computation``, by rank."""
-    options = {"mode": computation.mode, "precision": computation.precision}
+    generated = computation.mode == GENERATE
+    mode = INFERENCE if generated else computation.mode
+    options = {"mode": mode, "precision": computation.precision}
     # BEFORE chooses the compiler of some frameworks, and knows no micro-steps
     options |= {"compiler": computation.compiler} if computation.compiler else {}
     steps = {"steps": computation.micro_steps} if computation.micro_steps > 1 else {}
-    names = {"FOLDER": str(reference), "ADAPTER": str(adapter), "FACTS": computation.facts}
-    given = "\n".join(
-        f"{name} = {value!r}" for name, value in {**names, "OPTIONS": {**options, **steps}}.items()
-    )
+    names = {
+        "FOLDER": str(reference),
+        "ADAPTER": str(adapter),
+        "FACTS": computation.facts,
+        "OPTIONS": {**options, **steps},
+        "GENERATED": generated,
+    }
+    given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
     script = f"{given}\n{BEFORE.get(run.framework, '')}\n{COMPARE}"
     return {
         f"{reference.name} {rank}": (computation.precision, answer["errors"])

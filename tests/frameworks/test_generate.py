@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,22 +9,20 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from framebench.records import record_sets
+from framebench.records import record_sets, verifications
 from harness.adapter import Case, Unsupported
 from harness.kind import Workload
 from harness.kinds.generate import HALF_ROUNDING, ROUNDING, Generate
-from reference import decoder
+from harness.measuring.verification import generation
 
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
-from .comparing import BEFORE
+from .comparing import BEFORE, beyond
 from .fork_server import ForkServers
-from .transformers import CAUSAL
+from .transformers import CAUSAL, FULL, GENERATED
 
 #: Frameworks, with the compiler that they generate with.
 FRAMEWORKS = {"pytorch": "none", "jax": "jit", "tensorflow": "none", "paddle": "none"}
-#: Framework that generates with all models; the others leave out one with a separate head.
-FULL = "pytorch"
 #: Frameworks whose mixed precision runs on a CPU, or can be made to.
 AMP = ("pytorch", "jax", "tensorflow")
 #: Mistakes that shift the positions of later tokens: text of the definition, and replacement.
@@ -36,40 +33,30 @@ MISTAKES = {
     "paddle": ("self._length += self._last.shape[1]", "self._length += 1"),
 }
 TOY = {"framework": ROOT / "tests/frameworks/toy", "model": ROOT / "tests/models/toy.json"}
-TOKENS = 12
 GENERATE = """
 import json
 import sys
 from harness.kinds.generate import cache_error
-from harness.kinds.parity import Comparison
+from harness.kinds.parity import Comparison, compare_generation
 
-def generated(folder, precision="fp32"):
+def compared(folder, precision="fp32"):
     with open(folder + "/facts.json") as file:
         facts = json.load(file)
     reference = Comparison(folder)
     adapter = started(facts, mode="inference", precision=precision)
     adapter.build(dict(reference.arrays("batch-0")))
-    adapter.load_weights(dict(reference.arrays("weights")))
-    adapter.make_cache(TOKENS)
-    requests = []
-    for request in range(2):
-        handles = [adapter.prefill()]
-        handles += [adapter.decode() for _ in range(TOKENS - 1)]
-        adapter.synchronize()
-        rows = [adapter.to_numpy(handle).astype(int).tolist() for handle in handles]
-        requests.append([list(sequence) for sequence in zip(*rows)])
-    return {"tokens": requests, "cache_error": cache_error(adapter, requests[-1])}
+    errors = compare_generation(adapter, reference, print)
+    return [precision, errors, cache_error(adapter, reference.arrays("generated")["tokens"])]
 
-found = {model: generated(f"{FOLDER}/{model}") for model in MODELS}
+found = {folder: compared(folder) for folder in FOLDERS}
 if HALF:
-    found["amp"] = generated(f"{FOLDER}/{MODELS[1]}", "amp")
+    found["amp"] = compared(FOLDERS[-1], "amp")
 bert = started(small_bert(), mode="inference", precision="fp32")
-found["refused"] = raised(Unsupported, lambda: bert.make_cache(TOKENS))
+refused = raised(Unsupported, lambda: bert.make_cache(2))
 for name in [name for name in sys.modules if name.startswith("framework_under_test")]:
     del sys.modules[name]
 SCRIPTS = MISTAKEN
-found["mistaken"] = generated(f"{FOLDER}/{MODELS[0]}")
-answer(**found)
+answer(found=found, refused=refused, mistaken=compared(FOLDERS[0])[-1])
 """
 
 
@@ -92,52 +79,42 @@ def found(
     fork_servers: ForkServers,
     decoder_references: Path,
 ) -> dict[str, Any]:
-    """Return the texts of one process of a framework: by model, in mixed precision, with a
-    mistake."""
+    """Return what one process of a framework finds: the errors of each model, and one in mixed
+    precision, with the errors of the cache; and the latter with a mistake."""
     framework = request.param
     folder = tmp_path_factory.mktemp("mistaken")
     with_mistake(framework, folder)
     models = CAUSAL if framework == FULL else CAUSAL[:2]
     names = {
-        "FOLDER": str(decoder_references),
-        "MODELS": models,
-        "TOKENS": TOKENS,
+        "FOLDERS": [str(decoder_references / GENERATED[model]) for model in models],
         "HALF": framework in AMP,
         "MISTAKEN": str(folder),
     }
     given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
     (answer,) = fork_servers(framework)(f"{BEFORE.get(framework, '')}\n{given}\n{GENERATE}")
-    return {"amp": None, "models": models, **answer}
+    return answer
 
 
-@pytest.fixture(scope="module")
-def expected(decoder_references: Path) -> dict[str, list[list[int]]]:
-    """Return the tokens of the reference, by model."""
-    tokens = {}
-    for model in CAUSAL:
-        folder = decoder_references / model
-        facts = json.loads((folder / "facts.json").read_text())
-        kept = np.load(folder / "weights.npz")
-        weights = {name: array.astype(np.float64) for name, array in kept.items()}
-        prompts = np.load(folder / "batch-0.npz")["token_ids"]
-        tokens[model] = decoder.continued(weights, prompts, facts["hyperparameters"], TOKENS)
-    return tokens
+def test_tokens_and_logits_are_those_of_the_reference(found: dict[str, Any]) -> None:
+    errors = {name: (precision, errors) for name, (precision, errors, _) in found["found"].items()}
+    assert not beyond(errors)
+    finest = {name: one for name, one in errors.items() if one[0] == "fp32"}
+    for name in ("outputs", "outputs of a token"):  # right code stays far below the bounds
+        assert not beyond(finest, {name: verifications.bound("fp32", name) / 5})
 
 
-def test_the_tokens_are_those_of_the_reference(
-    found: dict[str, Any], expected: dict[str, list[list[int]]]
-) -> None:
-    for model in found["models"]:
-        rows = {tuple(row) for row in expected[model]}
-        assert len(rows) > 1, f"{model}: the prompts are all continued alike"
-        assert found[model]["tokens"] == [expected[model]] * 2, model
+def test_the_references_prompts_are_continued_differently(decoder_references: Path) -> None:
+    for name in GENERATED.values():
+        tokens = np.load(decoder_references / name / "generated.npz")["tokens"]
+        assert tokens.shape == (2, generation.TOKENS)
+        assert len({tuple(row) for row in tokens}) > 1, name
+        assert all(len(set(row)) > 1 for row in tokens.tolist()), name
 
 
 def test_what_a_cache_changes_is_rounding_or_a_mistake(found: dict[str, Any]) -> None:
-    assert max(found[model]["cache_error"] for model in found["models"]) < ROUNDING / 10
-    if found["amp"]:
-        assert found["amp"]["cache_error"] < HALF_ROUNDING
-    assert found["mistaken"]["cache_error"] > HALF_ROUNDING
+    for precision, _, error in found["found"].values():
+        assert error < (ROUNDING / 10 if precision == "fp32" else HALF_ROUNDING)
+    assert found["mistaken"] > HALF_ROUNDING
 
 
 def test_a_model_that_is_not_causal_generates_nothing(found: dict[str, Any]) -> None:

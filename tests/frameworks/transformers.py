@@ -38,10 +38,16 @@ LAYERWISE = ("pytorch", "tensorflow", "jax", "paddle")
 WITH_DECAY, WITHOUT_DECAY = "electra_base_squad", "bert_base_squad"
 
 
+#: Name of the reference of the text that each model generates.
+GENERATED = {model: f"{model}, generated" for model in CAUSAL}
+
+
 def write_decoder_references(folder: Path) -> None:
-    """Write the references of the compared models."""
+    """Write the references of the compared models, and of what they generate."""
     for model in COMPARED:
         compute.write(compute.reduced(facts_of(model)), SEQUENCE, 0, folder / model)
+    for model, name in GENERATED.items():
+        compute.write_generation(compute.reduced(facts_of(model)), SEQUENCE, 0, folder / name)
 
 
 def compared_in(framework: str, every: bool) -> list[str]:

@@ -29,13 +29,14 @@ def test_a_slower_candidate_is_a_regression_and_a_dead_one_is_broken(project: Pr
     few = ("--candidate", "slow", "--pairs", "2", "--results", "results/slow")
     assert gate(project, *few)[0] == 3
     note = (project.folder / "results" / "slow" / "gate.md").read_text()
-    assert "the same command with `--pairs 6`" in note, note
-    status, said = gate(project, *few, "--pairs", "6")
+    assert "the same command with at least `--pairs 8`" in note, note
+    status, said = gate(project, *few, "--pairs", "40")
     assert status == 1, said
     assert "1 regression" in said
+    assert "At most 40 pairs" in said, "how long it may take is not said"
     with (project.folder / "results" / "slow" / "tables" / "gate.csv").open(newline="") as file:
         (row,) = csv.DictReader(file)
-    assert (row["pairs"], row["verdict"]) == ("6", "regression")
+    assert (row["pairs"], row["verdict"]) == ("8", "regression")
     status, said = gate(project, "--candidate", "dead", "--pairs", "1", "--results", "results/dead")
     assert status == 4, said
     assert "the candidate is failed: " in said

@@ -389,8 +389,8 @@ class JaxAdapter(
         self._latest = self._generator.prefill(more)
         return self._latest
 
-    def decode(self) -> Any:
-        self._latest = self._generator.decode()
+    def decode(self, tokens: Any = None) -> Any:
+        self._latest = self._generator.decode(tokens)
         return self._latest
 
     def following_logits(self) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Optional
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from .models.layers import Arrays
@@ -61,7 +62,10 @@ class Generator:
             self._last = jnp.concatenate([self._prompts, more.astype(self._prompts.dtype)], axis=1)
         return self.decode()
 
-    def decode(self) -> Array:
+    def decode(self, tokens: Optional[np.ndarray] = None) -> Array:
+        if tokens is not None:
+            like = self._prompts
+            self._last = jax.device_put(tokens.astype(like.dtype), like.device)
         run = self._program(self._last)
         self._last, self.logits, self._kept, self._used = run(
             self._parameters, self._kept, self._used, self._last

@@ -300,12 +300,14 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         with paddle.no_grad(), mixed:
             return work()
 
-    def prefill(self, more: Any = None) -> Any:
-        tokens = None if more is None else self._paddle.to_tensor(more)
-        return self._generating(lambda: self._generator.prefill(tokens))
+    def _on_device(self, tokens: Any) -> Any:
+        return None if tokens is None else self._paddle.to_tensor(tokens)
 
-    def decode(self) -> Any:
-        return self._generating(self._generator.decode)
+    def prefill(self, more: Any = None) -> Any:
+        return self._generating(lambda: self._generator.prefill(self._on_device(more)))
+
+    def decode(self, tokens: Any = None) -> Any:
+        return self._generating(lambda: self._generator.decode(self._on_device(tokens)))
 
     def following_logits(self) -> Any:
         return self._generator.logits

@@ -411,12 +411,14 @@ class PyTorchAdapter(
         with self._without_gradients(), self._autocast():
             return work()
 
-    def prefill(self, more: Any = None) -> Any:
-        tokens = None if more is None else self._torch.from_numpy(more).to(self._device)
-        return self._generating(lambda: self._generator.prefill(tokens))
+    def _on_device(self, tokens: Any) -> Any:
+        return None if tokens is None else self._torch.from_numpy(tokens).to(self._device)
 
-    def decode(self) -> Any:
-        return self._generating(self._generator.decode)
+    def prefill(self, more: Any = None) -> Any:
+        return self._generating(lambda: self._generator.prefill(self._on_device(more)))
+
+    def decode(self, tokens: Any = None) -> Any:
+        return self._generating(lambda: self._generator.decode(self._on_device(tokens)))
 
     def following_logits(self) -> Any:
         return self._generator.logits

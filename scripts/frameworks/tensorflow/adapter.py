@@ -355,8 +355,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
     def prefill(self, more: Any = None) -> Any:
         return self._generator.prefill(more)
 
-    def decode(self) -> Any:
-        return self._generator.decode()
+    def decode(self, tokens: Any = None) -> Any:
+        return self._generator.decode(tokens)
 
     def following_logits(self) -> Any:
         return self._generator.logits

@@ -53,7 +53,9 @@ class Generator:
             run = self._follow.get_concrete_function(tokens, self._none)
         return self._after(run(tokens, self._none))
 
-    def decode(self) -> tf.Tensor:
+    def decode(self, tokens: Optional[np.ndarray] = None) -> tf.Tensor:
+        if tokens is not None:
+            self._last = tf.constant(tokens)
         return self._after(self.over_one(self._last, self._begin))
 
     def _after(self, results: Any) -> tf.Tensor:

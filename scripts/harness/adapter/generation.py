@@ -39,9 +39,10 @@ class Generation(MatmulTrace):
         (batch,) for each call."""
 
     @abstractmethod
-    def decode(self) -> Any:
+    def decode(self, tokens: Any = None) -> Any:
         """Enqueue a pass over the tokens that :meth:`prefill` or this method returned last, which
-        enter the cache. Returns the next tokens (batch,)."""
+        enter the cache; over ``tokens`` (batch,), numpy int64, instead of them if given. Returns
+        the next tokens (batch,)."""
 
     @abstractmethod
     def following_logits(self) -> Any:

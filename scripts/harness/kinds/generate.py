@@ -11,11 +11,12 @@ import statistics
 import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from harness.adapter import Generation, Mismatch, Unsupported
+from harness.adapter import Generation, Mismatch
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
 from harness.measuring import libraries, model
 from harness.measuring.checks import check_cores, compiler_evidence
 from harness.measuring.steps import peak_host_memory
+from harness.measuring.verification.generation import FEWEST, check_supported
 from harness.measuring.window import all_ready
 
 #: Tokens that a percentile needs, so that two or more lie above it with 99 % probability; see
@@ -30,7 +31,9 @@ ROUNDING, HALF_ROUNDING = 1e-4, 1e-1
 class Generate(Kind):
     """Time to the first token, time of each further token, and tokens per second."""
 
-    parameters = (Parameter("new_tokens", at_least(2), "tokens", "that continue each prompt", 32),)
+    parameters = (
+        Parameter("new_tokens", at_least(FEWEST), "tokens", "that continue each prompt", 32),
+    )
     needs = Generation
     counts_steps = True  # requests
 
@@ -58,20 +61,8 @@ class Generate(Kind):
 
     def measure(self, context: Context) -> None:
         adapter, workload, fields = context.adapter, context.workload, context.fields
-        case, count = workload.case, workload.parameters["new_tokens"]
-        if case.compiler not in adapter.GENERATES_WITH:
-            raise Unsupported(f"generation is not compiled by {case.compiler}")
-        classes = workload.model_config.get("hyperparameters", {}).get("classes")
-        if classes is not None:
-            raise Unsupported(f"{case.model} does not generate text: it has {classes} classes")
-        if case.sequence_length is None:
-            raise Unsupported(f"{case.model} has no sequences to continue")
-        longest = workload.model_config["sequence_lengths"][1]
-        if case.sequence_length + count > longest:
-            raise Unsupported(
-                f"{case.model} has {longest} positions: fewer than {case.sequence_length} of the "
-                f"prompt and {count} new ones"
-            )
+        count = workload.parameters["new_tokens"]
+        check_supported(adapter, workload, count)
         model.build(context, model.batch_of_rank(context))
         context.phase("cache", lambda: adapter.make_cache(count))
         requests = [_Request(adapter, count) for _ in range(workload.timed_steps)]

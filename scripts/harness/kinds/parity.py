@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from core import bounded, precisions
+from core import axes, bounded, precisions
 
-from harness.adapter import Case, ExecutedMatmul, MatmulTrace, Numerics
+from harness.adapter import Case, ExecutedMatmul, Generation, MatmulTrace, Numerics, require
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
 from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_evidence
-from harness.measuring.verification import float64_run, masks, sharding
+from harness.measuring.verification import float64_run, generation, masks, sharding
 from harness.measuring.verification.errors import (
     compare_arrays,
     counted,
+    largest,
     measured,
     relative,
     repeated,
@@ -45,7 +46,7 @@ class Parity(Kind):
     """Errors of outputs, losses and gradients; there are no metrics."""
 
     parameters = (
-        Parameter("mode", one_of("train", "inference"), "", "which computation is compared"),
+        Parameter("mode", one_of(*axes.VERIFIED), "", "which computation is compared"),
         Parameter("scale", str, "", "full, or what makes the model smaller", "full"),
         Parameter(
             "reference",
@@ -61,11 +62,13 @@ class Parity(Kind):
     stands_in = True
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
-        return str(parameters["mode"])
+        return axes.TRAIN if parameters["mode"] == axes.TRAIN else axes.INFERENCE
 
     def measure(self, context: Context) -> None:
         adapter, fields = context.adapter, context.fields
-        if "own" in context.workload.model_config:
+        if context.workload.parameters["mode"] == axes.GENERATE:
+            fields["parity"] = self._generation(context)
+        elif "own" in context.workload.model_config:
             fields["parity"] = float64_run.compare(context)
         else:
             fields["parity"] = self._with_reference(context)
@@ -73,14 +76,23 @@ class Parity(Kind):
         fields["weights_checksum"] = adapter.weights_checksum()
         sharding.observe(context)
 
-    def _with_reference(self, context: Context) -> List[Dict[str, Any]]:
+    def _built(self, context: Context) -> Comparison:
+        """Build the model with a batch of the reference, which is returned."""
         folder = context.workload.parameters["reference"]
         if not folder:
             raise ValueError("--kind parity needs --parameter reference=..: what to compare with")
         reference = Comparison(folder)
         case = context.workload.case
         model.build(context, reference.batch(case.layout.replica(context.rank_context.rank), case))
-        return compare(context.adapter, reference, context.report.enter)
+        return reference
+
+    def _with_reference(self, context: Context) -> List[Dict[str, Any]]:
+        return compare(context.adapter, self._built(context), context.report.enter)
+
+    def _generation(self, context: Context) -> List[Dict[str, Any]]:
+        require(context.adapter, Generation)
+        generation.check_supported(context.adapter, context.workload, generation.FEWEST)
+        return compare_generation(context.adapter, self._built(context), context.report.enter)
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
         if workload.parameters["mode"] == "train":
@@ -139,12 +151,11 @@ def other_dtypes(precision: str, matmuls: Sequence[ExecutedMatmul]) -> Dict[str,
 def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     expected = reference.arrays("outputs")
     first = _replica(adapter) * adapter.case.accumulation
-    errors = [
+    errors = (
         (relative(array, expected[f"{adapter.case.mode}-{first}-{number}"]), f"output {number}")
         for number, array in enumerate(adapter.outputs())
-    ]
-    error, where = max(errors, key=lambda pair: (pair[0] != pair[0], pair[0]))
-    return [measured("outputs", error, where)]
+    )
+    return [measured("outputs", *largest(errors))]
 
 
 def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
@@ -154,7 +165,7 @@ def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, 
     found = {**adapter.weights(), **adapter.statistics()}
     errors = [(standard_errors(array, *known[name]), name) for name, array in found.items()]
     errors.append(repeated({name: a for name, a in found.items() if known[name][1]}))
-    return [measured("initial values", *max(errors, key=lambda pair: (pair[0] != pair[0], pair)))]
+    return [measured("initial values", *largest(errors))]
 
 
 def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
@@ -279,3 +290,18 @@ def compare(
         enter("training")
         differences += compare_training(adapter, reference)
     return differences
+
+
+def compare_generation(
+    adapter: Any, reference: Comparison, enter: Callable[[str], None]
+) -> List[Dict[str, Any]]:
+    """Return the errors of generated text. The adapter, a Compared and a Generation, has just been
+    built, with the prompts as its batch. Raises Unsupported for a model that generates none."""
+    enter("load weights")
+    adapter.load_weights(dict(reference.arrays("weights")))
+    parameters = reference.expected["trainable_parameters"]
+    counts = counted("trainable parameters", adapter.trainable_parameters(), parameters)
+    length = reference.arrays("batch-0")["token_ids"].shape[1]
+    adapter.make_cache(generation.count_compared(adapter.model_config, length))
+    enter("generation")
+    return [counts, *generation.compare(adapter, reference.arrays("generated"))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from framebench.comparison import pairs
+from framebench.records import pairs
 from framebench.records.run import Run
 
 from ..made_up_runs import run

@@ -199,6 +199,32 @@ def test_another_content_is_another_model(tmp_path: Path) -> None:
     assert all("my_model@" in folder for folder in folders[3])
 
 
+def test_variants_with_models_are_cases_next_to_each_other(tmp_path: Path) -> None:
+    sources = {"old": file(tmp_path), "new": file(tmp_path, GOOD + "# new\n", "other.py")}
+    variants = {name: {"model": source} for name, source in sources.items()}
+    path = tmp_path / "both.yaml"
+    path.write_text(yaml.safe_dump({**SUITE, "repeats": 2, "variants": variants}))
+    checked = load_settings({**CONFIG, "suite": str(path), "results": str(tmp_path)}, CATALOG)
+    catalog = CATALOG
+    for own in checked.own_models:
+        catalog = own.among(catalog)
+    plan = make_plan(checked, catalog, Machine(2, 0), None)
+    names = {case.variant: case.model.partition("@")[0] for case in plan.cases}
+    assert names == {"old": "my_model", "new": "other"}
+    for one, two in zip(plan.pending[::2], plan.pending[1::2], strict=True):
+        assert {one.case.variant, two.case.variant} == {"old", "new"}
+        assert one.case._replace(variant="", model="") == two.case._replace(variant="", model="")
+        for run in (one, two):
+            words = commands.arguments(plan, run)
+            assert words[words.index("--model") + 1] == sources[run.case.variant]
+    with pytest.raises(ConfigError, match="model: found"):
+        load_settings({**CONFIG, "suite": str(path), "model": sources["old"]}, CATALOG)
+    variants["third"] = {}
+    path.write_text(yaml.safe_dump({**SUITE, "variants": variants}))
+    with pytest.raises(ConfigError, match=r"variants: found .* third: none; allowed: a model"):
+        load_settings({**CONFIG, "suite": str(path)}, CATALOG)
+
+
 def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
     source = file(tmp_path)
     plan = planned(tmp_path, source)

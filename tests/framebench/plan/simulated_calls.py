@@ -10,8 +10,8 @@ import numpy as np
 from core.case import Case
 from framebench.plan import budget
 from framebench.plan.budget import Costs
-from framebench.statistics import sequential
-from framebench.statistics.sequential import Order
+from framebench.statistics import repeated_intervals
+from framebench.statistics.repeated_intervals import Order
 from framebench.statistics.verdicts import FALSE_WINNERS
 
 #: Noise of repeats: factors of shape (rounds, frameworks), of which a round is measured together.
@@ -125,7 +125,7 @@ def winner(figures: list[list[float]], settings: int) -> int | None:
     """Return the framework that is named as winner; None without one."""
     if not all(figures):
         return None
-    leader, orders = sequential.orders(figures, FALSE_WINNERS / settings)
+    leader, orders = repeated_intervals.orders(figures, FALSE_WINNERS / settings)
     others = [order for order in orders if order is not None]
     is_shown = all(order in (Order.SLOWER, Order.FAR_BEHIND) for order in others)
     return leader if is_shown else None

@@ -133,13 +133,12 @@ def test_a_probe_without_one_of_its_ranks_is_a_problem(tmp_path: Path) -> None:
 
 def test_each_number_of_devices_of_a_suite_is_probed(tmp_path: Path) -> None:
     catalog = load_catalog(ROOT)
+    suite = tmp_path / "suite.yaml"
+    axes = {"model": "resnet50_v1.5", "batch_per_device": [2], "devices_per_node": [1, 2]}
+    suite.write_text(yaml.safe_dump({"axes": axes, "include": [{"precision": ["amp"]}]}))
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
-    config |= {
-        "results": str(tmp_path),
-        "accelerator": "cpu",
-        "frameworks": "jax",
-        "suite": "dlperf",
-    }
+    config |= {"results": str(tmp_path), "accelerator": "cpu", "frameworks": "jax"}
+    config |= {"suite": str(suite)}
     plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
     named = peak_flops.names(plan)
     asked = {(one.precision, one.devices) for one in named.values()}

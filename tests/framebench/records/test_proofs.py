@@ -53,6 +53,34 @@ def test_a_figure_without_a_certificate_is_unproved(tmp_path: Path) -> None:
     assert flag_of(tmp_path, imported) is None
 
 
+GENERATED = CASE | {"model": "gpt2_small", "mode": "generate"}
+
+
+def test_generated_text_needs_a_verification_of_its_own(tmp_path: Path) -> None:
+    run = run_in(tmp_path, GENERATED)
+    verification_in(tmp_path, GENERATED | {"mode": "inference"})
+    assert flag_of(tmp_path, run) == ("unverified", "")
+    verification_in(tmp_path, GENERATED, error=0.1, started="2031-01-01")
+    assert flag_of(tmp_path, run) == ("parity", "")
+    verification_in(tmp_path, GENERATED, started="2032-01-01")
+    assert flag_of(tmp_path, run) is None
+
+
+def test_text_that_a_suite_generates_is_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = catalog.load_catalog(ROOT)
+    monkeypatch.chdir(ROOT)
+    given = {"suite": "generate", "frameworks": "pytorch", "results": str(tmp_path)}
+    plan = make_plan(load_settings(given, known), known, Machine(2, 0), None)
+    full = verify.names(plan, known, verify.comparisons(plan, known))
+    (one,) = verify.small(plan, known, full).values()
+    assert one.reference == "gpt2_small-s128-generate-small"
+    words = verify.arguments(plan, one, "reference")
+    assert {"mode=generate", "scale=small"} <= set(words)
+    assert words[words.index("--model") + 1] == "reference/facts-dropout.json"
+
+
 def test_a_small_model_proves_it_unless_the_model_itself_fails(tmp_path: Path) -> None:
     run = run_in(tmp_path, CASE)
     verification_in(tmp_path, CASE, scale="small")

@@ -1,28 +1,90 @@
-"""Simulated gates: families of cases, measured in pairs under machine drift."""
+"""Simulated performance gates: families of cases, measured in pairs until they are decided."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
-from framebench.statistics import intervals, margins
+from framebench.config.repeats import PAIRS
+from framebench.statistics import sequential
 
 from .distributions import machine
 
-MARGIN, PAIRS, OWN = 0.05, 12, 0.01
+MARGIN, CASES, NOISE = 0.05, 20, 0.02
+#: Samplers of the runs of gates, shape (gates, pairs, cases, 2), base and candidate.
+Sampler = Callable[[np.random.Generator, tuple[int, int, int, int]], np.ndarray]
 
 
-def called(
-    random: np.random.Generator, factors: tuple[float, ...], families: int, pairs: int = PAIRS
-) -> dict[str, float]:
-    """Return the fractions of families with a case beyond the margin, and with all cases within.
-    Each case has its factor and its own noise OWN; all share the drift of a session."""
-    count = len(factors)
-    found = {"beyond": 0, "within": 0}
-    for drift in machine(random, families, pairs * count * 2):
-        runs = drift.reshape(pairs, count, 2)
-        runs = random.permuted(runs, axis=-1) * np.exp(random.normal(0, OWN, runs.shape))
+class Gates(NamedTuple):
+    """Gates to simulate.
+
+    ``sampler``: of noise, see SAMPLERS; ``changed``: factor of the last case's candidate;
+    ``all_at_limit``: whether all candidates are slower by exactly the margin; ``pairs``: limit.
+    """
+
+    sampler: str = "normal"
+    changed: float = 1.0
+    all_at_limit: bool = False
+    pairs: int = PAIRS
+
+    def __str__(self) -> str:
+        factor = "all at the limit" if self.all_at_limit else f"one at {self.changed:g}"
+        return f"{self.sampler}, {factor}, at most {self.pairs} pairs"
+
+
+def normal(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.ndarray:
+    return np.exp(random.normal(0, NOISE, shape))
+
+
+def drift(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.ndarray:
+    """Sample runs on a machine whose speed wanders by 5 %, in random order within pairs."""
+    of_machine = machine(random, shape[0], int(np.prod(shape[1:]))).reshape(shape)
+    return random.permuted(of_machine, axis=-1) * np.exp(random.normal(0, 0.01, shape))
+
+
+def bimodal(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.ndarray:
+    """Sample runs of which three in ten are in a mode that is slower by 5 %."""
+    slow = random.random(shape) < 0.3
+    return np.exp(random.normal(0, 0.005, shape)) * (1 - 0.05 * slow)
+
+
+def dependent(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.ndarray:
+    """Sample runs whose noise is related to that of the repeat before, by 0.5, on each side."""
+    noise = random.normal(0, NOISE, shape)
+    for pair in range(1, shape[1]):
+        noise[:, pair] = 0.5 * noise[:, pair - 1] + 0.75**0.5 * noise[:, pair]
+    return np.exp(noise)
+
+
+def stalls(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.ndarray:
+    """Sample runs of which one in five of the candidate alone is slower, by 20 % on average."""
+    runs = normal(random, shape)
+    stalled = random.random(shape[:-1]) < 0.2
+    runs[..., 1] /= 1 + stalled * random.exponential(0.2, shape[:-1])
+    return runs
+
+
+SAMPLERS: dict[str, Sampler] = {
+    "normal": normal,
+    "drift": drift,
+    "bimodal": bimodal,
+    "dependent": dependent,
+    "stalls": stalls,
+}
+
+
+def gates(random: np.random.Generator, sampled: Gates, count: int) -> dict[str, float]:
+    """Return the fractions of gates that pass and that report a regression, and the mean number of
+    pairs per case."""
+    factors = np.full(CASES, 1 - MARGIN) if sampled.all_at_limit else np.ones(CASES)
+    factors[-1] *= sampled.changed
+    found = {"passed": 0.0, "regression": 0.0, "pairs": 0.0}
+    for _ in range(count):
+        runs = SAMPLERS[sampled.sampler](random, (1, sampled.pairs, CASES, 2))[0]
         ratios = (runs[..., 1] / runs[..., 0] * factors).T.tolist()
-        claims = [margins.of_pairs(one, MARGIN) for one in ratios]
-        beyond = intervals.family_wise([one.beyond for one in claims])
-        found["beyond"] += min(beyond) <= margins.LEVEL
-        found["within"] += max(one.within for one in claims) <= margins.LEVEL
-    return {name: number / families for name, number in found.items()}
+        bounds = [sequential.bounds(one, MARGIN, CASES) for one in ratios]
+        found["passed"] += all(one.is_within(MARGIN) for one in bounds) / count
+        found["regression"] += any(one.is_beyond(MARGIN) for one in bounds) / count
+        found["pairs"] += sum(one.pairs for one in bounds) / CASES / count
+    return found

@@ -49,7 +49,7 @@ def cases(suite: Suite, catalog: Catalog) -> dict[Case, int]:
     found: dict[Case, int] = {}
     for case, stage in itertools.chain(of_steps, of_kinds):
         for variant in suite.variants or [""]:
-            found.setdefault(case._replace(variant=variant), stage)
+            found.setdefault(_in_variant(case, variant, suite), stage)
     for number, pattern in enumerate(suite.exclude):
         matched = [case for case in found if _matches(case, pattern, catalog)]
         if not matched and not suite.own_model:  # which may lack the suite's models
@@ -93,17 +93,26 @@ def _named(found: list[Case], settings: Settings) -> list[Case]:
     return [names[name] for name in dict.fromkeys(settings.cases)]
 
 
-def rounds(found: list[Case], repeats: int, seed: int) -> Iterator[RunKey]:
+def without_variant(case: Case, own_model: str) -> Case:
+    """Return a case as all variants share it.
+
+    ``own_model``: name that stands for the user's own models, which may differ between variants; ""
+    without any.
+    """
+    return case._replace(variant="", model=own_model or case.model)
+
+
+def rounds(found: list[Case], repeats: int, seed: int, own_model: str = "") -> Iterator[RunKey]:
     """Yield runs in the order of execution.
 
     Repeats of different cases are interleaved, so that drift of the machine affects all alike. Each
     round is shuffled with its own seed. The variants of a case run back to back, so that they see
     the same machine, in an order shuffled anew in each round. The comparison of the pairs is exact
-    because of that (see ``signed_rank``).
+    because of that (see ``signed_rank``). ``own_model``: see :func:`without_variant`.
     """
     variants: dict[Case, list[Case]] = defaultdict(list)
     for case in found:
-        variants[case._replace(variant="")].append(case)
+        variants[without_variant(case, own_model)].append(case)
     for repeat in range(1, repeats + 1):
         shuffled = random.Random(f"{seed}/{repeat}")
         order = [list(some) for some in variants.values()]
@@ -111,6 +120,11 @@ def rounds(found: list[Case], repeats: int, seed: int) -> Iterator[RunKey]:
         for some in order:
             shuffled.shuffle(some)
             yield from (RunKey(case, repeat) for case in some)
+
+
+def _in_variant(case: Case, name: str, suite: Suite) -> Case:
+    own = suite.variants[name].model if name else None
+    return case._replace(variant=name, model=own.name if own else case.model)
 
 
 def _replaced(axes: Axes, block: Axes) -> Axes:

@@ -19,15 +19,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from ..cases.conditions import MODES, Key
 from ..cases.names import columns_with_size, topology_of
-from ..statistics import descriptive, intervals, signed_rank, verdicts
-from ..statistics.verdicts import CANNOT_TELL, FASTER, SLOWER
+from ..records import pairs
+from ..statistics import descriptive, signed_rank, verdicts
+from ..statistics.verdicts import FASTER, SLOWER
 from ..tables import formatting, frames, measured, view
 from ..tables.columns import (
     CASE_COLUMNS,
@@ -43,10 +43,10 @@ from ..tables.columns import (
     shared,
     why_no_ratio_interval,
 )
-from ..tables.ratios import possible
-from ..tables.results import CaseResult, CaseResults, marks_of
+from ..tables.matched import Estimate, Judged, Matched, judge
+from ..tables.results import CaseResults, marks_of
 from ..tables.table import Table
-from . import circumstances, pairs
+from . import circumstances
 
 #: Columns of a case with both sides.
 SIDES = (
@@ -90,74 +90,15 @@ TABLE = Table(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Matched:
-    """A case in both sets; None where a set does not have it."""
-
-    base: CaseResult | None
-    candidate: CaseResult | None
-
-    @property
-    def both(self) -> tuple[CaseResult, CaseResult] | None:
-        """Return both results if both have positive figures, else None."""
-        if self.base is None or self.candidate is None:
-            return None
-        positive = all(one.values and min(one.values) > 0 for one in (self.base, self.candidate))
-        return (self.base, self.candidate) if positive else None
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Estimated ratio of two sides. ``interval`` and ``p_value`` are None with too few repeats.
-    ``pairs``: number of pairs compared, 0 if each side was a set. ``order``: see
-    :func:`pairs.order`."""
-
-    ratio: float
-    interval: intervals.Interval | None
-    p_value: float | None
-    pairs: int
-    order: str
-
-
 def compare(
     base: CaseResults, candidate: CaseResults, threshold: float = verdicts.THRESHOLD
 ) -> pd.DataFrame:
     """Return a row for every case of either set; nothing is rounded. ``threshold``: a fraction.
     ``framework_version`` is the base's; a different one of the candidate is among the
     ``differences``. ``pairs`` is 0 if each side was treated as a set."""
-    cases = list(match(base, candidate))
-    count = sum(matched.both is not None for matched in cases)
-    found = [estimate(*matched.both, count) if matched.both else None for matched in cases]
-    p_values = {id(one): one.p_value for one in found if one and one.p_value is not None}
-    adjusted = dict(zip(p_values, intervals.adjusted(list(p_values.values())), strict=True))
-    rows = [
-        _row(matched, one, adjusted.get(id(one)), threshold)
-        for matched, one in zip(cases, found, strict=True)
-    ]
-    return frames.frame(TABLE, rows)
-
-
-def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
-    """Estimate the ratio of a case with figures on both sides, one of ``cases`` compared."""
-    order = pairs.order(base.ok, candidate.ok)
-    below, above = (base, candidate) if base.better == "higher" else (candidate, base)
-    ratios = pairs.ratios(below.ok, above.ok, base.key.metric, base.key.point)
-    if len(ratios) >= signed_rank.pairs_needed(cases):
-        return Estimate(
-            signed_rank.estimate(ratios),
-            signed_rank.interval(ratios),
-            signed_rank.p_value(ratios),
-            len(ratios),
-            order,
-        )
-    interval = intervals.ratio_interval(below.values, above.values)
-    return Estimate(
-        descriptive.median(above.values) / descriptive.median(below.values),
-        interval,
-        intervals.rank_test(below.values, above.values) if interval else None,
-        0,
-        order,
-    )
+    cases = [*match(base, candidate)]
+    judged = judge(cases, [("base", "candidate")] * len(cases), threshold)
+    return frames.frame(TABLE, map(_row, judged))
 
 
 def summary_text(frame: pd.DataFrame) -> str:
@@ -264,25 +205,20 @@ def _without_version(key: Key) -> Key:
     return key.at(framework_version="")
 
 
-def _row(
-    matched: Matched, found: Estimate | None, p_adjusted: float | None, threshold: float
-) -> Row:
-    case = matched.base or matched.candidate
-    assert case is not None
-    verdict, reason = _verdict(matched, found, p_adjusted, threshold)
+def _row(one: Judged) -> Row:
+    case = one.matched.either
     return {
-        **side_cells(matched, found),
+        **side_cells(one.matched, one.estimate),
         measured.PARAMETERS.name: measured.parameters_text(case.case, case.key.point),
-        "p_adjusted": p_adjusted,
-        "verdict": verdict,
-        "reason": reason,
+        "p_adjusted": one.p_adjusted,
+        "verdict": one.verdict,
+        "reason": one.reason,
     }
 
 
 def side_cells(matched: Matched, found: Estimate | None) -> dict[str, Any]:
     """Return the cells of a case that every table of a base and a candidate has."""
-    case = matched.base or matched.candidate
-    assert case is not None
+    case = matched.either
     return {
         **case.key.row,
         measured.METRIC.name: case.key.metric,
@@ -298,29 +234,6 @@ def side_cells(matched: Matched, found: Estimate | None) -> dict[str, Any]:
         "differences": "; ".join(differences(matched)),
         "marks": marks_of(matched.base, matched.candidate),
     }
-
-
-def _verdict(
-    matched: Matched, found: Estimate | None, p_adjusted: float | None, threshold: float
-) -> tuple[str, str]:
-    """Return the verdict and, if there is none, the reason."""
-    for name, case in (("base", matched.base), ("candidate", matched.candidate)):
-        if case is None:
-            return CANNOT_TELL, f"not in {name}"
-        if case.throughput is None:
-            return CANNOT_TELL, f"{name} is {case.status}: {case.reason}"
-    if matched.both is None:
-        return CANNOT_TELL, "a ratio needs figures above 0"
-    if found is None or found.interval is None or p_adjusted is None:
-        needed = intervals.repeats_for_comparison()
-        return CANNOT_TELL, f"needs {needed} repeats on both sides"
-    low, high = found.interval
-    verdict = verdicts.verdict(found.ratio, found.interval, p_adjusted, threshold)
-    if verdict == SLOWER and low < 1 - threshold <= high:
-        return SLOWER, f"cannot tell whether by more than {threshold:.1%}"
-    if verdict == CANNOT_TELL:
-        return CANNOT_TELL, possible(found.interval)
-    return verdict, ""
 
 
 def differences(matched: Matched) -> Iterator[str]:

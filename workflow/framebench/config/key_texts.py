@@ -332,7 +332,8 @@ TABLES: Mapping[str, KeyTable] = {
                 "Processes per case; repeats of different cases are interleaved ([on a "
                 "cluster](../docs/cluster.md#order-of-runs) as far as the queue allows). `auto` "
                 "is `{at_least: 7, at_most: 30, width: 1%}`: add repeats until the interval is at"
-                " most `width` of the median.",
+                " most `width` of the median. `{margin: 5%, at_most: 40}` measures two variants "
+                "until each case is decided, as a [performance gate](../docs/ci.md) does.",
             ),
             (
                 "variants",

@@ -10,15 +10,14 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
+
+from pydantic import ValidationInfo
 
 from ..files import children
 from .catalog import Catalog
-from .kinds import INDEPENDENT
-from .validation import ConfigError, NotAllowed
-
-if TYPE_CHECKING:
-    from .suite import Axes, Suite
+from .fields import ReadAs, ValidationContext, text
+from .validation import NotAllowed
 
 #: Scale of its verification, which compares it with its own float64 run only.
 SCALE = "own float64 run"
@@ -49,57 +48,6 @@ class OwnModel:
         """Return the catalog with the model added."""
         return replace(catalog, models={**catalog.models, self.name: dict(self.facts)})
 
-    def alone(self, suite: Suite) -> Suite:
-        """Return the suite with this model instead of all models and frameworks.
-
-        The suite keeps its axes and, of other benchmarks, the control of scaling. Raises
-        ConfigError for a suite without axes, or with a variant for another source of the project's
-        models.
-        """
-        if suite.axes is None:
-            raise ConfigError(
-                f"{suite.path}: axes: found none; allowed with model={self.source}: a suite with "
-                "axes"
-            )
-        for name, variant in suite.variants.items():
-            if variant.source:
-                raise ConfigError(
-                    f"{suite.path}: variants.{name}.source: found {variant.source!r}; allowed with "
-                    f"model={self.source}: none, which only the project's own models have"
-                )
-        control = suite.measurements.get(INDEPENDENT)
-        measurements = {}
-        if control:
-            axes = {**control.axes, **self._names}
-            measurements = {INDEPENDENT: replace(control, axes=axes)}
-        return suite.model_copy(
-            update={
-                "axes": {**self._in(suite.axes), **self._names},
-                "include": [self._in(block) for block in suite.include if self._is_in(block)],
-                "then": [self._in(block) for block in suite.then if self._is_in(block)],
-                "exclude": [one for one in suite.exclude if "model" not in one],
-                "measurements": measurements,
-                "own_model": self.name,
-            }
-        )
-
-    def _is_in(self, block: Axes) -> bool:
-        return self.framework in block.get("framework", [self.framework])
-
-    @property
-    def _names(self) -> Axes:
-        return {"framework": [self.framework], "model": [self.name]}
-
-    def _in(self, block: Axes) -> Axes:
-        """Return a block of axes with this model. Batches by model become the batches of all."""
-        return {axis: self._names.get(axis, _of_any_model(one)) for axis, one in block.items()}
-
-
-def _of_any_model(values: Any) -> Any:
-    if not isinstance(values, dict):
-        return values
-    return list(dict.fromkeys(value for some in values.values() for value in some))
-
 
 def own_model(source: str, catalog: Catalog) -> OwnModel:
     """Return the user's own model as the harness describes it.
@@ -119,3 +67,14 @@ def own_model(source: str, catalog: Catalog) -> OwnModel:
     if "found" in about:
         raise NotAllowed(about["allowed"], about["found"])
     return OwnModel(source, about)
+
+
+def _described(source: str, info: ValidationInfo[ValidationContext]) -> OwnModel:
+    return own_model(source, info.context.catalog)
+
+
+_SOURCE = text(
+    "the path of a Python file, torchvision:NAME or timm:NAME, without { and }", r"^[^{}]*$"
+)
+#: Key that names a user's own model.
+OwnModelKey = Annotated[OwnModel, ReadAs(_SOURCE, _described)]

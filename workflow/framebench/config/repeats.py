@@ -1,4 +1,4 @@
-"""Number of repeats of a case: fixed, or as many as its interval needs."""
+"""Number of repeats of a case: fixed, or as many as its interval or a gate needs."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Repeats:
-    """Number of repeats of a case. ``width``: largest width of the median's interval, as a fraction
-    of the median; None for a fixed number, with ``at_most`` equal to ``at_least``."""
+    """Number of repeats of a case.
+
+    ``width``: largest width of the median's interval, as a fraction of the median; ``margin``: of a
+    performance gate, whose two variants are measured until each case is decided. Without either the
+    number is fixed, and ``at_most`` equals ``at_least``.
+    """
 
     at_least: int
     at_most: int
     width: float | None
+    margin: float | None = None
 
     def __str__(self) -> str:
-        if self.width is None:
+        if self.at_least == self.at_most:
             return str(self.at_least)
         return f"{self.at_least} to {self.at_most}"
 
 
 #: Meaning of ``repeats: auto``.
 AUTO = Repeats(at_least=7, at_most=30, width=0.01)
+#: Most pairs of a performance gate, and the pairs before its first decision.
+PAIRS, FIRST_LOOK = 40, 8
 #: Most repeats of a case in a suite with a time budget that names no number.
 MOST_WITHIN_BUDGET = 30

@@ -41,7 +41,8 @@ from .fields import (
     text,
     validated,
 )
-from .own_model import OwnModel, own_model
+from .own_model import OwnModel, OwnModelKey
+from .own_suite import of_own_model
 from .provided import ImageEntry, Interpreter, ModulesEntry
 from .statuses import FAILURES
 from .suite import Suite, load_suite
@@ -70,10 +71,6 @@ def _suite(name: str, info: ValidationInfo[ValidationContext]) -> Suite:
     return load_suite(name, info.context.catalog, *folders)
 
 
-def _own_model(source: str, info: ValidationInfo[ValidationContext]) -> OwnModel:
-    return own_model(source, info.context.catalog)
-
-
 def _results(folder: Path) -> Path:
     for name in FOLDERS:
         inner = values.path(str(folder / name))
@@ -84,9 +81,6 @@ def _results(folder: Path) -> Path:
 
 
 _SUITE = text("a text: the name of a suite, or the path of a YAML file")
-_OWN_MODEL = text(
-    "the path of a Python file, torchvision:NAME or timm:NAME, without { and }", r"^[^{}]*$"
-)
 _PRICE = text(values.PRICE, r"^[0-9]{1,9}([.][0-9]+)?[A-Z]{3}$")
 if TYPE_CHECKING:
     _Status = str
@@ -148,7 +142,7 @@ class CoreConfiguration(Keys):
         FromList,
         AllowedValues("a list of cases as the plan names them, each once"),
     ] = default([])
-    model: Annotated[OwnModel, ReadAs(_OWN_MODEL, _own_model)] | None = None
+    model: OwnModelKey | None = None
     retry: Annotated[frozenset[str], ReadAs(_Statuses, frozenset)] = default([])
     rerun_disturbed: Annotated[int, Whole(0, 100), FromText] = 0
     side_by_side: Switch = False
@@ -248,6 +242,11 @@ class Settings(CoreConfiguration):
         """Nodes that are measured one by one: ``all``, names, or None for any node."""
         return self.nodes_named or self.suite.nodes_named
 
+    @property
+    def own_models(self) -> list[OwnModel]:
+        """The user's own models: that of the configuration, or those of the suite's variants."""
+        return [self.model] if self.model else self.suite.own_models
+
 
 def load_settings(
     config: Mapping[str, Any], catalog: Catalog, methods: Collection[str] = ()
@@ -265,8 +264,7 @@ def load_settings(
     context = ValidationContext(catalog, "".join(methods))
     sources = {"cluster": CLUSTER_SOURCE}
     checked = validated(Configuration, config, context, SOURCE, sources)
-    alone = _with_own_model(checked, catalog) if checked.model else {}
-    given = {**dict(checked), **alone}
+    given = {**dict(checked), **_with_own_models(checked, catalog)}
     of_features = {key: given.pop(key) for key in [*given] if key not in Settings.model_fields}
     settings = Settings.model_construct(
         deployment=context.deployment, of_features=of_features, **given
@@ -293,13 +291,21 @@ def _check_credentials(part: Any, key: str = "") -> None:
         raise ConfigError(f"{SOURCE}: {key}: found {kind}; allowed: {secrets.ADVICE}")
 
 
-def _with_own_model(checked: CoreConfiguration, catalog: Catalog) -> dict[str, Any]:
-    """Return the settings that a user's own model changes: suite and models.
+def _with_own_models(checked: CoreConfiguration, catalog: Catalog) -> dict[str, Any]:
+    """Return the settings that a user's own models change: suite and models; {} without any.
 
-    Raises :class:`ConfigError` for other ``models`` or ``frameworks`` next to it.
+    Raises :class:`ConfigError` for other ``models`` or ``frameworks`` next to them.
     """
-    own = checked.model
-    assert own is not None, "asked for only where there is one"
+    of_variants = checked.suite.own_models
+    if checked.model and of_variants:
+        raise ConfigError(
+            f"{SOURCE}: model: found {checked.model.source} for suite {checked.suite.name}, whose "
+            "variants name models; allowed: none"
+        )
+    models = [checked.model] if checked.model else of_variants
+    if not models:
+        return {}
+    own = models[0]
     if {*checked.models} != {*catalog.models}:
         raise ConfigError(
             f"{SOURCE}: models: found {show(checked.models)} beside model; allowed: all, whose "
@@ -310,4 +316,4 @@ def _with_own_model(checked: CoreConfiguration, catalog: Catalog) -> dict[str, A
             f"{SOURCE}: frameworks: found {show(checked.frameworks)} beside model={own.source}, "
             f"which is one of {own.framework}; allowed: all, or {own.framework}"
         )
-    return {"suite": own.alone(checked.suite), "models": [own.name]}
+    return {"suite": of_own_model(checked.suite, own), "models": [one.name for one in models]}

@@ -10,8 +10,10 @@ from core.axes import COUNT, Axis
 from pydantic import (
     AfterValidator,
     ConfigDict,
+    Discriminator,
     Field,
     StringConstraints,
+    Tag,
     ValidationInfo,
     create_model,
     model_validator,
@@ -46,8 +48,9 @@ from .fields import (
     validated,
 )
 from .kinds import MODES, Measurement
+from .own_model import OwnModel, OwnModelKey
 from .provided import Interpreter
-from .repeats import AUTO, MOST_WITHIN_BUDGET, Repeats
+from .repeats import AUTO, FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, Repeats
 from .tuned import Tuned, load_tuned
 from .validation import MissingKey, NotAllowed, did_you_mean, show
 from .variables import Variables
@@ -64,7 +67,8 @@ _TIMED = (
     "a whole number of at least 1, or {at_least: .., seconds: ..}: as many steps as take so long"
 )
 _REPEATS = (
-    "a whole number of at least 1, auto, or {at_least: .., at_most: .., width: ..}, up to 1000"
+    "a whole number of at least 1, auto, {at_least: .., at_most: .., width: ..}, or {margin: .., "
+    "at_most: ..}, up to 1000"
 )
 
 
@@ -90,7 +94,27 @@ class _RepeatsKeys(Keys):
     width: Share = default(AUTO.width)
 
 
-def _repeats(written: int | str | _RepeatsKeys) -> Repeats:
+class _PairsKeys(Keys):
+    """Pairs of two variants: until each case is slower by more than ``margin`` or not."""
+
+    margin: Share
+    at_most: Annotated[int, Whole(1, 1000)] = PAIRS
+
+
+_UntilKnown = Annotated[
+    Annotated[_RepeatsKeys, Tag("until narrow")] | Annotated[_PairsKeys, Tag("until decided")],
+    Discriminator(
+        lambda keys: (
+            "until decided" if isinstance(keys, dict) and "margin" in keys else "until narrow"
+        )
+    ),
+]
+
+
+def _repeats(written: int | str | _RepeatsKeys | _PairsKeys) -> Repeats:
+    if isinstance(written, _PairsKeys):
+        at_least = min(written.at_most, FIRST_LOOK)
+        return Repeats(at_least, written.at_most, None, written.margin)
     if isinstance(written, _RepeatsKeys):
         return Repeats(written.at_least, written.at_most, written.width)
     return AUTO if isinstance(written, str) else Repeats(written, written, None)
@@ -176,6 +200,7 @@ class Variant(Keys):
     preload: Allocator | None = None
     huge_pages: Switch = False
     source: SourceName | None = None
+    model: OwnModelKey | None = None
 
     @model_validator(mode="after")
     def _one_allocator(self) -> Variant:
@@ -422,7 +447,7 @@ class SuiteFile(Keys):
         Repeats,
         ReadAs(
             Annotated[
-                Annotated[int, Whole(1, 1000)] | Literal["auto"] | _RepeatsKeys,
+                Annotated[int, Whole(1, 1000)] | Literal["auto"] | _UntilKnown,
                 AllowedValues(_REPEATS),
             ],
             _repeats,
@@ -432,7 +457,7 @@ class SuiteFile(Keys):
         dict[_VariantName, _Side],
         AllowedValues(
             "a mapping from name to nothing, or to environments, interpreters, variables, tuned, "
-            "preload, huge_pages and source"
+            "preload, huge_pages, source and model"
         ),
     ] = default({})
     largest_batch: Annotated[Bounds, ReadAs(_BoundsKeys, _bounds)] = default({})
@@ -464,10 +489,31 @@ class SuiteFile(Keys):
         for key in ("variants", "measurements"):
             if getattr(self, key):
                 raise NotAllowed("nothing beside time_budget", "some", key)
-        if self.repeats.width is not None:
+        if self.repeats.width is not None or self.repeats.margin is not None:
             raise NotAllowed(
-                "a whole number beside time_budget: the most repeats", "auto", "repeats"
+                "a whole number beside time_budget: the most repeats", "a rule", "repeats"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _two_sides(self) -> SuiteFile:
+        if self.repeats.margin is not None and len(self.variants) != 2:
+            raise NotAllowed(
+                "two, of which the first is the base",
+                ", ".join(self.variants) or "none",
+                "variants",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _models_of_one_framework(self) -> SuiteFile:
+        own = {name: variant.model for name, variant in self.variants.items()}
+        frameworks = {model.framework if model else None for model in own.values()}
+        if len(frameworks) > 1:
+            shown = ", ".join(
+                f"{name}: {one.source if one else 'none'}" for name, one in own.items()
+            )
+            raise NotAllowed("a model of the same framework in each, or in none", shown, "variants")
         return self
 
     @model_validator(mode="after")
@@ -496,7 +542,7 @@ class Suite(SuiteFile):
 
     ``path``: the file in messages, relative to the project for a shipped suite; ``file``: its
     absolute path; ``tuned``: settings of each framework, if a variant uses them; ``own_model``:
-    name of the user's model that replaces those of the suite.
+    name of the user's model that replaces those of the suite, or of the first variant's.
     """
 
     path: Path
@@ -507,6 +553,11 @@ class Suite(SuiteFile):
     @property
     def name(self) -> str:
         return self.path.stem
+
+    @property
+    def own_models(self) -> list[OwnModel]:
+        """The user's own models that variants name."""
+        return [variant.model for variant in self.variants.values() if variant.model]
 
     @property
     def warmup_steps(self) -> int:

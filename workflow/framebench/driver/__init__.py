@@ -13,7 +13,7 @@ from ..config.catalog import Catalog
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError, NotAllowed
 from ..files.text import accept_any_text
-from ..plan import plan_text, targets
+from ..plan import pair_forecast, plan_text, targets
 from ..runs import partial
 from . import call
 from .call import Invocation, refuse, warn
@@ -68,8 +68,8 @@ class Driver:
             settings = _settings(config, known, self.snakemake, outcome)
         except ConfigError as error:
             refuse(error)
-        if settings.model:
-            known = settings.model.among(known)
+        for own in settings.own_models:
+            known = own.among(known)
         self.work = Work(settings, known, asked, self.snakemake)
         self.provisioning = Provisioning(self.work, asked, self.snakemake)
         self.resources = Resources(self.work, self.snakemake)
@@ -84,7 +84,8 @@ class Driver:
         )  # fmt: skip
         # Printed here, because without jobs no handler is called.
         plan = self.work.plan
-        for text in (plan_text.left_out, plan_text.left_as_they_are) if asked.measures else ():
+        told = (plan_text.left_out, plan_text.left_as_they_are, pair_forecast.lines)
+        for text in told if asked.measures else ():
             for line in text(plan):
                 warn(line)
 

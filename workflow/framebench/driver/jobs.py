@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from core import axes
+
 from ..plan import targets
 from ..plan.jobs import FOLDERS, Job, log_of, path_of, record_of
 from ..records.verifications import FULL, SMALL
@@ -99,6 +101,7 @@ class VerificationJobs:
         words += ["--seed", str(plan.settings.seed)]
         if one.scale != FULL:
             words += ["--reduced", SMALL if one.scale == SMALL else verify.REDUCED]
+        words += ["--generate"] if one.case.mode == axes.GENERATE else []
         length = one.case.sequence_length
         return [*words, "--sequence-length", str(length)] if length else words
 

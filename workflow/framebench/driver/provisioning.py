@@ -41,8 +41,8 @@ class Provisioning:
         self.driver = [self.python, "-I", *entry]
         self.built_marker = f"{work.results}/logs/environments/{{name}}-{{digest}}"
         self.log = f"{self.built_marker}.log"
-        own = work.plan.settings.model
-        self.trying = ["--model", own.source] if own else []
+        models = work.plan.settings.own_models
+        self.trying = [word for own in models for word in ("--model", own.source)]
         self.hashing = commands.hashing(work.plan)
         #: Missing or damaged environments that are built once for all nodes.
         self._to_build = commands.to_build(work.plan)

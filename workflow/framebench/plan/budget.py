@@ -19,7 +19,7 @@ from ..records.run import Run
 from ..statistics.verdicts import FALSE_WINNERS
 
 if TYPE_CHECKING:  # numpy is slow to import, and most plans have no budget
-    from ..statistics.sequential import Order
+    from ..statistics.repeated_intervals import Order
 
 
 @dataclass
@@ -108,7 +108,7 @@ class Reach(NamedTuple):
 
 def reach(costs: Costs) -> list[Reach]:
     """Return what each stage takes, and how much of the budget is left after it; negative: none."""
-    from ..statistics.sequential import FIRST_LOOKS  # imports numpy
+    from ..statistics.repeated_intervals import FIRST_LOOKS  # imports numpy
 
     left, found = costs.left, []
     for stage in sorted({*costs.stages.values()}):
@@ -196,11 +196,11 @@ def _of_contenders(
 
 def _next_look(further: Sequence[Progress]) -> int:
     """Return the repeats at the next look at these cases; the first look without any."""
-    from ..statistics import sequential  # imports numpy
+    from ..statistics import repeated_intervals  # imports numpy
 
     if not further:
-        return sequential.FIRST_LOOKS[0]
-    return sequential.next_look(min(one.repeats for one in further))
+        return repeated_intervals.FIRST_LOOKS[0]
+    return repeated_intervals.next_look(min(one.repeats for one in further))
 
 
 def contenders(cases: Iterable[Progress], settings: int) -> list[Progress]:
@@ -209,7 +209,7 @@ def contenders(cases: Iterable[Progress], settings: int) -> list[Progress]:
     These are the fastest and those whose order to it is open, one case per framework.
     ``settings``: number of settings that share the error rate.
     """
-    from ..statistics.sequential import Order
+    from ..statistics.repeated_intervals import Order
 
     entrants = _entrants(cases)
     if len(entrants) < 2:
@@ -220,9 +220,9 @@ def contenders(cases: Iterable[Progress], settings: int) -> list[Progress]:
 
 
 def _orders(entrants: Sequence[Progress], settings: int) -> tuple[int, list[Order | None]]:
-    from ..statistics import sequential
+    from ..statistics import repeated_intervals
 
-    return sequential.orders([one.figures for one in entrants], FALSE_WINNERS / settings)
+    return repeated_intervals.orders([one.figures for one in entrants], FALSE_WINNERS / settings)
 
 
 def _entrants(cases: Iterable[Progress]) -> list[Progress]:

@@ -10,7 +10,7 @@ from core.text import duration
 
 from ..cases.fitting import MEASURE
 from ..environments.soundness import is_sound
-from . import budget, estimates, groups, limits, planning
+from . import budget, estimates, groups, limits, pair_forecast, planning
 from .planning import Plan, remaining, seconds_for
 
 #: Largest number of cases whose names are listed.
@@ -27,8 +27,9 @@ def describe(plan: Plan, description: str = "") -> str:
     kind = f", nodes of kind {cluster.node_kind}" if cluster and cluster.node_kind else ""
     limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
     warmup = f"{suite.warmup_steps}{limit}"
-    width = suite.repeats.width
+    width, margin = suite.repeats.width, suite.repeats.margin
     until = f" (as many as make the interval {width:.1%} wide)" if width else ""
+    until += f" (as many as decide a margin of {margin:.1%})" if margin else ""
     if plan.settings.budget:
         until = " (as the order of the frameworks needs)"
     repeats = f"{suite.repeats} repeats{until}" + (f" + {emulated} emulated" if emulated else "")
@@ -73,8 +74,9 @@ def describe(plan: Plan, description: str = "") -> str:
     if missing:
         time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))
         lines += [f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
-        if own := plan.settings.model:
-            lines += [f"Imports of {own.source} are checked once it is built"]
+        if models := plan.settings.own_models:
+            sources = " and ".join(own.source for own in models)
+            lines += [f"Imports of {sources} are checked once it is built"]
     return "\n".join(lines)
 
 
@@ -185,7 +187,10 @@ def _at_most(plan: Plan) -> list[str]:
         return []
     most = seconds_for(plan, [*plan.pending, *plan.reserve])
     runs = len(plan.pending) + len(plan.reserve)
-    return [f"and at most {runs} runs, {duration(most)}, if no interval becomes narrow enough"]
+    return [
+        *pair_forecast.lines(plan),
+        f"and at most {runs} runs, {duration(most)}, if all cases need them",
+    ]
 
 
 def _reached(plan: Plan) -> list[str]:

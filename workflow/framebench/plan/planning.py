@@ -28,7 +28,7 @@ from ..records.fields import disturbance
 from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
-from . import batch_searches, budget, estimates, limits, repeats
+from . import batch_searches, budget, estimates, limits, pairing, repeats
 from .batch_searches import BatchSearch
 from .budget import Costs
 from .side_by_side import Room
@@ -205,7 +205,8 @@ def make_plan(
     planned: dict[tuple[Case, int], PlannedRun] = {}
     reserve: dict[tuple[Case, int], PlannedRun] = {}
     most = max([settings.suite.repeats.at_most, *needed.values()])
-    for number, (asked, repeat) in enumerate(matrix.rounds(cases, most, settings.seed)):
+    order = matrix.rounds(cases, most, settings.seed, settings.suite.own_model)
+    for number, (asked, repeat) in enumerate(order):
         case = known[asked]
         # The largest batch may also be a requested one: both share the same runs.
         if case is None or (case, repeat) in planned or (case, repeat) in reserve:
@@ -309,7 +310,7 @@ def _variables(case: Case, suite: Suite, accelerator: str) -> dict[str, Any]:
 
 
 def further(plan: Plan, spent: float = 0.0) -> list[PlannedRun]:
-    """Return the next repeats: where an interval is still too wide, or an order open.
+    """Return the next repeats of the cases that need more, by interval, margin or order.
 
     All runs planned so far must have left their records. ``spent``: seconds of the time budget.
     """
@@ -432,14 +433,13 @@ def _needed(
     folders: dict[Case, str], settings: Settings, runs: Iterable[Run], known: Costs
 ) -> dict[Case, int]:
     """Return the number of repeats that each case should have, given its runs."""
-    present: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        present[os.path.dirname(run.origin)].append(run)
+    present, suite = pairing.by_folder(runs), settings.suite
+    if suite.repeats.margin is not None:
+        return pairing.wanted(folders, suite, present)
     of_case = {case: present[folder] for case, folder in folders.items()}
     if settings.budget is None:
-        wanted = settings.suite.repeats
-        return {case: repeats.wanted(some, wanted) for case, some in of_case.items()}
-    return budget.wanted(of_case, known, settings.suite.repeats.at_most)
+        return {case: repeats.wanted(some, suite.repeats) for case, some in of_case.items()}
+    return budget.wanted(of_case, known, suite.repeats.at_most)
 
 
 def _record_of(

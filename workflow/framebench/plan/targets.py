@@ -118,19 +118,17 @@ def check_allocators(plan: Plan) -> None:
 
 
 def check_own_model(plan: Plan) -> None:
-    """Raise :class:`ConfigError` for a fault of the user's own model: library, name or imports.
+    """Raise :class:`ConfigError` for a fault of a user's own model: library, name or imports.
 
     Environments that are not built yet are checked after they are built.
     """
-    own = plan.settings.model
-    if own is None:
-        return
-    _check_library(plan, own)
-    for one in plan.needed.values():
-        is_built = one.marker is not None and is_sound(one.marker)
-        can_ask = is_built or one.way == "interpreter"
-        if can_ask and (wrong := trying.model_fault(one.python, own.source)):
-            raise ConfigError(f"{SOURCE}: model: {wrong}")
+    for own in plan.settings.own_models:
+        _check_library(plan, own)
+        for one in plan.needed.values():
+            is_built = one.marker is not None and is_sound(one.marker)
+            can_ask = is_built or one.way == "interpreter"
+            if can_ask and (wrong := trying.model_fault(one.python, own.source)):
+                raise ConfigError(f"{SOURCE}: model: {wrong}")
 
 
 def _check_library(plan: Plan, own: OwnModel) -> None:

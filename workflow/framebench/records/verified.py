@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from core import axes
 from core.parallelism import DATA, smallest
 
 from ..cases.conditions import OURS
@@ -67,7 +68,7 @@ class VerificationFlags:
         has not passed. Needed are one device, and in training also several devices, micro-steps and
         dropout where the run had them. The model may be its small version. Imported runs and
         micro-benchmarks get no flag: a micro-benchmark checks its own work."""
-        if run.case.source != OURS or not run.case.is_step:
+        if run.case.source != OURS or run.case.mode not in axes.VERIFIED:
             return None
         needed = self._needed(run)
         key = (

@@ -28,6 +28,7 @@ from ..records.sidecars.interruptions import Interruption
 from ..tables import answers, frames, measured, origin, registry, view
 from ..tables.columns import VERDICT
 from ..tables.declared.fastest import FASTEST
+from ..tables.declared.variants import VARIANTS
 from ..tables.legend import explanations
 from ..tables.origin import Origin
 from ..tables.table import Inputs, Table
@@ -35,7 +36,7 @@ from . import colours, drawings, failures, html_tables, page_data, panels, setup
 from .html_tables import Section
 from .plots import Look, Plot
 from .record_links import Link, RowLinks, to_record
-from .selection import axis_of
+from .selection import axes_of, axis_of
 
 PROJECT = Path(__file__).parents[3]
 TEMPLATES = Path(__file__).parent / "templates"
@@ -128,6 +129,8 @@ def render(
         title=title,
         answers=found,
         shown_answers=_with_axes(found, tables),
+        shown_variants=_variants_with_axes(found, tables),
+        variant_looks=VERDICT.looks,
         origin=provenance or origin.of(runs),
         colour=look.variable,
         comparison=_beside(folder, COMPARISON_PAGE),
@@ -208,6 +211,16 @@ def _with_axes(
         for at, (one, row) in enumerate(zip(found.fastest, rows, strict=True))
     }
     return [(one, *of_answer[id(one)]) for one in found.most_compared(MAX_ANSWERS)]
+
+
+def _variants_with_axes(
+    found: answers.Answers, tables: Mapping[Table, pd.DataFrame]
+) -> list[tuple[answers.VariantAnswer, dict[str, str]]]:
+    """Return the first screen's answers about variants, each with its axes."""
+    rows = view.records(tables[VARIANTS]) if VARIANTS in tables else []
+    return [(one, axes_of(row)) for one, row in zip(found.variants, rows, strict=True)][
+        :MAX_ANSWERS
+    ]
 
 
 def _sections(

@@ -145,8 +145,8 @@ def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
 def model_of(plan: Plan, name: str) -> str:
     """Return the model argument of the harness: path of the model config, or the user's own
     model."""
-    own = plan.settings.model
-    return own.source if own and own.name == name else f"{plan.scripts}/models/{name}.json"
+    own = {one.name: one.source for one in plan.settings.own_models}
+    return own.get(name, f"{plan.scripts}/models/{name}.json")
 
 
 def axis_options(plan: Plan, case: Case) -> dict[str, object]:

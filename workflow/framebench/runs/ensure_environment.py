@@ -38,7 +38,11 @@ def main(arguments: list[str]) -> int:
         help="what starts a command once on each node of a run that has several: all build it",
     )
     parser.add_argument(
-        "--model", metavar="SOURCE", help="of the user's own: what it imports is tried there"
+        "--model",
+        metavar="SOURCE",
+        action="append",
+        default=[],
+        help="of the user's own: what it imports is tried there",
     )
     parser.add_argument("--log", type=Path, help="for what is printed; shown where it fails")
     split = arguments.index("--") if "--" in arguments else len(arguments)
@@ -53,8 +57,8 @@ def main(arguments: list[str]) -> int:
         status = _build_on_nodes(given.start_nodes, given.file, marker, hashed)
     elif not soundness.is_sound(marker):
         status = _build(given.file, marker, hashed)
-    if not status and given.model:
-        status = _try_model(marker, given.model)
+    for model in given.model:
+        status = status or _try_model(marker, model)
     if status and shown is not None:
         os.write(shown, bounded.read_end(given.log, bounded.LARGEST_FILE).encode())
     if status:

@@ -51,10 +51,12 @@ class Verification(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """Name of the reference: the model, with the sequence length if it has one."""
+        """Name of the reference: the model, with the sequence length if it has one. Text that a
+        model generates has a reference of its own."""
         length = self.case.labels().get("sequence_length", "")
+        mode = axes.GENERATE if self.case.mode == axes.GENERATE else ""
         scale = SMALL if self.scale == SMALL else ""
-        return "-".join(filter(None, (self.case.model, length, scale)))
+        return "-".join(filter(None, (self.case.model, length, mode, scale)))
 
     @property
     def is_behind_runs(self) -> bool:
@@ -83,7 +85,7 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
         found.setdefault(one._replace(case=one.case._replace(variant="")), one)
 
     for case in plan.computed:
-        if not case.is_step or "parity" not in catalog.models[case.model]:
+        if case.mode not in axes.VERIFIED or "parity" not in catalog.models[case.model]:
             continue
         name, own, variant = _of_arm(plan, case)
         alone = Case(
@@ -258,13 +260,14 @@ def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
 
     ``reference``: folder of the reference, "" for the user's own model.
     """
-    own, case = plan.settings.model, one.case
-    if own and own.name == case.model:
-        facts, model = own.facts, model_of(plan, case.model)
+    case = one.case
+    own = {model.name: model.facts for model in plan.settings.own_models}
+    if case.model in own:
+        facts, model = own[case.model], model_of(plan, case.model)
     else:
         facts = model_facts(Path(plan.scripts, "models", f"{case.model}.json"))
         has_dropout = facts["hyperparameters"].get("dropout")
-        with_dropout = one.dropout or (has_dropout and case.mode == "inference")
+        with_dropout = one.dropout or (has_dropout and case.mode != axes.TRAIN)
         model = f"{reference}/{'facts-dropout' if with_dropout else 'facts'}.json"
     named: dict[str, Any] = {
         **axis_options(plan, case),
@@ -314,7 +317,12 @@ def _files(folder: Path) -> list[Path]:
 def _shared(root: Path) -> list[Path]:
     """Return the harness's files that a reference uses."""
     harness = root / "scripts" / "harness"
-    return [harness / "kinds" / "parity.py", harness / "measuring" / "synthetic.py"]
+    measuring = harness / "measuring"
+    return [
+        harness / "kinds" / "parity.py",
+        measuring / "synthetic.py",
+        measuring / "verification" / "generation.py",
+    ]
 
 
 def _contents(files: Iterable[Path]) -> bytes:

@@ -1,115 +1,213 @@
-"""Comparison of two cases at several looks, with error rates that hold whenever repeats stop.
+"""Group-sequential sign test of ratios of pairs against a limit.
 
-Repeats are added until an order is settled, and a later call adds more. A test that is made anew
-after each repeat would call false differences too often. Repeated confidence intervals (Jennison &
-Turnbull, "Interim Analyses: The Repeated Confidence Interval Approach", *JRSS B* 51, 1989) hold at
-all looks at once: each look takes a part of the error rate, and the parts add up to the rate.
+After each of a few fixed numbers of pairs (LOOKS) a case is decided, or measured further:
+
+- Within the margin: so few pairs lie at or below the limit that a median at the limit is excluded.
+- Beyond it: so few lie at or above the limit, at a level divided by the number of cases
+  (Bonferroni).
+
+Counts at the limit are Binomial(n, 1/2), so critical values follow exactly from a recursion over
+the looks. Each look spends a part of the error rate (:func:`_spent`); the parts of all looks add up
+to no more than the level. Spending depends on the number of pairs alone: a higher limit on pairs
+continues the same test.
+
+The test judges the median pair. It assumes independent pairs, but neither symmetry nor equal
+distributions. A candidate that stalls in some runs and is unchanged in most has a median of 1. If
+the order within pairs is random (:func:`matrix.rounds`), drift that both runs of a pair share makes
+no difference. The price against the signed rank test is 1.5 times the pairs, for normal noise.
+
+The ends of the interval are order statistics: repeated confidence intervals, which hold at all
+looks together.
+
+Sources:
+
+- Jennison & Turnbull, *Group Sequential Methods with Applications to Clinical Trials*, 2000,
+  chapters 7 (spending of errors), 9 (repeated confidence intervals) and 12 (binary data).
+- Lan & DeMets, "Discrete Sequential Boundaries for Clinical Trials", *Biometrika* 70, 1983.
+- Hollander, Wolfe & Chicken, *Nonparametric Statistical Methods*, 3rd ed., 2014, sections 3.4 to
+  3.6 (the sign test, its estimate and its interval).
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
-from enum import Enum
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from statistics import NormalDist
+from typing import NamedTuple
 
-from . import descriptive, intervals
-from .verdicts import THRESHOLD
+import numpy as np
 
-#: Repeats of each side at the first looks; each further one has half as many repeats more.
-FIRST_LOOKS = (6, 8, 11, 15, 20)
-#: Part of the error rate of the first look; each further look has half of what is left.
-FIRST_PART = 0.55
-#: Fraction behind the leader's median at which a case is no contender: with one repeat, and with
-#: more, of which the fastest counts.
-FAR_ONCE, FAR = 0.5, 0.15
-#: The same in standard deviations of the repeats, where they scatter more.
-FAR_DEVIATIONS = 4.0
-#: Repeats before the first look, which tell most cases that are far behind.
-SECOND = 2
+from .descriptive import median
+from .intervals import Interval, ratio_interval
+from .margins import LEVEL
+
+#: Numbers of pairs after which a case may be decided.
+LOOKS = (8, 12, 18, 27, 40, 60, 90, 135, 200, 300, 450, 675, 1000)
+#: Probability of a decision with the estimated number of pairs, if the observed ratio is true.
+POWER = 0.8
 
 
-class Order(Enum):
-    """What is known of the order of a leader and another case."""
+class Bounds(NamedTuple):
+    """Median of the ratios of a case, with its bounds.
 
-    SLOWER = "slower"
-    FAR_BEHIND = "far behind"
-    NO_DIFFERENCE = "no difference"
-    OPEN = "open"
-
-
-def looks() -> Iterator[tuple[int, float]]:
-    """Yield the repeats of each side at each look, and its part of the error rate."""
-    left = 1 - FIRST_PART
-    yield FIRST_LOOKS[0], FIRST_PART
-    growing = itertools.accumulate(itertools.repeat(1.5), lambda size, by: size * by, initial=30.0)
-    for count in itertools.chain(FIRST_LOOKS[1:], map(int, growing)):
-        left /= 2
-        yield count, left
-
-
-def next_look(repeats: int) -> int:
-    """Return the repeats of each side at the next look, or before the first one."""
-    return SECOND if repeats < SECOND else next(n for n, _ in looks() if n > repeats)
-
-
-def ratio_interval(
-    base: Sequence[float], candidate: Sequence[float], error: float = 1 - intervals.CONFIDENCE
-) -> intervals.Interval | None:
-    """Return an interval for the factor between two cases that holds at all looks so far.
-
-    ``base``, ``candidate``: positive figures of repeats, in the order in which they were made; a
-    look takes the first ones of both. ``error``: probability that the interval ever misses the
-    factor. None before the first look.
+    ``interval``: at 95 %; ``upper``: bound at 97.5 %, adjusted for the number of cases; both None
+    with too few pairs. ``pairs``: number of pairs that they are of, 0 for two sets.
     """
-    low, high, found = 0.0, float("inf"), None
-    for count, part in looks():
-        if count > min(len(base), len(candidate)):
+
+    ratio: float
+    interval: Interval | None
+    upper: float | None
+    pairs: int
+
+    def is_within(self, margin: float) -> bool:
+        """Return whether the case is shown not to be slower by the margin."""
+        return self.interval is not None and self.interval[0] > 1 - margin
+
+    def is_beyond(self, margin: float) -> bool:
+        """Return whether the case is shown to be slower by more than the margin."""
+        return self.upper is not None and self.upper < 1 - margin
+
+    def decides(self, margin: float) -> bool:
+        return self.is_within(margin) or self.is_beyond(margin)
+
+
+def bounds(ratios: Sequence[float], margin: float, cases: int) -> Bounds:
+    """Return the bounds at the first look that decides a case, else at the last one so far.
+
+    ``ratios``: in the order of measurement, above 1 is better, at least one; ``cases``: number of
+    cases that are compared.
+    """
+    found = Bounds(median(ratios), None, None, len(ratios))
+    for number, look in enumerate(LOOKS):
+        if look > len(ratios):
             break
-        found = intervals.ratio_interval(base[:count], candidate[:count], 1 - error * part)
-        if found is None:
-            continue
-        low, high = max(low, found[0]), min(high, found[1])
-    if not high < float("inf"):
-        return None
-    return (low, high) if low <= high else found
+        ends = (critical_counts(level)[number] for level in (LEVEL, LEVEL / cases))
+        found = _bounds(ratios[:look], *ends)
+        if found.decides(margin):
+            break
+    return found
 
 
-def orders(cases: Sequence[Sequence[float]], error: float) -> tuple[int, list[Order | None]]:
-    """Return the leader, which has the largest median, and the order of each other case to it.
+def bounds_of_sets(base: Sequence[float], candidate: Sequence[float], cases: int) -> Bounds:
+    """Return the bounds of repeats that were not measured in pairs, by Moses' interval.
 
-    ``cases``: figures of each case's repeats, of which more is better, in the order in which they
-    were made. ``error``: probability of any false order to the leader.
+    The number of repeats is fixed in advance; higher is better.
     """
-    ranked = sorted(range(len(cases)), key=lambda at: -descriptive.median(cases[at]))
-    leader, scatter = ranked[0], _scatter(cases)
-    found: list[Order | None] = [None] * len(cases)
-    for place, at in enumerate(ranked[1:]):
-        found[at] = _order(cases[leader], cases[at], error)
-        # The runner-up is compared by an interval, however far behind it is.
-        if place and found[at] is Order.OPEN and _is_far(cases[leader], cases[at], scatter):
-            found[at] = Order.FAR_BEHIND
-    return leader, found
+    adjusted = ratio_interval(base, candidate, 1 - 2 * LEVEL / cases)
+    interval = ratio_interval(base, candidate)
+    ratio = median(candidate) / median(base)
+    return Bounds(ratio, interval, adjusted and adjusted[1], 0)
 
 
-def _order(leader: Sequence[float], other: Sequence[float], error: float) -> Order:
-    ends = ratio_interval(other, leader, error)
-    if ends is not None:
-        if ends[0] > 1:
-            return Order.SLOWER
-        if ends[0] > 1 - THRESHOLD and ends[1] < 1 + THRESHOLD:
-            return Order.NO_DIFFERENCE
-    return Order.OPEN
+def fixed_bounds(ratios: Sequence[float], cases: int) -> Bounds:
+    """Return the bounds of a number of pairs that was fixed in advance."""
+    ends = (_critical(_chances(len(ratios), 0.5), level) for level in (LEVEL, LEVEL / cases))
+    return _bounds(ratios, *ends)
 
 
-def _is_far(leader: Sequence[float], other: Sequence[float], scatter: float) -> bool:
-    behind = 1 - max(other) / descriptive.median(leader)
-    far = FAR if len(other) >= SECOND else FAR_ONCE
-    return behind > max(far, FAR_DEVIATIONS * scatter)
+def next_look(pairs: int) -> int | None:
+    """Return the first look with more than ``pairs`` pairs; None behind the last."""
+    return next((look for look in LOOKS if look > pairs), None)
 
 
-def _scatter(cases: Sequence[Sequence[float]]) -> float:
-    """Return the largest standard deviation of a case's repeats, as a fraction of their mean."""
-    import numpy as np
+def needed(ratio: float, scatter: float, margin: float, cases: int) -> int | None:
+    """Return the pairs that decide a case with probability POWER, if ``ratio`` is true.
 
-    repeated = [np.asarray(values) for values in cases if len(values) > SECOND]
-    return max((float(np.std(one, ddof=1) / np.mean(one)) for one in repeated), default=0.0)
+    ``scatter``: standard deviation of the logarithms of pairs' ratios, which are assumed normal.
+    None for more pairs than the last look has.
+    """
+    apart = math.log(ratio / (1 - margin))
+    level = LEVEL / cases if apart < 0 else LEVEL
+    decided = decided_by_look(_share_across(abs(apart), scatter), level)
+    return next((n for n, chance in zip(LOOKS, decided, strict=True) if chance >= POWER), None)
+
+
+def unchanged(scatters: Sequence[float], margin: float) -> list[tuple[float, float]]:
+    """Return what each look decides if nothing has changed.
+
+    ``scatters``: of the cases, see :func:`needed`. Returns, for a limit at each of LOOKS, the
+    probability that all cases pass, and the mean number of pairs per case.
+    """
+    apart = -math.log1p(-margin)
+    of_cases = np.array(
+        [decided_by_look(_share_across(apart, scatter), LEVEL) for scatter in scatters]
+    )
+    going_on = np.hstack([np.ones((len(of_cases), 1)), 1 - of_cases[:, :-1]])
+    steps = np.diff([0, *LOOKS])
+    pairs = np.cumsum(going_on.mean(axis=0) * steps)
+    return [*zip(of_cases.prod(axis=0).tolist(), pairs.tolist(), strict=True)]
+
+
+def scatter_of_pairs(ratios: Sequence[float]) -> float:
+    """Return a standard deviation of the logarithms that few outliers hardly change.
+
+    It is 1.48 times the median distance from the median (for normal values).
+    """
+    logarithms = np.log(ratios)
+    return 1.4826 * float(np.median(np.abs(logarithms - np.median(logarithms))))
+
+
+def scatter_of_sets(base: Sequence[float], candidate: Sequence[float]) -> float:
+    """Return the scatter of ratios as if repeats of both sides were paired."""
+    return math.hypot(scatter_of_pairs(base), scatter_of_pairs(candidate))
+
+
+@lru_cache
+def critical_counts(level: float) -> tuple[int, ...]:
+    """Return, for each look, the largest count of pairs across the limit that decides a case.
+
+    -1 where no count does.
+    """
+    alive, before, spent, found = np.ones(1), 0, 0.0, []
+    for look in LOOKS:
+        alive = np.convolve(alive, _chances(look - before, 0.5))
+        count = _critical(alive, level * _spent(look) - spent)
+        spent += float(alive[: count + 1].sum())
+        alive[: count + 1] = 0
+        found.append(count)
+        before = look
+    return tuple(found)
+
+
+def decided_by_look(share: float, level: float) -> list[float]:
+    """Return the probability that a case is decided at each look or before.
+
+    ``share``: probability that a pair lies across the limit.
+    """
+    alive, before, found = np.ones(1), 0, []
+    for look, count in zip(LOOKS, critical_counts(level), strict=True):
+        alive = np.convolve(alive, _chances(look - before, share))
+        alive[: count + 1] = 0
+        found.append(1 - float(alive.sum()))
+        before = look
+    return found
+
+
+def _spent(pairs: int) -> float:
+    """Return the part of the level that all looks up to ``pairs`` may spend: a quarter at 8 pairs,
+    85 % at 40."""
+    return 1 - 6 / pairs
+
+
+def _critical(chances: np.ndarray, level: float) -> int:
+    """Return the largest count whose cumulative probability is at most ``level``; -1 for none."""
+    return int(np.searchsorted(np.cumsum(chances), level, side="right")) - 1
+
+
+def _chances(count: int, share: float) -> np.ndarray:
+    """Return the probabilities of Binomial(``count``, ``share``)."""
+    found = [math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(count + 1)]
+    return np.array(found)
+
+
+def _share_across(apart: float, scatter: float) -> float:
+    return NormalDist().cdf(-apart / scatter) if scatter else float(not apart)
+
+
+def _bounds(ratios: Sequence[float], count: int, count_of_cases: int) -> Bounds:
+    """Return the bounds by order statistics; ``count``, ``count_of_cases``: critical counts."""
+    ordered = sorted(ratios)
+    interval = (ordered[count], ordered[-1 - count]) if count >= 0 else None
+    upper = ordered[-1 - count_of_cases] if count_of_cases >= 0 else None
+    return Bounds(median(ratios), interval, upper, len(ratios))

@@ -1,7 +1,7 @@
 """Answers as sentences, for the first screen of the report and the last lines of the terminal.
 
-They name the fastest framework of each setting, its lead and whether that is significant, gains of
-precisions, compilers and devices, and failures."""
+They name the ratio of each variant of a suite, the fastest framework of each setting, its lead and
+whether that is significant, gains of precisions, compilers and devices, and failures."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from textwrap import shorten
 
 import pandas as pd
 
-from ..cases.conditions import THROUGHPUT
+from ..cases.conditions import OF_VARIANT, THROUGHPUT
 from ..cases.names import topology
 from ..config import statuses
-from ..statistics.verdicts import FASTER
+from ..statistics.verdicts import FASTER, SLOWER
 from . import contests, formatting, view
 from .columns import Row
 from .declared import coverage
 from .declared.fastest import DECIDED, FASTEST, too_few
 from .declared.gains import GAINS
 from .declared.reasons import FAILURES
+from .declared.variants import VARIANTS
 from .measured import NO_FRAMEWORK
 from .results import marks_of_all, other_marks
 from .table import Table
@@ -75,13 +76,35 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class VariantAnswer:
+    """The ratio of a variant to the first one of its suite, of one case.
+
+    ``case``: the case, with its framework. ``ratio``, ``interval``: "" if there is none.
+    ``verdict``: on the ratio, or why there is none."""
+
+    case: str
+    variant: str
+    base: str
+    ratio: str
+    interval: str
+    verdict: str
+    marks: str
+
+    @property
+    def is_shown(self) -> bool:
+        return self.verdict in (FASTER, SLOWER)
+
+
+@dataclass(frozen=True)
 class Answers:
     """All sentences of a report.
 
-    ``first_gains``: one for precisions, one for compilers, and so on. ``failures``: (status,
-    sentence). ``counted``: all failures in one sentence. ``everywhere``: flags of every fastest
-    figure. ``coverage``: how much of each suite has been measured."""
+    ``variants``: those of suites with variants. ``first_gains``: one for precisions, one for
+    compilers, and so on. ``failures``: (status, sentence). ``counted``: all failures in one
+    sentence. ``everywhere``: flags of every fastest figure. ``coverage``: how much of each suite
+    has been measured."""
 
+    variants: Sequence[VariantAnswer]
     fastest: Sequence[Answer]
     gains: Sequence[str]
     first_gains: Sequence[str]
@@ -89,6 +112,20 @@ class Answers:
     counted: str
     everywhere: Sequence[str]
     coverage: Sequence[str]
+
+    @property
+    def variant_verdicts(self) -> str:
+        """Say how many ratios of variants are significant; "" without variants."""
+        if not self.variants:
+            return ""
+        bases = ", ".join(dict.fromkeys(one.base for one in self.variants))
+        shown = sum(one.is_shown for one in self.variants)
+        return f"against {bases}: {shown} of {len(self.variants)} ratios are significant"
+
+    @property
+    def compares_frameworks(self) -> bool:
+        """Return whether a setting has several frameworks, or no question is answered otherwise."""
+        return not self.variants or any(one.of > 1 for one in self.fastest)
 
     @property
     def verdicts(self) -> str:
@@ -126,6 +163,7 @@ def answers_of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
     told = formatting.own_parameters(rows)
     name = contests.named(rows, lambda row: _case(row, told(row)))
     return Answers(
+        _variants(view.records(tables[VARIANTS]) if VARIANTS in tables else [], everywhere),
         [_answer(row, name(row), everywhere) for row in rows],
         [_gain(row, everywhere) for row in gains],
         [_gain(row, everywhere) for row in gains if row is first[row["of_table"]]],
@@ -142,15 +180,44 @@ def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     if answers.everywhere:
         behind.append(f"all of these figures have flags: {' '.join(answers.everywhere)}")
     covered = answers.coverage[:MOST]
-    chosen = answers.most_compared(LINES - len(covered) - len(behind) - len(last) - 2)
+    room = LINES - len(covered) - len(behind) - len(last)
+    of_variants = _variant_lines(answers, room // 2 if answers.compares_frameworks else room)
+    fastest = _fastest_lines(answers, room - len(of_variants))
+    made = (*covered, *of_variants, *fastest, *behind)
+    return [*map(cut, made), *last]
+
+
+def _variant_lines(answers: Answers, most: int) -> list[str]:
+    """Return up to ``most`` lines on variants; [] without variants."""
+    if not answers.variants:
+        return []
+    chosen = answers.variants if len(answers.variants) < most else answers.variants[: most - 2]
+    width = max(len(_shortened(one.case)) for one in chosen)
+    lines = [f"Variants {answers.variant_verdicts}"]
+    lines += [_variant_line(one, width) for one in chosen]
+    if left := len(answers.variants) - len(chosen):
+        lines.append(f".. and {left} more ratios in tables/{VARIANTS.name}.md")
+    return lines
+
+
+def _variant_line(one: VariantAnswer, width: int) -> str:
+    interval = f" ({one.interval})" if one.interval else ""
+    ratio = f" {one.ratio}x{interval} {one.base}," if one.ratio else ":"
+    marks = f" [{one.marks}]" if one.marks else ""
+    return f"{_shortened(one.case):<{width}}  {one.variant}{ratio} {one.verdict}{marks}"
+
+
+def _fastest_lines(answers: Answers, most: int) -> list[str]:
+    """Return up to ``most`` lines on the fastest frameworks; [] if a single one has variants."""
+    if not answers.compares_frameworks:
+        return []
+    chosen = answers.most_compared(most - 2)
     width = max((len(_shortened(one.setting)) for one in chosen), default=0)
     alike = len({one.verdict or one.why for one in answers.fastest}) == 1  # the heading says it
     shown = [_line(one, width, not alike) for one in chosen]
     if missing := len(answers.fastest) - len(chosen):
         shown.append(f".. and {missing} more settings in tables/{FASTEST.name}.md")
-    return [cut(line) for line in (*covered, f"Fastest: {answers.verdicts}", *shown, *behind)] + [
-        *last
-    ]
+    return [f"Fastest: {answers.verdicts}", *shown]
 
 
 def _line(one: Answer, width: int, verdict: bool) -> str:
@@ -187,8 +254,34 @@ def _case(row: Row, told: str) -> str:
     return " ".join(filter(None, words))
 
 
+def _variants(rows: Sequence[Row], everywhere: Sequence[str]) -> list[VariantAnswer]:
+    told = formatting.own_parameters(rows)
+
+    def case(row: Row) -> str:
+        compiler = "" if row["compiler"] == "none" else row["compiler"]
+        return " ".join(filter(None, (row["framework"], compiler, _case(row, told(row)))))
+
+    apart = (*OF_VARIANT, "framework_version", "environment", "machine")
+    name = formatting.distinct_names(rows, case, apart, (contests.ON_MACHINE.name,))
+    return [
+        VariantAnswer(
+            name(row),
+            row["arm"],
+            row["base_arm"],
+            "" if row["speedup"] is None else f"{row['speedup']:.2f}",
+            _interval(row["speedup_ci_low"], row["speedup_ci_high"]),
+            row["reason"] if row["speedup_ci_low"] is None else row["verdict"],
+            other_marks(row["marks"], everywhere),
+        )
+        for row in rows
+    ]
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None else f"{low:.2f} {formatting.DASH} {high:.2f}"
+
+
 def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:
-    low, high = row["lead_ci_low"], row["lead_ci_high"]
     has_figure = row["median"] is not None
     return Answer(
         setting,
@@ -197,7 +290,7 @@ def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:
         f"{formatting.rounded(row['median'], '#.4g')} {row['unit']}" if has_figure else "",
         _entrant(row, "next_"),
         "" if row["lead"] is None else f"{row['lead']:.2f}",
-        "" if low is None else f"{low:.2f} {formatting.DASH} {high:.2f}",
+        _interval(row["lead_ci_low"], row["lead_ci_high"]),
         _verdict(row),
         row["reason"],
         _needs(row),

@@ -74,7 +74,7 @@ def of(inputs: Inputs) -> list[Contest]:
     Controls of scaling series are left out. Order: by model, training first, then inference, then
     other benchmarks."""
     groups: dict[tuple[Key, Identity], list[CaseResult]] = defaultdict(list)
-    for result in _measured(inputs.cases, inputs.others):
+    for result in principal_results(inputs.cases, inputs.others):
         groups[_setting(result.key), result.runs[0].machine].append(result)
     several = len({machine for _, machine in groups}) > 1
     present = (os.path.dirname(run.origin) for some in groups.values() for one in some
@@ -97,7 +97,8 @@ def of(inputs: Inputs) -> list[Contest]:
     ]
 
 
-def _measured(*sets: CaseResults) -> Iterator[CaseResult]:
+def principal_results(*sets: CaseResults) -> Iterator[CaseResult]:
+    """Yield the result of each case in its principal metric, without controls of scaling series."""
     for cases in sets:
         for key, result in cases.items():
             if key == result.runs[0].key and key.case.mode != INDEPENDENT:

@@ -234,7 +234,9 @@ class Generator:
             self._last = paddle.concat([self._prompts, more], axis=1)
         return self.decode()
 
-    def decode(self) -> Tensor:
+    def decode(self, tokens: Optional[Tensor] = None) -> Tensor:
+        if tokens is not None:
+            self._last = tokens.unsqueeze(1)
         self.logits = self._model.following(self._last, self._length, self._caches)
         self._length += self._last.shape[1]
         following = self.logits.argmax(axis=-1)

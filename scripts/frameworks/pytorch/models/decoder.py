@@ -231,7 +231,9 @@ class Generator:
             self._last = torch.cat([self._prompts, more], dim=1)
         return self.decode()
 
-    def decode(self) -> Tensor:
+    def decode(self, tokens: Optional[Tensor] = None) -> Tensor:
+        if tokens is not None:
+            self._last = tokens[:, None]
         self.logits = self._model.following(self._last, self._length, self._caches)
         self._length += self._last.shape[1]
         following = self.logits.argmax(dim=-1)

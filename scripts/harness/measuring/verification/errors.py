@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Tuple
 
 
 def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
@@ -71,6 +71,11 @@ def repeated(arrays: Mapping[str, Any]) -> Tuple[float, str]:
         row, column = np.unravel_index(np.argmax(correlations), correlations.shape)
         found.append((float(correlations[row, column]), f"{names[row]}, {names[column]}"))
     return max(found)
+
+
+def largest(errors: Iterable[Tuple[float, str]]) -> Tuple[float, str]:
+    """Return the largest of ``errors``, each with its place; a NaN is the largest of all."""
+    return max(errors, key=lambda pair: (pair[0] != pair[0], pair))
 
 
 def measured(quantity: str, error: float, where: str = "", rounding: float = 0.0) -> Dict[str, Any]:

@@ -35,7 +35,7 @@ def test_the_gate_understands_how_it_is_called(name: str) -> None:
     words = shlex.split(calls()[name])
     assert words[1].endswith("workflow/framebench")
     given = command.parser().parse_args(words[words.index("gate") + 1 :])
-    assert (given.fail_on, given.pairs) == (0.05, 12)
+    assert (given.fail_on, given.pairs) == (0.05, 40)
     assert given.base.endswith(":my_model.py")
     assert given.candidate == "my_model.py"
     assert [word.partition("=")[0] for word in given.config] == ["suite", "environments"]

@@ -26,8 +26,8 @@ from ...settings import CATALOG
 ASKED = summary.GateRequest("base", "candidate", 0.05, measured=True)
 
 
-def decided(base: Sequence[Run], candidate: Sequence[Run]) -> list[Decision]:
-    return decisions.decide(group(base, None), group(candidate, None), 0.05)
+def decided(base: Sequence[Run], candidate: Sequence[Run], at_looks: bool = True) -> list[Decision]:
+    return decisions.decide(group(base, None), group(candidate, None), 0.05, at_looks)
 
 
 @pytest.mark.parametrize(
@@ -91,18 +91,24 @@ def test_too_few_say_how_many_there_must_be() -> None:
     few = decided(repeats(100.0, 101.0), repeats(100.2, 100.9))
     assert few[0].verdict == "cannot tell"
     assert few[0].needed is not None
-    assert few[0].needed >= 6
-    one = decided(repeats(100.0), repeats(100.0))
-    assert one[0].needed == 6, "of one repeat no scatter is known"
+    assert few[0].needed == 8
+    assert "too few to know how many" in few[0].reason
     scattered = decided(*paired_sides(0.94, 20))[0]
     assert scattered.needed is not None
     assert scattered.needed > len(PAIR_NOISE), "as many have not told"
     assert decided(*paired_sides(0.95))[0].needed is None, "it lies at the limit"
 
 
+def test_pairs_of_given_records_are_decided_without_looks() -> None:
+    seven = [side[:7] for side in paired_sides(0.9)]
+    assert [one.verdict for one in decided(*seven, at_looks=False)] == ["regression"]
+    assert [one.verdict for one in decided(*seven)] == ["cannot tell"], "before the first look"
+
+
 def test_sets_that_were_not_measured_in_pairs_are_decided_too() -> None:
     found = decided(
-        repeats(*SEVEN_THROUGHPUTS), repeats(*(0.9 * value for value in SEVEN_THROUGHPUTS))
+        repeats(*SEVEN_THROUGHPUTS),
+        repeats(*(0.9 * value for value in SEVEN_THROUGHPUTS)),
     )
     assert (found[0].verdict, found[0].estimate and found[0].estimate.pairs) == ("regression", 0)
     same = decided(repeats(*SEVEN_THROUGHPUTS), repeats(*SEVEN_THROUGHPUTS))
@@ -120,7 +126,7 @@ def test_a_note_has_at_most_ten_lines_and_says_what_to_do() -> None:
             all_runs += some
     for number in range(12):
         base += paired_sides(1.0, model=f"lost {number}")[0]
-    found = decided(base, candidate)
+    found = decided(base, candidate, at_looks=False)
     text = summary.note(found, decisions.status(found), ASKED)
     assert len(text.splitlines()) <= 10, text
     assert text.startswith("**Framebench gate: regression**: candidate against base, margin 5.0%")
@@ -130,7 +136,7 @@ def test_a_note_has_at_most_ten_lines_and_says_what_to_do() -> None:
     open_cases = [one for one in found if one.verdict == "cannot tell"]
     open_note = summary.note(open_cases, 3, ASKED)
     most = max(one.needed for one in open_cases if one.needed)
-    assert f"the same command with `--pairs {most}`" in open_note
+    assert f"the same command with at least `--pairs {most}`" in open_note
     assert "choose another margin" in open_note
     assert len(summary.broken_note("x\n" * 100, ASKED).splitlines()) <= 10
     assert "nothing could be compared" in summary.note([], 3, ASKED)
@@ -141,7 +147,9 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
                 (("good", 1.0), ("slow", 0.9), ("open", 0.95), ("lost\x1b", 1.0))}  # fmt: skip
     base = [run for one, _ in pairs_of.values() for run in one]
     candidate = [run for name, (_, one) in pairs_of.items() if "lost" not in name for run in one]
-    root = ElementTree.fromstring(summary.junit(decided(base, candidate), ASKED).encode())
+    root = ElementTree.fromstring(
+        summary.junit(decided(base, candidate, at_looks=False), ASKED).encode()
+    )
     suite = root[0]
     assert suite.attrib["tests"] == "4"
     counts = [suite.attrib[name] for name in ("failures", "errors", "skipped")]
@@ -159,9 +167,9 @@ def test_the_note_and_junit_name_flags() -> None:
     noisy = replace(candidate[3], flags=(Flag("disturbed", "others used its cores"),))
     found = decided(base, [*candidate[:3], noisy, *candidate[4:]])
     text = summary.note(found, decisions.status(found), ASKED)
-    assert "disturbed (1)" in text
+    assert "disturbed (cases: 1, runs: 1)" in text
     case = ElementTree.fromstring(summary.junit(found, ASKED).encode())[0][0]
-    assert "flags: disturbed" in (case.findtext("system-out") or "")
+    assert "flags: disturbed (candidate r4)" in (case.findtext("system-out") or "")
 
 
 def gate(*given: str, results: Path) -> int:
@@ -201,6 +209,10 @@ BAD = {
         ["--base", "usual", "--candidate", "usual", "--config", "results=x"],
         "allowed: --results",
     ),
+    "three models": (
+        ["--base", "MODEL", "--candidate", "MODEL", "--config", "model=MODEL"],
+        "model: found",
+    ),
     "no records": (["--base", "@", "--candidate", "@"], "holds no record"),
 }
 
@@ -212,7 +224,9 @@ def test_what_is_wrong_is_said_once_and_is_no_regression(
     given, message = BAD[name]
     folder = tmp_path / "empty"
     folder.mkdir()
-    here = [str(folder) if word == "@" else word for word in given]
+    model = tmp_path / "m.py"
+    model.write_text('FRAMEWORK = "pytorch"\ndef make(batch_size): ...\n')
+    here = [str(folder) if word == "@" else word.replace("MODEL", str(model)) for word in given]
     assert gate(*here, results=tmp_path / "out") == 4
     said = capsys.readouterr().err
     assert message in said
@@ -233,28 +247,25 @@ def test_an_error_of_our_own_is_no_regression_and_keeps_its_traceback(
 class Noted(Measuring):
     """Measurement that only notes the calls of Snakemake."""
 
-    calls: list[tuple[dict[str, Any], str, str]] = []  # noqa: RUF012
+    calls: list[dict[str, Any]] = []  # noqa: RUF012
 
-    def _snakemake(
-        self, suite: Path, results: Path, model: Path | None = None, until: Sequence[str] = ()
-    ) -> None:
-        text = model.read_text() if model else ""
-        self.calls.append((yaml.safe_load(suite.read_text()), results.name, text))
+    def _snakemake(self, suite: Path) -> None:
+        self.calls.append(yaml.safe_load(suite.read_text()))
 
 
-def test_models_are_measured_by_turns_and_which_comes_first_is_drawn(tmp_path: Path) -> None:
-    plan = Noted({"repeats": 7, "variants": {"x": None}, "axes": {}}, 12, [], [], tmp_path / "out")
+def test_two_models_are_variants_of_one_suite_with_a_copy_of_each_file(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    plan = Noted({"repeats": 7, "variants": {"x": None}, "axes": {}}, 12, [], [], out)
     one, other = (sides.ModelSide(name, "my.py", name.encode()) for name in ("old", "new"))
-    plan.models(one, other)
-    measuring_calls, last = plan.calls[:24], plan.calls[24:]
-    for number in range(12):
-        both = measuring_calls[2 * number : 2 * number + 2]
-        assert [suite["repeats"] for suite, *_ in both] == [number + 1] * 2
-        assert {(name, text) for _, name, text in both} == {("base", "old"), ("candidate", "new")}
-        assert all(suite["variants"] == {} for suite, *_ in both)
-    first = [name for _, name, _ in measuring_calls[::2]]
-    assert 3 <= first.count("base") <= 9, "the order is not drawn"
-    assert [name for _, name, _ in last] == ["base", "candidate"], "no certificates"
+    plan.calls.clear()
+    plan.measure(one, other)
+    (suite,) = plan.calls
+    files = {name: side["model"] for name, side in suite["variants"].items()}
+    assert [*files] == ["base", "candidate"]
+    assert [Path(file).read_text() for file in files.values()] == ["old", "new"]
+    with pytest.raises(measuring.AnotherGate):
+        plan.measure(other, one)
+    assert Path(files["base"]).read_text() == "old", "the files of another gate are changed"
 
 
 def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
@@ -262,13 +273,13 @@ def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
         return Noted({"axes": {}}, pairs, [], [], tmp_path / "out")
 
     usual, other = sides.VariantSide("usual", {}), sides.VariantSide("other", {"tuned": True})
-    plan().variants(usual, other)
-    plan(9).variants(usual, other)  # more pairs of the same sides
+    plan().measure(usual, other)
+    plan(9).measure(usual, other)  # more pairs of the same sides
     with pytest.raises(measuring.AnotherGate, match="the runs of another gate"):
-        plan().variants(other, usual)
+        plan().measure(other, usual)
     (tmp_path / "used" / "runs").mkdir(parents=True)
     with pytest.raises(measuring.AnotherGate, match="no gate has made"):
-        Noted({}, 6, [], [], tmp_path / "used").variants(usual, other)
+        Noted({}, 6, [], [], tmp_path / "used").measure(usual, other)
 
 
 def test_a_model_of_a_commit_is_what_git_has_of_it(
@@ -323,7 +334,7 @@ def test_a_suite_of_the_user_is_found_in_the_current_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shipped = bounded.read_text(CATALOG.root / "config" / "suites" / "quick.yaml")
-    (tmp_path / "speed.yaml").write_text(shipped.replace("repeats: 1", "repeats: 5"))
+    (tmp_path / "speed.yaml").write_text(f"{shipped}repeats: 5\n")
     _, suite = command.settings_of(["suite=speed.yaml"], CATALOG, {})
     assert suite["repeats"] == 5
 

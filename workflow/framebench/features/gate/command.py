@@ -14,6 +14,7 @@ from typing import Any
 from ... import PROJECT
 from ...config import catalog
 from ...config.arguments import share
+from ...config.repeats import PAIRS
 from ...config.settings import Settings, load_settings
 from ...config.validation import ConfigError
 from ...config.values import RecordSource
@@ -25,7 +26,7 @@ from ...tables.judged import grouped
 from ...tables.results import CaseResults
 from . import decisions, measuring, sides, summary
 from .measuring import BASE, CANDIDATE, AnotherGate, Measuring, MeasuringFailed
-from .sides import ModelSide, RecordsSide, Side, VariantSide
+from .sides import ModelSide, RecordsSide, Side
 
 NOTE, JUNIT, ERRORS = "gate.md", "gate.xml", "gate-error.log"
 STATUSES = (
@@ -33,7 +34,7 @@ STATUSES = (
     "broken. Words behind -- are given to Snakemake."
 )
 #: Configuration keys that the command sets itself, and the options to use instead.
-RESERVED = {"results": "--results", "model": "--base and --candidate"}
+RESERVED = {"results": "--results"}
 CONFIG_FILE = Path("config", "config.yaml")
 
 
@@ -51,7 +52,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--base", required=True, help=sides.ALLOWED)
     made.add_argument("--candidate", required=True, help="likewise, of the same kind")
     made.add_argument("--fail-on", type=share, default=0.05, help="the margin (default: 5%%)")
-    made.add_argument("--pairs", type=count, default=12, help="of runs of each case (default: 12)")
+    made.add_argument(
+        "--pairs",
+        type=count,
+        default=PAIRS,
+        help=f"of runs of each case, at most (default: {PAIRS})",
+    )
     add_measuring(made, Path("results", "gate"))
     return made
 
@@ -104,10 +110,17 @@ def _gate(given: argparse.Namespace, asked: summary.GateRequest) -> int:
     base, candidate = sides.both(
         given.base, given.candidate, suite.get("variants") or {}, settings.frameworks, known
     )
+    if settings.model and isinstance(base, ModelSide):
+        raise ConfigError(
+            f"--config: model: found {settings.model.source!r} beside two models; allowed: "
+            "none, or two variants or environments"
+        )
     asked = replace(asked, measured=not isinstance(base, RecordsSide))
-    plan = Measuring(suite, given.pairs, given.config, given.words, given.results)
+    until_decided = {"margin": given.fail_on, "at_most": given.pairs}
+    models = [own.name for own in settings.own_models]
+    plan = Measuring(suite, until_decided, given.config, given.words, given.results, models)
     found = _results(base, candidate, plan)
-    decided = decisions.decide(*found, given.fail_on)
+    decided = decisions.decide(*found, given.fail_on, at_looks=asked.measured)
     status = decisions.status(decided)
     frame = decisions.frame(decided, given.fail_on)
     files = frames.files({decisions.TABLE: frame}, given.results / "tables")
@@ -144,16 +157,14 @@ def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults,
             grouped(base.source),
             grouped(candidate.source),
         )
-    if isinstance(base, VariantSide) and isinstance(candidate, VariantSide):
-        plan.variants(base, candidate)
-        runs = measuring.runs_of(plan.folder)
-        return grouped(RecordSource(runs, BASE)), grouped(RecordSource(runs, CANDIDATE))
-    assert isinstance(base, ModelSide), "both are of one kind"
-    assert isinstance(candidate, ModelSide), "both are of one kind"
-    plan.models(base, candidate)
+    assert not isinstance(base, RecordsSide), "both are of one kind"
+    assert not isinstance(candidate, RecordsSide), "both are of one kind"
+    plan.measure(base, candidate)
+    runs = measuring.runs_of(plan.folder)
+    found = grouped(RecordSource(runs, BASE)), grouped(RecordSource(runs, CANDIDATE))
+    if not isinstance(candidate, ModelSide):
+        return found
     name = Path(candidate.name).stem
-    runs_of = [measuring.runs_of(plan.folder / one) for one in (BASE, CANDIDATE)]
-    found = [grouped(RecordSource(runs, "")) for runs in runs_of]
     return _called(found[0], name), _called(found[1], name)
 
 

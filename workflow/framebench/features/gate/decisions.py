@@ -1,16 +1,23 @@
 """Gate decisions: whether a candidate passes against a base, case by case and overall.
 
-1. Cases and pairs are matched as in a comparison (:func:`compare.match`). With fewer pairs than can
-   show a single difference, each side is a set.
-2. ``regression``: the case is shown to be slower by more than the margin. The p-value is adjusted
-   for the number of cases: at most 2.5 % of calls report any false regression
-   (:func:`intervals.family_wise`).
+1. Cases and pairs are matched as in a comparison (:func:`compare.match`). Measured pairs are
+   decided at fixed looks (:mod:`statistics.sequential`), by which they were measured. The number of
+   pairs among given records was fixed before; with fewer than can show a single difference, each
+   side is a set.
+2. ``regression``: the case is shown to be slower by more than the margin. The bound is adjusted for
+   the number of cases: at most 2.5 % of calls report any false regression.
 3. ``within the margin``: the case is shown not to be slower; its whole 95 % interval lies above 1 -
-   margin.
+   margin. A set of cases passes if each does (Berger's intersection-union test), which needs no
+   adjustment.
 4. ``broken``: the base has a figure, and the candidate has none or fails the verification that the
    base passes.
-5. ``cannot tell``: none of these. The estimated number of additional pairs decides it with a
-   probability of 80 %.
+5. ``cannot tell``: none of these.
+
+Sources:
+
+- Schuirmann, "A Comparison of the Two One-Sided Tests Procedure and the Power Approach", *Journal
+  of Pharmacokinetics and Biopharmaceutics* 15, 1987 (non-inferiority is one half of it).
+- Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", *Technometrics* 24, 1982.
 """
 
 from __future__ import annotations
@@ -20,17 +27,17 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ...comparison import compare, pairs
-from ...comparison.compare import Estimate, Matched
+from ...comparison import compare
+from ...records import pairs
 from ...records.verified import FAILED
-from ...statistics import intervals, margins, signed_rank
+from ...statistics import sequential, signed_rank
+from ...statistics.sequential import Bounds
 from ...statistics.verdicts import CANNOT_TELL
 from ...tables import frames, measured
 from ...tables.columns import (
     CASE_COLUMNS,
     COUNT,
     NUMBER,
-    P_VALUE,
     TEXT,
     THOUSANDTHS,
     WHOLE,
@@ -39,6 +46,7 @@ from ...tables.columns import (
     Row,
     shared,
 )
+from ...tables.matched import Estimate, Matched
 from ...tables.results import CaseResult, CaseResults
 from ...tables.table import Table
 
@@ -61,8 +69,9 @@ TABLE = Table(
     name="gate",
     title="Gate",
     explanation="Candidate over base, or base over candidate for a metric of which less is better, "
-    "so that above 1 is better. A case is a regression where it is shown to be slower by more than "
-    "the margin, within the margin where it is shown not to be, and else it cannot be told.",
+    "so that above 1 is better: of pairs their median. A case is a regression where it is shown to "
+    "be slower by more than the margin, within the margin where it is shown not to be, and else it "
+    "cannot be told.",
     columns=(
         *CASE_COLUMNS,
         measured.PARAMETERS,
@@ -70,12 +79,8 @@ TABLE = Table(
         *compare.SIDES,
         Column("limit", NUMBER, "1 - margin", form=THOUSANDTHS, hoisted=True),
         Column(
-            "p_beyond", NUMBER, "one-sided p-value that it is slower by more than the margin, "
-            "adjusted for the number of cases (Holm)", form=P_VALUE,
-        ),
-        Column(
-            "p_within", NUMBER, "one-sided p-value that it is not, which needs no adjustment",
-            form=P_VALUE,
+            "ratio_upper", NUMBER, "upper bound of the ratio at 97.5 %, adjusted for the number of "
+            "cases: below `limit` the case is a regression", form=THOUSANDTHS,
         ),
         Column(
             "verdict", TEXT,
@@ -87,7 +92,7 @@ TABLE = Table(
         Column("candidate_repeats", WHOLE, "ok repeats of the candidate"),
         Column(
             "pairs_needed", COUNT, "of a case that cannot be told: pairs in all that decide it "
-            "with a chance of 80 %, if the ratio is what it seems to be",
+            "with a chance of 80 %, if the ratio is what it seems to be; the first look with fewer",
         ),
         Column("order", TEXT, "in which both sides were measured", hoisted=True),
         *shared("reason"),
@@ -101,32 +106,35 @@ TABLE = Table(
 
 @dataclass(frozen=True)
 class Decision:
-    """Decision about one case. ``claims``: with ``beyond`` adjusted; None if nothing is compared.
-    ``needed``: pairs that decide an undecided case; None if no number would."""
+    """Decision about one case. ``bounds``: of the ratio; None if nothing is compared. ``needed``:
+    pairs that decide an undecided case; None if no number would."""
 
     matched: Matched
-    estimate: Estimate | None
-    claims: margins.Claims | None
+    bounds: Bounds | None
     verdict: str
     reason: str
     needed: int | None
 
+    @property
+    def estimate(self) -> Estimate | None:
+        """Estimate of the ratio as a comparison has it; None if nothing is compared."""
+        if self.bounds is None or self.matched.both is None:
+            return None
+        order = pairs.order(*(side.ok for side in self.matched.both))
+        return Estimate(self.bounds.ratio, self.bounds.interval, None, self.bounds.pairs, order)
 
-def decide(base: CaseResults, candidate: CaseResults, margin: float) -> list[Decision]:
-    """Decide about every case of either side. ``margin``: a fraction."""
+
+def decide(
+    base: CaseResults, candidate: CaseResults, margin: float, at_looks: bool = False
+) -> list[Decision]:
+    """Decide about every case of either side.
+
+    ``margin``: a fraction; ``at_looks``: whether pairs were measured until they decide, instead of
+    a fixed number.
+    """
     cases = list(compare.match(base, candidate))
-    compared = [one for one in cases if one.both and not _broken(one)]
-    count = len(compared)
-    estimates = {id(one): compare.estimate(*_sides(one), count) for one in compared}
-    claims = {id(one): _claims(one, estimates[id(one)], margin) for one in compared}
-    adjusted = intervals.family_wise([one.beyond for one in claims.values()])
-    claims = {
-        name: one._replace(beyond=p)
-        for (name, one), p in zip(claims.items(), adjusted, strict=True)
-    }
-    return [
-        _decision(one, estimates.get(id(one)), claims.get(id(one)), margin, count) for one in cases
-    ]
+    count = sum(one.both is not None and not _broken(one) for one in cases)
+    return [_decision(one, margin, count, at_looks) for one in cases]
 
 
 def frame(decisions: Sequence[Decision], margin: float) -> pd.DataFrame:
@@ -175,52 +183,53 @@ def _broken(matched: Matched) -> str:
     return ""
 
 
-def _claims(matched: Matched, estimate: Estimate, margin: float) -> margins.Claims:
+def _ratios(matched: Matched) -> list[float]:
     below, above = _ordered(matched)
-    if estimate.pairs:
-        ratios = pairs.ratios(below.ok, above.ok, below.key.metric)
-        return margins.of_pairs(ratios, margin)
-    return margins.of_sets(below.values, above.values, margin)
+    return pairs.ratios(below.ok, above.ok, below.key.metric, below.key.point)
 
 
-def _decision(
-    matched: Matched,
-    estimate: Estimate | None,
-    claims: margins.Claims | None,
-    margin: float,
-    cases: int,
-) -> Decision:
+def _bounds(matched: Matched, margin: float, cases: int, at_looks: bool) -> Bounds:
+    ratios = _ratios(matched)
+    if ratios and at_looks:
+        return sequential.bounds(ratios, margin, cases)
+    if len(ratios) >= signed_rank.pairs_needed(cases):
+        return sequential.fixed_bounds(ratios, cases)
+    below, above = _ordered(matched)
+    return sequential.bounds_of_sets(below.values, above.values, cases)
+
+
+def _decision(matched: Matched, margin: float, cases: int, at_looks: bool) -> Decision:
     if wrong := _broken(matched):
-        return Decision(matched, None, None, BROKEN, wrong, None)
-    if estimate is None or claims is None:
-        return Decision(matched, None, None, NOT_COMPARED, _why_not(matched), None)
-    if estimate.interval and claims.beyond <= margins.LEVEL:
-        return Decision(matched, estimate, claims, REGRESSION, "", None)
-    if estimate.interval and claims.within <= margins.LEVEL:
-        return Decision(matched, estimate, claims, WITHIN, "", None)
-    needed = _needed(matched, estimate, margin, cases)
-    if needed is None:
-        reason = f"more than {margins.MOST} pairs would be needed: the ratio is too near the limit"
-    else:
-        reason = f"about {needed} pairs would tell"
-    return Decision(matched, estimate, claims, CANNOT_TELL, reason, needed)
+        return Decision(matched, None, BROKEN, wrong, None)
+    if matched.both is None:
+        return Decision(matched, None, NOT_COMPARED, _why_not(matched), None)
+    bounds = _bounds(matched, margin, cases, at_looks)
+    if bounds.is_beyond(margin):
+        return Decision(matched, bounds, REGRESSION, "", None)
+    if bounds.is_within(margin):
+        return Decision(matched, bounds, WITHIN, "", None)
+    return Decision(matched, bounds, CANNOT_TELL, *_needed(matched, bounds, margin, cases))
 
 
-def _needed(matched: Matched, estimate: Estimate, margin: float, cases: int) -> int | None:
-    """Return the pairs expected to decide a case, above their present number; None if none is."""
+def _needed(matched: Matched, bounds: Bounds, margin: float, cases: int) -> tuple[str, int | None]:
+    """Return what an undecided case needs, and the number of pairs; None if no number is known."""
     below, above = _ordered(matched)
-    if estimate.pairs:
-        there = estimate.pairs
-        ratios = pairs.ratios(below.ok, above.ok, below.key.metric)
-        scatter = margins.scatter_of_pairs(ratios)
+    ratios = _ratios(matched) if bounds.pairs else []
+    there = len(ratios) or min(len(below.values), len(above.values))
+    first = sequential.LOOKS[0]
+    if there < first:
+        return f"{there} repeats are too few to know how many would tell: try {first}", first
+    if ratios:
+        scatter = sequential.scatter_of_pairs(ratios)
     else:
-        there = min(len(below.values), len(above.values))
-        scatter = margins.scatter_of_sets(below.values, above.values)
-    fewest = signed_rank.pairs_needed(cases)
-    if there < 2:  # no scatter is known
-        return fewest
-    found = margins.needed(estimate.ratio, scatter, margin, cases)
-    return None if found is None else max(found, fewest, there + 1)
+        scatter = sequential.scatter_of_sets(below.values, above.values)
+    following = sequential.next_look(there)
+    found = sequential.needed(bounds.ratio, scatter, margin, cases)
+    if found is None or following is None:
+        most = sequential.LOOKS[-1]
+        return f"{most} pairs may not tell: the ratio seems to be too near the limit", None
+    found = max(found, following)
+    return f"about {found} pairs would tell, if the ratio is what it seems to be", found
 
 
 def _why_not(matched: Matched) -> str:
@@ -233,16 +242,14 @@ def _why_not(matched: Matched) -> str:
 
 
 def _row(decision: Decision, margin: float) -> Row:
-    matched, estimate = decision.matched, decision.estimate
+    matched, bounds = decision.matched, decision.bounds
     case = matched.base or matched.candidate
     assert case is not None
-    claims = decision.claims
     return {
-        **compare.side_cells(matched, estimate),
+        **compare.side_cells(matched, decision.estimate),
         measured.PARAMETERS.name: measured.parameters_text(case.case),
         "limit": 1 - margin,
-        "p_beyond": claims and claims.beyond,
-        "p_within": claims and claims.within,
+        "ratio_upper": bounds and bounds.upper,
         "verdict": decision.verdict,
         "pairs_needed": decision.needed,
         "reason": decision.reason,

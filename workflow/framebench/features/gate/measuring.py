@@ -1,16 +1,13 @@
-"""Measurement of both sides of a gate in pairs, by Snakemake.
+"""Measurement of both sides of a gate in pairs, by one call of Snakemake.
 
-Variants are one suite, in which both runs of each repeat of a case are next to each other. Models
-are one suite each, because a changed file is another model: for every repeat, all cases of one side
-run after all of the other, in random order. Either way the two runs of a pair are closer in time
-than two repeats, as :mod:`comparison.pairs` requires.
+Both sides are variants of one suite, in which both runs of each repeat of a case are next to each
+other, as :mod:`records.pairs` requires.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import random
 import shutil
 import subprocess
 import sys
@@ -24,7 +21,7 @@ from core import bounded
 
 from ... import PROJECT
 from ...config.validation import ConfigError
-from ...files.whole_files import write_whole, write_whole_bytes
+from ...files.whole_files import write_whole
 from ...records.run import RecordsError
 from ...runs import partial
 from .sides import ModelSide, VariantSide
@@ -60,44 +57,39 @@ def without_traces() -> Iterator[None]:
 @dataclass(frozen=True)
 class Measuring:
     """Settings of the measurement of both sides.
-    ``suite``: content of the suite file; ``config``: arguments of ``--config``; ``words``: further
-    arguments of Snakemake; ``folder``: results folder."""
+    ``suite``: content of the suite file; ``repeats``: that key of the suite, the number of pairs or
+    the rule for it; ``config``: arguments of ``--config``; ``words``: further arguments of
+    Snakemake; ``folder``: results folder; ``models``: names of the user's own models in ``config``.
+    """
 
     suite: Mapping[str, Any]
-    pairs: int
+    repeats: int | Mapping[str, Any]
     config: Sequence[str]
     words: Sequence[str]
     folder: Path
+    models: Sequence[str] = ()
 
-    def variants(self, base: VariantSide, candidate: VariantSide) -> None:
-        """Measure two variants, BASE and CANDIDATE, into ``folder``."""
-        sides = {BASE: dict(base.settings), CANDIDATE: dict(candidate.settings)}
-        digests = {BASE: base.digest, CANDIDATE: candidate.digest, "settings": sides}
-        self._claim({BASE: base.text, CANDIDATE: candidate.text}, digests)
-        file = self._write_suite("suite", {"variants": sides, "repeats": self.pairs})
-        self._snakemake(file, self.folder)
+    def measure(self, base: VariantSide | ModelSide, candidate: VariantSide | ModelSide) -> None:
+        """Measure both sides, as variants BASE and CANDIDATE, into ``folder``."""
+        both = {BASE: base, CANDIDATE: candidate}
+        self._claim({name: _identity(side) for name, side in both.items()})
+        variants = {
+            name: side.in_file(self.folder / f"{name}-model")
+            if isinstance(side, ModelSide)
+            else side
+            for name, side in both.items()
+        }
+        settings = {name: dict(side.settings) for name, side in variants.items()}
+        changes = {"variants": settings, "repeats": self.repeats}
+        path = self.folder / "suite.yaml"
+        suite = _without_budget(self.suite)
+        write_whole(path, yaml.safe_dump({**suite, **changes}, sort_keys=False))
+        self._snakemake(path)
 
-    def models(self, base: ModelSide, candidate: ModelSide) -> None:
-        """Measure two models into the subfolders BASE and CANDIDATE."""
-        sides = {BASE: base, CANDIDATE: candidate}
-        self._claim(
-            {name: one.text for name, one in sides.items()},
-            {name: one.digest for name, one in sides.items()},
-        )
-        models = {name: self.folder / f"{name}-model" / one.name for name, one in sides.items()}
-        for name, path in models.items():
-            write_whole_bytes(path, sides[name].content)
-        for number in range(1, self.pairs + 1):
-            file = self._write_suite(f"suite-{number}", {"variants": {}, "repeats": number})
-            for name in random.Random(number).sample([*sides], len(sides)):
-                self._snakemake(file, self.folder / name, models[name], ["--until", "benchmark"])
-        for name, path in models.items():  # make verification, tables and report
-            self._snakemake(file, self.folder / name, path)
-
-    def _claim(self, named: Mapping[str, str], decided_by: Mapping[str, Any]) -> None:
+    def _claim(self, sides: Mapping[str, Any]) -> None:
         """Write STATE, or raise :class:`AnotherGate` if the folder has runs of other sides."""
         path = self.folder / STATE
-        own = {"sides": named, "of": decided_by, "suite": self.suite}
+        own = {"sides": sides, "suite": self.suite, "models": self.models}
         text = json.dumps(own, indent=1, sort_keys=True, default=str) + "\n"
         if path.exists():
             if bounded.read_text(path) != text:
@@ -105,7 +97,7 @@ class Measuring:
                     f"--results: found {self.folder}, which holds the runs of another gate "
                     f"({path}); allowed: another folder, or that one once it is removed"
                 )
-        elif any((self.folder / name).exists() for name in ("runs", BASE, CANDIDATE)):
+        elif (self.folder / "runs").exists():
             raise AnotherGate(
                 f"--results: found {self.folder}, which holds runs that no gate has made; allowed: "
                 "another folder"
@@ -113,32 +105,36 @@ class Measuring:
         write_whole(path, text)
         write_whole(self.folder / ".gitignore", "*\n")
 
-    def _write_suite(self, name: str, changes: Mapping[str, Any]) -> Path:
-        path = self.folder / "suites" / f"{name}.yaml"
-        write_whole(path, yaml.safe_dump({**self.suite, **changes}, sort_keys=False))
-        return path
-
-    def _snakemake(
-        self, suite: Path, results: Path, model: Path | None = None, until: Sequence[str] = ()
-    ) -> None:
+    def _snakemake(self, suite: Path) -> None:
         """Run Snakemake on a suite. Raises :class:`MeasuringFailed`."""
         profile = [] if "--workflow-profile" in self.words else [
             "--workflow-profile", str(PROJECT / "profiles" / "default"),
         ]  # fmt: skip
-        given = [f"suite={suite}", f"results={results}"]
-        given += [f"model={model}"] if model else []
+        given = [f"suite={suite}", f"results={self.folder}"]
         command = [
             *(sys.executable, "-I", "-m", "snakemake", "--cores", "all"),
             *("--snakefile", str(PROJECT / "workflow" / "Snakefile")),
-            *(*profile, *until, *self.words),
+            *(*profile, *self.words),
             *("--config", *self.config, *given),
         ]
-        outcome = results / partial.OUTCOME
+        outcome = self.folder / partial.OUTCOME
         outcome.unlink(missing_ok=True)
         ended = subprocess.run(command, check=False).returncode
         # A failed run has a record, which decides the gate.
         if ended and not outcome.exists():
             raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")
+
+
+def _without_budget(suite: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a suite whose repeats no time budget decides, with the same cases."""
+    kept = {key: value for key, value in suite.items() if key not in ("time_budget", "then")}
+    blocks = [*(suite.get("include") or ()), *(suite.get("then") or ())]
+    return {**kept, "include": blocks} if blocks else kept
+
+
+def _identity(side: VariantSide | ModelSide) -> dict[str, Any]:
+    settings = {} if isinstance(side, ModelSide) else side.settings
+    return {"text": side.text, "digest": side.digest, "settings": settings}
 
 
 def runs_of(folder: Path) -> Path:

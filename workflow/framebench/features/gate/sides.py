@@ -16,6 +16,7 @@ from ...config.catalog import Catalog
 from ...config.validation import ConfigError, NotAllowed, did_you_mean
 from ...config.values import RecordSource
 from ...environments.venvs import read_environment_file
+from ...files.whole_files import write_whole_bytes
 
 #: Name of the variant without changes.
 USUAL = "usual"
@@ -37,7 +38,7 @@ class VariantSide:
 
 @dataclass(frozen=True)
 class ModelSide:
-    """A user's model. ``content``, ``name``: content and name of its file."""
+    """A side with a user's model. ``content``, ``name``: content and name of its file."""
 
     text: str
     name: str
@@ -46,6 +47,12 @@ class ModelSide:
     @property
     def digest(self) -> str:
         return hashlib.sha256(self.content).hexdigest()
+
+    def in_file(self, folder: Path) -> VariantSide:
+        """Return the variant with this model, after writing its file to ``folder``."""
+        path = folder / self.name
+        write_whole_bytes(path, self.content)
+        return VariantSide(self.text, {"model": str(path)}, self.digest)
 
 
 @dataclass(frozen=True)

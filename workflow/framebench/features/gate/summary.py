@@ -11,9 +11,9 @@ from core.text import printable
 
 from ...cases.conditions import MODES
 from ...cases.names import topology_of
-from ...comparison import pairs
+from ...records import pairs
 from ...statistics.verdicts import CANNOT_TELL
-from ...tables import formatting, measured
+from ...tables import formatting, grouping, measured
 from ...tables.formatting import escape
 from ...tables.results import CaseResult, marks_of
 from .decisions import (
@@ -120,15 +120,31 @@ def _first(status: int, asked: GateRequest) -> str:
 def _counts(decisions: Sequence[Decision]) -> str:
     found = {name: len(some) for name, some in counted(decisions).items() if some}
     words = ", ".join(f"{count} {name}" for name, count in found.items())
-    flags = Counter(flag for one in decisions for flag in _flags(one))
-    flagged = ", ".join(f"{flag} ({count})" for flag, count in sorted(flags.items()))
-    said = f" Flags: {flagged}." if flagged else ""
+    cases, runs = Counter[str](), Counter[str]()
+    for one in decisions:
+        flags = _flags(one)
+        cases.update([*flags])
+        runs.update({flag: len(some) for flag, some in flags.items()})
+    flagged = (
+        f"{flag} (cases: {count}" + (f", runs: {runs[flag]})" if runs[flag] else ")")
+        for flag, count in sorted(cases.items())
+    )
+    said = f" Flags: {', '.join(flagged)}." if cases else ""
     return f"{len(decisions)} cases: {words or 'none on either side'}.{said}"
 
 
-def _flags(one: Decision) -> list[str]:
-    """Return the flags of both sides, each once, in alphabetical order."""
-    return marks_of(one.matched.base, one.matched.candidate).split()
+def _flags(one: Decision) -> dict[str, list[str]]:
+    """Return the flags of both sides in alphabetical order, each with the runs that have it.
+
+    Runs are named like ``candidate r3``. A flag of the case as a whole has none.
+    """
+    sides = {"base": one.matched.base, "candidate": one.matched.candidate}
+    found: dict[str, list[str]] = {flag: [] for flag in marks_of(*sides.values()).split()}
+    for name, case in sides.items():
+        for run in case.ok if case else ():
+            for flag in grouping.flags_of_run(run):
+                found.setdefault(flag.name, []).append(f"{name} r{run.repeat}")
+    return found
 
 
 def _worst(decisions: Sequence[Decision]) -> list[Decision]:
@@ -158,11 +174,11 @@ def _then(decisions: Sequence[Decision], status: int, asked: GateRequest) -> lis
         needed = [one.needed for one in found[CANNOT_TELL]]
         known = [number for number in needed if number is not None]
         if known and asked.measured:
-            lines.append(f"To decide: the same command with `--pairs {max(known)}`.")
+            lines.append(f"To decide: the same command with at least `--pairs {max(known)}`.")
         elif known:
             lines.append(f"To decide: {max(known)} pairs, measured by the gate itself.")
         if None in needed:
-            lines.append("Pairs alone will not do: choose another margin, or a longer window.")
+            lines.append("Pairs alone may not do: choose another margin, or a longer window.")
         if not needed:
             lines.append("No case has a figure on both sides: nothing could be compared.")
     orders = {one.estimate.order for one in decisions if one.estimate}
@@ -173,12 +189,9 @@ def _then(decisions: Sequence[Decision], status: int, asked: GateRequest) -> lis
 
 def _figures(one: Decision, asked: GateRequest) -> str:
     words = [_ratio(one)] if one.estimate else []
-    flags = _flags(one)
-    words += [
-        f"margin {asked.margin:.1%}",
-        one.reason,
-        f"flags: {', '.join(flags)}" if flags else "",
-    ]
+    flags = (f"{flag} ({', '.join(runs)})" if runs else flag for flag, runs in _flags(one).items())
+    flagged = ", ".join(flags)
+    words += [f"margin {asked.margin:.1%}", one.reason, flagged and f"flags: {flagged}"]
     return printable("; ".join(filter(None, words)))
 
 

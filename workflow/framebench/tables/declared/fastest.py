@@ -45,7 +45,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
     3. The verdict is adjusted for all settings with a comparison.
 
     Where a time budget decided the repeats, the fastest is compared with every other framework, and
-    the verdict holds whenever the repeats stopped, see :mod:`sequential`."""
+    the verdict holds whenever the repeats stopped, see :mod:`repeated_intervals`."""
     found = contests.of(inputs)
     count = sum(contest.pair is not None for contest in found)
     sides = [_sides(contest) if contest.error is None else None for contest in found]
@@ -61,22 +61,24 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 def _within_budget(contest: Contest, error: float) -> Row:
     """Return the cells of a setting whose repeats a time budget decided."""
-    from ...statistics import descriptive, sequential  # slow to import
-    from ...statistics.sequential import Order
+    from ...statistics import descriptive, repeated_intervals  # slow to import
+    from ...statistics.repeated_intervals import Order
 
     entrants = contest.entrants
     both = _sides(contest)
     assert both is not None, "asked for only where there are two"
-    _, orders = sequential.orders([_ascending(one) for one in entrants], error / both.choices)
-    ends = sequential.ratio_interval(both.base, both.values)
+    _, orders = repeated_intervals.orders(
+        [_ascending(one) for one in entrants], error / both.choices
+    )
+    ends = repeated_intervals.ratio_interval(both.base, both.values)
     repeats = min(len(both.base), len(both.values))
-    cells = {**interval_cells("lead", ends), "repeats_to_show": sequential.FIRST_LOOKS[0]}
+    cells = {**interval_cells("lead", ends), "repeats_to_show": repeated_intervals.FIRST_LOOKS[0]}
     open_ = [one for one, order in zip(entrants, orders, strict=True) if order is Order.OPEN]
     if not open_:
         equal = Order.NO_DIFFERENCE in orders
         return {**cells, "verdict": NO_DIFFERENCE if equal else FASTER}
     contenders = [entrants[0], *open_]
-    count = sequential.next_look(min(len(one.values) for one in contenders))
+    count = repeated_intervals.next_look(min(len(one.values) for one in contenders))
     seconds = [
         (count - len(one.values)) * descriptive.median(took)
         for one in contenders
@@ -87,7 +89,7 @@ def _within_budget(contest: Contest, error: float) -> Row:
     return {
         **cells,
         "verdict": CANNOT_TELL if ends else "",
-        "repeats_to_show": sequential.next_look(repeats),
+        "repeats_to_show": repeated_intervals.next_look(repeats),
         "reason": reason,
     }
 

@@ -1,4 +1,4 @@
-"""Table of gains by precision, compiler and devices, over all frameworks and models."""
+"""Table of gains by variant, precision, compiler and devices, over all frameworks and models."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..results import UNCOMPILED
 from ..table import Inputs, Table
 from .scaling import STRONG, WEAK
 from .speedups import COMPILERS, PRECISIONS
+from .variants import VARIANTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,7 @@ _SAME_BATCH = {WEAK.name: "same batch per device", STRONG.name: "same total batc
 
 def rows(inputs: Inputs) -> Iterator[Row]:
     """Yield a row per change that has ratios in its table, without the baselines."""
-    for table in (PRECISIONS, COMPILERS, WEAK, STRONG):
+    for table in (VARIANTS, PRECISIONS, COMPILERS, WEAK, STRONG):
         made = inputs.made(table)
         ratios = made[made["speedup"].notna() & (made.get("devices", 0) != 1)]
         changes = [_change(table, row) for row in ratios.to_dict("records")]
@@ -32,6 +33,8 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 
 def _change(table: Table, row: Mapping[Any, Any]) -> str:
+    if table is VARIANTS:
+        return f"{row['arm']} over {row['base_arm']}"
     if table is PRECISIONS:
         return f"{row['precision']} over {precisions.baseline(row['precision'])}"
     if table is COMPILERS:
@@ -71,11 +74,11 @@ def _case(row: pd.Series[Any], ratios: pd.DataFrame) -> str:
 
 GAINS = Table(
     name="gains",
-    title="What precisions, compilers and devices bring",
+    title="What variants, precisions, compilers and devices bring",
     explanation="The largest and the smallest ratio of all frameworks and models, from the tables "
-    "of speed-ups and of scaling, which say what each is of. Faster and slower are counted by "
-    "their verdicts, which are adjusted for all ratios of these tables. Devices are held against "
-    "as many single ones.",
+    "of variants, speed-ups and scaling, which say what each is of. Faster and slower are counted "
+    "by their verdicts, which are adjusted for all ratios of these tables. Devices are held "
+    "against as many single ones.",
     columns=(
         Column("change", TEXT, "what against what, everything else equal"),
         Column("most", NUMBER, "largest ratio of medians", marked=True),

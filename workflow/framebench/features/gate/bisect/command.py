@@ -44,7 +44,6 @@ RESERVED = {
     "results": "--results",
     "frameworks": "--framework",
     "cases": "--case",
-    "model": "a suite's models",
 }
 
 
@@ -90,6 +89,8 @@ def main(arguments: Sequence[str]) -> int:
 def _bisect(given: argparse.Namespace) -> int:
     known = catalog.load_catalog(PROJECT)
     settings, suite = gate.settings_of(given.config, known, RESERVED)
+    for model in settings.own_models:
+        known = model.among(known)
     own = _environment(given.framework, settings, known)
     package = own.pin(given.package).partition("==")[0]
     case = _case(given.case, given.framework, settings, known)

@@ -120,7 +120,7 @@ def ending(found: BisectState, steps: Mapping[str, BisectStep], asked: BisectReq
         lines = [f"cannot tell of {line(step)}"]
         if step.needed:
             return [*lines, f"The same command with --pairs {step.needed} goes on from here."]
-        return [*lines, "Pairs alone will not do: choose another margin, or a longer window."]
+        return [*lines, "Pairs alone may not do: choose another margin, or a longer window."]
     if not found.changed:
         step = steps[asked.bad]
         if step.state == SKIPPED:

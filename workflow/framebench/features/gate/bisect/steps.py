@@ -119,7 +119,7 @@ class BisectSetup:
         names = ",".join(f"{self.case} variant {side}" for side in (BASE, CANDIDATE))
         config = [*self.config, f"frameworks={self.framework}", f"cases={names}"]
         plan = Measuring(self.suite, self.pairs, config, self.words, folder)
-        plan.variants(*sides)
+        plan.measure(*sides)
 
     def _judged(self, version: str, folder: Path, slower: bool | None) -> BisectStep:
         runs = measuring.runs_of(folder)

@@ -17,8 +17,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ..cases.conditions import Parameters
-from ..records.run import Run
 from ..statistics import descriptive
+from .run import Run
 
 INTERLEAVED, ONE_AFTER_THE_OTHER = "interleaved", "one after the other"
 

@@ -1,0 +1,111 @@
+"""Compare generated text with the reference's, token by token. Standard library and numpy."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from harness.adapter import Generation, Unsupported
+from harness.kind import Workload
+from harness.measuring.verification.errors import largest, measured, relative
+
+TOKENS = 32  # that continue each prompt in a comparison
+FEWEST = 2  # tokens of a request
+
+
+def count_compared(model_config: Mapping[str, Any], length: Optional[int]) -> int:
+    """Return how many new tokens are compared after prompts of ``length``: TOKENS, or those that
+    the model has positions for; 0 without a length."""
+    return min(TOKENS, model_config["sequence_lengths"][1] - length) if length else 0
+
+
+def check_supported(adapter: Generation, workload: Workload, count: int) -> None:
+    """Raise Unsupported where the case cannot continue its prompts by ``count`` tokens."""
+    case, model_config = workload.case, workload.model_config
+    if case.compiler not in adapter.GENERATES_WITH:
+        raise Unsupported(f"generation is not compiled by {case.compiler}")
+    classes = model_config.get("hyperparameters", {}).get("classes")
+    if classes is not None:
+        raise Unsupported(f"{case.model} does not generate text: it has {classes} classes")
+    if case.sequence_length is None:
+        raise Unsupported(f"{case.model} has no sequences to continue")
+    longest = model_config["sequence_lengths"][1]
+    if case.sequence_length + count > longest:
+        raise Unsupported(
+            f"{case.model} has {longest} positions: fewer than {case.sequence_length} of the "
+            f"prompt and {count} new ones"
+        )
+
+
+def compare(adapter: Generation, expected: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """Return the errors of the tokens that continue the prompts of the batch, and of their logits.
+
+    The prompts are continued twice: as it is timed, and by the reference's tokens, from which
+    rounding may lead away. Of the first, the logits up to the first other token are compared.
+    A token is wrong where the reference prefers its own by more than the logits' errors explain.
+
+    Parameters
+    ----------
+    adapter : has its weights and a cache for the tokens
+    expected : the reference's ``tokens`` (batch, count) and ``logits`` (batch, count, vocabulary)
+    """
+    import numpy as np
+
+    right, exact = expected["tokens"], expected["logits"].astype(np.float64)
+    tokens, logits = _continued(adapter, right.shape[1], None)
+    is_same = np.logical_and.accumulate(tokens == right, axis=1)
+    every = np.ones_like(is_same)
+    behind_same = np.concatenate([every[:, :1], is_same[:, :-1]], axis=1)
+    requests = [
+        _differences(tokens, logits, right, exact, behind_same),
+        _differences(*_continued(adapter, right.shape[1], right), right, exact, every),
+    ]
+    same = f"{is_same.sum()} of {is_same.size} are the reference's"
+    return [
+        measured("outputs", *largest((one.total, "") for one in requests)),
+        measured("outputs of a token", *largest(one.of_token for one in requests)),
+        measured("generated tokens", float(sum(one.wrong for one in requests)), same),
+    ]
+
+
+class _Differences(NamedTuple):
+    """Differences from the reference in a request: the error of all logits and the largest of a
+    token, with its place, and how many tokens are wrong."""
+
+    total: float
+    of_token: Tuple[float, str]
+    wrong: int
+
+
+def _differences(tokens: Any, logits: Any, right: Any, exact: Any, compared: Any) -> _Differences:
+    """Return the differences at the places (batch, count) where ``compared`` is true."""
+    import numpy as np
+
+    total = relative(logits[compared], exact[compared])
+    off = logits - exact
+    errors = np.linalg.norm(off, axis=2) / np.linalg.norm(exact, axis=2)
+    chosen, best = (
+        np.take_along_axis(exact, which[..., None], axis=2)[..., 0] for which in (tokens, right)
+    )
+    explained = best - chosen <= 2 * np.abs(off).max(axis=2)
+    return _Differences(
+        total,
+        largest(
+            (float(errors[row, number]), f"token {number} of sequence {row}")
+            for row, number in np.argwhere(compared)
+        ),
+        int((compared & ~explained).sum()),
+    )
+
+
+def _continued(adapter: Generation, count: int, tokens: Any) -> Tuple[Any, Any]:
+    """Return the tokens (batch, count) that follow the prompts, and their logits. Each pass is over
+    the last token, or that of ``tokens`` (batch, count), unless None, in its place."""
+    import numpy as np
+
+    handles, logits = [adapter.prefill()], [adapter.following_logits()]
+    for number in range(count - 1):
+        handles.append(adapter.decode(None if tokens is None else tokens[:, number]))
+        logits.append(adapter.following_logits())
+    adapter.synchronize()
+    found = [np.stack([adapter.to_numpy(one) for one in many], 1) for many in (handles, logits)]
+    return found[0].astype(np.int64), found[1].astype(np.float64)

@@ -1,0 +1,140 @@
+"""Pairs of a performance gate: cases that are decided are not measured further."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from core.case import Case
+from framebench.config.suite import Suite, load_suite
+from framebench.config.validation import ConfigError
+from framebench.plan import pair_forecast
+from framebench.plan.pairing import wanted
+from framebench.records import record_sets
+from framebench.records.run import Run
+
+from ..made_up_runs import run
+from ..settings import CATALOG, SUITE, plan
+
+CLEAR, OPEN = (1.0,) * 27, (1.0, 0.9) * 20
+
+
+def suite(
+    folder: Path, at_most: int = 40, variants: Sequence[str] = ("base", "candidate")
+) -> Suite:
+    path = folder / "gate.yaml"
+    content: dict[str, Any] = {
+        "repeats": {"margin": "5%", "at_most": at_most},
+        "variants": dict.fromkeys(variants),
+        "axes": {"batch_per_device": [1, 2]},
+    }
+    path.write_text(yaml.safe_dump(content))
+    return load_suite(str(path), CATALOG)
+
+
+def runs_of(ratios: Sequence[float], better: str = "higher") -> tuple[list[Run], list[Run]]:
+    """Return runs of base and candidate, one after the other in each pair."""
+    sides: tuple[list[Run], list[Run]] = ([], [])
+    for number, ratio in enumerate(ratios):
+        for side, value in enumerate((100.0, 100.0 * ratio)):
+            started = 100.0 * number + 10 * side
+            one = run(value, repeat=number + 1, started=started, wall_seconds=8.0)
+            metric = one.metrics[0]._replace(better=better)
+            sides[side].append(replace(one, metrics=(metric,)))
+    return sides
+
+
+def asked(of: Suite, *ratios: Sequence[float] | tuple[list[Run], list[Run]]) -> list[int]:
+    """Return the pairs that cases with these ratios, or runs, should have."""
+    folders, runs = {}, {}
+    for number, some in enumerate(ratios):
+        sides = some if some and isinstance(some[0], list) else runs_of(some)  # type: ignore[arg-type]
+        for name, side in zip(("candidate", "base"), reversed(sides), strict=True):
+            case = Case("toy", "toy", "train", 1, 1, number, "fp32", "none", None, name)
+            folders[case] = f"{number}/{name}"
+            runs[folders[case]] = side
+    found = wanted(folders, of, runs)
+    numbers = [found[case] for case in folders]
+    assert numbers[::2] == numbers[1::2], "both sides have as many repeats"
+    return numbers[::2]
+
+
+def test_only_cases_that_are_not_decided_go_on_to_the_next_look(tmp_path: Path) -> None:
+    gate = suite(tmp_path)
+    assert asked(gate, (), ()) == [8, 8]
+    assert asked(gate, CLEAR[:8], OPEN[:8]) == [8, 12]
+    assert asked(gate, CLEAR[:8], OPEN[:12]) == [8, 18]
+    assert asked(gate, OPEN) == [40], "the limit ends it"
+    assert asked(suite(tmp_path, 20), OPEN[:18]) == [18], "the next look is behind the limit"
+    assert asked(suite(tmp_path, 3), ()) == [3]
+
+
+def test_a_regression_among_many_cases_takes_more_pairs_than_a_single_one(tmp_path: Path) -> None:
+    gate = suite(tmp_path)
+    slow = [0.8] * 8
+    assert asked(gate, slow) == [8]
+    assert asked(gate, slow, *[CLEAR[:8]] * 19) == [12] + [8] * 19
+
+
+def test_of_a_metric_of_which_less_is_better_a_larger_value_is_worse(tmp_path: Path) -> None:
+    gate = suite(tmp_path)
+    assert asked(gate, runs_of([0.9] * 8, "lower")) == [8]
+    assert asked(gate, runs_of([1.06, 1.0] * 4, "lower")) == [12]
+
+
+def test_a_killed_call_is_completed_before_anything_is_decided(tmp_path: Path) -> None:
+    gate = suite(tmp_path)
+    assert asked(gate, OPEN[:3]) == [8]
+    base, candidate = runs_of(OPEN[:10])
+    assert asked(gate, (base, candidate[:9])) == [10]
+    assert asked(gate, (base, candidate)) == [12]
+
+
+def test_a_failed_run_ends_a_case_and_a_repeat_without_a_pair_is_made_up_for(
+    tmp_path: Path,
+) -> None:
+    gate = suite(tmp_path)
+    base, candidate = runs_of(OPEN[:8])
+    assert asked(gate, (base, [*candidate[:7], replace(run(None), repeat=8)])) == [8]
+    late = replace(candidate[7], started=10_000.0)
+    assert asked(gate, (base, [*candidate[:7], late])) == [9]
+
+
+@pytest.mark.parametrize("variants", [(), ("one",), ("one", "two", "three")])
+def test_a_gate_has_two_variants(tmp_path: Path, variants: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError, match=r"variants: found .*allowed: two"):
+        suite(tmp_path, variants=variants)
+
+
+def test_before_it_measures_a_gate_says_how_many_pairs_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repeats = {"margin": "5%", "at_most": 40}
+    made = plan(tmp_path, {**SUITE, "repeats": repeats, "variants": {"base": {}, "new": {}}})
+    found: dict[str, list[Run]] = {}
+    monkeypatch.setattr(
+        record_sets,
+        "load_results",
+        lambda folder, writes: SimpleNamespace(runs=found.get("here", [])),
+    )
+    (text,) = pair_forecast.lines(made)
+    assert "the first 8 pairs tell" in text
+    assert "At most 40 pairs" in text
+    sides = runs_of([1.0, 1.02] * 4)
+    found["here"] = [
+        replace(one, origin=f"{made.folders[case]}/r{one.repeat}.json")
+        for case, side in zip(made.folders, sides, strict=True)
+        for one in side
+    ]
+    (text,) = pair_forecast.lines(made)
+    assert "pairs scatter by 1.5% on this machine (from 1 cases in pairs)" in text
+    assert "8 pairs decide all cases" in text
+    found["here"] = [replace(one, origin=f"other/r{one.repeat}.json") for one in sides[1]]
+    (text,) = pair_forecast.lines(made)
+    assert "pairs scatter by 2.1% on this machine (from repeats of 1 cases)" in text
+    assert pair_forecast.lines(plan(tmp_path)) == []

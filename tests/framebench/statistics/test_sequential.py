@@ -1,0 +1,108 @@
+"""Group-sequential sign test: its boundaries against enumeration, and simulated error rates.
+
+The full size is in benchmarks/gate_power.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from framebench.statistics import sequential
+from framebench.statistics.sequential import LEVEL, LOOKS
+
+from .gates import CASES, MARGIN, NOISE, Gates, gates
+
+GATES = 400
+FEW = 18  # pairs that can be enumerated
+
+
+@pytest.mark.parametrize("level", [LEVEL, LEVEL / 20])
+def test_all_looks_together_spend_no_more_than_the_level(level: float) -> None:
+    counts = sequential.critical_counts(level)
+    looks = [look for look in LOOKS if look <= FEW]
+    wrong = 0
+    for signs in itertools.product((0, 1), repeat=FEW):
+        below = np.cumsum(signs)
+        wrong += any(below[look - 1] <= count for look, count in zip(looks, counts, strict=False))
+    decided = sequential.decided_by_look(0.5, level)
+    assert wrong / 2**FEW == pytest.approx(decided[len(looks) - 1])
+    assert 0.5 * level < decided[-1] <= level
+
+
+def test_a_decision_stays_and_an_open_case_has_the_bounds_of_its_last_look() -> None:
+    good, bad = [1.0] * 8, [0.8] * 60
+    first = sequential.bounds(good, MARGIN, 20)
+    assert first.is_within(MARGIN)
+    assert sequential.bounds(good + bad, MARGIN, 20) == first
+    waiting = sequential.bounds([1.0, 0.9] * 15, MARGIN, 20)
+    assert not waiting.decides(MARGIN)
+    assert waiting.pairs == 27
+    few = sequential.bounds(good[:7], MARGIN, 1)
+    assert (few.interval, few.upper, few.pairs) == (None, None, 7)
+    slow = sequential.bounds(bad[:12], MARGIN, 20)
+    assert (slow.is_beyond(MARGIN), slow.pairs) == (True, 12), "8 are too few among 20 cases"
+    assert sequential.bounds(bad[:8], MARGIN, 1).is_beyond(MARGIN)
+
+
+def test_a_ratio_at_the_limit_counts_against_either_decision() -> None:
+    limit = 1 - MARGIN
+    assert not sequential.bounds([limit] * 40, MARGIN, 1).decides(MARGIN)
+    assert not sequential.fixed_bounds([limit] * 40, 1).decides(MARGIN)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "cases", "shown"), [(5, 1, 0), (6, 1, 1), (9, 20, 0), (10, 20, 1)]
+)
+def test_a_fixed_number_has_bounds_where_it_can_show_anything(
+    pairs: int, cases: int, shown: bool
+) -> None:
+    assert (sequential.fixed_bounds([0.8] * pairs, cases).upper is not None) == shown
+
+
+@pytest.mark.parametrize(
+    ("sampled", "passed", "regressed"),
+    [
+        (Gates(), (0.9, 1), (0, 0.001)),
+        (Gates(changed=0.9), (0, 0.001), (0.9, 1)),
+        (Gates(changed=1 - MARGIN), (0, LEVEL), (0, LEVEL / CASES)),
+        (Gates(all_at_limit=True), (0, 0.001), (0, LEVEL)),
+        (Gates(sampler="drift", all_at_limit=True), (0, 0.001), (0, LEVEL)),
+        (Gates(sampler="bimodal", changed=1 - MARGIN), (0, LEVEL), (0, LEVEL / CASES)),
+        (Gates(sampler="stalls"), (0, 1), (0, 0.001)),  # stalls are no slower median
+    ],
+    ids=str,
+)
+def test_a_gate_is_wrong_no_more_often_than_promised(
+    sampled: Gates, passed: tuple[float, float], regressed: tuple[float, float]
+) -> None:
+    found = gates(np.random.default_rng(0), sampled, GATES)
+    for rate, (low, high) in ((found["passed"], passed), (found["regression"], regressed)):
+        error = 3 * max((edge * (1 - edge) / GATES) ** 0.5 for edge in (low, high, 0.001))
+        assert low - error <= rate <= high + error
+
+
+def test_pairs_of_an_unchanged_gate_are_those_of_a_simulation() -> None:
+    scatter = 2**0.5 * NOISE
+    expected = dict(zip(LOOKS, sequential.unchanged([scatter] * CASES, MARGIN), strict=True))
+    for limit in (18, 40):
+        found = gates(np.random.default_rng(0), Gates(pairs=limit), GATES)
+        passed, mean = expected[limit]
+        assert found["passed"] == pytest.approx(passed, abs=0.04)
+        assert found["pairs"] == pytest.approx(mean, abs=0.2)
+
+
+def test_needed_pairs_decide_four_of_five_cases() -> None:
+    random = np.random.default_rng(0)
+    for ratio in (0.98, 0.92):
+        count = sequential.needed(ratio, 0.06, MARGIN, 1)
+        assert count
+        samples = ratio * np.exp(random.normal(0, 0.06, (GATES, count)))
+        decided = [sequential.bounds(one, MARGIN, 1).decides(MARGIN) for one in samples.tolist()]
+        assert np.mean(decided) >= 0.8 - 3 * 0.02
+    assert sequential.needed(1 - MARGIN, 0.02, MARGIN, 1) is None
+    assert sequential.needed(0.9501, 0.02, MARGIN, 1) is None
+    assert sequential.needed(1.0, 0.0, MARGIN, 20) == LOOKS[0]
+    one, many = (sequential.needed(0.9, 0.05, MARGIN, cases) or 0 for cases in (1, 50))
+    assert one < many, "a regression among many cases takes more pairs"

@@ -1,0 +1,123 @@
+"""Ratios of the variants of a suite: table and answers, from made-up runs with known ratios."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from framebench.comparison import compare
+from framebench.records.run import MetricValue, Run
+from framebench.records.sidecars.expected import ExpectedCase
+from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE, SLOWER
+from framebench.tables import answers, frames, grouping, view
+from framebench.tables.columns import Row
+from framebench.tables.declared.gains import GAINS
+from framebench.tables.declared.variants import VARIANTS
+from framebench.tables.table import Inputs
+
+from ..made_up_runs import measured, repeats
+
+SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
+
+
+def of(variant: str, factor: float = 1.0, **changes: Any) -> list[Run]:
+    own = {"variables": (("A", "1"),)} if variant != "usual" else {}
+    return repeats(*(factor * value for value in SEVEN), arm=variant, **own, **changes)
+
+
+def made(*runs: list[Run], **more: Any) -> Inputs:
+    cases = grouping.group([one for some in runs for one in some], None)
+    steps = {key: one for key, one in cases.items() if key.case.is_step}
+    others = {key: one for key, one in cases.items() if key not in steps}
+    return Inputs(steps, others=others, **more)
+
+
+def ratios(inputs: Inputs) -> dict[tuple[str, str], Row]:
+    rows = view.records(inputs.made(VARIANTS))
+    return {(row["framework"], row["arm"]): row for row in rows}
+
+
+def test_each_variant_has_its_ratio_to_the_first_with_interval_and_verdict() -> None:
+    inputs = made(
+        of("usual"), of("a", 1.3), of("b", 0.8),
+        of("usual", 2, framework="jax"), of("a", 2.002, framework="jax"),
+    )  # fmt: skip
+    found = ratios(inputs)
+    assert {case: row["verdict"] for case, row in found.items()} == {
+        ("pytorch", "a"): FASTER, ("pytorch", "b"): SLOWER, ("jax", "a"): NO_DIFFERENCE,
+    }  # fmt: skip
+    row = found["pytorch", "a"]
+    assert (row["base_arm"], row["speedup"]) == ("usual", pytest.approx(1.3))
+    assert row["speedup_ci_low"] < 1.3 < row["speedup_ci_high"]
+    gains = {row["change"]: row for row in view.records(inputs.made(GAINS))}
+    assert gains["a over usual"]["most"] == pytest.approx(1.3)
+
+
+def test_variants_are_judged_as_two_sets_of_records_are() -> None:
+    inputs = made(of("usual"), of("a", 1.02), of("usual", framework="jax"),
+                  of("a", 0.9, framework="jax"))  # fmt: skip
+    of_table = ratios(inputs)
+    sides = [
+        grouping.group([*of("", factor), *of("", other, framework="jax")], None)
+        for factor, other in ((1, 1), (1.02, 0.9))
+    ]
+    for row in view.records(compare.compare(*sides)):
+        same = of_table[row["framework"], "a"]
+        assert (same["speedup"], same["verdict"]) == (row["ratio"], row["verdict"])
+        assert same["speedup_ci_low"] == row["ratio_ci_low"]
+
+
+def test_the_suite_decides_which_variant_is_the_first() -> None:
+    runs = [*of("usual"), *of("zero", 2)]
+    asked = [
+        ExpectedCase("s", "", run.case, run.conditions) for run in reversed(runs)
+    ]  # fmt: skip
+    found = ratios(made(runs, expected=asked))
+    assert [(one, row["base_arm"]) for (_, one), row in found.items()] == [("usual", "zero")]
+    alone = ratios(made(of("usual"), expected=asked))
+    assert alone["pytorch", "usual"]["reason"] == "not in zero"
+
+
+def test_less_is_better_where_a_benchmark_says_so_and_other_versions_are_compared() -> None:
+    def seconds(variant: str, factor: float) -> list[Run]:
+        one = measured("first_token", [MetricValue("seconds", 1.0, "s", "lower")])
+        return [
+            replace(
+                one,
+                case=one.case._replace(variant=variant),
+                metrics=(MetricValue("seconds", factor * value, "s", "lower"),),
+                repeat=repeat,
+                variables=(("A", "1"),) * (variant != "usual"),
+            )
+            for repeat, value in enumerate(SEVEN, 1)
+        ]
+
+    (row,) = ratios(made(seconds("usual", 1.0), seconds("a", 0.5))).values()
+    assert (row["speedup"], row["verdict"]) == (pytest.approx(2), FASTER)
+    (row,) = ratios(made(of("usual"), of("new", 1.5, framework_version="9"))).values()
+    assert row["speedup"] == pytest.approx(1.5)
+
+
+def test_answers_name_every_ratio_and_ask_no_other_question_of_one_framework() -> None:
+    inputs = made(of("usual"), of("a", 1.3), of("b", 1.001), of("few", 2)[:2])
+    found = answers.answers_of(frames.build(inputs))
+    assert [one.verdict for one in found.variants] == [
+        FASTER, NO_DIFFERENCE, "needs 4 repeats on both sides",
+    ]  # fmt: skip
+    lines = answers.lines(found, [])
+    assert not any(line.startswith("Fastest") for line in lines)
+    assert re.search(rf"1\.30x .*{FASTER}", lines[1])
+    other = made(of("usual"), of("a", 1.3), of("usual", framework="jax"))
+    lines = answers.lines(answers.answers_of(frames.build(other)), [])
+    assert [line.split()[0] for line in lines if line.startswith(("Variants", "Fastest:"))] == [
+        "Variants", "Fastest:",
+    ]  # fmt: skip
+
+
+def test_a_variant_without_a_figure_says_why() -> None:
+    failed = repeats(None, arm="a", reason="no room", variables=(("A", "1"),))
+    (row,) = ratios(made(of("usual"), failed)).values()
+    assert (row["speedup"], row["verdict"]) == (None, CANNOT_TELL)
+    assert "no room" in row["reason"]

@@ -1,0 +1,63 @@
+"""Suite whose models are replaced by a user's own model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from .kinds import INDEPENDENT
+from .own_model import OwnModel
+from .suite import Axes, Suite
+from .validation import ConfigError
+
+
+def of_own_model(suite: Suite, own: OwnModel) -> Suite:
+    """Return the suite with a user's model instead of all models and frameworks.
+
+    The suite keeps its axes and, of other benchmarks, the control of scaling. Raises ConfigError
+    for a suite without axes, or with a variant for another source of the project's models.
+    """
+    if suite.axes is None:
+        raise ConfigError(
+            f"{suite.path}: axes: found none; allowed with model={own.source}: a suite with axes"
+        )
+    for name, variant in suite.variants.items():
+        if variant.source:
+            raise ConfigError(
+                f"{suite.path}: variants.{name}.source: found {variant.source!r}; allowed with "
+                f"model={own.source}: none, which only the project's own models have"
+            )
+    names: Axes = {"framework": [own.framework], "model": [own.name]}
+
+    def replaced(block: Axes) -> Axes:
+        return {axis: names.get(axis, _of_any_model(one)) for axis, one in block.items()}
+
+    control = suite.measurements.get(INDEPENDENT)
+    measurements = {}
+    if control:
+        measurements = {INDEPENDENT: replace(control, axes={**control.axes, **names})}
+
+    def kept(blocks: Sequence[Axes]) -> list[Axes]:
+        of_framework = [own.framework]
+        return [
+            replaced(one) for one in blocks if own.framework in one.get("framework", of_framework)
+        ]
+
+    return suite.model_copy(
+        update={
+            "axes": {**replaced(suite.axes), **names},
+            "include": kept(suite.include),
+            "then": kept(suite.then),
+            "exclude": [one for one in suite.exclude if "model" not in one],
+            "measurements": measurements,
+            "own_model": own.name,
+        }
+    )
+
+
+def _of_any_model(values: Any) -> Any:
+    """Return the values of an axis; batches by model become the batches of all."""
+    if not isinstance(values, dict):
+        return values
+    return list(dict.fromkeys(value for some in values.values() for value in some))

@@ -1,0 +1,93 @@
+"""Number of pairs that a performance gate is expected to take on this machine, and their time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from core.text import duration
+
+from ..machine.identities import is_here
+from ..records import record_sets
+from ..records.run import Run
+from . import pairing
+from .planning import Plan, seconds_for
+
+#: Probability that all cases pass with the named number of pairs, if nothing has changed.
+_CHANCE = 0.9
+#: Fewest values of a case that tell how much they scatter.
+_FEWEST = 4
+
+
+def lines(plan: Plan) -> list[str]:
+    """Return the expected pairs and time of a gate; [] for another suite."""
+    repeats = plan.settings.suite.repeats
+    if repeats.margin is None:
+        return []
+    of_round = seconds_for(plan, {run.case: run for run in plan.runs}.values())
+    most = f"At most {repeats.at_most} pairs, {duration(repeats.at_most * of_round)}"
+    scatters, basis = _scatters(plan)
+    head = f"Gate with a margin of {repeats.margin:.1%}: "
+    if not scatters:
+        first = f"the first {repeats.at_least} pairs tell how many it takes on this machine. "
+        return [head + first + most]
+    pairs, all_pass = _unchanged(scatters, repeats.margin, repeats.at_most)
+    middle = sorted(scatters)[len(scatters) // 2]
+    return [
+        f"{head}pairs scatter by {middle:.1%} on this machine (from {basis}). If nothing has "
+        f"changed, a case takes {pairs:.0f} pairs on average, in all {duration(pairs * of_round)}; "
+        + (f"{all_pass} pairs decide all cases" if all_pass else "no number decides all cases")
+        + f" in 9 of 10 calls. {most}"
+    ]
+
+
+def _unchanged(scatters: Sequence[float], margin: float, at_most: int) -> tuple[float, int | None]:
+    """Return the mean number of pairs of a case if nothing has changed, and the number that decides
+    all cases; None for more than the last look has."""
+    from ..statistics import sequential  # here: most plans need no numpy
+
+    looks = [*zip(sequential.LOOKS, sequential.unchanged(scatters, margin), strict=True)]
+    pairs = [mean for look, (_, mean) in looks if look <= at_most]
+    all_pass = (look for look, (chance, _) in looks if chance >= _CHANCE)
+    return pairs[-1] if pairs else at_most, next(all_pass, None)
+
+
+def _scatters(plan: Plan) -> tuple[list[float], str]:
+    """Return how much the pairs of each case scatter on this machine, and what shows that.
+
+    Without pairs of this gate it is the median over repeats of the same benchmarks, in these
+    results or in the folder that holds them. [] without any.
+    """
+    from ..statistics import sequential  # here: most plans need no numpy
+
+    suite, results = plan.settings.suite, plan.settings.results
+    runs = [*_here(plan, results)]
+    ratios = pairing.ratios_of_cases(plan.folders, suite, pairing.by_folder(runs))
+    pairs = [one for some in ratios.values() for one in some if len(one) >= _FEWEST]
+    if pairs:
+        return [sequential.scatter_of_pairs(one) for one in pairs], f"{len(pairs)} cases in pairs"
+    modes = {case.mode for case in plan.folders}
+    runs = [run for run in (*runs, *_here(plan, results.parent)) if run.case.mode in modes]
+    found = sorted(sequential.scatter_of_sets(one, one) for one in _repeats(runs))
+    return found[len(found) // 2 :][:1] * len(ratios), f"repeats of {len(found)} cases"
+
+
+def _here(plan: Plan, results: Path) -> Iterator[Run]:
+    """Yield the ok runs of this machine in a results folder."""
+    try:
+        found = record_sets.load_results(results, writes=False)
+    except record_sets.RecordsError:
+        return
+    for run in found.runs if found else ():
+        if run.status == "ok" and is_here(run.machine, plan.here):
+            yield run
+
+
+def _repeats(runs: Sequence[Run]) -> Iterator[list[float]]:
+    """Yield the figures of each case with enough repeats."""
+    found = defaultdict(list)
+    for run in runs:
+        if run.figure is not None and run.figure > 0:
+            found[run.key].append(run.figure)
+    yield from (values for values in found.values() if len(values) >= _FEWEST)

@@ -1,0 +1,87 @@
+"""Pairs of runs that a performance gate measures: as many as decide each case.
+
+The two variants of a suite are base and candidate, in this order. A case is measured further until
+the group-sequential test (:mod:`statistics.sequential`) decides all its metrics.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from core.case import Case
+
+from ..cases.matrix import without_variant
+from ..config.suite import Suite
+from ..records import pairs
+from ..records.run import Run
+
+
+def wanted(
+    folders: Mapping[Case, str], suite: Suite, runs: Mapping[str, Sequence[Run]]
+) -> dict[Case, int]:
+    """Return the number of repeats that each case should have. ``runs``: so far, by folder.
+
+    A case with a run that was not ok gets no more.
+    """
+    from ..statistics import sequential  # here: most plans need no numpy
+
+    margin, at_most = suite.repeats.margin, suite.repeats.at_most
+    assert margin is not None, "asked for only where there is one"
+    sides = _sides(folders, suite)
+    ratios = ratios_of_cases(folders, suite, runs)
+    count = sum(map(len, ratios.values()))
+    found = {}
+    for shared, both in sides.items():
+        some = [run for case in both for run in runs.get(folders[case], ())]
+        there = max([suite.repeats.at_least, *(run.repeat for run in some)])
+        complete = len(some) == len(both) * there and all(run.status == "ok" for run in some)
+        few = min(map(len, ratios[shared]), default=0)
+        look = sequential.next_look(few)
+        is_open = any(
+            not sequential.bounds(one, margin, count).decides(margin) for one in ratios[shared]
+        )
+        # Repeats whose two runs are no pair are made up for.
+        then = there + look - few if complete and is_open and look else there
+        found.update(dict.fromkeys(both, then if then <= at_most else there))
+    return found
+
+
+def ratios_of_cases(
+    folders: Mapping[Case, str], suite: Suite, runs: Mapping[str, Sequence[Run]]
+) -> dict[Case, list[list[float]]]:
+    """Return the ratios of each case's pairs, by metric. ``runs``: by folder."""
+    return {
+        shared: [*_ratios(*(runs.get(folders[case], ()) for case in both))]
+        for shared, both in _sides(folders, suite).items()
+    }
+
+
+def by_folder(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Group runs by the folder of their records."""
+    found = defaultdict(list)
+    for run in runs:
+        found[os.path.dirname(run.origin)].append(run)
+    return found
+
+
+def _sides(folders: Mapping[Case, str], suite: Suite) -> dict[Case, list[Case]]:
+    """Return base and candidate of each case; one of them may be missing."""
+    order = [*suite.variants]
+    found: dict[Case, list[Case]] = defaultdict(list)
+    for case in sorted(folders, key=lambda case: order.index(case.variant)):
+        found[without_variant(case, suite.own_model)].append(case)
+    return found
+
+
+def _ratios(base: Sequence[Run], candidate: Sequence[Run] = ()) -> Iterator[list[float]]:
+    """Yield the ratios of the pairs, in each metric that has any; above 1 is better."""
+    one, other = ([run for run in side if run.status == "ok"] for side in (base, candidate))
+    for metric in one[0].metrics if one else ():
+        below, above = (one, other) if metric.better == "higher" else (other, one)
+        values = [run.value(metric.name, metric.point) for run in (*one, *other)]
+        if all(value is None or value > 0 for value in values) and (
+            found := pairs.ratios(below, above, metric.name, metric.point)
+        ):
+            yield found

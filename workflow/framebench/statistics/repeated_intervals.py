@@ -1,0 +1,117 @@
+"""Comparison of two cases at several looks, with error rates that hold whenever repeats stop.
+
+Repeats are added until an order is settled, and a later call adds more. A test that is made anew
+after each repeat would call false differences too often. Repeated confidence intervals (Jennison &
+Turnbull, "Interim Analyses: The Repeated Confidence Interval Approach", *JRSS B* 51, 1989) hold at
+all looks at once: each look takes a part of the error rate, and the parts add up to the rate.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from enum import Enum
+
+from . import descriptive, intervals
+from .verdicts import THRESHOLD
+
+#: Repeats of each side at the first looks; each further one has half as many repeats more.
+FIRST_LOOKS = (6, 8, 11, 15, 20)
+#: Part of the error rate of the first look; each further look has half of what is left.
+FIRST_PART = 0.55
+#: Fraction behind the leader's median at which a case is no contender: with one repeat, and with
+#: more, of which the fastest counts.
+FAR_ONCE, FAR = 0.5, 0.15
+#: The same in standard deviations of the repeats, where they scatter more.
+FAR_DEVIATIONS = 4.0
+#: Repeats before the first look, which tell most cases that are far behind.
+SECOND = 2
+
+
+class Order(Enum):
+    """What is known of the order of a leader and another case."""
+
+    SLOWER = "slower"
+    FAR_BEHIND = "far behind"
+    NO_DIFFERENCE = "no difference"
+    OPEN = "open"
+
+
+def looks() -> Iterator[tuple[int, float]]:
+    """Yield the repeats of each side at each look, and its part of the error rate."""
+    left = 1 - FIRST_PART
+    yield FIRST_LOOKS[0], FIRST_PART
+    growing = itertools.accumulate(itertools.repeat(1.5), lambda size, by: size * by, initial=30.0)
+    for count in itertools.chain(FIRST_LOOKS[1:], map(int, growing)):
+        left /= 2
+        yield count, left
+
+
+def next_look(repeats: int) -> int:
+    """Return the repeats of each side at the next look, or before the first one."""
+    return SECOND if repeats < SECOND else next(n for n, _ in looks() if n > repeats)
+
+
+def ratio_interval(
+    base: Sequence[float], candidate: Sequence[float], error: float = 1 - intervals.CONFIDENCE
+) -> intervals.Interval | None:
+    """Return an interval for the factor between two cases that holds at all looks so far.
+
+    ``base``, ``candidate``: positive figures of repeats, in the order in which they were made; a
+    look takes the first ones of both. ``error``: probability that the interval ever misses the
+    factor. None before the first look.
+    """
+    low, high, found = 0.0, float("inf"), None
+    for count, part in looks():
+        if count > min(len(base), len(candidate)):
+            break
+        found = intervals.ratio_interval(base[:count], candidate[:count], 1 - error * part)
+        if found is None:
+            continue
+        low, high = max(low, found[0]), min(high, found[1])
+    if not high < float("inf"):
+        return None
+    return (low, high) if low <= high else found
+
+
+def orders(cases: Sequence[Sequence[float]], error: float) -> tuple[int, list[Order | None]]:
+    """Return the leader, which has the largest median, and the order of each other case to it.
+
+    ``cases``: figures of each case's repeats, of which more is better, in the order in which they
+    were made. ``error``: probability of any false order to the leader.
+    """
+    ranked = sorted(range(len(cases)), key=lambda at: -descriptive.median(cases[at]))
+    leader, scatter = ranked[0], _scatter(cases)
+    found: list[Order | None] = [None] * len(cases)
+    for place, at in enumerate(ranked[1:]):
+        found[at] = _order(cases[leader], cases[at], error)
+        # The runner-up is compared by an interval, however far behind it is.
+        if place and found[at] is Order.OPEN and _is_far(cases[leader], cases[at], scatter):
+            found[at] = Order.FAR_BEHIND
+    return leader, found
+
+
+def _order(leader: Sequence[float], other: Sequence[float], error: float) -> Order:
+    ends = ratio_interval(other, leader, error)
+    if ends is not None:
+        if ends[0] > 1:
+            return Order.SLOWER
+        if ends[0] > 1 - THRESHOLD and ends[1] < 1 + THRESHOLD:
+            return Order.NO_DIFFERENCE
+    return Order.OPEN
+
+
+def _is_far(leader: Sequence[float], other: Sequence[float], scatter: float) -> bool:
+    behind = 1 - max(other) / descriptive.median(leader)
+    far = FAR if len(other) >= SECOND else FAR_ONCE
+    return behind > max(far, FAR_DEVIATIONS * scatter)
+
+
+def _scatter(cases: Sequence[Sequence[float]]) -> float:
+    """Return the standard deviation of repeats, as a fraction of their mean, of all cases
+    together."""
+    import numpy as np
+
+    repeated = [np.asarray(values) for values in cases if len(values) > SECOND]
+    squares = [float(np.var(one, ddof=1) / np.mean(one) ** 2) for one in repeated]
+    return float(np.sqrt(np.mean(squares))) if squares else 0.0
