@@ -286,7 +286,7 @@ BAD_SUITE = {
 }
 
 BAD_SUITE |= {
-    "repeats as a broken number": ({**SUITE, "repeats": 2.0}, ["repeats: found 2.0", "auto, or {"]),
+    "repeats as a broken number": ({**SUITE, "repeats": 2.0}, ["repeats: found 2.0", "auto, {"]),
     "width of nothing": (
         {**SUITE, "repeats": {"at_least": 7, "at_most": 9, "width": "0%"}},
         ["repeats.width: found '0%'", "above 0 and below 100 %"],
