@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.text import duration
 
+from ..config.repeats import FIRST_LOOK
 from ..machine.identities import is_here
 from ..records import record_sets
 from ..records.run import Run
@@ -25,10 +26,12 @@ def lines(plan: Plan) -> list[str]:
     repeats = plan.settings.suite.repeats
     if repeats.margin is None:
         return []
+    head = f"Gate with a margin of {repeats.margin:.1%}: "
+    if repeats.at_most < FIRST_LOOK:
+        return [f"{head}{repeats.at_most} pairs decide nothing, it takes {FIRST_LOOK} or more"]
     of_round = seconds_for(plan, {run.case: run for run in plan.runs}.values())
     most = f"At most {repeats.at_most} pairs, {duration(repeats.at_most * of_round)}"
     scatters, basis = _scatters(plan)
-    head = f"Gate with a margin of {repeats.margin:.1%}: "
     if not scatters:
         first = f"the first {repeats.at_least} pairs tell how many it takes on this machine. "
         return [head + first + most]
