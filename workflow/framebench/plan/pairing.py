@@ -59,7 +59,7 @@ def ratios_of_cases(
     }
 
 
-def by_folder(runs: Iterable[Run]) -> dict[str, list[Run]]:
+def by_folder(runs: Iterable[Run]) -> defaultdict[str, list[Run]]:
     """Group runs by the folder of their records."""
     found = defaultdict(list)
     for run in runs:
