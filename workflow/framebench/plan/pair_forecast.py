@@ -82,8 +82,8 @@ def _scatters(plan: Plan) -> tuple[list[float], str]:
     pairs = [one for some in ratios.values() for one in some if len(one) >= _FEWEST]
     if pairs:
         of_pairs = [sequential.scatter_of_pairs(one) for one in pairs]
-        middle = median(of_pairs)
-        return [(one * middle) ** 0.5 for one in of_pairs], f"{len(pairs)} cases in pairs"
+        typical = median(of_pairs)
+        return [(one * typical) ** 0.5 for one in of_pairs], f"{len(pairs)} cases in pairs"
     modes = {case.mode for case in plan.folders}
     runs = [run for run in (*runs, *_here(plan, results.parent)) if run.case.mode in modes]
     found = [sequential.scatter_of_sets(one, one) for one in _repeats(runs)]
