@@ -58,9 +58,9 @@ def test_the_version_that_made_it_slower_is_found(project: Project) -> None:
     runs_alone = ["--", "--until", "benchmark"]
     few = project.run(*given, "--pairs", "2", *runs_alone, toy="exact", **offline)
     assert few.returncode == 3, few.stdout
-    assert "with --pairs 6 goes on" in few.stdout
+    assert "with --pairs 8 goes on" in few.stdout
     before = runs(project)
-    found = project.run(*given, "--pairs", "6", *runs_alone, toy="exact", **offline)
+    found = project.run(*given, *runs_alone, toy="exact", **offline)
     assert found.returncode == 0, found.stdout
     changed = re.search(r"first changed in 1\.3: changed: (0\.\d+) \[", found.stdout)
     assert changed, found.stdout
@@ -69,7 +69,7 @@ def test_the_version_that_made_it_slower_is_found(project: Project) -> None:
     assert "1.2: not changed: " in found.stdout
     assert "(with helper 1.0 -> 2.0)" in found.stdout, "what moved beside it is not told"
     records = runs(project)
-    assert len(records) == 2 * 6 + 2 * 6, "those of the first call were measured again"
+    assert len(records) == 2 * 8 + 2 * 8, "those of the first call were measured again"
     assert before
     assert before.items() <= records.items(), "what was measured is measured again"
 

@@ -25,11 +25,14 @@ CLEAR, OPEN = (1.0,) * 27, (1.0, 0.9) * 20
 
 
 def suite(
-    folder: Path, at_most: int = 40, variants: Sequence[str] = ("base", "candidate")
+    folder: Path,
+    at_most: int = 40,
+    variants: Sequence[str] = ("base", "candidate"),
+    two_sided: bool = False,
 ) -> Suite:
     path = folder / "gate.yaml"
     content: dict[str, Any] = {
-        "repeats": {"margin": "5%", "at_most": at_most},
+        "repeats": {"margin": "5%", "at_most": at_most, "two_sided": two_sided},
         "variants": dict.fromkeys(variants),
         "axes": {"batch_per_device": [1, 2]},
     }
@@ -79,6 +82,13 @@ def test_a_regression_among_many_cases_takes_more_pairs_than_a_single_one(tmp_pa
     slow = [0.8] * 8
     assert asked(gate, slow) == [8]
     assert asked(gate, slow, *[CLEAR[:8]] * 19) == [12] + [8] * 19
+
+
+def test_a_two_sided_gate_also_decides_whether_a_case_is_faster(tmp_path: Path) -> None:
+    some_faster = [1.0, 1.1] * 4
+    assert asked(suite(tmp_path), some_faster) == [8]
+    assert asked(suite(tmp_path, two_sided=True), some_faster) == [12]
+    assert asked(suite(tmp_path, two_sided=True), [1.2] * 8) == [8]
 
 
 def test_of_a_metric_of_which_less_is_better_a_larger_value_is_worse(tmp_path: Path) -> None:

@@ -333,7 +333,8 @@ TABLES: Mapping[str, KeyTable] = {
                 "cluster](../docs/cluster.md#order-of-runs) as far as the queue allows). `auto` "
                 "is `{at_least: 7, at_most: 30, width: 1%}`: add repeats until the interval is at"
                 " most `width` of the median. `{margin: 5%, at_most: 40}` measures two variants "
-                "until each case is decided, as a [performance gate](../docs/ci.md) does.",
+                "until each case is decided, as a [performance gate](../docs/ci.md) does; "
+                "`two_sided: true` in both directions.",
             ),
             (
                 "variants",

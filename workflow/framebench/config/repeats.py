@@ -10,14 +10,16 @@ class Repeats:
     """Number of repeats of a case.
 
     ``width``: largest width of the median's interval, as a fraction of the median; ``margin``: of a
-    performance gate, whose two variants are measured until each case is decided. Without either the
-    number is fixed, and ``at_most`` equals ``at_least``.
+    performance gate, whose two variants are measured until each case is decided, with ``two_sided``
+    also whether it is faster by more than the margin. Without either the number is fixed, and
+    ``at_most`` equals ``at_least``.
     """
 
     at_least: int
     at_most: int
     width: float | None
     margin: float | None = None
+    two_sided: bool = False
 
     def __str__(self) -> str:
         if self.at_least == self.at_most:

@@ -95,9 +95,13 @@ class _RepeatsKeys(Keys):
 
 
 class _PairsKeys(Keys):
-    """Pairs of two variants: until each case is slower by more than ``margin`` or not."""
+    """Pairs of two variants: until each case is slower by more than ``margin`` or not.
+
+    ``two_sided``: also faster or not.
+    """
 
     margin: Share
+    two_sided: Switch = False
     at_most: Annotated[int, Whole(1, 1000)] = PAIRS
 
 
@@ -114,7 +118,7 @@ _UntilKnown = Annotated[
 def _repeats(written: int | str | _RepeatsKeys | _PairsKeys) -> Repeats:
     if isinstance(written, _PairsKeys):
         at_least = min(written.at_most, FIRST_LOOK)
-        return Repeats(at_least, written.at_most, None, written.margin)
+        return Repeats(at_least, written.at_most, None, written.margin, written.two_sided)
     if isinstance(written, _RepeatsKeys):
         return Repeats(written.at_least, written.at_most, written.width)
     return AUTO if isinstance(written, str) else Repeats(written, written, None)

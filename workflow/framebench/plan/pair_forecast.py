@@ -8,9 +8,11 @@ from pathlib import Path
 
 from core.text import duration
 
+from ..config.repeats import FIRST_LOOK
 from ..machine.identities import is_here
 from ..records import record_sets
 from ..records.run import Run
+from ..statistics.descriptive import median
 from . import pairing
 from .planning import Plan, seconds_for
 
@@ -25,21 +27,33 @@ def lines(plan: Plan) -> list[str]:
     repeats = plan.settings.suite.repeats
     if repeats.margin is None:
         return []
-    of_round = seconds_for(plan, {run.case: run for run in plan.runs}.values())
+    head = f"Gate with a margin of {repeats.margin:.1%}: "
+    if repeats.at_most < FIRST_LOOK:
+        return [f"{head}{repeats.at_most} pairs decide nothing, it takes {FIRST_LOOK} or more"]
+    of_round = _seconds_of_round(plan)
     most = f"At most {repeats.at_most} pairs, {duration(repeats.at_most * of_round)}"
     scatters, basis = _scatters(plan)
-    head = f"Gate with a margin of {repeats.margin:.1%}: "
     if not scatters:
         first = f"the first {repeats.at_least} pairs tell how many it takes on this machine. "
         return [head + first + most]
     pairs, all_pass = _unchanged(scatters, repeats.margin, repeats.at_most)
-    middle = sorted(scatters)[len(scatters) // 2]
     return [
-        f"{head}pairs scatter by {middle:.1%} on this machine (from {basis}). If nothing has "
-        f"changed, a case takes {pairs:.0f} pairs on average, in all {duration(pairs * of_round)}; "
+        f"{head}pairs scatter by {median(scatters):.1%} on this machine (from {basis}). If nothing "
+        f"has changed, a case takes {pairs:.0f} pairs on average, in all "
+        f"{duration(pairs * of_round)}; "
         + (f"{all_pass} pairs decide all cases" if all_pass else "no number decides all cases")
         + f" in 9 of 10 calls. {most}"
     ]
+
+
+def _seconds_of_round(plan: Plan) -> float:
+    """Return the seconds of a pair of each case: as the runs so far took, else as planned."""
+    made = pairing.by_folder(_here(plan, plan.settings.results))
+    first = {run.case: run for run in plan.runs}
+    for case, run in first.items():
+        if took := [one.wall_seconds for one in made[plan.folders[case]] if one.wall_seconds]:
+            first[case] = run._replace(seconds=median(took))
+    return seconds_for(plan, first.values())
 
 
 def _unchanged(scatters: Sequence[float], margin: float, at_most: int) -> tuple[float, int | None]:
@@ -56,6 +70,7 @@ def _unchanged(scatters: Sequence[float], margin: float, at_most: int) -> tuple[
 def _scatters(plan: Plan) -> tuple[list[float], str]:
     """Return how much the pairs of each case scatter on this machine, and what shows that.
 
+    The first pairs of a case tell little: its scatter is averaged with the median of all cases.
     Without pairs of this gate it is the median over repeats of the same benchmarks, in these
     results or in the folder that holds them. [] without any.
     """
@@ -66,11 +81,14 @@ def _scatters(plan: Plan) -> tuple[list[float], str]:
     ratios = pairing.ratios_of_cases(plan.folders, suite, pairing.by_folder(runs))
     pairs = [one for some in ratios.values() for one in some if len(one) >= _FEWEST]
     if pairs:
-        return [sequential.scatter_of_pairs(one) for one in pairs], f"{len(pairs)} cases in pairs"
+        of_pairs = [sequential.scatter_of_pairs(one) for one in pairs]
+        typical = median(of_pairs)
+        return [(one * typical) ** 0.5 for one in of_pairs], f"{len(pairs)} cases in pairs"
     modes = {case.mode for case in plan.folders}
     runs = [run for run in (*runs, *_here(plan, results.parent)) if run.case.mode in modes]
-    found = sorted(sequential.scatter_of_sets(one, one) for one in _repeats(runs))
-    return found[len(found) // 2 :][:1] * len(ratios), f"repeats of {len(found)} cases"
+    found = [sequential.scatter_of_sets(one, one) for one in _repeats(runs)]
+    middle = [median(found)] if found else []
+    return middle * len(ratios), f"repeats of {len(found)} cases"
 
 
 def _here(plan: Plan, results: Path) -> Iterator[Run]:

@@ -39,9 +39,10 @@ def wanted(
         complete = len(some) == len(both) * there and all(run.status == "ok" for run in some)
         few = min(map(len, ratios[shared]), default=0)
         look = sequential.next_look(few)
-        is_open = any(
-            not sequential.bounds(one, margin, count).decides(margin) for one in ratios[shared]
-        )
+        tested = ratios[shared]
+        if suite.repeats.two_sided:
+            tested = [*tested, *([1 / ratio for ratio in one] for one in tested)]
+        is_open = any(not sequential.bounds(one, margin, count).decides(margin) for one in tested)
         # Repeats whose two runs are no pair are made up for.
         then = there + look - few if complete and is_open and look else there
         found.update(dict.fromkeys(both, then if then <= at_most else there))
@@ -58,7 +59,7 @@ def ratios_of_cases(
     }
 
 
-def by_folder(runs: Iterable[Run]) -> dict[str, list[Run]]:
+def by_folder(runs: Iterable[Run]) -> defaultdict[str, list[Run]]:
     """Group runs by the folder of their records."""
     found = defaultdict(list)
     for run in runs:

@@ -52,14 +52,15 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--base", required=True, help=sides.ALLOWED)
     made.add_argument("--candidate", required=True, help="likewise, of the same kind")
     made.add_argument("--fail-on", type=share, default=0.05, help="the margin (default: 5%%)")
-    made.add_argument(
-        "--pairs",
-        type=count,
-        default=PAIRS,
-        help=f"of runs of each case, at most (default: {PAIRS})",
-    )
+    add_pairs(made)
     add_measuring(made, Path("results", "gate"))
     return made
+
+
+def add_pairs(made: argparse.ArgumentParser) -> None:
+    """Add the option for the limit of pairs."""
+    about = f"of runs of each case, at most (default: {PAIRS})"
+    made.add_argument("--pairs", type=count, default=PAIRS, help=about)
 
 
 def add_measuring(made: argparse.ArgumentParser, folder: Path) -> None:

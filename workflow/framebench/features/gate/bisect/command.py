@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--versions", metavar="V,V", help="to look among (default: the index's)")
     made.add_argument("--case", help="as the plan names it, where the suite has several")
     made.add_argument("--margin", type=share, default=0.05, help="a change is more (default: 5%%)")
-    made.add_argument("--pairs", type=gate.count, default=12, help="of runs (default: 12)")
+    gate.add_pairs(made)
     gate.add_measuring(made, Path("results", "bisect"))
     return made
 
@@ -102,7 +102,7 @@ def _bisect(given: argparse.Namespace) -> int:
     )  # fmt: skip
     print(
         f"{package}: {len(names)} versions from {given.good} to {given.bad}, of which at most "
-        f"{most_steps(names)} are measured, each in {given.pairs} pairs with {given.good}",
+        f"{most_steps(names)} are measured, each in at most {given.pairs} pairs with {given.good}",
         flush=True,
     )
     return go(bench, names, asked)

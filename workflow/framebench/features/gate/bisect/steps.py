@@ -29,7 +29,7 @@ from ..measuring import BASE, CANDIDATE, Measuring
 from ..sides import VariantSide
 from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectStep
 
-#: File in the folder of a step: number of measured pairs.
+#: File in the folder of a step: largest number of pairs that it was measured with.
 NOTED = "measured.json"
 
 
@@ -118,7 +118,8 @@ class BisectSetup:
         ]
         names = ",".join(f"{self.case} variant {side}" for side in (BASE, CANDIDATE))
         config = [*self.config, f"frameworks={self.framework}", f"cases={names}"]
-        plan = Measuring(self.suite, self.pairs, config, self.words, folder)
+        until_decided = {"margin": self.margin, "at_most": self.pairs, "two_sided": True}
+        plan = Measuring(self.suite, until_decided, config, self.words, folder)
         plan.measure(*sides)
 
     def _judged(self, version: str, folder: Path, slower: bool | None) -> BisectStep:
@@ -128,7 +129,7 @@ class BisectSetup:
 
 
 def _noted(folder: Path) -> int:
-    """Return the number of pairs measured completely; 0 without any."""
+    """Return the limit of pairs of the last complete measurement; 0 without any."""
     try:
         return int(json_files.read(folder / NOTED)["pairs"])
     except (OSError, ValueError, TypeError, KeyError):
@@ -154,10 +155,10 @@ def judge(
             raise RecordsError(f"the good version is {result.status}: {result.reason}")
     if not good:
         raise RecordsError("the good version has no run")
-    down = decisions.decide(good, other, margin)[0]
+    down = decisions.decide(good, other, margin, at_looks=True)[0]
     if down.verdict == decisions.BROKEN:
         return BisectStep(version, SKIPPED, down.reason)
-    up = decisions.decide(other, good, margin)[0]
+    up = decisions.decide(other, good, margin, at_looks=True)[0]
     asked = {None: (down, up), True: (down,), False: (up,)}[slower]
     return _step(version, down, asked)
 
