@@ -62,7 +62,7 @@ _SETTINGS = (
         "seconds that the timed window was to fill, with at least `timed_steps`",
         None,
         form=COUNT,
-        words=lambda seconds: f"{seconds:g} s",
+        words=lambda seconds: f"{seconds} s",
     ),
     _condition(
         "arm",

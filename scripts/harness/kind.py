@@ -146,7 +146,7 @@ class Workload:
     warmup_steps: int
     warmup_limit: Optional[int]
     timed_steps: int
-    timed_seconds: Optional[float] = None
+    timed_seconds: Optional[int] = None
     data: Optional[str] = None
     bad_images: str = REFUSE
 

@@ -55,7 +55,7 @@ class Request:
     warmup_steps: int
     warmup_limit: Optional[int]
     timed_steps: int
-    timed_seconds: Optional[float]
+    timed_seconds: Optional[int]
     time_limit: float
     memory_limit: Limit
     node_memory: Optional[Limit]
@@ -242,7 +242,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     measuring.add_argument("--timed-steps", type=_count, default=100)
     measuring.add_argument(
         "--timed-seconds",
-        type=_seconds,
+        type=_count,
         help="time at least --timed-steps, and as many steps as take about so long",
     )
     measuring.add_argument("--time-limit", type=_seconds, default=3600.0, help="s, whole run")

@@ -60,7 +60,7 @@ def test_repeats_go_to_those_whose_order_is_open() -> None:
     wanted = budget.wanted(runs, costs(SLOW, 600), MOST)
     assert asked(wanted, runs) == {case_of(0, 0): 6, case_of(0, 1): 6}
     wanted = budget.wanted(runs, costs(SLOW, 79), MOST)
-    assert asked(wanted, runs) == {case_of(0, 0): 3, case_of(0, 1): 3}, "towards a further call"
+    assert asked(wanted, runs) == {case_of(0, 0): 6, case_of(0, 1): 5}, "towards a further call"
 
 
 def test_the_next_stage_begins_when_the_order_is_settled() -> None:
@@ -83,7 +83,8 @@ def test_a_case_that_failed_is_not_repeated() -> None:
 def test_a_framework_alone_gets_repeats_for_intervals() -> None:
     alone = case_of(0, 0)
     runs = {alone: [run(1, 1.0)]}
-    assert budget.wanted(runs, costs({alone: 10.0}, 600), MOST) == {alone: 2}
+    assert budget.wanted(runs, costs({alone: 10.0}, 600), MOST) == {alone: 6}
+    assert budget.wanted(runs, costs({alone: 10.0}, 25), MOST) == {alone: 3}
     runs = {alone: [run(n, 1.0) for n in range(1, 7)]}
     assert budget.wanted(runs, costs({alone: 10.0}, 600), MOST) == {alone: 6}
 

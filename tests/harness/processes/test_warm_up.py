@@ -101,3 +101,19 @@ def test_a_limit_that_nothing_can_settle_within_is_refused(toy: Bench) -> None:
     assert done.status == 2
     assert f"--warmup-limit must be {FEWEST} or more" in done.stderr
     assert done.record is None
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_timed_region_has_as_many_steps_as_take_its_seconds(toy: Bench, devices: int) -> None:
+    done = toy.run(
+        "exact,sleep=0.02", warmup_steps=4, timed_steps=3, timed_seconds=1, devices_per_node=devices
+    )
+    (count,) = {len(rank["step_seconds"]) for rank in done.record["ranks"]}
+    assert 25 <= count <= 50
+    assert done.record["samples"] == count * devices * done.record["case"]["batch_per_device"]
+
+
+def test_a_timed_region_never_has_fewer_steps_than_asked_for(toy: Bench) -> None:
+    asked = {"warmup_steps": 1, "timed_steps": 3, "timed_seconds": 1}
+    record = toy.run("exact,sleep=0.6", **asked).record
+    assert len(record["ranks"][0]["step_seconds"]) == 3

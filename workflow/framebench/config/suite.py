@@ -129,7 +129,7 @@ class Timed(Keys):
     ``at_least`` steps."""
 
     at_least: Count
-    seconds: Annotated[float, Field(gt=0, le=86400)] | None
+    seconds: Count | None
 
 
 def _timed(written: int | Timed) -> Timed:
@@ -576,7 +576,7 @@ class Suite(SuiteFile):
         return self.steps.timed.at_least
 
     @property
-    def timed_seconds(self) -> float | None:
+    def timed_seconds(self) -> int | None:
         """Seconds of the timed region; None for ``timed_steps`` and no more."""
         return self.steps.timed.seconds
 

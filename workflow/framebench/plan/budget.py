@@ -151,9 +151,9 @@ def _next_round(
                 return some
     open_ = [one for some in settings for one in contenders(some, len(settings))]
     if open_:  # towards the look of a further call
-        return _one_more(open_, left, at_most)
+        return _up_to(open_, left, at_most)
     first_look = min(at_most, _next_look([]))
-    return _one_more([one for some in settings for one in some], left, first_look)
+    return _up_to([one for some in settings for one in some], left, first_look)
 
 
 def _first_repeats(settings: Sequence[Sequence[Progress]], left: float) -> dict[Case, int]:
@@ -238,13 +238,15 @@ def _entrants(cases: Iterable[Progress]) -> list[Progress]:
     return list(best.values())
 
 
-def _one_more(cases: Iterable[Progress], left: float, at_most: int) -> dict[Case, int]:
-    """Return one more repeat of the cases that have fewer than ``at_most``, the fewest first."""
-    found: dict[Case, int] = {}
-    for one in sorted(cases, key=lambda one: (one.repeats, one.seconds)):
-        if one.may_go_on and one.repeats < at_most:
-            left -= one.seconds_to(one.repeats + 1)
-            if left < 0:
-                break
-            found[one.case] = one.repeats + 1
+def _up_to(cases: Iterable[Progress], left: float, at_most: int) -> dict[Case, int]:
+    """Return repeats up to ``at_most``, one by one to the case that has the fewest."""
+    cases = [one for one in cases if one.may_go_on and one.repeats < at_most]
+    found = {one.case: one.repeats for one in cases}
+    while cases:
+        one = min(cases, key=lambda one: (found[one.case], one.seconds))
+        left -= one.seconds
+        if left < 0:
+            break
+        found[one.case] += 1
+        cases = [one for one in cases if found[one.case] < at_most]
     return found

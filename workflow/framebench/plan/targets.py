@@ -143,7 +143,14 @@ def _check_library(plan: Plan, own: OwnModel) -> None:
 
 
 def check_runs(plan: Plan) -> None:
-    """Raise :class:`ConfigError` with the reasons if no case can be run."""
+    """Raise :class:`ConfigError` with the reasons if no case can be run, or none within the
+    budget."""
+    if plan.cases and plan.settings.budget and not plan.runs:
+        shortest = min(run.seconds for run in plan.reserve)
+        raise ConfigError(
+            f"time_budget: found {plan.settings.budget:g} s, in which no run ends; allowed: more "
+            f"than the {shortest:.0f} s of the shortest, with its verification"
+        )
     if plan.cases:
         return
     reasons = Counter(one.reason for one in plan.left_out).most_common()

@@ -97,7 +97,7 @@ def _read(found: Any) -> ExpectedCase:
         if name != "parameters" and not isinstance(value, int if name in _NUMBERS else str):
             raise ValueError(f"{name}: found {value!r}")
     for name, value in conditions.items():
-        if name != "further" and not isinstance(value, (str, int, float)):
+        if name != "further" and not isinstance(value, (str, int)):
             raise ValueError(f"{name}: found {value!r}")
     known = {**_USUAL, **conditions, "further": _parameters(conditions.get("further", []))}
     in_case = {field: known.pop(name) for name, field in _IN_CASE.items()}

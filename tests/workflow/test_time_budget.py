@@ -1,0 +1,78 @@
+"""Suites with a time budget: rounds, pages before the end, and further calls."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from typing import Any
+
+from ..csv_rows import read_rows
+from .conftest import Project
+
+#: Adapter of a framework that is the toy, with other steps.
+OTHER = """
+import os
+
+os.environ["FRAMEBENCH_TOY"] = "exact,sleep={seconds}"
+from frameworks.toy.adapter import ToyAdapter
+
+class Other(ToyAdapter):
+    pass
+"""
+AXES = {
+    "framework": ["toy", "slower", "slowest"],
+    "model": "toy",
+    "mode": ["train"],
+    "batch_per_device": [1],
+}
+SUITE: dict[str, Any] = {
+    "steps": {"warmup": 1, "timed": 3, "breakdown": False},
+    "time_budget": 120,
+    "repeats": 6,
+    "axes": AXES,
+}
+
+
+def add_framework(project: Project, name: str, seconds: float) -> None:
+    """Add the toy once more, under another name and with slower steps."""
+    frameworks = project.folder / "scripts" / "frameworks"
+    shutil.copytree(frameworks / "toy", frameworks / name)
+    (frameworks / name / "adapter.py").write_text(OTHER.format(seconds=seconds))
+    facts = json.loads((frameworks / name / "framework.json").read_text())
+    facts |= {"name": name, "title": name.title()}
+    (frameworks / name / "framework.json").write_text(json.dumps(facts))
+
+
+def order_of_runs(project: Project) -> list[str]:
+    """Return the framework of each run, in the order in which they began."""
+    records = sorted(project.parsed(), key=lambda record: record["started"])
+    return [record["case"]["framework"] for record in records]
+
+
+def test_repeats_go_where_they_settle_the_order(project: Project) -> None:
+    add_framework(project, "slower", 0.025)
+    add_framework(project, "slowest", 0.1)
+    names = ("toy", "slower", "slowest")
+    project.configure(interpreters=dict.fromkeys(names, sys.executable))
+    project.write_suite(SUITE)
+
+    ran = project.all("time_budget=1", toy="exact,sleep=0.02")
+    assert ran.returncode == 1, ran.stdout
+    assert "time_budget: found 1 s, in which no run ends" in ran.stdout
+    assert not project.records()
+
+    ran = project.all(toy="exact,sleep=0.02")
+    assert ran.returncode == 0, ran.stdout
+    assert "were not present when" not in ran.stdout, "pages of rounds are no surprise"
+    order = order_of_runs(project)
+    assert sorted(order[:3]) == sorted(names), "each once, before any again"
+    assert {*order[3:13]} == {"toy", "slower"}, "the order of the first two is open"
+    assert order[13:] == ["slowest"] * 5, "it is far behind, and gets its interval last"
+    results = project.folder / "results"
+    (row,) = read_rows(results / "tables" / "fastest.csv")
+    assert (row["framework"], row["verdict"]) == ("toy", "faster"), row
+    assert 1 < float(row["lead_ci_low"]) < float(row["lead"])
+    logs = [path.read_text() for path in (results / "logs" / "rounds").glob("*.log")]
+    assert any("no winner is significant yet" in log for log in logs), "a page after each round"
+    assert "1 of 1 leads are significant" in ran.stdout
