@@ -29,6 +29,8 @@ class Rounds:
         self._planned = self._records(work.plan.pending)
         self._searches = [record_of(work.results, "search", name) for name in work.searches]
         self._further: dict[int, list[str]] = {}
+        #: Whether rounds follow, decided once: the plan's reserve shrinks. None before the searches.
+        self._may_go_on: bool | None = None
         # Once, as it imports a framework: Snakemake asks for all records several times.
         self._try_own_model = functools.cache(lambda: checked(targets.check_own_model, work.plan))
         # Markers of an earlier call are stale.
@@ -82,9 +84,10 @@ class Rounds:
         wanted = [*self._planned, *self._searches]
         try:
             wanted += self._asked_by(0) if self._work.searches else []
-            # Without pending runs the plan is final.
-            plan = self._work.plan
-            for number in itertools.count(1) if plan.reserve and plan.pending else ():
+            if self._may_go_on is None:
+                # Without pending runs the plan is final.
+                self._may_go_on = bool(self._work.plan.reserve and self._work.plan.pending)
+            for number in itertools.count(1) if self._may_go_on else ():
                 further = self._asked_by(number)
                 if not further:
                     break
