@@ -43,14 +43,14 @@ checkpoint round:
         driver.rounds.before,
     output:
         touch(driver.rounds.marker),
+    log:
+        f"{driver.rounds.marker}.log",
     wildcard_constraints:
         state="[0-9a-f]{12}",
         number="[0-9]+",
-    log:
-        f"{driver.rounds.marker}.log",
-    localrule: True
     # A look costs little, and what it asks for may come before what else is to do.
     priority: driver.jobs.first
+    localrule: True
     conda:
         "../envs/driver.yaml"
     params:

@@ -99,13 +99,6 @@ def test_what_the_filter_hides_is_hidden_on_a_narrow_page_too(
     assert "inference" in shown[0]
 
 
-def test_the_answers_say_that_they_stay_of_all_frameworks(browser: Browser, quick: Path) -> None:
-    words = "document.getElementById('answers-hidden').innerText"
-    assert not browser.open(quick, query="?precision=fp32").evaluate(words).count("all frameworks")
-    said = browser.open(quick, query="?framework=pytorch").evaluate(words)
-    assert said.startswith("The answers are of all frameworks"), said
-
-
 def answered(browser: Browser) -> dict[str, tuple[str, str]]:
     """Return the fastest framework and its figure, by the setting of each answer."""
     rows = browser.evaluate(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from framebench.comparison import compare
-from framebench.records.run import MetricValue, Run
+from framebench.records.run import Flag, MetricValue, Run
 from framebench.records.sidecars.expected import ExpectedCase
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE, SLOWER
 from framebench.tables import answers, frames, grouping, view
@@ -53,6 +53,19 @@ def test_each_variant_has_its_ratio_to_the_first_with_interval_and_verdict() -> 
     assert row["speedup_ci_low"] < 1.3 < row["speedup_ci_high"]
     gains = {row["change"]: row for row in view.records(inputs.made(GAINS))}
     assert gains["a over usual"]["most"] == pytest.approx(1.3)
+
+
+def test_models_of_ones_own_are_variants_of_each_other() -> None:
+    own = {"flags": (Flag("own", ""),)}
+    old, new = of("base", model="my@1", **own), of("next", 1.3, model="my@2", **own)
+    (row,) = ratios(made(old, new)).values()
+    assert (row["model"], row["speedup"]) == ("my@2", pytest.approx(1.3))
+    same = of("next", 1.1, model="my@1", **own)
+    found = view.records(made(old, new, same, of("base", 1.2, model="my@2", **own)).made(VARIANTS))
+    assert {row["model"]: round(row["speedup"], 3) for row in found} == {
+        "my@1": 1.1,
+        "my@2": round(1.3 / 1.2, 3),
+    }
 
 
 def test_variants_are_judged_as_two_sets_of_records_are() -> None:

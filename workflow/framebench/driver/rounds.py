@@ -70,7 +70,8 @@ class Rounds:
         """Return all records that the call makes.
 
         These are the planned runs and searches, then the runs with the largest batches. Further
-        rounds follow while a case of ``repeats: auto`` has too wide an interval.
+        rounds follow while a case of ``repeats: auto`` has too wide an interval, or one of a
+        performance gate is undecided.
         """
         plan = self._work.plan
         checked(targets.check_measurement, plan, "a target that measures")

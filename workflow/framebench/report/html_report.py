@@ -25,14 +25,14 @@ from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
 from ..records.sidecars.calls import CallEntry
 from ..records.sidecars.interruptions import Interruption
-from ..tables import answers, frames, measured, origin, registry, view
+from ..tables import answers, contests, frames, measured, origin, registry, view
 from ..tables.columns import VERDICT
 from ..tables.declared.fastest import FASTEST
 from ..tables.declared.variants import VARIANTS
 from ..tables.legend import explanations
 from ..tables.origin import Origin
 from ..tables.table import Inputs, Table
-from . import colours, drawings, failures, html_tables, page_data, panels, setups
+from . import colours, drawings, failures, first_screen, html_tables, page_data, panels, setups
 from .html_tables import Section
 from .plots import Look, Plot
 from .record_links import Link, RowLinks, to_record
@@ -44,9 +44,7 @@ REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
 MAX_PROBLEMS = 200
 STEPS = "steps"  # key of the step-time plots, which belong to no table
 #: Parts of every page's script, in order.
-SCRIPTS = ("data.js", "tables.js", "charts.js", "downloads.js", "ask.js", "page.js")
-#: Most answers on the first screen.
-MAX_ANSWERS = 12
+SCRIPTS = ("data.js", "tables.js", "charts.js", "downloads.js", "ask.js", "answers.js", "page.js")
 NO_HARDWARE = "not recorded (imported without its hardware)"
 
 
@@ -119,6 +117,10 @@ def render(
     failed, failed_left_out = failures.by_status(inputs.runs, link)
     statuses = Counter(run.status for run in runs)
     found = answers.answers_of(tables)
+    answered = [*zip(found.fastest, contests.of(inputs), strict=True)]
+    shown_answers = _with_axes(found, tables)
+    variants = view.records(tables[VARIANTS]) if VARIANTS in tables else []
+    of_variants = [*zip(found.variants, variants, strict=True)]
     plots = _plots(inputs, tables, look, link)
     sections = _sections(inputs, tables, links)
     shown_further = [html_tables.of_frame(*one) for one in (further or {}).items()]
@@ -128,8 +130,12 @@ def render(
         **page_parts(),
         title=title,
         answers=found,
-        shown_answers=_with_axes(found, tables),
-        shown_variants=_variants_with_axes(found, tables),
+        shown_answers=shown_answers,
+        blocks=first_screen.blocks([answered[at] for _, _, at in shown_answers]),
+        shown_variants=[
+            (one, axes_of(row)) for one, row in of_variants[: first_screen.MAX_ANSWERS]
+        ],
+        variant_blocks=first_screen.variant_blocks(of_variants),
         variant_looks=VERDICT.looks,
         origin=provenance or origin.of(runs),
         colour=look.variable,
@@ -149,7 +155,13 @@ def render(
         plots=plots,
         has_charts=any(some for name, some in plots.items() if name != STEPS),
         sections=sections,
-        data=page_data.of(on_page, links, calls, series_of(look)),
+        data=page_data.of(
+            on_page,
+            links,
+            calls,
+            series_of(look),
+            partial(first_screen.data, answered, found.everywhere),
+        ),
         marks=explanations(tables.values()),
         failures=failed,
         failures_left_out=failed_left_out,
@@ -210,17 +222,7 @@ def _with_axes(
         id(one): ({axis: str(axis_of(row, axis)) for axis in FASTEST.axes}, at)
         for at, (one, row) in enumerate(zip(found.fastest, rows, strict=True))
     }
-    return [(one, *of_answer[id(one)]) for one in found.most_compared(MAX_ANSWERS)]
-
-
-def _variants_with_axes(
-    found: answers.Answers, tables: Mapping[Table, pd.DataFrame]
-) -> list[tuple[answers.VariantAnswer, dict[str, str]]]:
-    """Return the first screen's answers about variants, each with its axes."""
-    rows = view.records(tables[VARIANTS]) if VARIANTS in tables else []
-    return [(one, axes_of(row)) for one, row in zip(found.variants, rows, strict=True)][
-        :MAX_ANSWERS
-    ]
+    return [(one, *of_answer[id(one)]) for one in found.most_compared(first_screen.MAX_ANSWERS)]
 
 
 def _sections(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -42,16 +42,19 @@ def of(
     links: RowLinks,
     calls: Sequence[CallEntry],
     series: Mapping[str, int],
+    contests: Callable[[Any, Any], Mapping[str, Any]] | None = None,
 ) -> Markup:
     """Return the data as JSON for a script element.
 
-    ``series``: colour number of each framework."""
+    ``series``: colour number of each framework. ``contests``: returns the settings of the first
+    screen, given a function that stores runs and one that stores lists."""
     lists = _Lists()
     cases = _Cases(links, calls)
     made = [_table(one, links, cases, lists) for one in tables]
     data = {
         "axes": AXES,
         "tables": made,
+        "contests": contests(cases.place, lists.number) if contests else None,
         "cases": cases.data(lists),
         "series": series,
         "lists": lists.written,

@@ -137,15 +137,15 @@ def _contest(
     frameworks: dict[str, list[CaseResult]] = defaultdict(list)
     for result in results:
         frameworks[result.case.framework].append(result)
-    ranked = [(_ranked(some), some) for some in frameworks.values()]
-    entrants = sorted((some for some, _ in ranked if some), key=lambda some: _speed(some[0]))
+    sides = [(ranked(some), some) for some in frameworks.values()]
+    entrants = sorted((some for some, _ in sides if some), key=lambda some: _speed(some[0]))
     return Contest(
         setting,
         machine,
         results,
         [some[0] for some in entrants],
         [len(some) for some in entrants],
-        [some[0] for good, some in ranked if not good],
+        [some[0] for good, some in sides if not good],
         missing,
         error,
     )
@@ -153,10 +153,10 @@ def _contest(
 
 def best(results: Sequence[CaseResult]) -> CaseResult | None:
     """Return the fastest result; None if none has a figure."""
-    return next(iter(_ranked(results)), None)
+    return next(iter(ranked(results)), None)
 
 
-def _ranked(results: Sequence[CaseResult]) -> list[CaseResult]:
+def ranked(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Return results with a figure, fastest first."""
     return sorted((one for one in results if one.throughput is not None), key=_speed)
 

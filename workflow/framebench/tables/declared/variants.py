@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...cases.conditions import KEYS, OF_VARIANT
+from ...records.fields.flags import OWN
 from .. import measured
 from ..columns import (
     CASE_COLUMNS,
@@ -74,10 +75,12 @@ def _first_variants(inputs: Inputs, results: Sequence[CaseResult]) -> dict[str, 
 
 
 def _without_variant(result: CaseResult) -> tuple[Any, ...]:
+    """Return what variants of a case have in common. Models of a user's own may differ."""
     key = result.key
+    model = OWN if OWN in result.marks else key.case.model
     return (
         key._replace(
-            case=key.case._replace(variant="", framework_version=""),
+            case=key.case._replace(variant="", framework_version="", model=model),
             conditions=replace(key.conditions.without_variant, environment=""),
         ),
         result.runs[0].machine,
@@ -85,9 +88,11 @@ def _without_variant(result: CaseResult) -> tuple[Any, ...]:
 
 
 def _base(bases: Sequence[CaseResult], case: CaseResult) -> CaseResult | None:
-    """Return the base of a case: that of its own version of the framework, or the only one."""
-    same = [one for one in bases if one.case.framework_version == case.case.framework_version]
-    found = same or bases
+    """Return the base of a case: that of its own model and version of the framework, or the only
+    one."""
+    of_model = [one for one in bases if one.case.model == case.case.model] or bases
+    version = case.case.framework_version
+    found = [one for one in of_model if one.case.framework_version == version] or of_model
     return found[0] if len(found) == 1 else None
 
 

@@ -25,44 +25,25 @@ const showParts = (svg) => {
 
 // Filter all static drawings by the rows that they show.
 const showFigures = () => {
-  let hidden = 0;
   for (const one of document.querySelectorAll("[data-axes]")) {
     const of = JSON.parse(one.dataset.axes);
     one.hidden = Object.entries(of).some(([axis, value]) => !isChosen(axis, value));
-    hidden += one.hidden && one.matches(".answers tr");
   }
   for (const figure of document.querySelectorAll("figure")) {
     const shown = [...figure.querySelectorAll("[data-parts]")].map(showParts);
     if (shown.length) figure.hidden = !shown.some(Boolean);
   }
   for (const note of document.querySelectorAll(".under-baseline")) note.hidden = !asked.base;
-  const left = document.getElementById("answers-hidden");
-  if (!left) return;
-  const words = [];
-  if (hidden) {
-    words.push(`The filter hides ${hidden} of these; all settings that it leaves stand in `
-      + "Fastest framework.");
-  }
-  if (asked.chosen.has("framework")) {
-    words.push("The answers are of all frameworks: a choice of frameworks changes nothing here.");
-  }
-  if (asked.base) {
-    words.push("A lead is over the next framework, whatever the baseline.");
-  }
-  left.hidden = !words.length;
-  left.textContent = words.join(" ");
 };
 
 // Show the figures of the first screen: as measured, or as ratios to the baseline.
-const fastest = page.tables.find((table) => table.name === "fastest");
-const measured = new Map();
 const showAnswers = () => {
+  showContests();
+  if (asked.chosen.has("framework") || asked.chosen.has("compiler")) return;
   const column = fastest?.shown.find((one) => one.name === "median");
   const ratios = column && ratiosOf(fastest);
   for (const row of document.querySelectorAll("[data-answer]")) {
     const cell = row.querySelector(".figure");
-    if (!measured.has(cell)) measured.set(cell, cell.innerHTML);
-    cell.innerHTML = measured.get(cell);
     const marks = cell.querySelector(".why")?.textContent ?? "";
     const figures = ratios && valuesOf(column.raw, fastest.rows);
     if (!ratios || figures[row.dataset.answer] === null) continue;

@@ -1,0 +1,118 @@
+"""First screen of the page: bars, points, and what a choice of frameworks changes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.records import record_sets
+from framebench.records.record_sets import RecordSet
+from framebench.report import html_report
+from framebench.statistics import descriptive, intervals
+from framebench.tables import contests, frames
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+
+from ..browser import Browser
+from ..made_up_runs import repeats
+
+SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
+#: Texts of each line of bars, number of bars, intervals and points, by setting.
+BLOCKS = """[...document.querySelectorAll(".contest")].map((one) => [
+    one.querySelector("h3").innerText,
+    [...one.querySelectorAll("li")].map((line) => [
+        line.innerText.replace(/\\s+/g, " ").trim(),
+        ...["bar", "whisker", "point"].map((name) => line.querySelectorAll(`.${name}`).length),
+    ]),
+])"""
+VISIBLE = "[...document.querySelectorAll('.contest')].map((one) => !one.hidden)"
+ROWS = """[...document.querySelectorAll(".of-settings tr")].map((row) =>
+    [...row.cells].map((cell) => cell.innerText.replace(/\\s+/g, " ").trim()))"""
+
+
+def test_every_bar_has_its_interval_and_single_repeats_are_points(
+    browser: Browser, page: Path, quick: Path
+) -> None:
+    lines = [line for _, some in browser.open(page).evaluate(BLOCKS) for line in some]
+    assert {tuple(counts) for _, *counts in lines} == {(1, 1, 0), (0, 0, 0)}
+    assert any("unsupported" in text for text, *_ in lines)
+    lines = [line for _, some in browser.open(quick).evaluate(BLOCKS) for line in some]
+    assert len(lines) > 20
+    assert all(bars == 0 and bool(points) == bool(re.search(r"\d$", text))
+               for text, bars, _, points in lines)  # fmt: skip
+
+
+def test_what_the_script_draws_is_what_the_page_has(browser: Browser, page: Path) -> None:
+    html = "document.getElementById('contests').innerHTML.replace(/>\\s+</g, '><').trim()"
+    written = browser.open(page).evaluate(html)
+    drawn = browser.open(page, query="?mode=train&mode=inference").evaluate(html)
+    assert drawn == written
+
+
+def test_two_frameworks_give_their_ratio_with_its_interval(browser: Browser, page: Path) -> None:
+    chosen = ("tensorflow", "jax")
+    query = "?" + "&".join(f"framework={one}" for one in chosen)
+    rows = {row[0]: row for row in browser.open(page, query=query).evaluate(ROWS)}
+    cases = group(record_sets.load(page.parent / "runs").runs, None)
+    compared = 0
+    for contest in contests.of(Inputs(cases)):
+        sides = [one for one in contest.entrants if one.case.framework in chosen]
+        case = contest.setting.case
+        name = f"{case.model} {case.mode} {case.precision} 1n{case.devices_per_node}g b4"
+        if len(sides) < 2 or case.batch_per_device != 4 or name not in rows:
+            continue
+        first, second = sides
+        ratio = descriptive.median(first.values) / descriptive.median(second.values)
+        low, high = intervals.ratio_interval(second.values, first.values) or (0, 0)
+        found = [float(number) for number in re.findall(r"\d+\.\d+", rows[name][3])]
+        assert found == pytest.approx([ratio, low, high], abs=0.0051)
+        compared += 1
+    assert compared > 3
+    said = browser.evaluate("document.getElementById('answer').innerText")
+    assert "jax in" in said
+
+
+def test_a_filter_leaves_its_own_settings_and_one_framework_has_no_ratio(
+    browser: Browser, page: Path
+) -> None:
+    every = browser.open(page).evaluate(ROWS)
+    some = browser.open(page, query="?devices=1n1g").evaluate(ROWS)
+    assert some == [row for row in every if " 1n1g " in row[0]] != []
+    assert {row[3] for row in browser.open(page, query="?framework=pytorch").evaluate(ROWS)} == {
+        "\N{EN DASH}"
+    }
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_variants_stand_on_the_first_screen(browser: Browser, tmp_path: Path, width: int) -> None:
+    def of(variant: str, *values: float, **changes: Any) -> list[Any]:
+        own = {"variables": (("A", "1"),)} if variant != "usual" else {}
+        return repeats(*values, arm=variant, **own, **changes)
+
+    fast = [1.3 * value for value in SEVEN]
+    runs = [
+        *of("usual", *SEVEN), *of("a", *fast), *of("few", 50.0),
+        *of("usual", *SEVEN, mode="inference"), *of("a", *fast, mode="inference"),
+    ]  # fmt: skip
+    inputs = Inputs(group(runs, None))
+    target = tmp_path / "report.html"
+    found = RecordSet(root=tmp_path, runs=runs, problems=[], superseded=0)
+    html_report.write(found, inputs, frames.build(inputs), target, "A report")
+    browser.open(target, width=width, query="?mode=train")
+    shown = [
+        lines
+        for (_, lines), visible in zip(
+            browser.evaluate(BLOCKS),
+            browser.evaluate(
+                "[...document.querySelectorAll('.contest')].map((one) => !one.hidden)"
+            ),
+            strict=True,
+        )
+        if visible
+    ]
+    assert shown == [
+        [["a 1.30\N{MULTIPLICATION SIGN}", 1, 1, 0], ["few 0.50\N{MULTIPLICATION SIGN}", 0, 0, 1]]
+    ]
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width

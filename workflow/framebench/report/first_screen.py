@@ -1,0 +1,213 @@
+"""First screen of the report: the figures of all frameworks at a setting, relative to the best.
+
+The bars are drawn as HTML here and, for what a filter leaves, by the page's script, which gets
+figures and intervals of all settings from :func:`data`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from ..cases.conditions import Key
+from ..statistics import intervals
+from ..tables import formatting
+from ..tables.answers import Answer, VariantAnswer
+from ..tables.columns import Row
+from ..tables.contests import Contest, ranked
+from ..tables.measured import runs_in
+from ..tables.results import CaseResult, marks_of, other_marks
+from .panels import STATUS_WORDS
+from .selection import axes_of
+
+#: Settings and ratios of variants on the first screen, and settings with bars.
+MAX_ANSWERS, MAX_BLOCKS = 12, 6
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A line of a block: the median of a case, in percent of the block's width.
+
+    ``end``: of the bar; None without a figure, for the reason ``why``. ``interval``: left and width
+    of the 95 % interval of the median; None without one, where ``points``, the repeats, stand in
+    place of a bar."""
+
+    label: str
+    framework: str
+    figure: str = ""
+    end: float | None = None
+    interval: tuple[float, float] | None = None
+    points: Sequence[float] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Block:
+    """The bars of one setting. ``reference``: place of a line that they are read against."""
+
+    title: str
+    unit: str
+    bars: Sequence[Bar]
+    reference: float | None = None
+    axes: Mapping[str, str] = field(default_factory=dict)
+
+
+def blocks(found: Sequence[tuple[Answer, Contest]]) -> list[Block]:
+    """Return a block for each setting that has a figure, up to MAX_BLOCKS."""
+    shown = [(answer, contest) for answer, contest in found if contest.entrants]
+    return [_block(answer, contest) for answer, contest in shown[:MAX_BLOCKS]]
+
+
+def _block(answer: Answer, contest: Contest) -> Block:
+    first = contest.entrants[0]
+    top = first.throughput or 1.0
+
+    def share(value: float) -> float:
+        """Return a figure as part of the best, or its inverse where less is better."""
+        part = value / top if first.better == "higher" else top / value if value else 0.0
+        return 100 * part
+
+    ends = [sorted(map(share, one.interval or one.values)) for one in contest.entrants]
+    width = max(100.0, *(one[-1] for one in ends)) / 100
+    bars = [_bar(one, share, some, width) for one, some in zip(contest.entrants, ends, strict=True)]
+    bars += [
+        Bar(runs_in(one.case), runs_in(one.case), why=STATUS_WORDS.get(one.status, one.status))
+        for one in contest.without
+    ]
+    bars += [Bar(name, name, why="not measured yet") for name in contest.missing]
+    return Block(answer.setting, contest.setting.unit, bars)
+
+
+def _bar(
+    result: CaseResult, share: Callable[[float], float], ends: Sequence[float], width: float
+) -> Bar:
+    low, high = (one / width for one in (ends[0], ends[-1]))
+    has_interval = result.interval is not None
+    return Bar(
+        label(result.key),
+        runs_in(result.case),
+        formatting.rounded(result.throughput, "#.4g"),
+        round(share(result.throughput or 0.0) / width, 1),
+        (round(low, 1), round(high - low, 1)) if has_interval else None,
+        () if has_interval else [round(one / width, 1) for one in ends],
+    )
+
+
+def variant_blocks(found: Sequence[tuple[VariantAnswer, Row]]) -> list[Block]:
+    """Return a block for each case, up to MAX_BLOCKS: the ratio of each variant to the first."""
+    cases: dict[str, list[tuple[VariantAnswer, Row]]] = defaultdict(list)
+    for answer, row in found:
+        cases[answer.case].append((answer, row))
+    return [_ratios(case, some) for case, some in [*cases.items()][:MAX_BLOCKS]]
+
+
+def _ratios(case: str, found: Sequence[tuple[VariantAnswer, Row]]) -> Block:
+    ratios = [row["speedup"] for _, row in found if row["speedup"] is not None]
+    highs = [row["speedup_ci_high"] for _, row in found if row["speedup_ci_high"] is not None]
+    width = max(1.0, *ratios, *highs) / 100
+    bars = []
+    for answer, row in found:
+        who = (answer.variant, row["framework"])
+        ratio, low, high = (row[f"speedup{end}"] for end in ("", "_ci_low", "_ci_high"))
+        if ratio is None:
+            bars.append(Bar(*who, why=answer.verdict))
+            continue
+        end, figure = round(ratio / width, 1), f"{answer.ratio}\N{MULTIPLICATION SIGN}"
+        if low is None:
+            bars.append(Bar(*who, figure, end, points=[end]))
+        else:
+            interval = (round(low / width, 1), round((high - low) / width, 1))
+            bars.append(Bar(*who, figure, end, interval))
+    return Block(
+        case, f"against {found[0][0].base}", bars, round(1 / width, 1), axes_of(found[0][1])
+    )
+
+
+def label(key: Key) -> str:
+    """Return the framework of a case with its compiler and variant."""
+    words = [runs_in(key.case)]
+    words += [key.case.compiler] if key.case.compiler not in ("", "none") else []
+    words += [key.case.variant] if key.case.variant else []
+    return "+".join(words)
+
+
+def data(
+    found: Sequence[tuple[Answer, Contest]],
+    everywhere: Collection[str],
+    place: Callable[[Sequence[Any]], int],
+    number: Callable[[Sequence[Any]], int],
+) -> dict[str, Any]:
+    """Return all settings for the page's script, which answers for what a filter leaves.
+
+    Of each setting, the fastest case of each framework and compiler stands in ``entrants``, whose
+    columns are lists. ``pairs`` has the 95 % interval of the ratio of two entrants of different
+    frameworks, by their numbers.
+
+    Parameters
+    ----------
+    found
+        All settings, with their answers.
+    everywhere
+        Flags of all fastest figures.
+    place, number
+        Functions that return the number of a group of runs, and that of a list.
+    """
+    entrants: list[tuple[int, CaseResult]] = []
+    pairs: dict[str, tuple[float, float]] = {}
+    for at, (_, contest) in enumerate(found):
+        some = _fastest_by_compiler(contest)
+        numbered = [*enumerate(some, len(entrants))]
+        for (one, first), (other, second) in combinations(numbered, 2):
+            if ratio := _ratio_interval(first, second):
+                pairs[f"{one} {other}"] = ratio
+        entrants += [(at, result) for result in some]
+    ends = [result.interval for _, result in entrants]
+    contests = [contest for _, contest in found]
+    return {
+        "settings": number([answer.setting for answer, _ in found]),
+        "verdicts": number([answer.short_verdict for answer, _ in found]),
+        "units": number([contest.setting.unit for contest in contests]),
+        "better": number([contest.results[0].better for contest in contests]),
+        "without": number(
+            ["\t".join(f"{runs_in(one.case)} {one.status}" for one in contest.without)
+             for contest in contests]
+        ),
+        "missing": number(["\t".join(contest.missing) for contest in contests]),
+        "count": len(contests),
+        "entrants": {
+            "count": len(entrants),
+            "at": number([at for at, _ in entrants]),
+            "case": number([place(result.runs) for _, result in entrants]),
+            "framework": number([runs_in(result.case) for _, result in entrants]),
+            "compiler": number([result.case.compiler for _, result in entrants]),
+            "label": number([label(result.key) for _, result in entrants]),
+            "marks": number([other_marks(marks_of(result), everywhere) for _, result in entrants]),
+            "low": number([one and _short(one[0]) for one in ends]),
+            "high": number([one and _short(one[1]) for one in ends]),
+        },
+        "pairs": pairs,
+        "status": STATUS_WORDS,
+    }  # fmt: skip
+
+
+def _fastest_by_compiler(contest: Contest) -> list[CaseResult]:
+    """Return the fastest case of each framework and compiler, the fastest first."""
+    found: dict[tuple[str, str], CaseResult] = {}
+    for one in ranked(contest.results):
+        found.setdefault((one.case.framework, one.case.compiler), one)
+    return [*found.values()]
+
+
+def _ratio_interval(faster: CaseResult, slower: CaseResult) -> tuple[float, float] | None:
+    """Return the interval of the ratio of two frameworks, above 1 where the first is better."""
+    if faster.case.framework == slower.case.framework or min(*faster.values, *slower.values) <= 0:
+        return None
+    below, above = (slower, faster) if faster.better == "higher" else (faster, slower)
+    ends = intervals.ratio_interval(below.values, above.values)
+    return ends and (_short(ends[0]), _short(ends[1]))
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.7g}")
