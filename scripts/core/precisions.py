@@ -8,6 +8,8 @@ whether weights are stored finely enough to compare updates.
 ``cpu``, for a precision that a CPU may emulate: the ``dtype`` that frameworks use on a CPU, and
 ``instructions``, any of which computes in it, as named by the kernel.
 
+``usual_on``: accelerators and instruction sets that are made for the precision.
+
 ``variables``: environment variables that make libraries compute in another precision while the
 matmuls look the same, with the values at which they do not.
 """
@@ -38,6 +40,7 @@ class Precision(NamedTuple):
     them, are compared. ``variables``: allowed values by environment variable. ``storage``: dtype of
     the parameters, "" if not stated. ``cpu_dtype``: dtype that frameworks use on a CPU, "" for a
     precision that no CPU emulates; ``instructions``: instruction sets, any of which computes in it.
+    ``usual_on``: accelerators and instruction sets with units of their own for it.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Precision(NamedTuple):
     storage: str
     cpu_dtype: str
     instructions: Tuple[str, ...]
+    usual_on: Tuple[str, ...]
 
 
 @lru_cache(maxsize=None)
@@ -66,6 +70,12 @@ def known() -> Mapping[str, Precision]:
 def default() -> str:
     """Return the first baseline precision."""
     return next(name for name, precision in known().items() if precision.baseline is None)
+
+
+def usual(accelerator: str, instruction_sets: Collection[str]) -> str:
+    """Return the precision that a machine is made for; the first baseline without such."""
+    has = {accelerator, *instruction_sets}
+    return next((name for name, one in known().items() if has & {*one.usual_on}), default())
 
 
 def baseline(name: object) -> Optional[str]:
@@ -125,4 +135,5 @@ def _precision(path: str) -> Precision:
         storage=declared.get("storage", ""),
         cpu_dtype=cpu.get("dtype", ""),
         instructions=tuple(cpu.get("instructions", ())),
+        usual_on=tuple(declared.get("usual_on", ())),
     )

@@ -9,9 +9,9 @@ rule environment:
     wildcard_constraints:
         name="[A-Za-z0-9_.-]+",
         digest="[0-9a-f]{8}",
-    # Before all runs: those of a framework whose environment comes later would not be interleaved.
-    priority: driver.jobs.first + 1
+    priority: driver.provisioning.priority
     handover: True
+    threads: driver.provisioning.threads
     params:
         framebench=driver.provisioning.framebench,
         file=driver.provisioning.file,

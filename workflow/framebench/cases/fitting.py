@@ -55,6 +55,18 @@ def skips(case: Case, settings: Settings, place: Capacity) -> bool:
     return settings.emulated != MEASURE and place.emulates(case)
 
 
+def accelerator_of(settings: Settings, machine: Machine) -> str:
+    """Return the accelerator that the configuration asks for, or that the machine has."""
+    if settings.accelerator == "auto":
+        return "cuda" if machine.gpus else "cpu"
+    return settings.accelerator
+
+
+def usual_precision(settings: Settings, machine: Machine) -> str:
+    """Return the precision that the machine is made for."""
+    return precisions.usual(accelerator_of(settings, machine), machine.instruction_sets)
+
+
 def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:
     """Return the devices of this machine: its GPUs, or its physical cores split into devices.
 
@@ -64,9 +76,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
 
     Raises ConfigError for a CUDA request without GPUs and for more cores than there are.
     """
-    accelerator = settings.accelerator
-    if accelerator == "auto":
-        accelerator = "cuda" if machine.gpus else "cpu"
+    accelerator = accelerator_of(settings, machine)
     if accelerator == "cuda":
         if not machine.gpus:
             raise ConfigError(

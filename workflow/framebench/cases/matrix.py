@@ -5,17 +5,18 @@ from __future__ import annotations
 import itertools
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from core import axes
+from core import axes, precisions
 from core.case import MAX, Case
 from core.parallelism import DATA
 
 from ..config.catalog import Catalog
 from ..config.kinds import Measurement
 from ..config.settings import Settings
-from ..config.suite import BATCHES, Axes, Suite
+from ..config.suite import BATCHES, USUAL, Axes, Suite
 from ..config.validation import ConfigError, did_you_mean
 from .conditions import input_axis
 
@@ -27,12 +28,13 @@ class RunKey(NamedTuple):
     repeat: int
 
 
-def cases(suite: Suite, catalog: Catalog) -> dict[Case, int]:
+def cases(suite: Suite, catalog: Catalog, usual: str = "") -> dict[Case, int]:
     """Return all cases of a suite in a stable order, with the stage in which each is measured.
 
     They are the product of the axes, and that product again with the values of each block of
     ``include`` and ``then``, without the matches of exclude patterns. Each block of ``then`` is a
-    further stage. Raises ConfigError for a pattern without a match and for a suite without cases.
+    further stage. ``usual``: precision that the machine is made for; "" for the default. Raises
+    ConfigError for a pattern without a match and for a suite without cases.
     """
     matrix = [suite.axes] if suite.axes else []
     blocks = [(0, block) for block in matrix]
@@ -41,10 +43,14 @@ def cases(suite: Suite, catalog: Catalog) -> dict[Case, int]:
         (stage, _replaced(suite.axes or {}, block)) for stage, block in enumerate(suite.then, 1)
     ]
     of_steps = (
-        (case, stage) for stage, block in blocks for case in _product(suite, block, catalog)
+        (case, stage)
+        for stage, block in blocks
+        for case in _product(suite, _with_precision(block, usual), catalog)
     )
     of_kinds = (
-        (case, 0) for one in suite.measurements.values() for case in _measured(one, catalog)
+        (case, 0)
+        for one in suite.measurements.values()
+        for case in _measured(replace(one, axes=_with_precision(one.axes, usual)), catalog)
     )
     found: dict[Case, int] = {}
     for case, stage in itertools.chain(of_steps, of_kinds):
@@ -132,6 +138,14 @@ def _replaced(axes: Axes, block: Axes) -> Axes:
     BATCHES."""
     taken = BATCHES if any(batch in block for batch in BATCHES) else ()
     return {**{axis: values for axis, values in axes.items() if axis not in taken}, **block}
+
+
+def _with_precision(block: Mapping[str, Any], usual: str) -> Axes:
+    """Return a block with the name of the precision that the word USUAL stands for."""
+    asked = block.get("precision", ())
+    names = [usual or precisions.default() if one == USUAL else one for one in asked]
+    chosen = {"precision": list(dict.fromkeys(names))} if names else {}
+    return {**block, **chosen}
 
 
 def _product(suite: Suite, block: Axes, catalog: Catalog) -> Iterator[Case]:

@@ -292,6 +292,7 @@ TABLES: Mapping[str, KeyTable] = {
             (
                 "precision",
                 "`[fp32]`",
+                "`usual` (`amp` on GPUs and processors with AMX, else `fp32`), "
                 "`fp32` (TF32 off), `tf32` (PyTorch, JAX, TensorFlow 2, PaddlePaddle), `amp` (the"
                 " framework's own mixed precision), `bf16`, `fp16` (the model itself in half "
                 "precision: PyTorch, JAX), `fp8`, `fp8_e4m3` (linear layers in float8, the rest "

@@ -58,6 +58,8 @@ from .yaml_files import read_yaml
 
 #: Axes of the batch: samples of one device, or of all devices together. A block has one of them.
 BATCHES = ("batch_per_device", "batch_total")
+#: Word for the precision that a machine is made for.
+USUAL = "usual"
 #: Values of each axis of a block.
 Axes = dict[str, Any]
 
@@ -241,9 +243,12 @@ else:
 _Mode = Annotated[_ModeName, OneOf()]
 if TYPE_CHECKING:
     _PrecisionName = str
+    _AskedName = str
 else:
     _PrecisionName = Literal[tuple(precisions.known())]
+    _AskedName = Literal[(*precisions.known(), USUAL)]
 _Precision = Annotated[_PrecisionName, OneOf()]
+_AskedPrecision = Annotated[_AskedName, OneOf()]
 
 
 def _values(axis: Axis) -> Any:
@@ -292,7 +297,7 @@ class _AxesKeys(_WithAxes):
     devices_per_node: Values[Count] = default([1])
     batch_per_device: _Batches | None = None
     batch_total: _Totals | None = None
-    precision: Values[_Precision] = default([precisions.default()])
+    precision: Values[_AskedPrecision] = default([precisions.default()])
     compiler: Values[CompilerName] = default(["usual"])
     sequence_length: Values[Count] = default([128])
 

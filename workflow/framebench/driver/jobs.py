@@ -29,6 +29,7 @@ class Jobs:
         self.records = {kind: record_of(results, kind, path_of(kind)) for kind in FOLDERS}
         self.logs = {kind: log_of(results, kind, path_of(kind)) for kind in FOLDERS}
         self.first = work.plan.places + 1
+        self._early = work.early.name if work.early else None
 
     @for_rules
     def command(self, wildcards: Wildcards) -> str:
@@ -51,6 +52,8 @@ class Jobs:
         others. Runs follow the order of the plan, and verifications of small models all runs.
         """
         job = self._job(wildcards)
+        if job.kind == "run" and job.path == self._early:
+            return self.first + 2
         if job.kind == "run":
             return self._work.plan.places - self._work.run(wildcards).place
         comparisons = self._work.comparisons

@@ -14,6 +14,7 @@ from core import axes
 from .. import PROJECT
 from ..environments.software import Software
 from ..environments.venvs import EnvironmentFile
+from ..plan import planning
 from ..plan.jobs import Job
 from ..runs import commands, private_variables
 from .call import Invocation, refuse
@@ -64,6 +65,29 @@ class Provisioning:
         self._call.check_measurement()
         name = self._software(wildcards)
         return [self._seen_to(name)] if name in self._to_build else []
+
+    @for_rules
+    def priority(self, wildcards: Wildcards) -> int:
+        """Return the priority of the job that builds an environment.
+
+        Environments come before all runs, because those of a framework whose environment comes
+        later would not be interleaved. The environment of the early run is first, and it alone
+        comes before that run.
+        """
+        before_runs = self._work.plan.places + 2
+        return before_runs + 2 if self._is_early(wildcards) else before_runs
+
+    @for_rules
+    def threads(self, wildcards: Wildcards) -> int:
+        """Return the cores of the job that builds an environment: all for that of the early run."""
+        return self._snakemake.cores if self._is_early(wildcards) else 1
+
+    def _is_early(self, wildcards: Wildcards) -> bool:
+        early, plan = self._work.early, self._work.plan
+        if early is None:
+            return False
+        file = plan.software[planning.software(early.case, plan.settings.suite)].file
+        return file is not None and file.name == f"{wildcards.name}-{wildcards.digest}"
 
     @for_rules
     def _conda(self, wildcards: Wildcards) -> str | None:

@@ -29,7 +29,7 @@ class Rounds:
         self._planned = self._records(work.plan.pending)
         self._searches = [record_of(work.results, "search", name) for name in work.searches]
         self._further: dict[int, list[str]] = {}
-        #: Whether rounds follow, decided once: the plan's reserve shrinks. None before the searches.
+        #: Whether rounds follow; None before the searches. Decided once: the reserve shrinks.
         self._may_go_on: bool | None = None
         # Once, as it imports a framework: Snakemake asks for all records several times.
         self._try_own_model = functools.cache(lambda: checked(targets.check_own_model, work.plan))

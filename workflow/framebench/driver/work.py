@@ -95,6 +95,15 @@ class Work:
         """Return whether this call holds the lock of the results."""
         return self._lock.held is not None
 
+    @cached_property
+    def early(self) -> PlannedRun | None:
+        """Run that need not wait for the environments of others, so that a first figure comes soon.
+
+        Only a call with a time budget has one.
+        """
+        pending = self.plan.pending if self.plan.settings.budget else []
+        return min(pending, key=lambda run: run.seconds, default=None)
+
     def run(self, wildcards: Wildcards) -> PlannedRun:
         name = f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
         return self._runs[name]

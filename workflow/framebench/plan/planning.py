@@ -164,7 +164,8 @@ def make_plan(
     ``minutes``: requested minutes of jobs by case folder, from the submitting call.
     ``searches_ended``: the call has searched already, and repeats no search.
     """
-    stages = matrix.cases(settings.suite, catalog)
+    usual = fitting.usual_precision(settings, machine)
+    stages = matrix.cases(settings.suite, catalog, usual)
     everything = on_each_node([*stages], settings, machine)
     wanted = matrix.narrow(everything, settings)
     place = fitting.capacity(settings, machine, everything)

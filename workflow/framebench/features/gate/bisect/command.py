@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .... import PROJECT
-from ....cases import matrix
+from ....cases import fitting, matrix
 from ....config import catalog
 from ....config.arguments import share
 from ....config.settings import Settings
@@ -150,9 +150,11 @@ def _environment(name: str, settings: Settings, known: catalog.Catalog) -> Envir
 
 def _case(named: str | None, framework: str, settings: Settings, known: catalog.Catalog) -> str:
     """Return the framework's only case in the suite, or the ``named`` one."""
-    found = matrix.narrow(matrix.cases(settings.suite, known), settings)
-    usual = [case._replace(variant="") for case in found if case.framework == framework]
-    names = [*dict.fromkeys(str(case) for case in usual)]
+    machine = settings.cluster.machine if settings.cluster else local.detect()
+    usual = fitting.usual_precision(settings, machine)
+    found = matrix.narrow(matrix.cases(settings.suite, known, usual), settings)
+    plain = [case._replace(variant="") for case in found if case.framework == framework]
+    names = [*dict.fromkeys(str(case) for case in plain)]
     if named in names or (named is None and len(names) == 1):
         return named or names[0]
     shown = f"found {named!r}{did_you_mean(named, names)}" if named else "found none"
