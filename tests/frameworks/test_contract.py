@@ -20,15 +20,24 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from core.axes import GENERATE
 from framebench.records import device_peaks
 from framebench.records.fields import step_parts
 from framebench.records.record_files import parse
-from harness.adapter import Capability, Collectives, MatmulTrace, Numerics, StepBreakdown
+from harness.adapter import (
+    Capability,
+    Collectives,
+    Generation,
+    MatmulTrace,
+    Numerics,
+    StepBreakdown,
+)
 from harness.communication import OPERATIONS as COMMUNICATIONS
 from harness.communication import REDUCE
 from harness.machine import interfaces
 from harness.measuring.loading import load_adapter
 from harness.processes import outcome
+from reference import compute
 
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
@@ -41,7 +50,9 @@ from .models import (
     EMBEDDING,
     MODELS,
     RESNET,
+    SEQUENCE,
     definition_of,
+    facts_of,
     sequence_of,
     small,
 )
@@ -314,7 +325,7 @@ with open(f"{FOLDER}/facts.json") as file:
     facts = json.load(file)
 report = types.SimpleNamespace(fields={}, enter=print)
 try:
-    adapter = started(facts, mode=MODE, compiler=COMPILER)
+    adapter = started(facts, mode=Parity().mode({"mode": MODE}), compiler=COMPILER)
     workload = Workload(adapter.case, facts, {"mode": MODE, "reference": FOLDER}, 0, None, 0)
     Parity().measure(Context(workload, adapter.rank_context, adapter, [], report))
 except Unsupported as error:
@@ -332,6 +343,7 @@ HALVES = {"bfloat16", "float16"}
 OPERATIONS_OF_RANKS = {*COMMUNICATIONS} - {REDUCE}
 #: Frameworks that build a model in seconds: of inference, they compare that of a compiler alone.
 SLOW = ("jax", "tensorflow", "tensorflow1")
+GENERATING = "gpt2_small"  # model that generates text
 LAYERS = {"convolution", "grouped convolution", "attention", "encoder attention"}
 LOOPBACK = "127.0.0.1"
 
@@ -671,6 +683,16 @@ def test_compiled_inference_is_that_of_the_reference(runs: Runs) -> None:
     if "unsupported" in answer:
         pytest.skip(answer["unsupported"])
     assert not beyond(answer["errors"])
+
+
+def test_generated_text_is_that_of_the_reference(runs: Runs, tmp_path: Path) -> None:
+    runs.require(Numerics, Generation)
+    folder = tmp_path / "reference"
+    compute.write_generation(compute.reduced(facts_of(GENERATING)), SEQUENCE, 0, folder)
+    (answer,) = runs.script(VERIFICATION, FOLDER=str(folder), MODE=GENERATE)
+    assert not beyond(answer["errors"])
+    ((_, measured),) = answer["errors"].values()
+    assert {"outputs", "generated tokens"} <= {one["quantity"] for one in measured}
 
 
 def seconds_of(parts: list[dict[str, Any]]) -> dict[str, float]:

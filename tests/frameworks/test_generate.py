@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from core.axes import GENERATE
 from framebench.records import record_sets, verifications
 from harness.adapter import Case, Unsupported
 from harness.kind import Workload
@@ -33,7 +34,7 @@ MISTAKES = {
     "paddle": ("self._length += self._last.shape[1]", "self._length += 1"),
 }
 TOY = {"framework": ROOT / "tests/frameworks/toy", "model": ROOT / "tests/models/toy.json"}
-GENERATE = """
+COMPARE = """
 import json
 import sys
 from harness.kinds.generate import cache_error
@@ -91,7 +92,7 @@ def found(
         "MISTAKEN": str(folder),
     }
     given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
-    (answer,) = fork_servers(framework)(f"{BEFORE.get(framework, '')}\n{given}\n{GENERATE}")
+    (answer,) = fork_servers(framework)(f"{BEFORE.get(framework, '')}\n{given}\n{COMPARE}")
     return answer
 
 
@@ -214,10 +215,14 @@ def test_a_run_whose_cache_changes_what_is_computed_fails(
     assert "with the cache the last logits are" in record["reason"]
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"kind": "parity", "parameters": {"mode": GENERATE, "reference": "none"}}],
+)
 def test_a_framework_that_does_not_generate_is_unsupported(
-    tmp_path: Path, decoder_references: Path
+    tmp_path: Path, decoder_references: Path, given: dict[str, Any]
 ) -> None:
-    record = generated(tmp_path, decoder_references, sequence_length=None, **TOY)
+    record = generated(tmp_path, decoder_references, sequence_length=None, **TOY, **given)
     assert record["status"] == "unsupported"
     assert "toy does not generate text" in record["reason"]
 

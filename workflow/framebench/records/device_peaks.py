@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,8 @@ class PeakFlops:
 
     ``tflops``: 10^12 floating-point operations per second of matmuls in ``dtype`` with ``size``
     rows, on the slowest of ``devices`` busy devices of a node; None unless ``status`` is ok.
-    ``sustained_seconds``: how long the rate held; None in older records."""
+    ``sustained_seconds``: how long the rate held; None in older records. ``library``: the library
+    that multiplied and the code that it chose, as it says itself; "" if it does not."""
 
     framework: str
     framework_version: str
@@ -46,6 +47,7 @@ class PeakFlops:
     machine: Identity = UNKNOWN
     sustained_seconds: float | None = None
     devices: int = 1
+    library: str = ""
 
     @property
     def by(self) -> str:
@@ -71,8 +73,19 @@ class PeakFlopsLookup:
                 key = (peak.hardware, peak.accelerator, peak.cores, peak.precision)
                 self._found[key].append(peak)
 
-    def of(self, run: Run) -> PeakFlops | None:
+    def alike(self) -> Iterator[list[PeakFlops]]:
+        """Yield the peaks on equal devices in one precision, of each number of busy devices."""
+        for peaks in self._found.values():
+            left = list(peaks)
+            while left:
+                first = left[0]
+                yield [one for one in left if _is_alike(one, first)]
+                left = [one for one in left if not _is_alike(one, first)]
+
+    def of(self, run: Run, framework: str = "") -> PeakFlops | None:
         """Return the highest peak on the run's machine, accelerator, cores and precision.
+
+        ``framework``: the one whose matmuls count; "" for any.
 
         It is of as many busy devices as the run had on a node, else of the next smaller number that
         was measured, whose peak is no lower. None if there is none."""
@@ -84,8 +97,13 @@ class PeakFlopsLookup:
             peak
             for peak in self._found.get(key, [])
             if same(peak.machine, run.machine) and peak.devices <= run.case.devices_per_node
+            if framework in ("", peak.framework)
         ]
         return max(here, key=lambda peak: (peak.devices, peak.tflops or 0.0), default=None)
+
+
+def _is_alike(one: PeakFlops, other: PeakFlops) -> bool:
+    return same(one.machine, other.machine) and one.devices == other.devices
 
 
 def load(folder: Path) -> tuple[list[PeakFlops], list[Problem]]:
@@ -125,6 +143,7 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
         machine=identity(record["environment"], hardware),
         sustained_seconds=_sustained_seconds(record["ranks"]),
         devices=record["case"]["devices_per_node"],
+        library=next((rank["library"] for rank in record["ranks"] if "library" in rank), ""),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -32,7 +32,8 @@ class Bar:
 
     ``end``: of the bar; None without a figure, for the reason ``why``. ``interval``: left and width
     of the 95 % interval of the median; None without one, where ``points``, the repeats, stand in
-    place of a bar."""
+    place of a bar. ``peak``: its part of the framework's own peak, and that peak's part of the
+    best; ``slow``: whether the latter is low."""
 
     label: str
     framework: str
@@ -41,6 +42,8 @@ class Bar:
     interval: tuple[float, float] | None = None
     points: Sequence[float] = ()
     why: str = ""
+    peak: str = ""
+    slow: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,13 +57,17 @@ class Block:
     axes: Mapping[str, str] = field(default_factory=dict)
 
 
-def blocks(found: Sequence[tuple[Answer, Contest]]) -> list[Block]:
+#: Function that returns the fields ``peak`` and ``slow`` of a bar.
+OwnPeak = Callable[[CaseResult], tuple[str, bool]]
+
+
+def blocks(found: Sequence[tuple[Answer, Contest]], own_peak: OwnPeak) -> list[Block]:
     """Return a block for each setting that has a figure, up to MAX_BLOCKS."""
     shown = [(answer, contest) for answer, contest in found if contest.entrants]
-    return [_block(answer, contest) for answer, contest in shown[:MAX_BLOCKS]]
+    return [_block(answer, contest, own_peak) for answer, contest in shown[:MAX_BLOCKS]]
 
 
-def _block(answer: Answer, contest: Contest) -> Block:
+def _block(answer: Answer, contest: Contest, own_peak: OwnPeak) -> Block:
     first = contest.entrants[0]
     top = first.throughput or 1.0
 
@@ -71,7 +78,11 @@ def _block(answer: Answer, contest: Contest) -> Block:
 
     ends = [sorted(map(share, one.interval or one.values)) for one in contest.entrants]
     width = max(100.0, *(one[-1] for one in ends)) / 100
-    bars = [_bar(one, share, some, width) for one, some in zip(contest.entrants, ends, strict=True)]
+    bars = [
+        replace(_bar(one, share, some, width), peak=peak, slow=slow)
+        for one, some in zip(contest.entrants, ends, strict=True)
+        for peak, slow in [own_peak(one)]
+    ]
     bars += [
         Bar(runs_in(one.case), runs_in(one.case), why=STATUS_WORDS.get(one.status, one.status))
         for one in contest.without
@@ -136,6 +147,7 @@ def label(key: Key) -> str:
 def data(
     found: Sequence[tuple[Answer, Contest]],
     everywhere: Collection[str],
+    own_peak: OwnPeak,
     place: Callable[[Sequence[Any]], int],
     number: Callable[[Sequence[Any]], int],
 ) -> dict[str, Any]:
@@ -151,6 +163,8 @@ def data(
         All settings, with their answers.
     everywhere
         Flags of all fastest figures.
+    own_peak
+        Function that says how a case relates to its framework's own peak.
     place, number
         Functions that return the number of a group of runs, and that of a list.
     """
@@ -165,6 +179,7 @@ def data(
         entrants += [(at, result) for result in some]
     ends = [result.interval for _, result in entrants]
     contests = [contest for _, contest in found]
+    peaks = [own_peak(result) for _, result in entrants]
     return {
         "settings": number([answer.setting for answer, _ in found]),
         "verdicts": number([answer.short_verdict for answer, _ in found]),
@@ -184,6 +199,8 @@ def data(
             "compiler": number([result.case.compiler for _, result in entrants]),
             "label": number([label(result.key) for _, result in entrants]),
             "marks": number([other_marks(marks_of(result), everywhere) for _, result in entrants]),
+            "peak": number([peak for peak, _ in peaks]),
+            "slow": number([slow for _, slow in peaks]),
             "low": number([one and _short(one[0]) for one in ends]),
             "high": number([one and _short(one[1]) for one in ends]),
         },

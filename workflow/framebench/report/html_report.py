@@ -27,6 +27,7 @@ from ..records.sidecars.calls import CallEntry
 from ..records.sidecars.interruptions import Interruption
 from ..tables import answers, contests, frames, measured, origin, registry, view
 from ..tables.columns import VERDICT
+from ..tables.declared import own_peaks
 from ..tables.declared.fastest import FASTEST
 from ..tables.declared.variants import VARIANTS
 from ..tables.legend import explanations
@@ -118,6 +119,7 @@ def render(
     statuses = Counter(run.status for run in runs)
     found = answers.answers_of(tables)
     answered = [*zip(found.fastest, contests.of(inputs), strict=True)]
+    own_peak = partial(own_peaks.beside, inputs)
     shown_answers = _with_axes(found, tables)
     variants = view.records(tables[VARIANTS]) if VARIANTS in tables else []
     of_variants = [*zip(found.variants, variants, strict=True)]
@@ -131,7 +133,7 @@ def render(
         title=title,
         answers=found,
         shown_answers=shown_answers,
-        blocks=first_screen.blocks([answered[at] for _, _, at in shown_answers]),
+        blocks=first_screen.blocks([answered[at] for _, _, at in shown_answers], own_peak),
         shown_variants=[
             (one, axes_of(row)) for one, row in of_variants[: first_screen.MAX_ANSWERS]
         ],
@@ -160,7 +162,7 @@ def render(
             links,
             calls,
             series_of(look),
-            partial(first_screen.data, answered, found.everywhere),
+            partial(first_screen.data, answered, found.everywhere, own_peak),
         ),
         marks=explanations(tables.values()),
         failures=failed,

@@ -18,7 +18,7 @@ from ..config import statuses
 from ..statistics.verdicts import FASTER, SLOWER
 from . import contests, formatting, view
 from .columns import Row
-from .declared import coverage
+from .declared import coverage, own_peaks
 from .declared.fastest import DECIDED, FASTEST, too_few
 from .declared.gains import GAINS
 from .declared.reasons import FAILURES
@@ -102,7 +102,7 @@ class Answers:
     ``variants``: those of suites with variants. ``first_gains``: one for precisions, one for
     compilers, and so on. ``failures``: (status, sentence). ``counted``: all failures in one
     sentence. ``everywhere``: flags of every fastest figure. ``coverage``: how much of each suite
-    has been measured."""
+    has been measured. ``slow``: frameworks whose matmuls are slow on this device."""
 
     variants: Sequence[VariantAnswer]
     fastest: Sequence[Answer]
@@ -112,6 +112,7 @@ class Answers:
     counted: str
     everywhere: Sequence[str]
     coverage: Sequence[str]
+    slow: Sequence[str]
 
     @property
     def variant_verdicts(self) -> str:
@@ -171,12 +172,14 @@ def answers_of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
         _counted(failed),
         everywhere,
         coverage.sentences(coverage.rows_of(tables)),
+        own_peaks.sentences(tables),
     )
 
 
 def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     """Return at most LINES lines of WIDTH characters for the terminal. ``last``: the last lines."""
-    behind = [*answers.first_gains[:MOST], *[answers.counted] * bool(answers.failures)]
+    behind = [*answers.slow[:MOST], *answers.first_gains[:MOST]]
+    behind += [answers.counted] * bool(answers.failures)
     if answers.everywhere:
         behind.append(f"all of these figures have flags: {' '.join(answers.everywhere)}")
     covered = answers.coverage[:MOST]

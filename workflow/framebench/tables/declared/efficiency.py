@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...config.catalog import forward_multiply_adds
+from ...records.device_peaks import PeakFlops
 from ...records.run import Run
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TEXT, THREE_DIGITS, Column, Row, shared
 from ..datasheets import datasheet_tflops
@@ -50,25 +51,33 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
     """Return the figures of a case.
 
     1. tflops_per_device: median throughput x model FLOPs of a sample / devices.
-    2. mfu: tflops_per_device / highest peak of any framework's matmul on such a device.
+    2. mfu: tflops_per_device / highest peak of any framework's matmul on such a device;
+       of_own_peak: the same, of this framework's matmul.
     3. Energy: median over repeats of joules / samples, of all devices.
     4. Memory: highest peak of any rank and repeat."""
     run = result.runs[0]  # all runs share model, precision and device
     achieved = tflops_per_device(result, inputs.models)
     peak = inputs.peaks.of(run)
-    mfu = achieved / peak.tflops if achieved is not None and peak and peak.tflops else None
+    own = inputs.peaks.of(run, run.case.framework)
+    mfu = _part(achieved, peak)
     sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
     known = operations_per_sample(run, inputs.models) is not None
     return {
         ACHIEVED.name: achieved,
         "peak_tflops": peak and peak.tflops,
         "peak_by": peak.by if peak else "",
+        "of_own_peak": _part(achieved, own),
+        OWN_PEAK_SHARE.name: _part(own.tflops if own else None, peak),
         "datasheet_tflops": datasheet_tflops(inputs.datasheets, run),
         "mfu": mfu,
         "energy_sources": " or ".join(sorted(sources)),
         "marks": _marks(result, mfu),
         "reason": _reason(result, known, peak is not None),
     }
+
+
+def _part(tflops: float | None, peak: PeakFlops | None) -> float | None:
+    return tflops / peak.tflops if tflops is not None and peak and peak.tflops else None
 
 
 def _marks(result: CaseResult, mfu: float | None) -> str:
@@ -100,6 +109,15 @@ ACHIEVED = tflops(
     figure=True,
 )
 
+OWN_PEAK_SHARE = Column(
+    "own_peak_share",
+    NUMBER,
+    "this framework's own peak over the highest of any framework on such a device",
+    title="own peak, % of the best",
+    form=PERCENT,
+    optional=True,
+)
+
 EFFICIENCY = Table(
     name="efficiency",
     title="Efficiency",
@@ -107,6 +125,8 @@ EFFICIENCY = Table(
     "two per multiply-add of the forward pass, three times that in training, without "
     "recomputation. MFU is TFLOP/s over the peak measured on this device: the fastest matmul in "
     "this precision that any framework sustained for seconds, on one device with idle neighbours. "
+    "A framework's own peak is that of its own matmul: where it is far below the best, its library "
+    "is slow here, see Own peaks. "
     "The vendor's value stands next to it, where there is one. Energy counts the sources that the "
     "row names; other sources do not compare. Memory is that of the rank with the most.",
     columns=(
@@ -133,6 +153,15 @@ EFFICIENCY = Table(
             marked=True,
         ),
         Column(
+            "of_own_peak",
+            NUMBER,
+            "operations over the peak that this framework itself reached",
+            title="% of own peak",
+            form=PERCENT,
+            optional=True,
+        ),
+        OWN_PEAK_SHARE,
+        Column(
             "energy_joules_per_sample",
             NUMBER,
             "energy of all sources that could be read, over all samples",
@@ -157,7 +186,7 @@ EFFICIENCY = Table(
     group="Where the time goes",
     always=True,
     sectioned=True,
-    answers=("mfu", "tflops_per_device", "throughput_median"),
+    answers=("mfu", "of_own_peak", "own_peak_share", "tflops_per_device"),
     order="mfu",
 )  # fmt: skip
 TABLES = (EFFICIENCY,)

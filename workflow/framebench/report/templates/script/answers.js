@@ -60,7 +60,9 @@ const blockHtml = (contest) => {
       ? some.map((value) => `<i class="point" style="left:${at(value)}%"></i>`).join("")
       : `<i class="bar" style="width:${at(share(median))}%"></i>` +
         `<i class="whisker" style="left:${at(some[0])}%;width:${at(some[1] - some[0])}%"></i>`;
-    return `<li>${whoHtml(framework, ofEntrant("label", one))}<span class="track" aria-hidden="true" ` +
+    const peak = ofEntrant("peak", one);
+    const about = `${ofEntrant("slow", one) ? ' class="slow"' : ""}${peak ? ` data-tip="${escaped(peak)}"` : ""}`;
+    return `<li${about}>${whoHtml(framework, ofEntrant("label", one))}<span class="track" aria-hidden="true" ` +
       `style="color:${colourOf(framework)}">${marks}</span><span class="number">${digits(median)}</span></li>`;
   });
   const others = [
