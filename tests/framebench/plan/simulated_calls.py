@@ -67,6 +67,26 @@ NOISES: Mapping[str, Noise] = {
 }
 
 
+#: Percent of calls that name a wrong winner among two equal leaders at any of three settings, and
+#: that find a lead of 10 % at all three, by ``benchmarks/time_budget.py``, as in docs/measuring.md.
+SIMULATED = {
+    "3 % noise": (3, 92),
+    "two equal modes, 10 % apart": (3, 0),
+    "drift of 30 %": (0, 100),
+    "related by 0.3 from run to run": (2, 21),
+    "related by 0.7 from run to run": (0, 30),
+    "related by 0.95 from run to run": (0, 74),
+    "one repeat in twenty stalls": (4, 19),
+}
+
+
+def table() -> str:
+    """Return the table of simulated calls in docs/measuring.md."""
+    rows = [["noise", "wrong winner", "lead of 10 % found at all settings"], ["---", "--:", "--:"]]
+    rows += [[name, *(f"{percent} %" for percent in both)] for name, both in SIMULATED.items()]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 class Outcome(NamedTuple):
     """Result of a call: the framework that each setting names as winner (None: none), and seconds
     spent."""

@@ -13,10 +13,12 @@ from core.case import Case
 from framebench.plan import budget
 from framebench.plan.budget import Costs
 from framebench.records.spending import Spending
+from framebench.statistics.verdicts import FALSE_WINNERS
 
-from .simulated_calls import BUDGET, EQUAL, LEADING, NOISES, call, case_of
+from .simulated_calls import BUDGET, EQUAL, LEADING, NOISES, SIMULATED, call, case_of, table
 
 MOST = 30
+MEASURING = Path(__file__).parents[3] / "docs" / "measuring.md"
 
 
 def run(repeat: int, figure: float | None, seconds: float = 10.0) -> Any:
@@ -112,6 +114,12 @@ def test_only_new_records_are_spent(tmp_path: Path) -> None:
     record("tables/c.json", 7.0)
     (tmp_path / "runs/toy/a/r3.json").write_text("{")
     assert spending.seconds() == 23
+
+
+def test_what_is_simulated_stands_in_the_documentation() -> None:
+    assert {*SIMULATED} == {*NOISES}
+    assert max(wrong for wrong, _ in SIMULATED.values()) <= 100 * FALSE_WINNERS
+    assert table() in MEASURING.read_text(), f"docs/measuring.md lacks\n{table()}"
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -324,7 +324,8 @@ TABLES: Mapping[str, KeyTable] = {
                 "steps",
                 "`{warmup: 20, timed: 100}`",
                 "Warm-up steps, which are not measured, and timed steps. `warmup: {at_least: 10, "
-                "at_most: 200}` continues until step times have settled. `breakdown: false` skips"
+                "at_most: 200}` continues until step times have settled. `timed: {at_least: 3, "
+                "seconds: 5}` times as many steps as take about so long. `breakdown: false` skips"
                 " the step breakdown, for which some frameworks compile again.",
             ),
             (
