@@ -13,8 +13,11 @@ import math
 import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
+from core import precisions
+
 from harness.adapter import ChainedMatmul, Collectives, PeakMatmul, Unsupported, require
 from harness.kind import USUAL_AXES, Context, Kind, Metric, Parameter, Workload, above_zero
+from harness.measuring import math_library
 from harness.measuring.blocks import time_together
 from harness.measuring.checks import check_cores, check_matmuls
 from harness.measuring.verification import rounding
@@ -67,6 +70,16 @@ class Peak(Kind):
             context.adapter, fastest, context.workload.parameters["sustained_seconds"]
         )
         fields["cores"] = check_cores(context.cores)
+
+    def afterwards(self, context: Context, seconds: float) -> None:
+        """Note which library multiplied, on a processor and in full precision."""
+        case, here = context.workload.case, context.rank_context
+        is_full = precisions.baseline(case.precision) is None
+        if here.accelerator == "cpu" and here.world_size == 1 and is_full:
+            size = context.fields["sustained"]["size"]
+            library = math_library.ask(context.workload, here, size)
+            if library:
+                context.fields["library"] = library
 
 
 def _tflops(rank: Mapping[str, Any]) -> float:

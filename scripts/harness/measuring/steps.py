@@ -23,8 +23,9 @@ MOST_TIMED = 10000
 
 def samples(workload: Workload, rank: Mapping[str, Any]) -> int:
     """Return the number of samples that all ranks together compute in the timed region of
-    ``rank``, the fields that it left."""
-    return workload.case.samples_per_step * len(rank["step_seconds"])
+    ``rank``, the fields that it left. Requests for text have no ``step_seconds``."""
+    timed = len(rank["step_seconds"]) if "step_seconds" in rank else workload.timed_steps
+    return workload.case.samples_per_step * timed
 
 
 def throughput(workload: Workload) -> Metric:

@@ -83,19 +83,22 @@ FIRST_SCREEN = """(() => {
 })()"""
 
 
-def test_the_first_screen_answers(browser: Browser, page: Path, quick: Path) -> None:
+def test_the_first_screen_answers(browser: Browser, quick: Path, tmp_path: Path) -> None:
+    # one repeat of some cases fails, and a lead takes seven
+    page = tmp_path / "report.html"
+    make(write_records(tmp_path / "runs", repeats=8), page)
     seen = browser.open(quick).evaluate(FIRST_SCREEN)
     assert len(seen["rows"]) == 5
     train = next(row for row in seen["rows"] if row.startswith("resnet50_v1.5 train fp32 1n2g"))
     assert re.search(
-        r"pytorch 7\.176 images/s .*1\.30 . paddle too few repeats: needs 5 7 of 7",
+        r"pytorch 7\.176 images/s .*1\.30 . paddle too few repeats: needs 7 7 of 7",
         train,
     )
     of_made_up = browser.open(page).evaluate(FIRST_SCREEN)
     assert len(of_made_up["rows"]) == 12
     shown = next(row for row in of_made_up["rows"] if row.startswith("bert_base train amp 1n1g"))
     assert re.search(
-        r"pytorch\+inductor [\d.]+ sequences/s 1\.\d\d . tensorflow\+xla .* significant", shown
+        r"pytorch\+inductor [\d.]+ sequences/s .*1\.\d\d . tensorflow\+xla .* significant", shown
     )
     for one in (seen, of_made_up):
         assert one["sentence"] <= 900, "chart and sentence are not on the first screen"

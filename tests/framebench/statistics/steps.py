@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from framebench.statistics import steady
 
 Steps = Callable[[np.random.Generator, int], np.ndarray]
 HANGING_TOGETHER = 0.03  # promised false alarms if neighbours have a correlation of 0.5
@@ -33,6 +34,20 @@ STEADY: dict[str, Steps] = {
         random.normal(1, 0.01, count) + 3.0 * (np.arange(count) % 5 == 4)
     ),
     "two modes": lambda random, count: 1 + 0.2 * (random.random(count) < 0.3),
+    "random stalls": lambda random, count: (
+        random.normal(1, 0.01, count) + 3.0 * (random.random(count) < 0.1)
+    ),
+    "many random stalls": lambda random, count: (
+        random.normal(1, 0.01, count) + 3.0 * (random.random(count) < 0.25)
+    ),
+}
+#: Steady steps that no method was chosen on.
+KEPT_ASIDE: dict[str, Steps] = {
+    "random stalls, the rest alike": lambda random, count: 1 + 3.0 * (random.random(count) < 0.15),
+    "a tail of Pareto's": lambda random, count: 1 + 0.05 * random.pareto(1.5, count),
+    "two noises": lambda random, count: (
+        random.normal(1, 0.005, count) + random.normal(0, 0.2, count) * (random.random(count) < 0.2)
+    ),
 }
 #: One long step each, in different noise.
 STALLED: dict[str, Steps] = {
@@ -72,7 +87,7 @@ POWER: dict[str, tuple[Steps, tuple[int, ...]]] = {
     ),
     "a drift of 5 %, 1 % noise": (
         lambda random, count: random.normal(1, 0.01, count) * np.linspace(1, 1.05, count),
-        (75, 100, 100, 100),
+        (68, 100, 100, 100),
     ),
     "a start 30 % slower, 1 % noise": (fading(0.3, 0.01), (100, 100, 100, 100)),
     "a start 20 % slower, 0.1 % noise": (fading(0.2, 0.001), (100, 100, 100, 100)),
@@ -82,8 +97,28 @@ POWER: dict[str, tuple[Steps, tuple[int, ...]]] = {
         ),
         (100, 100, 100, 100),
     ),
+    "a middle third 5 % slower, 1 % noise": (
+        lambda random, count: (
+            random.normal(1, 0.01, count)
+            * np.where(np.abs(np.arange(count) + 0.5 - count / 2) < count / 6, 1.05, 1)
+        ),
+        (100, 100, 100, 100),
+    ),
+    "two first steps 50 % slower, 1 % noise": (
+        lambda random, count: (
+            random.normal(1, 0.01, count) * np.where(np.arange(count) < 2, 1.5, 1)
+        ),
+        (100, 19, 0, 0),
+    ),
+    "a saw tooth of two teeth of 10 %, 1 % noise": (
+        lambda random, count: (
+            random.normal(1, 0.01, count) * (1 + 0.1 * (2 * np.arange(count) / count % 1))
+        ),
+        (0, 0, 61, 100),
+    ),
     "nothing: independent, 10 % noise": (STEADY["noisy"], (0, 0, 1, 1)),
-    "nothing: correlation of 0.5, 5 % noise": (STEADY["hanging together"], (3, 3, 2, 1)),
+    "nothing: correlation of 0.5, 5 % noise": (STEADY["hanging together"], (2, 3, 2, 1)),
+    "nothing: one step in ten stalls, at random": (STEADY["random stalls"], (29, 2, 0, 0)),
 }
 
 NOT_STEADY: dict[str, Steps] = {
@@ -104,3 +139,15 @@ NOT_STEADY: dict[str, Steps] = {
         + 3.0 * (np.arange(count) % 10 == 9)
     ),
 }
+
+
+def called(draw: Steps, count: int, draws: int) -> float:
+    """Return the fraction of regions called unsteady by a test: a change, or a slow start.
+    The rule about a single stall is no test."""
+    random = np.random.default_rng(0)
+    found = 0
+    for _ in range(draws):
+        seconds = draw(random, count).tolist()
+        change = steady.change(seconds)
+        found += bool((change and change.matters) or steady.slow_start(seconds))
+    return found / draws

@@ -1,5 +1,5 @@
 """Changes of a series: simulated error rates, and single examples.
-The full size is in benchmarks/statistical_promises.py."""
+The full size is in benchmarks/promises."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_a_single_case_is_decided_exactly_where_its_interval_lies_on_one_side() 
     for factor in np.linspace(0.9, 1.0, 60):
         base = (100 * np.exp(random.normal(0, 0.02, 9))).tolist()
         candidate = (100 * factor * np.exp(random.normal(0, 0.02, 9))).tolist()
-        low, high = intervals.ratio_interval(base, candidate) or (0, 2)
+        low, high = intervals.moses_interval(base, candidate) or (0, 2)
         claims = margins.of_sets(base, candidate, MARGIN)
         assert (claims.beyond <= margins.LEVEL) == (high < 1 - MARGIN)
         assert (claims.within <= margins.LEVEL) == (low > 1 - MARGIN)

@@ -1,5 +1,5 @@
 """Ratios of pairs: against enumeration, tables and SciPy, and simulated error rates.
-The full size is in benchmarks/statistical_promises.py."""
+The full size is in benchmarks/promises."""
 
 from __future__ import annotations
 

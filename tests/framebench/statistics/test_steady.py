@@ -12,12 +12,14 @@ from framebench.statistics import steady
 from .steps import (
     COUNTS,
     HANGING_TOGETHER,
+    KEPT_ASIDE,
     NOT_STEADY,
     POWER,
     STALLED,
     STEADY,
     UNSTALLED,
     Steps,
+    called,
     hanging_together,
 )
 
@@ -40,10 +42,10 @@ def found(draw: Steps, count: int, draws: int = DRAWS) -> float:
 
 
 @pytest.mark.parametrize("count", [20, 50, 100])
-@pytest.mark.parametrize("name", STEADY)
+@pytest.mark.parametrize("name", [*STEADY, *KEPT_ASIDE])
 def test_a_steady_window_is_rarely_called_unsteady(name: str, count: int) -> None:
     promised = HANGING_TOGETHER if name == "hanging together" else steady.SIGNIFICANCE
-    rate = found(STEADY[name], count)
+    rate = called({**STEADY, **KEPT_ASIDE}[name], count, DRAWS)
     error = (promised * (1 - promised) / DRAWS) ** 0.5
     assert rate <= promised + 3 * error, f"{name}: {rate}"
 
@@ -101,6 +103,23 @@ def test_a_stall_says_which_step_and_how_long() -> None:
     late = [1.0, 1.01, 0.99, 1.0, 1.02] * 4 + [1.1, 1.09, 1.11, 1.12, 1.1] * 4 + [30.0]
     assert "+10" in steady.unsteady(late)
     assert steady.unsteady(late).endswith("; step 41 of 41 took 30 s, the others at most 1.12 s")
+
+
+def test_a_part_that_differs_from_the_rest_is_said_to() -> None:
+    steps = np.random.default_rng(0).normal(1, 0.01, 90)
+    steps[30:60] *= 1.1
+    assert steady.unsteady(steps.tolist()).startswith("steps 31 to 60 of 90 took +")
+
+
+def test_slow_first_steps_are_found_among_few() -> None:
+    steps = np.random.default_rng(0).normal(1, 0.01, 30)
+    assert steady.unsteady(steps.tolist()) == ""
+    steps[:2] *= 1.5
+    expected = "the first 2 of 30 steps took longer than all others"
+    assert steady.unsteady(steps.tolist()) == expected
+    many = [*steps.tolist(), *[1.0] * 300]
+    assert steady.slow_start(many) is None, "they hardly change the throughput"
+    assert steady.slow_start([*steps[1:].tolist(), 1.6]) is None
 
 
 @pytest.mark.parametrize("count", [2, 5, steady.FEWEST_STEPS - 1])

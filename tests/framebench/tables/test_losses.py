@@ -111,10 +111,11 @@ def test_intervals_enclose_the_losses_and_need_repeats() -> None:
     for name in ("shared_hardware_loss", "exchange_loss"):
         assert found[name] == pytest.approx(0.2)
         assert found[f"{name}_ci_low"] < found[name] < found[f"{name}_ci_high"]
-    four = [values[:4] for values in (VALUES, scaled(1.2), scaled(1.6))]
-    few = of_two(alone(*four[0]), together(*four[1]), control(*four[2]))
-    assert few["shared_hardware_loss_ci_low"] < few["shared_hardware_loss"]
-    assert math.isnan(few["exchange_loss_ci_low"]), "four repeats cannot reach 97.5 %"
+    six = [values[:6] for values in (VALUES, scaled(1.2), scaled(1.6))]
+    few = of_two(alone(*six[0]), together(*six[1]), control(*six[2]))
+    assert few["shared_hardware_loss"] == pytest.approx(found["shared_hardware_loss"], abs=0.02)
+    for name in ("shared_hardware_loss", "exchange_loss"):
+        assert math.isnan(few[f"{name}_ci_low"]), "six repeats are too few for a ratio"
 
 
 def with_splits(throughputs: list[float], parts: list[float]) -> list[Run]:

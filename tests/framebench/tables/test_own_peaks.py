@@ -28,7 +28,10 @@ def made(*variants: str) -> Inputs:
         run
         for variant in variants or ("",)
         for run in repeats(
-            *(one * (2 if variant == "fast" else 1) for one in (2.0, 2.01, 2.02, 2.03, 2.04)),
+            *(
+                one * (2 if variant == "fast" else 1)
+                for one in (1.99, 2.0, 2.01, 2.02, 2.03, 2.04, 2.05)
+            ),
             arm=variant,
             variables=(("A", "1"),) * (variant == "fast"),
             **CPU,

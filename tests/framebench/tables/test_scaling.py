@@ -261,7 +261,7 @@ def test_a_missing_interval_says_what_it_needs_where_there_is_a_ratio() -> None:
         for cells in shown.cells
         if cells["devices_per_node"].text != "1n1g"
     }
-    assert notes == {"64": "needs 4 repeats", "128": ""}
+    assert notes == {"64": "needs 7 repeats", "128": ""}
 
 
 def test_lint_recomputes_strong_scaling(tmp_path: Path) -> None:

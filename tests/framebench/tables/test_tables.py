@@ -53,8 +53,7 @@ def test_the_median_stands_with_its_extremes_and_interval() -> None:
     found = only(build(repeats(7.0, 1.0, 6.0, 2.0, 5.0, 3.0, 4.0))["summary"])
     assert (found["repeats"], found["status"], found["reason"]) == (7, "ok", "")
     assert [found[f"throughput_{what}"] for what in ("min", "median", "max")] == [1.0, 4.0, 7.0]
-    # between the first and the second rank: tests of the interval itself are elsewhere
-    assert 1.0 < found["throughput_ci_low"] < 2.0 < 6.0 < found["throughput_ci_high"] < 7.0
+    assert [found[f"throughput_ci_{end}"] for end in ("low", "high")] == [1.0, 7.0]
     assert found["marks"] == "noisy"
 
 
@@ -159,9 +158,9 @@ def test_verdicts_are_adjusted_for_all_ratios_of_the_table() -> None:
     runs = []
     random = np.random.default_rng(3)
     for batch in range(1, 41):
-        runs += repeats(*random.normal(100, 1, 7).tolist(), batch_per_device=batch)
+        runs += repeats(*random.normal(100, 1, 20).tolist(), batch_per_device=batch)
         runs += repeats(
-            *random.normal(100, 1, 7).tolist(), batch_per_device=batch, compiler="inductor"
+            *random.normal(100, 1, 20).tolist(), batch_per_device=batch, compiler="inductor"
         )
     found = build(runs)["compiler_speedup"]
     assert ((found["speedup_ci_low"] > 1) | (found["speedup_ci_high"] < 1)).any()
@@ -323,18 +322,18 @@ def compiled_and_not(*speedups: float, **first_steps: float) -> list[Run]:
 
 
 def test_a_compiler_has_paid_when_its_steps_have_gained_what_it_took() -> None:
-    found = only(build(compiled_and_not(*[2.0] * 6, compiled=36.0))["compiler_speedup"])
+    found = only(build(compiled_and_not(*[2.0] * 7, compiled=36.0))["compiler_speedup"])
     assert found["steps_to_pay"] == 20, "32 s longer at the start, 1.6 s less in each step"
-    found = only(build(compiled_and_not(*[2.0] * 6, compiled=3.0))["compiler_speedup"])
+    found = only(build(compiled_and_not(*[2.0] * 7, compiled=3.0))["compiler_speedup"])
     assert found["steps_to_pay"] == 0, "its first step was faster, too"
 
 
 @pytest.mark.parametrize(
     ("speedups", "why"),
     [
-        ([2.0] * 2, "needs 4 repeats"),
-        ([0.5] * 6, "never: it is slower"),
-        ([0.9, 0.95, 1.0, 1.0, 1.05, 1.1], "no gain is shown"),
+        ([2.0] * 2, "needs 7 repeats"),
+        ([0.5] * 7, "never: it is slower"),
+        ([0.9, 0.95, 1.0, 1.0, 1.0, 1.05, 1.1], "no gain is shown"),
     ],
 )
 def test_a_gain_that_is_not_shown_pays_for_nothing(speedups: list[float], why: str) -> None:

@@ -117,7 +117,7 @@ def test_answers_name_every_ratio_and_ask_no_other_question_of_one_framework() -
     inputs = made(of("usual"), of("a", 1.3), of("b", 1.001), of("few", 2)[:2])
     found = answers.answers_of(frames.build(inputs))
     assert [one.verdict for one in found.variants] == [
-        FASTER, NO_DIFFERENCE, "needs 4 repeats on both sides",
+        FASTER, NO_DIFFERENCE, "needs 7 repeats on both sides",
     ]  # fmt: skip
     lines = answers.lines(found, [])
     assert not any(line.startswith("Fastest") for line in lines)

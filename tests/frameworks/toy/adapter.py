@@ -240,6 +240,9 @@ class ToyAdapter(plain.PlainToy):
         return super().step_parts()
 
     def matmul(self, left: Any, right: Any) -> ChainedMatmul:
+        if "mkl" in self.does and os.environ.get("MKL_VERBOSE"):
+            print("MKL_VERBOSE oneMKL 1.2 Product build 3 for Intel(R) 64 architecture X, Lnx x")
+            print("MKL_VERBOSE SGEMM(N,N,1,1) 1us")
         multiply, dtype = super().matmul(left, right)
         if "matmul" in self.does:
             multiply = lambda: self.occupy(self.does["matmul"])  # noqa: E731

@@ -65,7 +65,7 @@ def ratio_interval(
     for count, part in looks():
         if count > min(len(base), len(candidate)):
             break
-        found = intervals.ratio_interval(base[:count], candidate[:count], 1 - error * part)
+        found = intervals.moses_interval(base[:count], candidate[:count], 1 - error * part)
         if found is None:
             continue
         low, high = max(low, found[0]), min(high, found[1])

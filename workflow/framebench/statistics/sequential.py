@@ -39,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .descriptive import median
-from .intervals import Interval, ratio_interval
+from .intervals import Interval, moses_interval
 from .margins import LEVEL
 
 #: Numbers of pairs after which a case may be decided.
@@ -94,8 +94,8 @@ def bounds_of_sets(base: Sequence[float], candidate: Sequence[float], cases: int
 
     The number of repeats is fixed in advance; higher is better.
     """
-    adjusted = ratio_interval(base, candidate, 1 - 2 * LEVEL / cases)
-    interval = ratio_interval(base, candidate)
+    adjusted = moses_interval(base, candidate, 1 - 2 * LEVEL / cases)
+    interval = moses_interval(base, candidate)
     ratio = median(candidate) / median(base)
     return Bounds(ratio, interval, adjusted and adjusted[1], 0)
 

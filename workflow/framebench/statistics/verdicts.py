@@ -26,9 +26,10 @@ def verdict(
     """Return the verdict on a ratio.
 
     FASTER or SLOWER: the p-value, adjusted for the family (:func:`intervals.adjusted`), is at most
-    LEVEL. NO_DIFFERENCE: the unadjusted interval excludes differences above ``threshold``.
+    LEVEL, and the unadjusted interval excludes 1. The p-value alone may be small because both sides
+    differ in spread or shape. NO_DIFFERENCE: the interval excludes differences above ``threshold``.
     CANNOT_TELL: neither holds."""
-    if p_adjusted <= LEVEL:
-        return FASTER if ratio > 1 else SLOWER
     low, high = interval
+    if p_adjusted <= LEVEL and not low <= 1 <= high:
+        return FASTER if ratio > 1 else SLOWER
     return NO_DIFFERENCE if low > 1 - threshold and high < 1 + threshold else CANNOT_TELL

@@ -174,7 +174,7 @@ def why_no_ratio_interval(figure: str) -> Callable[[Row], str]:
     def why(row: Row) -> str:
         from ..statistics import intervals
 
-        needs = f"needs {intervals.repeats_for_comparison()} repeats"
+        needs = f"needs {intervals.repeats_for_ratio()} repeats"
         return "" if row[figure] is None else needs
 
     return why

@@ -154,7 +154,7 @@ def _why_not_apart(row: Row) -> str:
 def _why_no_exchange_interval(row: Row) -> str:
     from ..statistics import intervals  # as above
 
-    needs = f"needs {intervals.repeats_for_comparison(BOTH)} repeats"
+    needs = f"needs {intervals.repeats_for_ratio(BOTH)} repeats"
     return "" if row["exchange_loss"] is None else needs
 
 

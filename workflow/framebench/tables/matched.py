@@ -141,7 +141,7 @@ def _verdict(
     if matched.both is None:
         return CANNOT_TELL, "a ratio needs figures above 0"
     if found is None or found.interval is None or p_adjusted is None:
-        needed = intervals.repeats_for_comparison()
+        needed = intervals.repeats_for_ratio()
         return CANNOT_TELL, f"needs {needed} repeats on both sides"
     low, high = found.interval
     verdict = verdicts.verdict(found.ratio, found.interval, p_adjusted, threshold)

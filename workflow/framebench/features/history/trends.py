@@ -91,7 +91,10 @@ CHANGES = Table(
             "ratio", NUMBER, "new level over old, or old over new where less is better; of a drift "
             "that of the ends of a straight line", form=THOUSANDTHS, marked=True,
         ),
-        *interval("ratio", "the ratio, sets taken as independent", form=THOUSANDTHS),
+        *interval(
+            "ratio", "the ratio, sets taken as independent; needs 7 sets on both sides",
+            form=THOUSANDTHS,
+        ),
         Column(
             "p_adjusted", NUMBER, "p-value that a series without a change looks so, times the "
             "number of series", form=P_VALUE,

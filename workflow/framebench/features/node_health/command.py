@@ -16,7 +16,7 @@ from ...tables.results import CaseResults
 from ...tables.table import Inputs
 from . import figures, judging
 from . import kept_rules as node_health
-from .judging import DEFECTIVE, FAILED, NAMED, JudgedNode
+from .judging import DEFECTIVE, FAILED, NAMED, Judged, JudgedNode
 from .rules.superbench import TheirRules
 from .tables import TABLES
 
@@ -85,10 +85,15 @@ def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
 
 
 def _is_slow(node: JudgedNode, fail_on: float) -> bool:
-    """Return whether a node is defective, or has a slow figure whose whole interval lies below."""
+    """Return whether a node is defective, or has a figure that is slower by more than that.
+    Its rule's margin is at least that, or its whole interval lies below."""
+
+    def is_beyond(one: Judged) -> bool:
+        below = one.interval is not None and one.interval[1] < 1 - fail_on
+        return below or (one.limit is not None and one.limit >= fail_on)
+
     return node.verdict == DEFECTIVE or any(
-        one.verdict == SLOWER and one.interval is not None and one.interval[1] < 1 - fail_on
-        for one in node.judged
+        one.verdict == SLOWER and is_beyond(one) for one in node.judged
     )
 
 

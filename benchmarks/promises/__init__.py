@@ -1,0 +1,15 @@
+"""Simulations of all statistical promises, each with its seed.
+
+    .venv/bin/python -m benchmarks.promises [DRAWS]
+
+Prints a table of promise, sampler, goal and result, and writes it to ``results.md`` here. A module
+simulates the promises of one method. Samplers are those of ``tests/framebench/statistics``, where
+the tests run a smaller version. Rows "for comparison" show other methods, and hold no promise. Ends
+with 1 if a promise is missed by more than three standard errors of the simulation.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts"), str(ROOT)]

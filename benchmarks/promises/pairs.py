@@ -1,0 +1,45 @@
+"""Pairs of runs under machine drift: intervals and tests; gates are in ``gate_power.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from framebench.statistics import intervals, signed_rank
+
+from tests.framebench.statistics.distributions import SAMPLERS, drifting
+
+from .row import PromiseRow
+
+PAIRS, CHANGE = 12, 0.05
+
+
+def rows(draws: int) -> Iterator[PromiseRow]:
+    """Yield the rows of all promises about pairs."""
+    for name, sampler in SAMPLERS.items():
+        for count in (6, 7, PAIRS):
+            random = np.random.default_rng(0)
+            own = sampler(random, (draws, count, 2))
+            runs = drifting(random, draws, count) * own
+            ratios = (1.05 * runs[..., 1] / runs[..., 0]).tolist()
+            found = [signed_rank.interval(one) or (2, 0) for one in ratios]
+            held = float(np.mean([low <= 1.05 <= high for low, high in found]))
+            yield PromiseRow(f"interval of a ratio, {count} pairs", name, held, draws, 0.93, 1)
+    yield from _tests(draws)
+
+
+def _tests(draws: int) -> Iterator[PromiseRow]:
+    """Yield rows on pairs whose only noise is machine drift."""
+    for count in (6, 7, PAIRS):
+        runs = drifting(np.random.default_rng(0), draws, count)
+        ratios = (runs[..., 1] / runs[..., 0]).tolist()
+        found = float(np.mean([signed_rank.p_value(one) <= 0.05 for one in ratios]))
+        promise = f"equal sides called different, {count} pairs"
+        yield PromiseRow(promise, "machine drift", found, draws, 0, 0.05)
+    base, candidate = runs[..., 0].tolist(), ((1 - CHANGE) * runs[..., 1]).tolist()
+    sides = list(zip(base, candidate, strict=True))
+    paired = float(np.mean([signed_rank.p_value(np.divide(c, b)) <= 0.05 for b, c in sides]))
+    as_sets = float(np.mean([intervals.rank_test(b, c) <= 0.05 for b, c in sides]))
+    promise = f"{CHANGE:.0%} slower found, {PAIRS} pairs"
+    yield PromiseRow(promise, "machine drift", paired, draws, 0.9, 1)
+    yield PromiseRow(f"{promise}, compared as sets", "machine drift", as_sets, draws)
