@@ -199,7 +199,7 @@ def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], s
     """Return software and variables of a case, and its variant if it changes either or the
     model."""
     suite = plan.settings.suite
-    given = variables(case, suite, plan.place.accelerator)
+    given = variables(case, suite, plan.place.accelerator, plan.place.vendor)
     name, own = software(case, suite), tuple(sorted(given.items()))
     usual = name == case.framework and not own and not _source(plan, case)
     return name, own, "" if usual else case.variant
