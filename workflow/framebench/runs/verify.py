@@ -255,6 +255,17 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
     return found
 
 
+def reference_arguments(plan: Plan, one: Verification) -> list[str]:
+    """Return the arguments of ``scripts/reference`` for the reference of a verification."""
+    words = ["--model", f"{plan.scripts}/models/{one.case.model}.json"]
+    words += ["--seed", str(plan.settings.seed)]
+    if one.scale != FULL:
+        words += ["--reduced", SMALL if one.scale == SMALL else REDUCED]
+    words += ["--generate"] if one.case.mode == axes.GENERATE else []
+    length = one.case.sequence_length
+    return [*words, "--sequence-length", str(length)] if length else words
+
+
 def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
     """Return the arguments of the harness for a verification.
 
