@@ -11,7 +11,7 @@ import yaml
 from framebench.config import tuned
 from framebench.config.validation import ConfigError
 from framebench.plan.planning import variables
-from framebench.runs import verify
+from framebench.runs import commands, verify
 
 from ..settings import CATALOG, SUITE, plan
 
@@ -61,6 +61,26 @@ def test_a_setting_of_a_compiler_is_for_its_cases_alone(tmp_path: Path, compiler
     made = plan(tmp_path, {**SUITE, "axes": axes, "variants": SIDES})
     _, tuned_one = (variables(case, made.settings.suite, "cpu") for case in made.folders)
     assert ("COMPILED" in tuned_one) == (compiler != "none")
+
+
+def test_a_setting_of_a_processor_is_for_its_vendor_alone(file: Path) -> None:
+    own = "- {variables: {FAST: 1}, processors: [AuthenticAMD], effect: x, source: http://e.org}\n"
+    file.write_text(f"frameworks:\n  pytorch:\n    {own}")
+    settings = tuned.load_tuned(CATALOG)["pytorch"]
+    found = {
+        vendor: tuned.variables(settings, "cpu", "none", vendor)
+        for vendor in ("AuthenticAMD", "GenuineIntel", "")
+    }
+    assert found == {"AuthenticAMD": {"FAST": "1"}, "GenuineIntel": {}, "": {}}
+
+
+def test_the_vendor_of_a_machine_decides_the_command_of_a_run(tmp_path: Path, file: Path) -> None:
+    file.write_text(FILE.replace("accelerators: [cpu]", "processors: [AuthenticAMD]"))
+    made = plan(tmp_path, {**SUITE, "variants": SIDES})
+    run = next(run for run in made.runs if run.case.variant == "b")
+    for vendor in ("AuthenticAMD", "GenuineIntel", ""):
+        here = replace(made, place=replace(made.place, vendor=vendor))
+        assert ("OWN=2" in commands.arguments(here, run)) == (vendor == "AuthenticAMD")
 
 
 @pytest.mark.usefixtures("file")

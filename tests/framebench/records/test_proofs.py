@@ -79,6 +79,8 @@ def test_text_that_a_suite_generates_is_verified(
     words = verify.arguments(plan, one, "reference")
     assert {"mode=generate", "scale=small"} <= set(words)
     assert words[words.index("--model") + 1] == "reference/facts-dropout.json"
+    of_reference = ["--reduced", "small", "--generate", "--sequence-length", "128"]
+    assert verify.reference_arguments(plan, one)[-5:] == of_reference
 
 
 def test_a_small_model_proves_it_unless_the_model_itself_fails(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ class Capacity:
     """Capacity of the machine that executes runs.
 
     ``cores_per_device`` is None on GPUs. ``unusable``: reason by node that cannot be measured.
-    ``memory``: bytes that a run may use per node; 0 on GPUs and if unknown. ``instruction_sets``:
-    of the CPUs; empty on GPUs and if unknown.
+    ``memory``: bytes that a run may use per node; 0 on GPUs and if unknown. ``instruction_sets``,
+    ``vendor``: of the CPUs; empty on GPUs and if unknown.
     """
 
     accelerator: str
@@ -43,6 +43,7 @@ class Capacity:
     unusable: Mapping[str, str] = field(default_factory=dict)
     memory: int = 0
     instruction_sets: frozenset[str] = frozenset()
+    vendor: str = ""
 
     def emulates(self, case: Case) -> bool:
         """Return whether the precision of a case is known to be emulated here."""
@@ -99,7 +100,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
     memory = bytes_of(settings.memory_limit, machine.memory_bytes)
     return Capacity(
         "cpu", machine.cores // cores, machine.nodes, cores, machine.named, memory,
-        machine.instruction_sets,
+        machine.instruction_sets, machine.vendor,
     )  # fmt: skip
 
 

@@ -519,6 +519,12 @@ TABLES: Mapping[str, KeyTable] = {
                 "Accelerators that the setting is for.",
             ),
             (
+                "processors",
+                "any",
+                "Vendors of processors that the setting is for, as `vendor_id` in `/proc/cpuinfo`; "
+                "not set where the vendor is unknown, as on a cluster.",
+            ),
+            (
                 "effect",
                 "required",
                 "What the setting changes.",

@@ -38,6 +38,7 @@ class TunedSetting(Keys):
 
     variables: Variables
     accelerators: list[Annotated[Literal["cpu", "cuda"], OneOf()]] = default(["cpu", "cuda"])
+    processors: list[Text] = default([])
     compiler: CompilerName | None = None
     effect: Text
     source: _Address
@@ -60,8 +61,12 @@ def load_tuned(catalog: Catalog) -> Tuned:
     return {name: [*found.all, *found.frameworks.get(name, ())] for name in catalog.frameworks}
 
 
-def variables(settings: Iterable[TunedSetting], accelerator: str, compiler: str) -> dict[str, str]:
+def variables(
+    settings: Iterable[TunedSetting], accelerator: str, compiler: str, vendor: str = ""
+) -> dict[str, str]:
     """Return the variables for ``accelerator`` and ``compiler``, in any mode.
+
+    ``vendor``: of the processor, as the kernel names it; "" if unknown.
 
     A later setting of the same variable replaces an earlier one.
     """
@@ -69,6 +74,7 @@ def variables(settings: Iterable[TunedSetting], accelerator: str, compiler: str)
         name: value
         for one in settings
         if accelerator in one.accelerators
+        and (not one.processors or vendor in one.processors)
         and one.compiler in (None, compiler, compiler.partition(":")[0])
         for name, value in one.variables.items()
     }

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core import axes
-
 from ..plan import targets
 from ..plan.jobs import FOLDERS, Job, log_of, path_of, record_of
-from ..records.verifications import FULL, SMALL
 from ..runs import commands, jobs, peak_flops, verify
 from .call import checked
 from .internals import Wildcards, for_rules
@@ -97,16 +94,10 @@ class VerificationJobs:
 
     @for_rules
     def reference_arguments(self, wildcards: Wildcards) -> list[str]:
-        work, plan = self._work, self._work.plan
+        work = self._work
         every = [*work.comparisons.values(), *work.small_comparisons.values()]
         one = next(one for one in every if one.reference == wildcards.reference)
-        words = ["--model", f"{plan.scripts}/models/{one.case.model}.json"]
-        words += ["--seed", str(plan.settings.seed)]
-        if one.scale != FULL:
-            words += ["--reduced", SMALL if one.scale == SMALL else verify.REDUCED]
-        words += ["--generate"] if one.case.mode == axes.GENERATE else []
-        length = one.case.sequence_length
-        return [*words, "--sequence-length", str(length)] if length else words
+        return verify.reference_arguments(work.plan, one)
 
     @for_rules
     def reference(self, wildcards: Wildcards) -> str | list[str]:

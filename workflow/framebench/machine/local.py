@@ -28,8 +28,8 @@ class Machine:
     largest number of threads of one physical core among ``cores``; ``physical_cores``: None if
     equal to ``cores``; ``identity``: of its records, unknown for a cluster, whose nodes differ;
     ``named``: nodes that can be measured one by one, with the reason why one cannot now, else "";
-    ``memory_bytes``: of the host, 0 if unknown; ``instruction_sets``: in the kernel's names, empty
-    if unknown, as for a cluster."""
+    ``memory_bytes``: of the host, 0 if unknown; ``instruction_sets`` and ``vendor``: of the
+    processor in the kernel's names, empty if unknown, as for a cluster."""
 
     cores: int
     gpus: int
@@ -41,6 +41,7 @@ class Machine:
     named: Mapping[str, str] = field(default_factory=dict)
     memory_bytes: int = 0
     instruction_sets: frozenset[str] = frozenset()
+    vendor: str = ""
 
 
 def detect() -> Machine:
@@ -56,6 +57,7 @@ def detect() -> Machine:
         len(cores), gpus, memory, threads_per_core=max(threads), physical_cores=len(threads),
         identity=_identity(kinds), named={_node(): ""}, memory_bytes=pages,
         instruction_sets=frozenset(_instruction_sets().split()),
+        vendor=_entry("/proc/cpuinfo", "vendor_id"),
     )  # fmt: skip
 
 

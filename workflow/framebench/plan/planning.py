@@ -177,7 +177,7 @@ def make_plan(
         case: {
             **request(software(case, settings.suite), settings, place, runs_in),
             **_steps(case, settings.suite),
-            **_variables(case, settings.suite, place.accelerator),
+            **_variables(case, settings.suite, place),
             **arm_settings(case, settings.suite),
             **data_of(case, settings),
         }
@@ -273,7 +273,7 @@ def software(case: Case, suite: Suite) -> str:
     return f"{case.framework}@{case.variant}" if own else case.framework
 
 
-def variables(case: Case, suite: Suite, accelerator: str) -> Mapping[str, str]:
+def variables(case: Case, suite: Suite, accelerator: str, vendor: str = "") -> Mapping[str, str]:
     """Return the environment variables that a case's variant sets for the ranks.
 
     These are the tuned settings of its framework, if it is tuned, and its own variables.
@@ -282,7 +282,7 @@ def variables(case: Case, suite: Suite, accelerator: str) -> Mapping[str, str]:
     if not variant:
         return {}
     settings = suite.tuned.get(case.framework, ()) if variant.tuned else ()
-    return {**tuned.variables(settings, accelerator, case.compiler), **variant.variables}
+    return {**tuned.variables(settings, accelerator, case.compiler, vendor), **variant.variables}
 
 
 def arm_settings(case: Case, suite: Suite) -> dict[str, Any]:
@@ -305,8 +305,8 @@ def data_of(case: Case, settings: Settings) -> dict[str, Any]:
     return {"data": settings.data and str(settings.data), "bad_images": settings.bad_images}
 
 
-def _variables(case: Case, suite: Suite, accelerator: str) -> dict[str, Any]:
-    own = variables(case, suite, accelerator)
+def _variables(case: Case, suite: Suite, place: Capacity) -> dict[str, Any]:
+    own = variables(case, suite, place.accelerator, place.vendor)
     return {"variables": own} if own else {}
 
 

@@ -52,7 +52,7 @@ def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
     """
     for case in dict.fromkeys(run.case for run in plan.pending):
         precision = precisions.known().get(case.precision)
-        own = variables(case, plan.settings.suite, plan.place.accelerator)
+        own = variables(case, plan.settings.suite, plan.place.accelerator, plan.place.vendor)
         for name, values in precision.variables.items() if precision else ():
             found = own.get(name, environment.get(name, ""))
             if found and found not in values:

@@ -208,7 +208,9 @@ def _of_arm(plan: Plan, case: Case) -> list[str]:
     """Return options that a variant sets for the ranks: variables, allocator and model source."""
     suite = plan.settings.suite
     own = {name.replace("_", "-"): value for name, value in arm_settings(case, suite).items()}
-    return [*given(variables(case, suite, plan.place.accelerator).items()), *words(own)]
+    place = plan.place
+    variables_of = variables(case, suite, place.accelerator, place.vendor)
+    return [*given(variables_of.items()), *words(own)]
 
 
 def given(named: Iterable[tuple[str, str]]) -> list[str]:

@@ -199,7 +199,7 @@ def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], s
     """Return software and variables of a case, and its variant if it changes either or the
     model."""
     suite = plan.settings.suite
-    given = variables(case, suite, plan.place.accelerator)
+    given = variables(case, suite, plan.place.accelerator, plan.place.vendor)
     name, own = software(case, suite), tuple(sorted(given.items()))
     usual = name == case.framework and not own and not _source(plan, case)
     return name, own, "" if usual else case.variant
@@ -253,6 +253,17 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
         name = f"{case.framework}/{one.reference}/{kind}"
         found[free_name(plan, "parity", name, verifications.KIND)] = one
     return found
+
+
+def reference_arguments(plan: Plan, one: Verification) -> list[str]:
+    """Return the arguments of ``scripts/reference`` for the reference of a verification."""
+    words = ["--model", f"{plan.scripts}/models/{one.case.model}.json"]
+    words += ["--seed", str(plan.settings.seed)]
+    if one.scale != FULL:
+        words += ["--reduced", SMALL if one.scale == SMALL else REDUCED]
+    words += ["--generate"] if one.case.mode == axes.GENERATE else []
+    length = one.case.sequence_length
+    return [*words, "--sequence-length", str(length)] if length else words
 
 
 def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
