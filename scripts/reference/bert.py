@@ -154,7 +154,7 @@ def forward(
     """Return logits of the masked positions (batch, predictions, vocabulary) and of the next
     sentence (batch, 2); or those of the classes alone; or of each token how well an answer begins
     and ends with it (batch, sequence, 2). ``dropout``: None is none."""
-    drop = dropping(training, dropout)
+    drop = dropping(training, dropout, hyper)
     x = embedded(batch["token_ids"], weights, batch, hyper, drop)
     x = encoded(x, weights, batch, hyper, drop)
     if hyper.get("head") == "span":

@@ -22,6 +22,7 @@ from reference.operations import (
     relu,
     relu6,
 )
+from reference.transformers import Dropout
 from reference.weights import Drawn, InitialMoments, state, trainable, uniform_within
 
 RECTIFIERS = ("relu", "relu6")
@@ -35,8 +36,6 @@ REACH = 1.6
 #: That of a ReLU6 is lifted higher, so that neither of its jumps is near, and every so many
 #: channels beyond the second.
 LIFT6, EVERY, BEYOND = 3.0, 7, 6.0
-
-Dropout = Callable[[tuple[int, ...]], Any]
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
@@ -187,8 +186,8 @@ def forward(
     training: bool,
     dropout: Dropout | None = None,
 ) -> list[Array]:
-    """Return logits (batch, classes), in training with those of the auxiliary heads. ``dropout``
-    gives factors of a shape, 0 or 1 / (1 - rate); None: no dropout."""
+    """Return logits (batch, classes), in training with those of the auxiliary heads. ``dropout``:
+    None is none."""
     return _run(_network(batch, hyper), weights, batch, training, dropout)
 
 
@@ -256,7 +255,7 @@ def _computed(
         return average_pool(x, attributes["kernel"], attributes["stride"], attributes["padding"])
     if layer.op == "dropout":
         drops = training and dropout is not None and attributes["rate"]
-        return x * dropout(x.shape) if drops and dropout else x
+        return x * dropout(x.shape, attributes["rate"]) if drops and dropout else x
     if layer.op == "add":
         return inputs[0] + inputs[1]
     if layer.op == "concatenate":

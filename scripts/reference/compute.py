@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import importlib
 import json
 import math
@@ -16,30 +17,35 @@ import autograd
 import numpy as np
 from harness.kinds.parity import RANKS, STEPS, UPDATES
 from harness.measuring.synthetic import make_batch
-from harness.measuring.verification import masks
+from harness.measuring.verification import dropout
 from harness.measuring.verification.generation import FEWEST, count_compared
 
 from reference.operations import NEAREST, Jumps, Moments, MultiplyAdds, running_statistics
 from reference.optimizers import OPTIMIZERS, clip_by_global_norm, global_norm
+from reference.transformers import showing_dropout
 from reference.weights import Drawn, draw
 
 #: Batches are drawn until none has a value near to where a derivative jumps, or a token that is
 #: sampled to another; of images, a few pixels.
 ATTEMPTS, OTHER_SEED, ROUNDS = 20, 1_000_003, 5
+#: Fewest and most passes with dropout for each set of weights, and multiply-adds of all of them:
+#: less than a minute of a large model.
+FEWEST_PASSES, MOST_PASSES, DROPOUT_MULTIPLY_ADDS = 16, 256, 4 * 10**11
 
 Arrays = dict[str, Any]
 
 
-def parity_model_config(model_config: dict[str, Any], dropout: bool) -> dict[str, Any]:
+def parity_model_config(model_config: dict[str, Any], with_dropout: bool) -> dict[str, Any]:
     """Return the model config with the hyper-parameters of the comparison: others than those that
     are timed, so that none can be hard-coded, and large enough for each to show within two steps.
-    ``dropout``: with the model's own rate of dropout, not without."""
+    ``with_dropout``: with the model's own rates of dropout, not without."""
     changed = copy.deepcopy(model_config)
     own = model_config["hyperparameters"]
     changed.pop("of_sequence_length", None)  # it would replace some of them
     changed["hyperparameters"].update(model_config["parity"]["hyperparameters"])
-    if dropout:
-        changed["hyperparameters"]["dropout"] = own["dropout"]
+    if with_dropout:
+        rates = {key: rate for key, rate in own.items() if "dropout" in key}
+        changed["hyperparameters"].update(rates)
     return changed
 
 
@@ -87,8 +93,10 @@ def write(
     ``gradients-BATCHES.npz`` (averaged over the first one or both batches),
     ``update-BATCHES-STEP.npz`` (change of the weights by the first steps with these, see UPDATES),
     ``statistics-biased-RANK.npz`` and ``statistics-unbiased-RANK.npz`` (change of the running
-    statistics by the first step, see :func:`reference.operations.running_statistics`) and
-    ``expected.json``.
+    statistics by the first step, see :func:`reference.operations.running_statistics`),
+    ``dropout-weights-NAME.npz`` and ``dropout-outputs-NAME.npz`` (changed weights, and outputs
+    ``plain-NUMBER`` and ``scaled-NUMBER`` with them, see
+    :mod:`harness.measuring.verification.dropout`) and ``expected.json``.
     """
     with _completed(folder) as partial:
         _write(model_config, sequence_length, seed, partial)
@@ -102,7 +110,7 @@ def write_generation(
     ``facts.json``, ``facts-dropout.json``, ``weights.npz``, ``batch-0.npz`` with the prompts,
     ``expected.json`` and ``generated.npz``: ``tokens`` and ``logits`` that continue them. The model
     configs alone where the model generates no text, or has no positions for more tokens."""
-    without, model = parity_model_config(model_config, dropout=False), module_of(model_config)
+    without, model = parity_model_config(model_config, with_dropout=False), module_of(model_config)
     with _completed(folder) as partial:
         _save_model_configs(partial, without, model_config)
         if not hasattr(model, "continued"):
@@ -137,7 +145,7 @@ def _save_model_configs(folder: Path, without: Arrays, model_config: Arrays) -> 
     the model has some."""
     configs = {"facts": without}
     if model_config["hyperparameters"].get("dropout"):
-        configs["facts-dropout"] = parity_model_config(model_config, dropout=True)
+        configs["facts-dropout"] = parity_model_config(model_config, with_dropout=True)
     for name, config in configs.items():
         (folder / f"{name}.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 
@@ -155,7 +163,7 @@ def _count_trained(parameters: dict[str, Drawn]) -> int:
 def _write(
     model_config: dict[str, Any], sequence_length: int | None, seed: int, partial: Path
 ) -> None:
-    without = parity_model_config(model_config, dropout=False)
+    without = parity_model_config(model_config, with_dropout=False)
     hyper, inputs = without["hyperparameters"], padded(model_config["inputs"])
     model = module_of(model_config)
     parameters = model.parameters(without)
@@ -211,11 +219,9 @@ def _write(
         "initial": model.initial(without),
     }
     if model_config["hyperparameters"].get("dropout"):
-        with_dropout = parity_model_config(model_config, dropout=True)
+        with_dropout = parity_model_config(model_config, with_dropout=True)
         exact = {name: array.astype(np.float64) for name, array in weights.items()}
-        expected["dropout_distances"] = [
-            _dropout_distance(model, exact, batch, with_dropout) for batch in batches
-        ]
+        expected["dropout"] = _dropout(model, exact, batches[0], with_dropout, partial)
     _save_model_configs(partial, without, model_config)
     _save_expected(partial, expected)
 
@@ -345,19 +351,29 @@ def _change(weights: Arrays, start: Arrays, names: Iterable[str]) -> Arrays:
     return {name: _stored(weights[name] - start[name]) for name in names}
 
 
-def _dropout_distance(
-    model: Any, weights: Arrays, batch: Arrays, model_config: dict[str, Any]
-) -> float:
-    """Return how far dropout moves the first output of the model."""
-    hyper = model_config["hyperparameters"]
-    rate = hyper["dropout"]
-    plain = model.forward(weights, batch, hyper, True)[0]
-    random = np.random.RandomState(0)
+def _dropout(
+    model: Any, weights: Arrays, batch: Arrays, model_config: dict[str, Any], folder: Path
+) -> dict[str, Any]:
+    """Return the moments of statistics over random masks with each set of weights that shows other
+    places of dropout, by its name; leave in ``folder`` what these statistics are made with."""
+    hyper, random = model_config["hyperparameters"], np.random.RandomState(0)
 
-    def mask(shape: tuple[int, ...]) -> Any:
+    def mask(shape: tuple[int, ...], rate: float) -> Any:
         return (random.random_sample(shape) >= rate) / (1 - rate)
 
-    return masks.distance(lambda: model.forward(weights, batch, hyper, True, mask)[0], plain)
+    multiply_adds = count_multiply_adds(model, weights, batch, hyper, True)
+    passes = max(FEWEST_PASSES, min(MOST_PASSES, DROPOUT_MULTIPLY_ADDS // multiply_adds))
+    moments = {}
+    for name, changed in showing_dropout(weights).items():
+        _save(folder / f"dropout-weights-{name}.npz", changed)
+        compute = functools.partial(model.forward, {**weights, **changed}, batch, hyper, True)
+        plain, scaled = compute(), compute(lambda _, rate: 1 - rate)
+        named = (("plain", plain), ("scaled", scaled))
+        outputs = {f"{kind}-{n}": array for kind, of in named for n, array in enumerate(of)}
+        _save(folder / f"dropout-outputs-{name}.npz", outputs)
+        drawn = dropout.sampled(functools.partial(compute, mask), plain, scaled, passes)
+        moments[name] = dropout.moments(drawn, plain, scaled)
+    return moments
 
 
 def _save(path: Path, arrays: Arrays) -> None:

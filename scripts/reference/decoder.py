@@ -86,13 +86,12 @@ def forward(
     training: bool,
     dropout: Dropout | None = None,
 ) -> list[Array]:
-    """Return logits (batch, sequence, vocabulary or classes). ``dropout`` gives factors of a shape,
-    0 or 1 / (1 - rate); None: no dropout."""
+    """Return logits (batch, sequence, vocabulary or classes). ``dropout``: None is none."""
     heads, groups = hyper["heads"], hyper["key_value_heads"]
     tokens = batch["token_ids"]
     length = tokens.shape[1]
     later = numpy.triu(numpy.ones((length, length)), 1)  # what a position must not see
-    drop = dropping(training, dropout)
+    drop = dropping(training, dropout, hyper)
 
     def norm(x: Array, weights: dict[str, Array], name: str) -> Array:
         normalise = layer_norm if hyper["norm"] == "layer" else rms_norm

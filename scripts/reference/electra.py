@@ -99,7 +99,7 @@ def forward(
     """Return logits that a token is replaced (batch, sequence), the generator's of the masked
     positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch,
     sequence). ``dropout``: None is none."""
-    drop = dropping(training, dropout)
+    drop = dropping(training, dropout, hyper)
     tokens, positions = batch["token_ids"], batch["masked_positions"]
     masked = batch["mask_draws"] < hyper["masked_percent"]
     shown = replaced(tokens, positions, numpy.where(masked, hyper["mask_token"], originals(batch)))

@@ -5,17 +5,20 @@ activations of all layers would take many times the memory of the weights."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import autograd.numpy as np
+import numpy
 from autograd.core import make_vjp
 from autograd.extend import defvjp_argnums, primitive
 
 from reference.operations import Array, matmul, softmax
 from reference.weights import InitialMoments
 
-Dropout = Callable[[tuple[int, ...]], Any]
+#: Factors of an array of this shape, 0 or 1 / (1 - rate), by the rate.
+Dropout = Callable[[tuple[int, ...], float], Any]
 #: What drops from an array.
 Drop = Callable[[Array], Array]
 #: Of an array, the layer's weights by their whole names, and its name, to the next array.
@@ -44,11 +47,11 @@ def all_kept(x: Array) -> Array:
     return x
 
 
-def dropping(training: bool, dropout: Dropout | None) -> Drop:
-    """Return the dropout. ``dropout`` gives factors of a shape, 0 or 1 / (1 - rate)."""
+def dropping(training: bool, dropout: Dropout | None, hyper: dict[str, Any]) -> Drop:
+    """Return the dropout with the model's rate."""
     if dropout is None or not training:
         return all_kept
-    return lambda x: x * dropout(x.shape)
+    return lambda x: x * dropout(x.shape, hyper["dropout"])
 
 
 def recomputed(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -116,3 +119,56 @@ def _layer(layer: Layer, name: str, keys: tuple[str, ...], x: Array, *arrays: Ar
 
 
 _head_again, _layer_again = recomputed(_head), recomputed(_layer)
+
+
+#: Weights that show the dropout of attention's probabilities have this factor on the matrix of the
+#: output; what residuals add where their dropout is shown, as a part of the embeddings.
+LARGE, ADDED = 40.0, 0.5
+
+
+def showing_dropout(weights: dict[str, Array]) -> dict[str, dict[str, Array]]:
+    """Return sets of changed weights, by name, with which outputs show other places of dropout: of
+    attention's probabilities; of the embeddings and what the residuals add. A model without
+    attention has one set, without changes.
+
+    Zeros hide the other places. Attention is uniform. Values and residuals are the same for all
+    tokens and in all layers, so that what shared masks do adds up. Where probabilities are shown,
+    the output's bias is the negative of what attention adds with all of them, and so hides the
+    dropout of the sum."""
+    ending = ".attention.output.weight"
+    layers = [name[: -len(ending)] for name in weights if name.endswith(ending)]
+    if not layers:
+        return {"all": {}}
+    embedded: Array = weights.get("embeddings.norm.weight", weights["embeddings.token.weight"])
+    added = ADDED * numpy.sqrt(numpy.mean(embedded**2))
+    nothing = {
+        name: numpy.zeros_like(array)
+        for name, array in weights.items()
+        if re.search(r"layers\.\d+\.(attention\.output|output|feed_forward\.down)\.", name)
+    }
+    biases = {name: array for name, array in nothing.items() if name.endswith("bias")}
+    residuals = {name: added * _signs(len(array)) for name, array in biases.items()}
+    probabilities: dict[str, Array] = {}
+    matrices: dict[int, Array] = {}
+    for layer in layers:
+        hidden = len(weights[layer + ending])
+        matrix = matrices.setdefault(hidden, LARGE * weights[layer + ending])
+        probabilities[layer + ending] = matrix
+        probabilities[f"{layer}.attention.output.bias"] = -_signs(hidden) @ matrix
+        for name, array in weights.items():
+            if re.match(re.escape(layer) + r"\.attention\.(query|value)", name):
+                # queries are the first columns, and values the last ones, where they share a matrix
+                part = probabilities[name] = array.copy()
+                part[..., :hidden] = 0.0
+                part[..., -hidden:] = 0.0
+                if "value" in name and name.endswith("bias"):
+                    part[-hidden:] = _signs(hidden)
+    return {
+        "probabilities": {**nothing, **probabilities},
+        "residuals": {**nothing, **residuals},
+    }
+
+
+def _signs(count: int) -> Array:
+    """Return ``count`` numbers that are 1 or -1, the same in each call."""
+    return numpy.where(numpy.random.RandomState(0).random_sample(count) < 0.5, -1.0, 1.0)

@@ -32,7 +32,7 @@ with open(f"{FOLDER}/{FACTS}.json") as file:
     facts = json.load(file)
 reference = Comparison(FOLDER)
 adapter = started(facts, **OPTIONS)
-adapter.build(reference.batch(adapter.case.layout.replica(RANK), adapter.case))
+adapter.build(reference.batch_of(adapter))
 answer(errors=(compare_generation if GENERATED else compare)(adapter, reference, print))
 """
 

@@ -105,7 +105,9 @@ def test_the_reference_multiplies_as_often_as_its_matrices_say(model: str) -> No
 @pytest.fixture(scope="module")
 def batches() -> tuple[dict[str, Any], ...]:
     """Return small weights, a batch, the batch as compared, and the config."""
-    facts = compute.parity_model_config(compute.reduced(facts_of("electra_base")), dropout=False)
+    facts = compute.parity_model_config(
+        compute.reduced(facts_of("electra_base")), with_dropout=False
+    )
     weights = compute.draw(electra.parameters(facts), 0)
     batch = compute.make_batch(facts["inputs"], 4, SEQUENCE, 0, 0)
     hyper = facts["hyperparameters"]

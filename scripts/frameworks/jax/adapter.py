@@ -115,7 +115,7 @@ class JaxAdapter(
         if self._sharding:
             model = {**model, self._sharded.SHARING: self._sharding}
         forward = arrays.gathering(steps.forward(definition, model, self._dtype, train))
-        self._logits = steps.logits(forward)
+        self._logits, self._compiled_logits = steps.logits(forward), None
         if not train:
             self._shared = steps.Shared(arrays.share(parameters), ())
             self._observed = self._logits
@@ -256,11 +256,12 @@ class JaxAdapter(
             return tuple(self.step())
         parameters, own, batch = self._local_arguments()
         self._drawn += 1
-        run, arguments = self._logits, (parameters, self._steps.anew(own, self._drawn), batch)
-        if self.case.compiler == "jit":
+        arguments = (parameters, self._steps.anew(own, self._drawn), batch)
+        if self.case.compiler == "jit" and self._compiled_logits is None:
             shardings = self._sharding.of_batch if self._sharding else None
-            run = self._programs.compiled(run, arguments, shardings=shardings)
-        return tuple(run(*arguments))
+            compiled = self._programs.compiled(self._logits, arguments, shardings=shardings)
+            self._compiled_logits = compiled
+        return tuple((self._compiled_logits or self._logits)(*arguments))
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         function = self._logits if forward_only else self._observed

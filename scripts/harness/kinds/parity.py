@@ -10,12 +10,13 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from core import axes, bounded, precisions
+from core.parallelism import DATA
 
 from harness.adapter import Case, ExecutedMatmul, Generation, MatmulTrace, Numerics, require
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
 from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_evidence
-from harness.measuring.verification import float64_run, generation, masks, sharding
+from harness.measuring.verification import dropout, float64_run, generation, sharding
 from harness.measuring.verification.errors import (
     compare_arrays,
     counted,
@@ -82,8 +83,7 @@ class Parity(Kind):
         if not folder:
             raise ValueError("--kind parity needs --parameter reference=..: what to compare with")
         reference = Comparison(folder)
-        case = context.workload.case
-        model.build(context, reference.batch(case.layout.replica(context.rank_context.rank), case))
+        model.build(context, reference.batch_of(context.adapter))
         return reference
 
     def _with_reference(self, context: Context) -> List[Dict[str, Any]]:
@@ -116,6 +116,11 @@ class Comparison:
         )
         return arrays
 
+    def batch_of(self, adapter: Compared) -> Dict[str, Any]:
+        """Return the batch of an adapter's replica; with dropout that of the first, so that
+        replicas differ in their masks alone."""
+        return self.batch(0 if _drops(adapter) else _replica(adapter), adapter.case)
+
     def batch(self, replica: int, case: Case) -> Dict[str, Any]:
         """Return the batch of the ranks of a replica.
 
@@ -135,6 +140,13 @@ class Comparison:
 
 def _replica(adapter: Compared) -> int:
     return adapter.case.layout.replica(adapter.rank_context.rank)
+
+
+def _drops(adapter: Compared) -> bool:
+    """Return whether the adapter trains with dropout."""
+    return adapter.case.mode == "train" and bool(
+        adapter.model_config["hyperparameters"].get("dropout")
+    )
 
 
 def other_dtypes(precision: str, matmuls: Sequence[ExecutedMatmul]) -> Dict[str, Any]:
@@ -169,12 +181,30 @@ def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, 
 
 
 def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
-    """Return how far dropout moves the outputs, relative to how far it should."""
-    replica = _replica(adapter)
-    expected = reference.arrays("outputs")[f"train-{replica}-0"]
-    distance = masks.distance(lambda: adapter.outputs()[0], expected)
-    exact = reference.expected["dropout_distances"][replica]
-    return [measured("dropout", abs(distance / exact - 1))]
+    """Return by how many standard errors statistics of dropout are off, with each set of weights of
+    the reference, which show different places of dropout; and, of several replicas, how many their
+    masks are correlated."""
+    import numpy as np
+
+    case, amounts = adapter.case, []
+    finest, errors = precisions.known()[case.precision].bounds["outputs"], []
+    for name, known in reference.expected["dropout"].items():
+        changed = reference.arrays(f"dropout-weights-{name}")
+        adapter.load_weights({**reference.arrays("weights"), **changed})
+        outputs = reference.arrays(f"dropout-outputs-{name}")
+        plain, scaled = (
+            [outputs[f"{kind}-{number}"] for number in range(len(outputs.keys()) // 2)]
+            for kind in ("plain", "scaled")
+        )
+        found = dropout.sampled(adapter.outputs, plain, scaled, known["passes"])
+        amounts.append(found[: dropout.OF_RANKS, dropout.AMOUNT])
+        deviations = dropout.deviations(found, known, finest).items()
+        errors += [(error, f"{name}, {where}") for where, error in deviations]
+    compared = [measured("dropout", *max(errors, key=lambda pair: (pair[0] != pair[0], pair)))]
+    if case.parallelism == DATA and case.devices > 1:
+        correlated = dropout.of_ranks(np.array(amounts), adapter.all_reduce, case.devices)
+        compared.append(measured("dropout of ranks", correlated))
+    return compared
 
 
 def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
@@ -260,7 +290,7 @@ def compare(
 
     The adapter has just been built. ``enter`` is called with the name of each phase. The mean over
     micro-steps is compared with the mean over as many ranks. Training with dropout is compared by
-    how far it moves the outputs alone; inference of a model with dropout must have none."""
+    statistics of the outputs alone; inference of a model with dropout must have none."""
     case = adapter.case
     differences = []
     if case.mode == "train":
@@ -268,7 +298,7 @@ def compare(
         differences += compare_initial(adapter, reference)
     enter("load weights")
     adapter.load_weights(dict(reference.arrays("weights")))
-    if case.mode == "train" and adapter.model_config["hyperparameters"].get("dropout"):
+    if _drops(adapter):
         enter("dropout")
         return [*differences, *compare_dropout(adapter, reference)]
     parameters = reference.expected["trainable_parameters"]

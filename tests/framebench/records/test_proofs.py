@@ -230,7 +230,15 @@ def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> No
     assert flag_of(tmp_path, one) is None
     assert flag_of(tmp_path, four) == ("unverified", "it was not compared on several devices")
     verification_in(tmp_path, {**training, "devices_per_node": 2})
+    untold = "it was not compared with dropout on several devices"
+    assert flag_of(tmp_path, four) == ("unverified", untold)
+    verification_in(tmp_path, {**training, "devices_per_node": 2}, dropout=True)
     assert flag_of(tmp_path, four) is None
+    verification_in(
+        tmp_path, {**training, "devices_per_node": 2}, dropout=True, error=9.0, started="2031-01-01"
+    )
+    assert flag_of(tmp_path, four) == ("parity", "")
+    assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
     inference = run_in(tmp_path, {**CASE, "devices_per_node": 4})
     verification_in(tmp_path, CASE)
     assert flag_of(tmp_path, inference) is None, "inference exchanges nothing"

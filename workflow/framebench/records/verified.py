@@ -35,6 +35,8 @@ class VerificationKind(NamedTuple):
     @property
     def words(self) -> str:
         """Covered features as text; "" for one device, one micro-step and no dropout."""
+        if self.by and self.dropout:
+            return "with dropout on several devices"
         if self.by:
             return "on several devices" + (f" by {self.by}" if self.by != DATA else "")
         return "with micro-steps" if self.micro_steps else "with dropout" if self.dropout else ""
@@ -42,6 +44,7 @@ class VerificationKind(NamedTuple):
 
 ON_ONE = VerificationKind()
 WITH_MICRO_STEPS, WITH_DROPOUT = VerificationKind(micro_steps=True), VerificationKind(dropout=True)
+DROPOUT_OF_RANKS = VerificationKind(by=DATA, dropout=True)
 HOW = "snakemake --cores all verification"
 #: Config of a user's own model, which is compared with its own float64 run, without dropout.
 _OWN_FACTS: Mapping[str, Any] = {"parity": {}, "hyperparameters": {}}
@@ -93,6 +96,7 @@ class VerificationFlags:
             *[VerificationKind(by=smallest(run.case.parallelism))] * (run.case.devices > 1),
             *[WITH_MICRO_STEPS] * (run.case.accumulation > 1),
             *[WITH_DROPOUT] * bool(with_dropout),
+            *[DROPOUT_OF_RANKS] * bool(with_dropout and _is_data_parallel(run)),
         ]
 
     def _facts(self, run: Run) -> Mapping[str, Any]:
@@ -108,7 +112,7 @@ class VerificationFlags:
         unknown = [one for one in found if not (run.computation and one.computation)]
         for one in [*own.values(), *unknown]:
             # A failure on several devices says nothing of one device.
-            if one.passed is False and (_kind(one) in needed or one.dropout):
+            if one.passed is False and _kind(one) in (*needed, WITH_DROPOUT):
                 return Flag(FAILED, "")
         if "parity" not in self._facts(run):
             return Flag(UNVERIFIED, f"there is no reference of {run.case.model} to compare it with")
@@ -121,6 +125,10 @@ class VerificationFlags:
             if not any(one.passed for one in made):
                 return Flag(UNVERIFIED, f"it cannot be compared: {made[0].reason}")
         return None
+
+
+def _is_data_parallel(run: Run) -> bool:
+    return run.case.devices > 1 and run.case.parallelism == DATA
 
 
 def _kind(one: VerificationResult) -> VerificationKind:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from core import axes, bounded, precisions
 from core.case import Case
-from core.parallelism import layout_of, smallest
+from core.parallelism import DATA, layout_of, smallest
 from core.text import duration
 
 from ..cases.fitting import MEASURE
@@ -76,8 +76,8 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
     """Return the verifications that cases of the plan with a reference need.
 
     Each needs one on a single device. Training also needs one on two devices, in two micro-steps
-    and with dropout, if the case has these. Variants with equal software and variables share
-    theirs.
+    and with dropout, if the case has these; data-parallel training with dropout, one with both, to
+    check that devices draw other masks. Variants with equal software and variables share theirs.
     """
     found: dict[Verification, Verification] = {}
 
@@ -105,12 +105,15 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
         one = Verification(alone, False, name, own, scale, _source(plan, case))
         add(one)
         if case.mode == "train":
+            several = one._replace(case=alone._replace(**_several(case.parallelism)))
             if case.devices > 1:
-                add(one._replace(case=alone._replace(**_several(case.parallelism))))
+                add(several)
             if case.accumulation > 1:
                 add(one._replace(case=alone._replace(accumulation=2)))
             if catalog.models[case.model]["hyperparameters"].get("dropout"):
                 add(one._replace(dropout=True))
+                if case.devices > 1 and case.parallelism == DATA:
+                    add(several._replace(dropout=True))
     return list(found.values())
 
 

@@ -146,8 +146,8 @@ PARITY = Table(
     "relative errors against a float64 reference that uses no framework: outputs, loss and "
     "gradients before any step, losses over five optimizer steps. Outputs of generated text are "
     "the logits of 32 new tokens. Counts must agree exactly. A user's own model is compared with "
-    "itself in float64 in its own framework, which the scale states. All quantities and their "
-    "bounds are in parity.csv.",
+    "itself in float64 in its own framework, which the scale states. All quantities and "
+    "their bounds are in parity.csv.",
     columns=(
         *shared("framework", "model", "mode", "precision", "compiler", "devices", "quantity"),
         Column("error", NUMBER, "relative error against the reference"),

@@ -1,0 +1,108 @@
+"""Compare dropout with the reference's by statistics of the outputs over many random masks.
+
+Both compute as many forward passes with the same weights and batch, each with masks of its own.
+Each pass gives a few numbers, whose means over the passes must agree. Standard library and numpy.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, Dict, List, Mapping, Sequence
+
+from harness.adapter import Mismatch
+
+#: Statistics of each output in a pass, see :func:`statistics`.
+STATISTICS = ("scale", "amount", "shared by samples", "shared by positions", "shared by features")
+AMOUNT = STATISTICS.index("amount")
+#: Passes with each set of weights in which ranks are compared.
+OF_RANKS = 128
+
+#: Part of the squared norm of outputs that rounding moves them by at most, in any precision.
+_ROUNDING = 1e-2
+
+Outputs = Sequence[Any]
+
+
+def statistics(outputs: Outputs, plain: Outputs, scaled: Outputs) -> List[float]:
+    """Return STATISTICS of each output of one pass.
+
+    ``plain``: outputs without dropout; ``scaled``: those where nothing is dropped, and what passes
+    a dropout is multiplied by 1 - rate. With d = outputs - plain and u = scaled - plain, these are:
+    d along u, 1 where what is kept is not divided by 1 - rate; the squared norm of d; that of its
+    sums over samples and over positions, larger where they share masks; and the sum over samples
+    and positions of the squared length along u, larger where features share them."""
+    values = []
+    for output, without, factored in zip(outputs, plain, scaled):
+        shape = (len(without), -1, without.shape[-1] if without.ndim > 2 else without[0].size)
+        moved, direction = ((x - without).reshape(shape) for x in (output, factored))
+        along = (moved * direction).sum(-1)
+        norm = float((direction**2).sum())
+        values += [
+            float(along.sum()) / norm if norm else 0.0,
+            *(float((x**2).sum()) for x in (moved, moved.sum(0), moved.sum(1), along)),
+        ]
+    return values
+
+
+def sampled(masked: Callable[[], Outputs], plain: Outputs, scaled: Outputs, passes: int) -> Any:
+    """Return the statistics of so many passes (passes, statistics).
+
+    ``masked``: returns outputs with the next masks. Raises Mismatch where these never change."""
+    import numpy as np
+
+    exact = [[np.asarray(x, np.float64) for x in outputs] for outputs in (plain, scaled)]
+    found = np.array([statistics(masked(), *exact) for _ in range(passes)])
+    rounding = _ROUNDING * float((exact[0][0] ** 2).sum())
+    if found[0, AMOUNT] > rounding and (found == found[0]).all():
+        raise Mismatch(f"dropout has left out the same elements {passes} times")
+    return found
+
+
+def moments(found: Any, plain: Outputs, scaled: Outputs) -> Dict[str, Any]:
+    """Return number of passes, means and variances of the statistics of :func:`sampled`, and their
+    ``sizes``: what they are of outputs that move by as much as they are."""
+    return {
+        "passes": len(found),
+        "means": found.mean(0).tolist(),
+        "variances": found.var(0, ddof=1).tolist(),
+        "sizes": statistics([2 * output for output in plain], plain, scaled),
+    }
+
+
+def deviations(found: Any, expected: Mapping[str, Any], finest: float) -> Dict[str, float]:
+    """Return by how many standard errors the mean of each statistic is off, by name.
+
+    Each is Student's t of two samples with one variance, as the value of a normal distribution that
+    is as unlikely (Wallace 1959). ``expected``: the reference's :func:`moments`; ``finest``:
+    relative error of outputs by rounding, which no standard error is less than."""
+    import numpy as np
+
+    known, sizes = np.array(expected["means"]), np.array(expected["sizes"])
+    names = [
+        f"output {number}, {name}"
+        for number in range(len(known) // len(STATISTICS))
+        for name in STATISTICS
+    ]
+    passes, freedom = expected["passes"], 2 * expected["passes"] - 2
+    variance = (found.var(0, ddof=1) + np.array(expected["variances"])) / 2
+    rounding = finest * known + finest**2 * sizes
+    rounding[:: len(STATISTICS)] = finest  # of the scale
+    error = np.maximum(np.sqrt(2 * variance / passes), rounding)
+    off = abs(found.mean(0) - known)
+    squared = (off / np.where(off == 0, 1.0, error)) ** 2
+    normal = np.sqrt(freedom * np.log1p(squared / freedom)) * (8 * freedom + 1) / (8 * freedom + 3)
+    return dict(zip(names, normal.tolist()))
+
+
+def of_ranks(amounts: Any, total: Callable[[float], float], ranks: int) -> float:
+    """Return the correlation of the ranks' amounts, over pairs of ranks, in standard errors.
+
+    ``amounts``: (sets of weights, passes) of this rank; ``total``: returns the sum of a number over
+    all ranks."""
+    import numpy as np
+
+    spread = amounts.std(1, keepdims=True)
+    standard = (amounts - amounts.mean(1, keepdims=True)) / np.where(spread, spread, 1.0)
+    sums = np.array([total(float(value)) for value in standard.ravel()])
+    correlated = float((sums**2).mean()) / ranks - 1.0
+    return abs(correlated) * math.sqrt(len(sums) * ranks / (2 * (ranks - 1)))
