@@ -238,3 +238,29 @@ def test_an_interpreter_that_is_none_is_refused(project: Project) -> None:
         assert ran.returncode != 0
         assert "interpreters.toy: found '/bin/ls', but it is no Python" in ran.stdout, ran.stdout
     assert not project.records()
+
+
+def test_a_first_figure_does_not_wait_for_the_environments_of_others(
+    project: Project, offline: dict[str, str]
+) -> None:
+    frameworks, envs = project.folder / "scripts" / "frameworks", project.folder / "envs"
+    shutil.copytree(frameworks / "toy", frameworks / "second")
+    facts = json.loads((frameworks / "second" / "framework.json").read_text())
+    facts |= {"name": "second", "start_seconds": {"start": 60.0}}
+    (frameworks / "second" / "framework.json").write_text(json.dumps(facts))
+    shutil.copy(envs / "toy.yaml", envs / "second.yaml")
+    hashes = (envs / "toy.hashes.txt").read_text().replace("For toy.yaml", "For second.yaml")
+    (envs / "second.hashes.txt").write_text(hashes)
+    axes = {**ONE_RUN["axes"], "framework": ["toy", "second"]}
+    project.write_suite({"steps": ONE_RUN["steps"], "axes": axes, "time_budget": 300, "repeats": 1})
+    output = runs_of(project, offline).stdout
+    places = [
+        output.index(words)
+        for words in (
+            "Building the environment toy",
+            "toy toy train fp32",
+            "Building the environment second",
+            "second toy train fp32",
+        )
+    ]
+    assert places == sorted(places), output
