@@ -15,6 +15,7 @@ import yaml
 from core.case import Case
 from framebench.config import cluster
 from framebench.config.cluster import Cluster
+from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import limits, plan_text, side_by_side
@@ -24,7 +25,7 @@ from framebench.runs import allocations, commands, jobs, peak_flops, requests, s
 from snakemake_executor_plugin_slurm import utils as plugin_utils
 from snakemake_executor_plugin_slurm import validation as plugin
 
-from ..settings import CATALOG, ROOT, changed, settings
+from ..settings import CATALOG, CONFIG, ROOT, changed, settings
 
 GIVEN: dict[str, Any] = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "memory_gib": 500}
 
@@ -362,6 +363,19 @@ def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) ->
         requests.check(plan, [one for _, one in asked] + [jobs.usual(plan)])
     unbounded = planned(tmp_path)
     requests.check(unbounded, [jobs.usual(unbounded, nodes=10**6)])
+
+
+def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
+    tmp_path: Path,
+) -> None:
+    described = {**GIVEN, "gpus_per_node": 0, "most_node_hours": 5}
+    given = {"suite": "quick", "cluster": described, "results": str(tmp_path)}
+    asked = load_settings({**CONFIG, **given, "frameworks": "pytorch"}, CATALOG)
+    plan = make_plan(asked, CATALOG, Machine(64, 0), None)
+    found = requests.of_plan(plan, peak_flops.names(plan), {})
+    assert len(found) == len(plan.pending) + 1 < len(plan.reserve)
+    hours = requests.node_hours(one for _, one in found) + 600 / 3600
+    assert f"at most {hours:.2f} node hours in all" in "\n".join(requests.lines(plan, found))
 
 
 def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> None:

@@ -225,7 +225,8 @@ class Handlers:
                 "profiles/slurm/cluster.yaml"
             )
         plan = self._work.plan
-        further = map(self._work.job_of_run, plan.reserve)
+        # What a time budget adds is counted as a whole.
+        further = map(self._work.job_of_run, () if plan.settings.budget else plan.reserve)
         asked = [job.request for job in [*self._submitted(jobs), *further] if job.request]
         checked(requests.check, plan, asked)
         self._resources.warn_of_those_without_effect()

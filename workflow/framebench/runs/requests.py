@@ -33,7 +33,7 @@ def of_plan(
     if plan.settings.cluster is None:
         return []
     every = jobs.of_all(plan, probes_of, comparisons)
-    every += [jobs.of_run(plan, run) for run in plan.reserve]
+    every += [jobs.of_run(plan, run) for run in plan.reserve if plan.settings.budget is None]
     return [(_PURPOSES[job.kind], job.request) for job in every if job.request]
 
 
@@ -58,7 +58,7 @@ def lines(plan: Plan, requests: Iterable[tuple[str, JobRequest]]) -> list[str]:
         ]
         for (what, one), count in sorted(counted.items(), key=lambda each: each[0][1])
     ]
-    hours = node_hours(one for _, one in counted.elements())
+    hours = _further_hours(plan) + node_hours(one for _, one in counted.elements())
     most = cluster.most_node_hours
     ceiling = f" (most_node_hours: {most:g})" if most else ""
     return [
@@ -74,13 +74,18 @@ def node_hours(requests: Iterable[JobRequest]) -> float:
     return sum(one.node_hours for one in requests)
 
 
+def _further_hours(plan: Plan) -> float:
+    """Return the node hours of rounds that a time budget decides later: at most the budget."""
+    return (plan.settings.budget or 0.0) / 3600
+
+
 def check(plan: Plan, requests: Iterable[JobRequest]) -> None:
     """Raise :class:`ConfigError` if jobs may use more node hours than ``most_node_hours``."""
     cluster = plan.settings.cluster
     most = cluster.most_node_hours if cluster else None
     if most is None:
         return
-    hours = node_hours(requests)
+    hours = _further_hours(plan) + node_hours(requests)
     if hours > most:
         raise ConfigError(
             f"config: cluster.most_node_hours: found jobs that may take {hours:.2f} node hours by "
