@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+import yaml
 from framebench import cli
 
 from ..conftest import build_environment
@@ -235,3 +236,19 @@ def check_weak_scaling(project: OnCluster, records: dict[Any, Any]) -> None:
         assert float(row.speedup) == pytest.approx(expected), topology
         assert float(row.efficiency) == pytest.approx(expected / int(row.devices))
         assert bool(row.communication_estimate) == (topology != "1n1g"), topology
+
+
+def test_rounds_of_a_time_budget_are_batches_of_jobs(slurm_project: OnCluster) -> None:
+    slurm_project.suite(1, nodes=[1])
+    suite = slurm_project.project.folder / "config" / "suites" / "toy.yaml"
+    budgeted = yaml.safe_load(suite.read_text()) | {"time_budget": 600, "repeats": 3}
+    budgeted["then"] = [{"nodes": [2]}]
+    slurm_project.project.write_suite(budgeted)
+    ran = slurm_project.run("medians", toy="sleep=0.1")
+    assert ran.returncode == 0, ran.stdout
+    records = sorted(slurm_project.records(), key=lambda record: record["started"])
+    nodes = [(record["case"]["nodes"], record["repeat"]) for record in records]
+    assert nodes[:2] == [(1, 1), (2, 1)], "one stage after the other, each once"
+    assert sorted(nodes[2:]) == [(1, 2), (1, 3), (2, 2), (2, 3)], "then repeats for intervals"
+    jobs = {record["environment"]["scheduler"]["job"] for record in records}
+    assert len(jobs) == 6

@@ -49,6 +49,8 @@ class Work:
                 self.cached = record_sets.load_results(settings.results, writes)
             machine = self._machine = _machine(settings, call, snakemake)
             self.plan = planning.make_plan(settings, catalog, machine, self.cached, minutes)
+            if snakemake.is_cluster_job:  # which may be one of any round
+                self.plan = self.plan.with_runs(self.plan.reserve)
             # On a cluster, interpreters may exist on its nodes only.
             if call.looks and not settings.cluster:
                 needed = self.plan.software if call.proves else self.plan.needed
