@@ -35,7 +35,7 @@ document.head.append(style);
 """
 #: Numbers of the list, and the selector of the part of the page that each explains.
 MARKED = {
-    1: "#answers table",
+    1: "#contests",
     2: ".origin",
     3: "#table-overview table",
     4: "#charts figure",
@@ -54,6 +54,7 @@ for (const one of document.querySelectorAll(gone)) one.style.display = "none";
 for (const one of document.querySelectorAll("header, main")) one.style.paddingLeft = "3rem";
 document.body.style.display = "block";
 const keep = (list, count) => [...list].slice(count).forEach((one) => (one.style.display = "none"));
+keep(document.querySelectorAll("#contests .contest"), 3);
 keep(document.querySelectorAll("#answers tbody tr"), 3);
 keep(document.querySelectorAll("#table-overview tbody tr"), 3);
 keep(document.querySelectorAll("#charts figure"), 1);

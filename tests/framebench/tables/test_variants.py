@@ -121,9 +121,12 @@ def test_answers_name_every_ratio_and_ask_no_other_question_of_one_framework() -
     ]  # fmt: skip
     lines = answers.lines(found, [])
     assert not any(line.startswith("Fastest") for line in lines)
+    assert found.only_framework == "pytorch"
     assert re.search(rf"1\.30x .*{FASTER}", lines[1])
     other = made(of("usual"), of("a", 1.3), of("usual", framework="jax"))
-    lines = answers.lines(answers.answers_of(frames.build(other)), [])
+    both = answers.answers_of(frames.build(other))
+    assert both.only_framework == ""
+    lines = answers.lines(both, [])
     assert [line.split()[0] for line in lines if line.startswith(("Variants", "Fastest:"))] == [
         "Variants", "Fastest:",
     ]  # fmt: skip

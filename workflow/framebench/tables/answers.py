@@ -129,6 +129,12 @@ class Answers:
         return not self.variants or any(one.of > 1 for one in self.fastest)
 
     @property
+    def only_framework(self) -> str:
+        """Name of the framework if there is a single one everywhere; "" otherwise."""
+        names = {one.framework for one in self.fastest} - {NO_FRAMEWORK}
+        return names.pop() if len(names) == 1 and all(one.of == 1 for one in self.fastest) else ""
+
+    @property
     def verdicts(self) -> str:
         """Say how many leads are significant, and how many repeats the others need."""
         leads = [one for one in self.fastest if one.lead]
