@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.tables import answers, frames, grouping, view
@@ -66,6 +68,23 @@ def test_a_figure_has_its_part_of_both_peaks() -> None:
     assert slow
     assert "61%" in words
     assert "25%" in words
+
+
+def test_answers_stay_short_with_much_to_say() -> None:
+    found = answers.answers_of(frames.build(made("usual", "fast")))
+    much = replace(
+        found,
+        fastest=[*found.fastest] * 9,
+        variants=[*found.variants] * 9,
+        slow=["slow"] * 5,
+        first_gains=["gain"] * 5,
+        failures=[("failed", "1")],
+        coverage=["covered"] * 5,
+        everywhere=["few"],
+    )
+    for one in (much, replace(much, variants=()), replace(much, fastest=())):
+        lines = answers.lines(one, ["last"] * 4)
+        assert 12 < len(lines) <= answers.LINES + 2 * answers.LEAST
 
 
 def test_the_answer_names_a_slow_library_and_what_was_shown_to_help() -> None:

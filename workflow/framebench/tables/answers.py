@@ -29,6 +29,8 @@ from .table import Table
 
 #: Terminal: characters of a line, number of lines, lines of gains and reasons of a status.
 WIDTH, LINES, MOST = 100, 15, 3
+#: Terminal: fewest lines of an answer: its heading, one setting, and how many are left out.
+LEAST = 3
 #: Characters of a setting, so that its figure fits next to it.
 SETTING = 52
 LONGEST_REASON = 120
@@ -183,15 +185,18 @@ def answers_of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
 
 
 def lines(answers: Answers, last: Sequence[str]) -> list[str]:
-    """Return at most LINES lines of WIDTH characters for the terminal. ``last``: the last lines."""
-    behind = [*answers.slow[:MOST], *answers.first_gains[:MOST]]
+    """Return lines of at most WIDTH characters for the terminal. ``last``: the last lines.
+
+    These are LINES, or a few more where each answer would have less than LEAST."""
+    behind = [*answers.slow[:MOST], *answers.first_gains[:MOST]][: MOST + 1]
     behind += [answers.counted] * bool(answers.failures)
     if answers.everywhere:
         behind.append(f"all of these figures have flags: {' '.join(answers.everywhere)}")
     covered = answers.coverage[:MOST]
     room = LINES - len(covered) - len(behind) - len(last)
-    of_variants = _variant_lines(answers, room // 2 if answers.compares_frameworks else room)
-    fastest = _fastest_lines(answers, room - len(of_variants))
+    half = room // 2 if answers.compares_frameworks else room
+    of_variants = _variant_lines(answers, max(LEAST, half))
+    fastest = _fastest_lines(answers, max(LEAST, room - len(of_variants)))
     made = (*covered, *of_variants, *fastest, *behind)
     return [*map(cut, made), *last]
 

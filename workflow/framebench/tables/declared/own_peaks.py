@@ -68,9 +68,11 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
 
 
 def beside(inputs: Inputs, result: CaseResult) -> tuple[str, bool]:
-    """Return how a case relates to its framework's peak, and whether that is slow; "" if unknown.
+    """Return how steps relate to their framework's peak, and whether that is slow; "" if unknown.
 
     One device of the case is compared with one device."""
+    if not result.case.is_step:
+        return "", False
     run = result.runs[0]
     own, best = inputs.peaks.of(run, run.case.framework), inputs.peaks.of(run)
     if not (own and best and own.tflops and best.tflops):

@@ -112,10 +112,15 @@ const answerHtml = (contest, isNarrow) => {
     `<td class="number of">${contest.entrants.length} of ${tried}</td></tr>`;
 };
 
-// Say how the chosen frameworks compare over all settings that the filter leaves.
-const sentenceOf = (some) => {
+// Say how frameworks compare over all settings that the filter leaves. Verdicts of leads hold
+// unless it leaves out frameworks or compilers.
+const sentenceOf = (some, isNarrow) => {
   const leads = some.map((contest) => [contest, leadOf(contest)]).filter(([, lead]) => lead);
   if (!leads.length) return "The filter leaves nothing to compare.";
+  if (!isNarrow) {
+    const shown = leads.filter(([contest]) => ofContest("verdicts", contest.at) === "significant");
+    return `The filter leaves ${leads.length} of all leads; ${shown.length} ${shown.length === 1 ? "is" : "are"} significant.`;
+  }
   const wins = new Map();
   for (const [contest] of leads) {
     const name = ofEntrant("framework", contest.entrants[0]);
@@ -123,7 +128,7 @@ const sentenceOf = (some) => {
   }
   const ahead = [...wins].sort((a, b) => b[1] - a[1]).map(([name, count]) => `${name} in ${count}`);
   const above = leads.filter(([, lead]) => lead.interval?.[0] > 1).length;
-  return `Of ${leads.length} settings, ahead is ${ahead.join(", ")}; the interval of the lead lies above 1 in ${above}. ` +
+  return `Of ${leads.length} setting${leads.length === 1 ? "" : "s"}, ahead is ${ahead.join(", ")}; the interval of the lead lies above 1 in ${above}. ` +
     "An interval is that of one ratio, not adjusted for several.";
 };
 
@@ -148,7 +153,7 @@ const showContests = () => {
     const drawn = shown.filter((one) => one.entrants.length).slice(0, BLOCKS);
     places[0].innerHTML = drawn.map(blockHtml).join("");
   }
-  if (isNarrow) places[1].textContent = sentenceOf(some);
+  places[1].textContent = sentenceOf(some, isNarrow);
   const words = [`Of the settings that the filter leaves, ${shown.length} of ${some.length} are shown.`];
   if (isNarrow && asked.base) words.push("Figures of chosen frameworks or compilers stand as measured here, whatever the baseline.");
   left.hidden = some.length === shown.length && words.length === 1;
