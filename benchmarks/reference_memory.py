@@ -23,7 +23,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow"), str(ROOT)]
 
-from harness.measuring.verification import masks  # noqa: E402
 from reference import compute  # noqa: E402
 
 from tests.frameworks.sizes import compared_at, facts_at  # noqa: E402
@@ -36,7 +35,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 def measure(model: str, tokens: int | None, steps: int) -> None:
     """Compute one reference, and print its peak memory in bytes."""
-    compute.STEPS, masks.LEAST, masks.MOST = steps, 2, 2
+    compute.STEPS, compute.FEWEST_PASSES, compute.MOST_PASSES = steps, 2, 2
     with tempfile.TemporaryDirectory() as folder:
         compute.write(facts_at(model), tokens, 0, Path(folder) / "reference")
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)

@@ -17,7 +17,7 @@ from framebench.statistics.verdicts import FALSE_WINNERS
 #: Noise of repeats: factors of shape (rounds, frameworks), of which a round is measured together.
 Noise = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 ROUNDS = 40
-#: Seconds of a run and of its checks on two cores of an AMD EPYC (Zen 4); of the budget.
+#: Seconds of a run, of its checks, and of the budget.
 SECONDS, CHECKS, BUDGET = 7.0, 3.0, 600.0
 #: Speeds of seven frameworks at each of the settings of a suite: the first leads by 10 %.
 LEADING = (1.0, 1 / 1.1, 0.8, 0.7, 0.6, 0.4, 0.3)
