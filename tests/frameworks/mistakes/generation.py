@@ -106,6 +106,14 @@ MISTAKES: dict[str, Sequence[PlantedMistake]] = {
             "amp",
         ),
         _mistake(
+            "float32 in half precision",
+            LEARNED,
+            "adapter.py",
+            "with self._without_gradients(), self._autocast():\n            return work()",
+            "with self._without_gradients():\n            return work()",
+            "amp",
+        ),
+        _mistake(
             "the likeliest token but one in half precision",
             LEARNED,
             DECODER,
@@ -202,6 +210,14 @@ MISTAKES: dict[str, Sequence[PlantedMistake]] = {
             GENERATOR,
             "jnp.argmax(logits, axis=-1)",
             "jnp.argsort(logits, axis=-1)[:, -2]",
+        ),
+        _mistake(
+            "float32 in half precision",
+            LEARNED,
+            "adapter.py",
+            "(self.model_config),\n            self._dtype,",
+            "(self.model_config),\n            self._jax.numpy.float32,",
+            "amp",
         ),
     ],
     "tensorflow": [

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from harness.adapter import Case
 from harness.measuring.verification import generation
 
 WORDS, TOKENS = 5, 6
@@ -20,8 +21,14 @@ class Generator:
 
     ``choose`` returns the words that follow, by logits (batch, words)."""
 
-    def __init__(self, logits: Any, choose: Callable[[Any], Any] = lambda x: x.argmax(-1)) -> None:
+    def __init__(
+        self,
+        logits: Any,
+        choose: Callable[[Any], Any] = lambda x: x.argmax(-1),
+        precision: str = "fp32",
+    ) -> None:
         self._logits, self._choose = logits, choose
+        self.case = Case("toy", "words", "inference", 1, 1, 2, precision, "none")
 
     def prefill(self) -> Any:
         return self.decode(np.array([0, 2]))
@@ -45,6 +52,7 @@ class Errors(NamedTuple):
     outputs: float
     of_token: float
     wrong: float
+    in_float32: float
     same: str
 
 
@@ -56,11 +64,17 @@ def errors_of(generator: Any, exact: Any = LOGITS) -> Errors:
         logits.append(reference.following_logits())
     expected = {"tokens": np.stack(tokens, 1), "logits": np.stack(logits, 1)}
     found = generation.compare(generator, expected)
-    return Errors(*(one["error"] for one in found), found[-1]["where"])
+    return Errors(*(one["error"] for one in found), found[2]["where"])
 
 
 def test_the_same_text_has_no_error() -> None:
-    assert errors_of(Generator(LOGITS)) == (0, 0, 0, "12 of 12 are the reference's")
+    assert errors_of(Generator(LOGITS)) == (0, 0, 0, 0, "12 of 12 are the reference's")
+
+
+@pytest.mark.parametrize(("error", "in_float32"), [(1e-6, 1), (1e-3, 0)])
+def test_half_precision_has_its_errors(error: float, in_float32: float) -> None:
+    found = errors_of(Generator(LOGITS * (1 + error), precision="amp"))
+    assert found.in_float32 == in_float32
 
 
 def test_rounding_may_choose_another_token_and_what_follows_it() -> None:

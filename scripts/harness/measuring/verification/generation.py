@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
+from core import precisions
+
 from harness.adapter import Generation, Unsupported
 from harness.kind import Workload
 from harness.measuring.verification.errors import largest, measured, relative
+from harness.measuring.verification.rounding import FLOAT32
 
+#: Error of all logits that float32 stays below, and that narrower matmuls exceed.
+WIDE = 2e-5
 TOKENS = 32  # that continue each prompt in a comparison
 FEWEST = 2  # tokens of a request
 
@@ -42,6 +47,8 @@ def compare(adapter: Generation, expected: Mapping[str, Any]) -> List[Dict[str, 
     The prompts are continued twice: as it is timed, and by the reference's tokens, from which
     rounding may lead away. Of the first, the logits up to the first other token are compared.
     A token is wrong where the reference prefers its own by more than the logits' errors explain.
+    Errors of a narrow precision must be those of one: the matmuls that are counted are those of
+    another pass.
 
     Parameters
     ----------
@@ -60,10 +67,13 @@ def compare(adapter: Generation, expected: Mapping[str, Any]) -> List[Dict[str, 
         _differences(*_continued(adapter, right.shape[1], right), right, exact, every),
     ]
     same = f"{is_same.sum()} of {is_same.size} are the reference's"
+    total, _ = largest((one.total, "") for one in requests)
+    is_wide = FLOAT32 in precisions.known()[adapter.case.precision].dtypes
     return [
-        measured("outputs", *largest((one.total, "") for one in requests)),
+        measured("outputs", total),
         measured("outputs of a token", *largest(one.of_token for one in requests)),
         measured("generated tokens", float(sum(one.wrong for one in requests)), same),
+        measured("generated in float32", float(total < WIDE and not is_wide)),
     ]
 
 
