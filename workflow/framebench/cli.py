@@ -19,6 +19,7 @@ from .records.run import RecordsError
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
 LEAVE = "tables that are made already, from runs.json, which is then read in place of records"
+BEFORE_ROUND = "leave runs.json, which is made once all rounds of a call are over"
 VARIANTS = "further suites whose variants name environment files: their environments stay"
 STATUSES = "Ends with 3 for a regression, 4 for a lost case, 5 if nothing can be compared."
 
@@ -58,8 +59,11 @@ def _run(arguments: list[str]) -> int:
     making.add_argument("--records", type=records, required=True, help="folder of records, or CSV")
     making.add_argument("--results", type=Path, required=True, help="folder to write to")
     making.add_argument("--leave", nargs="*", default=[], help=LEAVE)
+    making.add_argument("--before-round", action="store_true", help=BEFORE_ROUND)
     making.set_defaults(
-        command=lambda given: reporting.make_report(given.records, given.results, given.leave)
+        command=lambda given: reporting.make_report(
+            given.records, given.results, given.leave, given.before_round
+        )
     )
     collecting = commands.add_parser("runs", help="one file of the runs of all records")
     collecting.add_argument("--records", type=records, required=True, help="folder of records")

@@ -113,10 +113,14 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
     write_together(frames.files(made, results / "tables", caption))
 
 
-def make_report(source: Path, results: Path, leave: Collection[str] = ()) -> None:
+def make_report(
+    source: Path, results: Path, leave: Collection[str] = (), is_before_round: bool = False
+) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
     Prints the summary. The fingerprint is written last: it marks the rest as complete.
-    ``leave``: tables made already from the file of runs, which is then read in place of records."""
+    ``leave``: tables made already from the file of runs, which is then read in place of records.
+    ``is_before_round``: leave the file of runs, which the rule makes from all rounds; Snakemake
+    would take it for that, and make no further runs."""
     # pandas and Matplotlib are slow to import; other commands need neither.
     from ..report import html_report, record_links
     from ..tables import answers, frames, origin
@@ -158,7 +162,7 @@ def make_report(source: Path, results: Path, leave: Collection[str] = ()) -> Non
         files.update(part.files(inputs, folder))
     files[folder / ARCHIVED] = record_links.named(files[page])
     files[folder / FINGERPRINT] = digest + "\n"
-    if not leave:
+    if not leave and not is_before_round:
         # First: Snakemake remakes tables that are older than the file of runs.
         write_together({runs_path: runs_file.content(found, digest), **files})
     else:

@@ -63,7 +63,7 @@ class Rounds:
         if not work.plan.settings.budget or wildcards.number == "0":
             return ":"
         words = [*self._framebench, "report", "--records", f"{work.results}/runs"]
-        return shlex.join([*words, "--results", work.results])
+        return shlex.join([*words, "--results", work.results, "--before-round"])
 
     @for_rules
     def all(self, wildcards: Wildcards) -> list[str]:
