@@ -81,3 +81,18 @@ def test_further_repeats_do_not_change_an_order_that_was_shown(more: float) -> N
     later = [replace(one, repeat=7) for one in by("jax", 1.0, (100.0 - more,))]
     row = fastest([*shown, *later], [*by("pytorch", 1.0)])
     assert row["verdict"] == FASTER, "the look at six repeats of each stays as it was"
+
+
+def test_a_compiler_that_may_follow_keeps_no_winner_back() -> None:
+    runs = [*by("jax", 1.2), *by("pytorch", 1.0)]
+    asked = [
+        ExpectedCase(
+            "quick", folder, one.case._replace(framework_version="", compiler=compiler),
+            one.conditions, is_budgeted=True,
+        )
+        for one in runs
+        for folder, compiler in (("", "none"), ("later", "native"))
+    ]  # fmt: skip
+    tables = frames.build(Inputs(grouping.group(runs, None), expected=asked))
+    (row,) = next(view.records(one) for table, one in tables.items() if table.name == "fastest")
+    assert (row["framework"], row["verdict"], row["missing"]) == ("jax", FASTER, "")

@@ -89,7 +89,7 @@ def of(inputs: Inputs) -> list[Contest]:
             key,
             machine_label(machine) if several and machine.hardware else "",
             groups[key, machine],
-            sorted(missing[asked]),
+            sorted(missing[asked] - _no_longer_awaited(groups[key, machine], asked in budgeted)),
             FALSE_WINNERS / len(budgeted) if asked in budgeted else None,
         )
         for key, machine in sorted(groups, key=_place)
@@ -103,6 +103,14 @@ def principal_results(*sets: CaseResults) -> Iterator[CaseResult]:
         for key, result in cases.items():
             if key == result.runs[0].key and key.case.mode != INDEPENDENT:
                 yield result
+
+
+def _no_longer_awaited(results: Sequence[CaseResult], is_budgeted: bool) -> set[str]:
+    """Return the frameworks whose further cases are not awaited before a winner is named.
+
+    Within a time budget one case of a framework is enough: others, with a compiler, may follow.
+    """
+    return {one.case.framework for one in results} if is_budgeted else set()
 
 
 def _setting(key: Key) -> Key:
