@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # numpy is slow to import, and most plans have no budget
 
 
 @dataclass
-class Progress:
-    """What is measured of a case.
+class MeasuredCase:
+    """Case with its repeats so far and what further ones take.
 
     ``seconds``: expected of a further repeat, with what a first one brings along; ``runs``: repeats
     so far; ``figures``: of the successful ones, in order.
@@ -62,7 +62,7 @@ def setting_of(case: Case) -> Case:
 
 
 class Costs(NamedTuple):
-    """What the time of a call is divided by.
+    """Expected seconds of all cases, and those left of the time budget.
 
     ``stages``: stage of each case; ``seconds``: expected of a repeat of each case, before any was
     measured; ``checks``: of the verification and peak-FLOPS benchmark that a first repeat brings
@@ -82,10 +82,10 @@ def wanted(runs: Mapping[Case, Sequence[Run]], costs: Costs, at_most: int) -> di
     """
     expected = _corrected(runs, costs.seconds)
     known = [
-        Progress(case, stage, expected[case], costs.checks[case], runs.get(case, ()))
+        MeasuredCase(case, stage, expected[case], costs.checks[case], runs.get(case, ()))
         for case, stage in costs.stages.items()
     ]
-    settings: dict[Case, list[Progress]] = defaultdict(list)
+    settings: dict[Case, list[MeasuredCase]] = defaultdict(list)
     for one in known:
         settings[setting_of(one.case)].append(one)
     next_round = _next_round([*settings.values()], costs.left, at_most)
@@ -93,7 +93,7 @@ def wanted(runs: Mapping[Case, Sequence[Run]], costs: Costs, at_most: int) -> di
 
 
 class Reach(NamedTuple):
-    """What a stage of the suite takes, by the estimates.
+    """Estimated seconds of a stage of the suite.
 
     ``cases``, ``settings``: their numbers; ``once``: seconds of a repeat of each case, with checks;
     ``order``: to the first look at two contenders in each setting; ``left``: of the budget.
@@ -140,7 +140,7 @@ def _corrected(
 
 
 def _next_round(
-    settings: Sequence[Sequence[Progress]], left: float, at_most: int
+    settings: Sequence[Sequence[MeasuredCase]], left: float, at_most: int
 ) -> dict[Case, int]:
     """Return the repeats of the next round; {} if nothing is left to do, or no time for it."""
     for stage in sorted({one.stage for some in settings for one in some}):
@@ -156,7 +156,7 @@ def _next_round(
     return _up_to([one for some in settings for one in some], left, first_look)
 
 
-def _first_repeats(settings: Sequence[Sequence[Progress]], left: float) -> dict[Case, int]:
+def _first_repeats(settings: Sequence[Sequence[MeasuredCase]], left: float) -> dict[Case, int]:
     """Return a first repeat of each case of the cheapest setting that lacks any.
 
     The cheapest cases come first where the time does not suffice for all.
@@ -176,7 +176,7 @@ def _first_repeats(settings: Sequence[Sequence[Progress]], left: float) -> dict[
 
 
 def _of_contenders(
-    settings: Sequence[Sequence[Progress]], left: float, at_most: int
+    settings: Sequence[Sequence[MeasuredCase]], left: float, at_most: int
 ) -> dict[Case, int]:
     """Return the repeats of contenders at their next look, of the cheapest settings that fit."""
     asked = []
@@ -194,7 +194,7 @@ def _of_contenders(
     return found
 
 
-def _next_look(further: Sequence[Progress]) -> int:
+def _next_look(further: Sequence[MeasuredCase]) -> int:
     """Return the repeats at the next look at these cases; the first look without any."""
     from ..statistics import repeated_intervals  # imports numpy
 
@@ -203,7 +203,7 @@ def _next_look(further: Sequence[Progress]) -> int:
     return repeated_intervals.next_look(min(one.repeats for one in further))
 
 
-def contenders(cases: Iterable[Progress], settings: int) -> list[Progress]:
+def contenders(cases: Iterable[MeasuredCase], settings: int) -> list[MeasuredCase]:
     """Return the cases of a setting that need further repeats; [] if the setting is settled.
 
     These are the fastest and those whose order to it is open, one case per framework.
@@ -219,16 +219,16 @@ def contenders(cases: Iterable[Progress], settings: int) -> list[Progress]:
     return [entrants[leader], *others] if others else []
 
 
-def _orders(entrants: Sequence[Progress], settings: int) -> tuple[int, list[Order | None]]:
+def _orders(entrants: Sequence[MeasuredCase], settings: int) -> tuple[int, list[Order | None]]:
     from ..statistics import repeated_intervals
 
     return repeated_intervals.orders([one.figures for one in entrants], FALSE_WINNERS / settings)
 
 
-def _entrants(cases: Iterable[Progress]) -> list[Progress]:
+def _entrants(cases: Iterable[MeasuredCase]) -> list[MeasuredCase]:
     """Return the fastest case of each framework, without those that had a repeat without a
     figure."""
-    best: dict[str, Progress] = {}
+    best: dict[str, MeasuredCase] = {}
     for one in cases:
         if not one.may_go_on:
             continue
@@ -238,7 +238,7 @@ def _entrants(cases: Iterable[Progress]) -> list[Progress]:
     return list(best.values())
 
 
-def _up_to(cases: Iterable[Progress], left: float, at_most: int) -> dict[Case, int]:
+def _up_to(cases: Iterable[MeasuredCase], left: float, at_most: int) -> dict[Case, int]:
     """Return repeats up to ``at_most``, one by one to the case that has the fewest."""
     cases = [one for one in cases if one.may_go_on and one.repeats < at_most]
     found = {one.case: one.repeats for one in cases}

@@ -426,8 +426,10 @@ def _costs(
     settings: Settings,
     place: Capacity,
 ) -> Costs:
+    if settings.budget is None:  # nothing is divided
+        return Costs(stages, seconds, {}, 0.0)
     checks = {case: estimates.of_checks(case, place) for case in stages}
-    return Costs(stages, seconds, checks, settings.budget or 0.0)
+    return Costs(stages, seconds, checks, settings.budget)
 
 
 def _needed(

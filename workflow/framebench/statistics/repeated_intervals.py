@@ -29,7 +29,7 @@ SECOND = 2
 
 
 class Order(Enum):
-    """What is known of the order of a leader and another case."""
+    """Order of a leader and another case, as far as it is known."""
 
     SLOWER = "slower"
     FAR_BEHIND = "far behind"
