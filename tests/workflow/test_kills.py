@@ -26,6 +26,9 @@ LOOK = 0.1  # seconds between two scans of all processes, which are expensive
 REPEATS = 3  # additional repeats when all is measured, so that there is a run to kill
 BEHAVIOUR = "sleep=0.05"
 WORDS = ("--until", "benchmark")  # without tables, which take time
+#: Words of a launcher and of what starts it. Its guard is not killed: one whose launcher was killed
+#: before it is the last process that knows what to remove.
+LAUNCHERS = ("scripts/harness", "--output")
 
 
 @pytest.fixture
@@ -44,8 +47,7 @@ def begin(project: Project) -> SnakemakeCall:
 
 def kill_in_a_run(project: Project, chance: random.Random) -> bool:
     """Kill a launcher or a rank, after which the call continues; return whether there was one."""
-    words = chance.choice([("scripts/harness", "--output"), ("start_rank",)])
-    running = project.pids(*words)
+    running = project.pids(*chance.choice([LAUNCHERS, ("start_rank",)]))
     with contextlib.suppress(ProcessLookupError):
         if running:
             os.kill(chance.choice(running), signal.SIGKILL)
@@ -53,10 +55,9 @@ def kill_in_a_run(project: Project, chance: random.Random) -> bool:
 
 
 def kill_call(project: Project, workflow: SnakemakeCall, chance: random.Random) -> None:
-    """Kill Snakemake, its process group, or any process of a run.
-    At the end of the watched time this may be the guard, after which nothing else is killed."""
-    kind = chance.choice(["snakemake", "snakemake", "group", "group", "scripts/harness"])
-    running = project.pids(kind) if kind == "scripts/harness" else []
+    """Kill Snakemake, its process group, or a launcher."""
+    kind = chance.choice(["snakemake", "snakemake", "group", "group", "launcher"])
+    running = project.pids(*LAUNCHERS) if kind == "launcher" else []
     with contextlib.suppress(ProcessLookupError):
         if kind == "group":
             os.killpg(workflow.pid, signal.SIGKILL)
@@ -68,7 +69,7 @@ def wait_for_moment(project: Project, workflow: SnakemakeCall, chance: random.Ra
     """Wait for a random moment of the call, mostly while it measures; return whether it
     still runs."""
     if chance.random() < 0.75:
-        while workflow.poll() is None and not project.pids("scripts/harness", "--output"):
+        while workflow.poll() is None and not project.pids(*LAUNCHERS):
             time.sleep(LOOK)
     with contextlib.suppress(subprocess.TimeoutExpired):
         workflow.wait(chance.uniform(0, SECONDS))
