@@ -65,6 +65,15 @@ def test_repeats_go_to_those_whose_order_is_open() -> None:
     assert asked(wanted, runs) == {case_of(0, 0): 6, case_of(0, 1): 5}, "towards a further call"
 
 
+def test_a_setting_is_settled_before_another_gets_the_time_for_it() -> None:
+    runs = {case: [run(1, 1.0, seconds)] for case, seconds in (SLOW | QUICK).items()}
+    to_settle = 5 * sum(QUICK.values())
+    wanted = budget.wanted(runs, costs(SLOW | QUICK, to_settle + 60), MOST)
+    assert asked(wanted, runs) == dict.fromkeys(QUICK, 2)
+    wanted = budget.wanted(runs, costs(SLOW | QUICK, to_settle - 1), MOST)
+    assert asked(wanted, runs) == dict.fromkeys(SLOW | QUICK, 2), "fewer contenders may be left"
+
+
 def test_the_next_stage_begins_when_the_order_is_settled() -> None:
     at = {"model1": 1}
     runs = {case: [run(1, 1.0)] for case in SLOW}

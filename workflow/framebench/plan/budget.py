@@ -178,20 +178,30 @@ def _first_repeats(settings: Sequence[Sequence[MeasuredCase]], left: float) -> d
 def _of_contenders(
     settings: Sequence[Sequence[MeasuredCase]], left: float, at_most: int
 ) -> dict[Case, int]:
-    """Return the repeats of contenders at their next look, of the cheapest settings that fit."""
-    asked = []
-    for some in settings:
-        if further := contenders(some, len(settings)):
+    """Return the repeats of contenders at their next look, of the cheapest settings that fit.
+
+    As long as the order of any setting can be settled in the time that is left, only such settings
+    get repeats.
+    """
+    from ..statistics.repeated_intervals import FIRST_LOOKS
+
+    open_ = [further for some in settings if (further := contenders(some, len(settings)))]
+    for settled in (min(at_most, FIRST_LOOKS[0]), 0):
+        found: dict[Case, int] = {}
+        rest = left
+        asked = []
+        for further in open_:
             count = min(at_most, _next_look(further))
-            to_do = {one.case: count for one in further if one.repeats < count}
-            asked.append((sum(one.seconds_to(count) for one in further), to_do))
-    found: dict[Case, int] = {}
-    for cost, to_do in sorted(asked, key=lambda one: one[0]):
-        left -= cost
-        if left < 0:
-            break
-        found |= to_do
-    return found
+            cost = sum(one.seconds_to(max(count, settled)) for one in further)
+            asked.append((cost, {one.case: count for one in further if one.repeats < count}))
+        for cost, to_do in sorted(asked, key=lambda one: one[0]):
+            rest -= cost
+            if rest < 0:
+                break
+            found |= to_do
+        if found:
+            return found
+    return {}
 
 
 def _next_look(further: Sequence[MeasuredCase]) -> int:
