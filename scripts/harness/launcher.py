@@ -57,7 +57,7 @@ class Setup:
     run: str  # unique id
     folder: str  # temporary, for the ranks
     deadline: float  # monotonic seconds
-    command: List[str]
+    commands: Dict[str, List[str]]  # of this run, and of the checks that follow, by output
     cores: List[int]  # that this process might use when it started
     common: Dict[str, str]  # variables of all ranks
     lease: Optional[Lease]  # None: no devices of its own were asked for
@@ -91,22 +91,40 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
         log = launch.log_with_name(request.log, "nodes")
         outcomes, entries = nodes.run_ranks(task, setup.run, setup.deadline, arguments, log)
     status, reason = outcome.most_telling(outcomes)
-    fields = [judged.fields for judged in outcomes]
+    measured = judged(task, status, reason, [one.fields for one in outcomes])
+    if node_result is None:
+        return replace(measured, nodes=entries)
+    measured = replace(
+        measured,
+        watch=node_result.watch,
+        memory=node_result.memory,
+        network=network.fields() if network else None,
+    )
+    if not node_result.checks:
+        return measured
+    ran, *checks = node_result.checks
+    then = [
+        replace(judged(one, left.fields["status"], left.fields["reason"], [left.fields]),
+                ended=left.saved)
+        for one, left in zip(task.then, checks)
+    ]  # fmt: skip
+    return replace(measured, ended=ran.saved, then=then)
+
+
+def judged(
+    task: declaration.Task, status: str, reason: str, ranks: List[Dict[str, Any]]
+) -> record.Measured:
+    """Return the result of ranks, which are compared with each other and with the request."""
     metrics: Dict[str, Optional[float]] = {}
     if status == "ok":
         try:
-            check(task, fields)
-            metrics = metrics_of(task.kind, task.workload, fields)
+            check(task, ranks)
+            metrics = metrics_of(task.kind, task.workload, ranks)
         except Mismatch as mismatch:
             status, reason = "failed", first_line(mismatch)
         except TargetMissed as missed:
             status, reason = "not_converged", shorten(str(missed))
-    if node_result is None:
-        return record.Measured(status, reason, fields, nodes=entries, metrics=metrics)
-    own = network.fields() if network else None
-    return record.Measured(
-        status, reason, fields, node_result.watch, node_result.memory, metrics=metrics, network=own
-    )
+    return record.Measured(status, reason, ranks, metrics=metrics)
 
 
 def exposed_by(task: declaration.Task, why: str) -> str:
@@ -239,29 +257,38 @@ def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
         return record.Measured("failed", f"the launcher failed: {first_line(error)}", [])
 
 
-def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> Dict[str, Any]:
+def measure(
+    setup: Setup, started: record.Started, arguments: Sequence[str]
+) -> List[Dict[str, Any]]:
     """Return the record of this run, whatever happens except a signal other than the scheduler's at
-    the end of its job's time. Raises :class:`search.NoRecord`."""
+    the end of its job's time, and those of the checks that followed. Raises
+    :class:`search.NoRecord`."""
     task = setup.task
     request, framework = task.request, task.framework
     installed = packages.installed(packages.search_path(setup.common, setup.folder))
     where = environment.capture(request.way, setup.cores, installed, setup.common)
     where.update(software.fields(request, setup.common))
     where["dropped_variables"] = node.dropped_variables(request)
-    if framework:
-        where["code"]["computation"] = computation.digest(
-            framework.folder, task.workload.model_config, task.workload.case.precision
-        )
     if setup.lease and setup.lease.devices and request.accelerator == "cuda":
         hardware = where["hardware"]
         hardware["gpus"] = devices.among(hardware["gpus"], setup.lease.devices)
     measured = refused(setup, installed) or outcome_of(setup, arguments)
     sweep(setup.run)
     version = installed.get(packages.normal(framework.package), "") if framework else ""
-    run_record = record.assemble(task, measured, where, setup.command, started, version)
-    if setup.lease:
-        run_record["lease"] = setup.lease.fields()
-    return record.checked(run_record, setup.schema)
+    records = []
+    for one, result in zip((task, *task.then), (measured, *measured.then)):
+        code = dict(where["code"])
+        if framework:
+            code["computation"] = computation.digest(
+                framework.folder, one.workload.model_config, one.case.precision
+            )
+        command = setup.commands[one.request.output]
+        made = record.assemble(one, result, {**where, "code": code}, command, started, version)
+        if setup.lease:
+            made["lease"] = setup.lease.fields()
+        records.append(record.checked(made, setup.schema))
+        started = record.Started.at(result.ended) if result.ended else started
+    return records
 
 
 @contextlib.contextmanager
@@ -292,8 +319,9 @@ def devices_for(
         yield lease
 
 
-def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
-    """Measure and write the record. Returns the exit status."""
+def run(request: Request, arguments: Sequence[str], commands: Dict[str, List[str]]) -> int:
+    """Measure and write the record, and those of the checks that followed. Returns the exit
+    status."""
     try:
         task = declaration.task_of(request)
         schema = record_schema()
@@ -307,8 +335,11 @@ def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
     cores = cores_of.allowed()
     common = node.common_environment(request)
     with devices_for(request, isinstance(task.kind, SearchKind), cores, common) as lease:
-        started = record.Started.now()  # after waiting for devices, which does not count
-        partial = reservation.partial(request.output, identity)
+        started = record.Started.at(
+            time.monotonic()
+        )  # after waiting for devices, which does not count
+        outputs = [one.output for one in (request, *request.then)]
+        partial = [reservation.partial(output, identity) for output in outputs]
         files = lease.files if lease else []
         with temporary_folder(identity, partial, files) as folder:
             place = reservation.Reservation(request.output, identity, size)
@@ -316,14 +347,29 @@ def run(request: Request, arguments: Sequence[str], command: List[str]) -> int:
                 reservation.make_log(request.log)
                 deadline = started.monotonic + request.time_limit
                 setup = Setup(
-                    task, schema, identity, folder, deadline, command, cores, common, lease
+                    task, schema, identity, folder, deadline, commands, cores, common, lease
                 )
-                result = measure(setup, started, arguments)
+                result, *checks = measure(setup, started, arguments)
                 place.write(record.encode(result))
             finally:
                 place.discard()
+            for check_request, made in zip(request.then, checks):
+                if made["status"] in ("failed", "oom"):  # made again in a process of its own
+                    break
+                write_check(check_request.output, identity, record.encode(made))
     print(record.summary(result, request.output))
     return 0
+
+
+def write_check(output: str, run: str, content: bytes) -> None:
+    """Write the record of a check that followed a run. Without room for it, the check is made again
+    by itself, which says so."""
+    with contextlib.suppress(reservation.ReservationError):
+        place = reservation.Reservation(output, run, len(content))
+        try:
+            place.write(content)
+        finally:
+            place.discard()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -342,12 +388,15 @@ def main(arguments: Sequence[str]) -> int:
         print(reservation.measured_already(request.output), file=sys.stderr)
         return _CANNOT_DO
     folder = os.path.dirname(os.path.realpath(__file__))
-    command = as_typed(sys.executable, folder, arguments, request.parameters, request.variables)
+    commands = {
+        one.output: as_typed(sys.executable, folder, one.arguments, one.parameters, one.variables)
+        for one in (request, *request.then)
+    }
     # The same on all nodes, where nothing was said of it.
     arguments = [*arguments, "--output", request.output, "--log", request.log]
     try:
         with signals_raise():
-            return run(request, arguments, command)
+            return run(request, arguments, commands)
     except reservation.ReservationError as error:
         print(error, file=sys.stderr)
         return _CANNOT_WRITE

@@ -121,19 +121,10 @@ def _leave(status: int) -> None:
     os._exit(status)
 
 
-def main(spec_path: str) -> int:
-    """Run the rank that the environment describes.
-
-    Results go to the folder named by the spec; the exit status only says whether they are good."""
-    # Before the spec is opened: a launcher that ended earlier has removed it, and one that ends
-    # later ends this rank.
-    signal_when_parent_dies(signal.SIGKILL)
-    prefer_for_oom_kill()
-    faulthandler.enable()
-    spec = bounded.read_json(spec_path)
+def _measure(spec: Dict[str, Any], rank_context: RankContext, report: Report) -> Optional[Adapter]:
+    """Measure what ``spec`` describes and report it; return the adapter. Leaves the process on an
+    error."""
     begin = time.perf_counter()
-    rank_context = rank_context_from(os.environ, spec)
-    report = Report(spec["folder"], rank_context.rank, spec["node"])
     adapter: Optional[Adapter] = None
     try:
         cores = _pin(os.environ.get("FRAMEBENCH_CORES", ""))
@@ -166,9 +157,31 @@ def main(spec_path: str) -> int:
     gc.unfreeze()
     kind.afterwards(context, time.perf_counter() - begin)
     report.succeed()
-    # The result is saved; the kernel ends a framework that hangs while it leaves.
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    return adapter
+
+
+def main(spec_path: str) -> int:
+    """Run the rank that the environment describes.
+
+    Results go to the folder named by the spec; the exit status only says whether they are good.
+    What the spec has to follow comes after the result, with an adapter of its own."""
+    # Before the spec is opened: a launcher that ended earlier has removed it, and one that ends
+    # later ends this rank.
+    signal_when_parent_dies(signal.SIGKILL)
+    prefer_for_oom_kill()
+    faulthandler.enable()
+    spec = bounded.read_json(spec_path)
+    rank_context = rank_context_from(os.environ, spec)
+    for number, changes in enumerate([{}, *spec["then"]]):
+        report = Report(spec["folder"], rank_context.rank, spec["node"], number)
+        adapter = _measure({**spec, **changes}, rank_context, report)
+        # The result is saved; the kernel ends a framework that hangs while it leaves.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(_SECONDS_TO_LEAVE)
+        if adapter is not None:
+            adapter.stop()
+            del adapter
+        gc.collect()
+        signal.alarm(0)
     signal.alarm(_SECONDS_TO_LEAVE)
-    if adapter is not None:
-        adapter.stop()
     return 0

@@ -448,7 +448,7 @@ step_timing.time_step_parts(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "ho
 """
     ended = subprocess.run([sys.executable, "-c", script, tmp_path], timeout=300, check=False)
     assert ended.returncode == -signal.SIGALRM
-    _, final, fields = report.read(str(tmp_path), 0)
+    _, final, fields, _ = report.read(str(tmp_path), 0)
     assert final, "the launcher must see a result"
     assert fields["status"] == "ok"
     assert "too long" in fields["split"]["reason"]

@@ -2,6 +2,7 @@ rule benchmark:
     """Measure one repeat of one case in processes of its own; writes one record."""
     input:
         ancient(driver.provisioning.environment),
+        before=ancient(driver.jobs.before),
     output:
         driver.jobs.records["run"],
     log:

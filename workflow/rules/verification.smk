@@ -26,6 +26,7 @@ use rule benchmark as verify with:
     """Verify the computation of one framework against the float64 reference."""
     input:
         ancient(driver.provisioning.environment),
+        before=ancient(driver.jobs.before),
         reference=ancient(driver.comparisons.reference),
     output:
         driver.jobs.records["comparison"],

@@ -66,7 +66,8 @@ class PyTorchAdapter(
         self._float8 = float8
 
         torch.set_num_threads(self.rank_context.threads)
-        torch.set_num_interop_threads(1)
+        if torch.get_num_interop_threads() != 1:  # which a process may set once
+            torch.set_num_interop_threads(1)
         self._device = devices.take(self.rank_context)
         self._cuda = self._device.type == "cuda"
         self._in_float8 = self.case.precision in float8.RECIPES

@@ -7,8 +7,9 @@ import json
 import math
 import os
 import re
+import time
 import traceback
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional
 
 from core import bounded
 from core.text import printable, shorten
@@ -19,9 +20,11 @@ LONGEST_TEXT = 32768
 _UNDECODED = re.compile("[\udc80-\udcff]")
 
 
-def path_of(folder: str, rank: int) -> str:
-    """Return the report's path of ``rank`` in the run's temporary folder."""
-    return os.path.join(folder, f"rank{rank}.json")
+def path_of(folder: str, rank: int, number: int = 0) -> str:
+    """Return the report's path of ``rank`` in the run's temporary folder.
+
+    ``number``: 0 for the run itself, else of a check that follows it."""
+    return os.path.join(folder, f"rank{rank}-{number}.json" if number else f"rank{rank}.json")
 
 
 def encodable(value: Any) -> Any:
@@ -57,10 +60,11 @@ def first_line(error: BaseException) -> str:
 
 
 class Report:
-    """Report of one rank; ``fields`` is its entry in the record's ``ranks``."""
+    """Report of one rank; ``fields`` is its entry in the record's ``ranks``. ``number``: as in
+    :func:`path_of`."""
 
-    def __init__(self, folder: str, rank: int, host: str) -> None:
-        self._path = path_of(folder, rank)
+    def __init__(self, folder: str, rank: int, host: str, number: int = 0) -> None:
+        self._path = path_of(folder, rank, number)
         self._phase = "start"
         self.fields: Dict[str, Any] = {"rank": rank, "host": host, "status": "failed", "reason": ""}
 
@@ -81,7 +85,12 @@ class Report:
         self._save(final=True)
 
     def _save(self, final: bool) -> None:
-        content = {"phase": self._phase, "final": final, "fields": encodable(self.fields)}
+        content = {
+            "phase": self._phase,
+            "final": final,
+            "saved": time.monotonic(),
+            "fields": encodable(self.fields),
+        }
         partial = self._path + ".part"
         with open(partial, "w", encoding="utf-8") as file:
             # A setting that is no JSON value is replaced by its text, so that the run is not lost.
@@ -89,11 +98,20 @@ class Report:
         os.replace(partial, self._path)
 
 
-def read(folder: str, rank: int) -> Tuple[Optional[str], bool, Dict[str, Any]]:
-    """Return the phase (None if there is no report), whether the report is final, and its
-    fields."""
+class Saved(NamedTuple):
+    """Saved report: the phase, None if there is no report; whether it is final; its fields; and
+    when it was saved, in monotonic seconds."""
+
+    phase: Optional[str]
+    final: bool
+    fields: Dict[str, Any]
+    saved: float
+
+
+def read(folder: str, rank: int, number: int = 0) -> Saved:
+    """Return what a rank last saved. ``number``: as in :func:`path_of`."""
     try:
-        content = bounded.read_json(path_of(folder, rank))
+        content = bounded.read_json(path_of(folder, rank, number))
     except (OSError, ValueError):
-        return None, False, {}
-    return content["phase"], content["final"], content["fields"]
+        return Saved(None, False, {}, 0.0)
+    return Saved(**content)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from harness import variables
 from harness.adapter import Case
 from harness.devices.lease import Lease
 from harness.machine import allocator, control_groups, hardware
 from harness.machine import cores as cores_of
+from harness.messages import report
 from harness.messages.wire import Connection
 from harness.processes import launch, memory, outcome
 from harness.processes.log_files import LogKeeper
@@ -36,11 +38,13 @@ class Share(NamedTuple):
 
 class NodeResult(NamedTuple):
     """Outcomes of a node's ranks, the watcher's summary of the timed region (None if there was
-    none), and the memory held and allowed."""
+    none), and the memory held and allowed. ``checks``: final reports of the checks that followed,
+    after that of the run, until one is missing."""
 
     outcomes: List[outcome.RankOutcome]
     watch: Optional[Dict[str, Any]]
     memory: Dict[str, int]
+    checks: Sequence[report.Saved] = ()
 
 
 def name() -> str:
@@ -118,10 +122,9 @@ def run_ranks(
     all_devices = lease.total if lease else case.devices_per_node
     fewest = min(len(own) for own in pinned) or max(1, len(cores) // all_devices)
     spec = {
-        "kind": request.kind,
+        **_measured(task),
         "kinds": request.kinds,
         "framework_folder": request.framework,
-        "workload": dict(vars(task.workload), case=case._asdict()),
         "accelerator": request.accelerator,
         "threads": per_device or fewest,
         "seed": request.seed,
@@ -129,6 +132,7 @@ def run_ranks(
         "node": name(),
         "preload": common["LD_PRELOAD"] if request.preload else None,
         "huge_pages": request.huge_pages,
+        "then": [_measured(check) for check in task.then],
     }
     kills_before = control_groups.oom_kills()
     dealt = [core for place in pinned for core in place] if per_device else []
@@ -157,4 +161,12 @@ def run_ranks(
         for rank in ranks
     ]
     seen = watch_summary.summary(watcher, [judged.fields for judged in outcomes])
-    return NodeResult(outcomes, seen, held.fields())
+    saved = [report.read(folder, share.first_rank, number) for number in range(len(task.then) + 1)]
+    checks = list(itertools.takewhile(lambda one: one.final, saved))
+    return NodeResult(outcomes, seen, held.fields(), checks)
+
+
+def _measured(task: Task) -> Dict[str, Any]:
+    """Return what a rank measures, for its spec."""
+    workload = dict(vars(task.workload), case=task.case._asdict())
+    return {"kind": task.request.kind, "workload": workload}

@@ -58,10 +58,12 @@ def _folder_of_temporary_files() -> str:
 
 
 @contextmanager
-def temporary_folder(run: str, reserved: str = "", files: Sequence[int] = ()) -> Iterator[str]:
+def temporary_folder(
+    run: str, reserved: Sequence[str] = (), files: Sequence[int] = ()
+) -> Iterator[str]:
     """Yield the temporary folder of the run's processes on this node.
 
-    A guard outlives this process: it also removes the ``reserved`` file, and keeps ``files`` open
+    A guard outlives this process: it also removes the ``reserved`` files, and keeps ``files`` open
     as long. On exit no process of the run is left and the folder is gone. Raises
     :class:`reservation.ReservationError` where there is no room."""
     try:

@@ -1,6 +1,6 @@
 """Find and kill every process of a run, even when its launcher is gone.
 
-As a program (``python -I -S guard.py RUN FOLDER FILE``) it waits until the launcher's end of its
+As a program (``python -I -S guard.py RUN FOLDER FILE..``) it waits until the launcher's end of its
 standard input is closed, which the kernel does however the launcher ends. Processes are found by
 FRAMEBENCH_RUN in their environment, because compiler workers may have sessions of their own.
 Children with another environment are found
@@ -230,10 +230,10 @@ def remove_shared(processes: Iterable[int]) -> None:
                 os.unlink(path)
 
 
-def main(run: str, folder: str, file: str) -> None:
+def main(run: str, folder: str, *reserved: str) -> None:
     """Wait for the launcher's end, then clean up what it left.
 
-    Kills processes of ``run``, and removes its temporary ``folder`` and the reserved ``file``. A
+    Kills processes of ``run``, and removes its temporary ``folder`` and the ``reserved`` files. A
     launcher that ended properly has done so already."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -243,8 +243,9 @@ def main(run: str, folder: str, file: str) -> None:
     folder = os.path.realpath(folder)
     end(lambda: list({*processes_of(run), *_marked(folder, sessions, files)}), 10.0)
     shutil.rmtree(folder, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        os.unlink(file)
+    for file in reserved:
+        with contextlib.suppress(OSError):
+            os.unlink(file)
 
 
 if __name__ == "__main__":

@@ -112,11 +112,13 @@ def rank_variables(
 
 
 def start_guard(
-    run: str, folder: str, file: str, files: Sequence[int] = ()
+    run: str, folder: str, reserved: Sequence[str], files: Sequence[int] = ()
 ) -> "subprocess.Popen[bytes]":
-    """Start the process that cleans up after this one (module ``guard``); it inherits ``files``."""
+    """Start the process that cleans up after this one (module ``guard``); it inherits ``files``.
+
+    ``reserved``: files that it removes."""
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", _GUARD, run, folder, file],
+        [sys.executable, "-I", "-S", _GUARD, run, folder, *reserved],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -199,8 +201,8 @@ def child_events() -> Iterator[int]:
 
 
 def _failed(rank: RankProcess, folder: str) -> bool:
-    _, final, fields = report.read(folder, rank.rank)
-    return not (final and fields.get("status") == "ok")
+    left = report.read(folder, rank.rank)
+    return not (left.final and left.fields.get("status") == "ok")
 
 
 def _stop(ranks: Sequence[RankProcess], why: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from core import RECORD_FORMAT
@@ -31,10 +31,11 @@ class Started:
     monotonic: float
 
     @staticmethod
-    def now() -> Started:
-        """Return the current time."""
-        utc = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        return Started(utc.replace("+00:00", "Z"), time.monotonic())
+    def at(moment: float) -> Started:
+        """Return the time at ``moment``, in monotonic seconds."""
+        ago = timedelta(seconds=time.monotonic() - moment)
+        utc = (datetime.now(timezone.utc) - ago).isoformat(timespec="milliseconds")
+        return Started(utc.replace("+00:00", "Z"), moment)
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class Measured:
     node also ``watch``, the watcher's summary (None without a timed region), ``memory`` held and
     allowed, and for several ranks whether they had a private ``network``. ``nodes``: entry for each
     of several nodes, with the same. For a search: its ``attempts`` and the imported
-    ``framework_version``."""
+    ``framework_version``. ``then``: results of the checks that followed. ``ended``: when the result
+    was there, in monotonic seconds; None for now."""
 
     status: str
     reason: str
@@ -57,6 +59,8 @@ class Measured:
     attempts: Sequence[Dict[str, Any]] = ()
     framework_version: str = ""
     network: Optional[Dict[str, Any]] = None
+    then: Sequence[Measured] = ()
+    ended: Optional[float] = None
 
 
 def _settings(task: Task) -> Dict[str, Any]:
@@ -160,7 +164,7 @@ def assemble(
         **_window(task, measured),
         "framework_version": next((version for version in imported if version), installed_version),
         "settings": _settings(task),
-        "wall_seconds": time.monotonic() - started.monotonic,
+        "wall_seconds": (measured.ended or time.monotonic()) - started.monotonic,
         "started": started.utc,
         "command": command,
         "ranks": measured.ranks,

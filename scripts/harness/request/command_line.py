@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from core import axes, inputs, precisions
@@ -26,6 +27,9 @@ MEASURE, SKIP = "measure", "skip"
 #: Options whose value is a path, and those of the files that a run writes.
 _PATHS = ("--framework", "--model", "--kinds", "--prefix", "--data")
 _LEFT = ("--output", "--log")
+#: Option of checks that follow in the same process, and what they have in common with the run.
+_THEN = "--then"
+_OF_ENVIRONMENT = ("way", "prefix", "pins", "image", "image_digest", "modules")
 #: Values of --open-ports.
 REFUSE, ALLOW = "refuse", "allow"
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
@@ -37,7 +41,8 @@ class Request:
 
     Paths are absolute; ``time_limit`` is in seconds. Fields that the benchmark lacks are None.
     ``axes``: values by name; ``kinds``: folder of the user's benchmarks; ``parameters``: all that
-    the benchmark declares.
+    the benchmark declares; ``arguments``: the command line; ``then``: checks that follow in the
+    process of the only rank.
     """
 
     kind: str
@@ -78,6 +83,8 @@ class Request:
     modules: Tuple[str, ...]
     output: str
     log: str
+    arguments: Tuple[str, ...]
+    then: Tuple[Request, ...]
 
 
 #: Default values of axes.
@@ -322,6 +329,14 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         help="whether ranks may listen where others reach them, of a framework whose ports give "
         "them files or have them run code (default: %(default)s)",
     )
+    measuring.add_argument(
+        _THEN,
+        action="append",
+        default=[],
+        metavar="'ARGUMENTS'",
+        help="the arguments of a check that follows in the process of the only rank, with a record "
+        "of its own, which is left out where the check does not end",
+    )
     environment = parser.add_argument_group("environment")
     environment.add_argument(
         "--way",
@@ -404,7 +419,28 @@ def parse(arguments: Sequence[str]) -> Request:
         parser.error("--lease is for runs on one node; the devices of several are the scheduler's")
     parsed["output"] = parsed["output"] or _new_output(parsed)
     parsed["log"] = parsed["log"] or os.path.splitext(parsed["output"])[0] + ".log"
-    return Request(**parsed)
+    parsed["arguments"] = tuple(arguments)
+    checks = [parse(shlex.split(text)) for text in parsed["then"]]
+    request = Request(**{**parsed, "then": ()})
+    here = {name: getattr(request, name) for name in _OF_ENVIRONMENT}
+    request = replace(request, then=tuple(replace(check, **here) for check in checks))
+    for check in request.then:
+        wrong = _cannot_follow(request, check)
+        if wrong:
+            parser.error(f"{_THEN}: {wrong}")
+    return request
+
+
+def _cannot_follow(request: Request, check: Request) -> str:
+    """Return why a check cannot follow in the process of a run; "" if it can."""
+    for one in (request, check):
+        if one.axes["nodes"] * one.axes["devices_per_node"] > 1:
+            return f"--kind {one.kind} is of several devices; allowed: one"
+    for name in ("framework", "accelerator", "cores_per_device", "seed", "variables", "preload"):
+        here, there = getattr(request, name), getattr(check, name)
+        if here != there:
+            return f"--{name.replace('_', '-')}: found {there}; allowed: that of the run, {here}"
+    return ""
 
 
 def _refuse_credentials(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
@@ -489,15 +525,15 @@ def as_typed(
 ) -> List[str]:
     """Return the command line that repeats this run from any folder.
 
-    Paths are absolute, also those among the ``parameters``. Output options are left out, so that
-    this run's files are not overwritten. Each of ``variables`` is listed, because their file is
-    temporary.
+    Paths are absolute, also those among the ``parameters``. Output options and checks that follow
+    are left out, so that this run's files are not overwritten. Each of ``variables`` is listed,
+    because their file is temporary.
     """
     typed = [executable, folder]
     remaining = iter(arguments)
     for word in remaining:
         name, separator, value = word.partition("=")
-        if name in ("--variable", "--variables"):
+        if name in ("--variable", "--variables", _THEN):
             value = value if separator else next(remaining)
         elif name in (*_PATHS, *_LEFT):
             value = value if separator else next(remaining)

@@ -110,7 +110,7 @@ class Lab:
             record.Measured("ok", "", ranks, metrics=launcher.metrics_of(kind, workload, ranks)),
             valid_record()["environment"],
             ["python"],
-            record.Started.now(),
+            record.Started.at(time.monotonic()),
             "1",
         )
         content = record.encode(record.checked(created, record_schema()))

@@ -35,7 +35,21 @@ class Jobs:
         before = self._provisioning.preparation(job)
         if job.kind == "run":
             before += commands.attempts(plan, job.software, self._provisioning.framebench)
-        return self._provisioning.harness(job, before)
+        elif job.name in self._work.run_before:
+            before = commands.taken(plan, job) + before
+        behind = commands.followed_by(plan, self._work.checks_behind(job))
+        return self._provisioning.harness(job, before, behind)
+
+    @for_rules
+    def before(self, wildcards: Wildcards) -> list[str]:
+        """Return what a job waits for: a run for the references of the verifications that follow it
+        in its process, and such a check for the record of its run."""
+        work, job = self._work, self._job(wildcards)
+        if run := work.run_before.get(job.name):
+            return [record_of(work.results, "run", run)]
+        checks = work.checks_behind(job)
+        named = [work.verification(one) for one in checks if one.kind == "comparison"]
+        return sorted({jobs.reference_folder(work.plan, work.catalog, one) for one in named})
 
     @for_rules
     def label(self, wildcards: Wildcards) -> str:

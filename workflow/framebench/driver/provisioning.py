@@ -109,8 +109,9 @@ class Provisioning:
         nodes = job.request.nodes if job.request and self._work.plan.settings.cluster else 1
         return commands.preparation(self._work.plan, job.software, self.framebench, nodes)
 
-    def harness(self, job: Job, before: Sequence[str] = ()) -> str:
-        """Return the shell command of the harness, with the words of ``before`` as prefix.
+    def harness(self, job: Job, before: Sequence[str], behind: Sequence[str]) -> str:
+        """Return the shell command of the harness, with the words of ``before`` as prefix and
+        further options ``behind`` those of the job.
 
         It is quoted here, because Snakemake takes seconds to quote 10,000 commands.
         """
@@ -119,7 +120,7 @@ class Provisioning:
         hidden = arguments = job.arguments()
         if not self._snakemake.is_dry_run:
             hidden = private_variables.hide(plan.settings.results, arguments)
-        words = [*before, *start, *hidden]
+        words = [*before, *start, *hidden, *behind]
         return f"{self._aside}{shlex.join(words)} {commands.origin(plan, self._work.catalog, name)}"
 
     def _software(self, wildcards: Wildcards) -> str:

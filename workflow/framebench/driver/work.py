@@ -63,6 +63,9 @@ class Work:
         is_shared = call.measures and not settings.node_local
         self._environments = cleaning.hold(folders if is_shared else [])
         self.results = str(settings.results)
+        self._behind: dict[str, list[Job]] = {}
+        #: Name of the run of this call that each check follows, by the name of the check's job.
+        self.run_before: dict[str, str] = {}
         self._runs = {run.name: run for run in [*self.plan.pending, *self.plan.reserve]}
         self.searches = {search.name: search for search in self.plan.unsearched}
         self._name_checks()
@@ -83,6 +86,18 @@ class Work:
         self.small_comparisons = verify.small(plan, catalog, self.comparisons)
         self._comparisons = {**self.comparisons, **self.small_comparisons}
         self.probes = peak_flops.names(plan)
+        for run, checks in jobs.behind_runs(
+            plan, catalog, self.small_comparisons, self.probes, self.run_before
+        ).items():
+            self._behind[run] = checks
+            self.run_before.update((one.name, run) for one in checks)
+
+    def checks_behind(self, job: Job) -> list[Job]:
+        """Return the checks that follow the run of a job in its process."""
+        return self._behind.get(job.path, []) if job.kind == "run" else []
+
+    def verification(self, job: Job) -> Verification:
+        return self._comparisons[job.path]
 
     def missing_checks(self) -> list[str]:
         """Return the missing records of small verifications and peak-FLOPS benchmarks."""

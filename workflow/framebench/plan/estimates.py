@@ -89,10 +89,13 @@ def start_of(
     return (begun + part * built) * slowness(place)
 
 
-def of_checks(case: Case, place: Capacity) -> float:
-    """Return the seconds of verification and peak-FLOPS benchmark of a case."""
+def of_checks(case: Case, place: Capacity, follow: bool) -> float:
+    """Return the seconds of verification and peak-FLOPS benchmark of a case.
+
+    ``follow``: they follow the first run in its process."""
     start = start_of(case.framework, case.mode, case.compiler, place, is_small=True)
-    return start + start_of(case.framework, "", "", place) + MEASURING_SECONDS
+    starts = start_of(case.framework, "", "", place, is_small=True)  # without a model
+    return MEASURING_SECONDS + (start - starts if follow else start + starts)
 
 
 def _steps(case: Case, suite: Suite) -> int:

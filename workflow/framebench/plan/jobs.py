@@ -90,6 +90,12 @@ def record_of(results: str | Path, kind: str, path: str) -> str:
     return f"{results}/{FOLDERS[kind][0]}/{path}.json"
 
 
+def beside_run(results: str | Path, kind: str, path: str) -> str:
+    """Return the file in which a run leaves the record of a check that it made behind its own, for
+    the job of that check."""
+    return f"{results}/logs/checks/{FOLDERS[kind][0]}/{path}.json"
+
+
 def log_of(results: str | Path, kind: str, path: str) -> str:
     """Return the log of a job that the harness carries out."""
     return f"{results}/{FOLDERS[kind][1]}/{path}.log"

@@ -428,7 +428,10 @@ def _costs(
 ) -> Costs:
     if settings.budget is None:  # nothing is divided
         return Costs(stages, seconds, {}, 0.0)
-    checks = {case: estimates.of_checks(case, place) for case in stages}
+    in_process = not (settings.cluster or settings.side_by_side)
+    checks = {
+        case: estimates.of_checks(case, place, in_process and case.devices == 1) for case in stages
+    }
     return Costs(stages, seconds, checks, settings.budget)
 
 

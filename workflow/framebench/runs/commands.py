@@ -18,6 +18,7 @@ from ..config.starters import STARTERS
 from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
 from ..plan.batch_searches import BatchSearch
+from ..plan.jobs import Job, beside_run
 from ..plan.limits import run_limit
 from ..plan.planning import Plan, PlannedRun, arm_settings, counts_steps, data_of, variables
 from ..plan.side_by_side import lease_name
@@ -124,7 +125,21 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
     )
     split = {"split_steps": SPLIT_STEPS} if repeats.is_split(run.case, run.repeat, suite) else {}
     parameters = of_kind({**split, **dict(run.case.parameters)})
-    return measured + parameters + _of_arm(plan, run.case)
+    return measured + parameters + of_arm(plan, run.case)
+
+
+def followed_by(plan: Plan, checks: Iterable[Job]) -> list[str]:
+    """Return options of the harness for checks that follow a run in its process."""
+    results = plan.settings.results
+    files = ((one, beside_run(results, one.kind, one.path)) for one in checks)
+    words_of = (shlex.join([*one.arguments(), "--output", file]) for one, file in files)
+    return [word for text in words_of for word in ("--then", text)]
+
+
+def taken(plan: Plan, job: Job) -> list[str]:
+    """Return the command prefix of a check that takes the record that a run has left of it."""
+    file = beside_run(plan.settings.results, job.kind, job.path)
+    return ["sh", str(Path(plan.scripts).parent / "workflow" / "take_or_make.sh"), file]
 
 
 def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
@@ -139,7 +154,7 @@ def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
         **common(plan),
     }
     parameters = of_kind(batch_searches.parameters_of(case, bounds))
-    return [*words(named), *parameters, *_of_arm(plan, case), "--spare-memory"]
+    return [*words(named), *parameters, *of_arm(plan, case), "--spare-memory"]
 
 
 def model_of(plan: Plan, name: str) -> str:
@@ -204,7 +219,7 @@ def of_kind(parameters: Mapping[str, object]) -> list[str]:
     ]
 
 
-def _of_arm(plan: Plan, case: Case) -> list[str]:
+def of_arm(plan: Plan, case: Case) -> list[str]:
     """Return options that a variant sets for the ranks: variables, allocator and model source."""
     suite = plan.settings.suite
     own = {name.replace("_", "-"): value for name, value in arm_settings(case, suite).items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -108,6 +108,45 @@ def reference_folder(plan: Plan, catalog: Catalog, one: Verification) -> str:
         return ""
     digest = verify.reference_digest(catalog, one.case.model, plan.settings.seed)
     return f"{plan.settings.results}/reference/{one.reference}-{digest}"
+
+
+def behind_runs(
+    plan: Plan,
+    catalog: Catalog,
+    comparisons: Mapping[str, Verification],
+    probes_of: Mapping[str, PeakFlopsBenchmark],
+    given: Collection[str],
+) -> dict[str, list[Job]]:
+    """Return the missing checks that follow a pending run in its process, by the run's name: small
+    verifications, and the peak-FLOPS benchmark of one device.
+
+    The first run that can have a check has it. On a cluster none has, because jobs do not wait for
+    each other there; nor beside other runs, which would share the devices with it. ``given``: names
+    of the checks that follow runs already.
+    """
+    settings = plan.settings
+    if settings.cluster or plan.room is not None:
+        return {}
+    to_verify = verify.missing(settings.results, comparisons)
+    to_probe = {name: probes_of[name] for name in peak_flops.missing(settings.results, probes_of)}
+    to_verify = {name: one for name, one in to_verify.items() if f"comparison/{name}" not in given}
+    to_probe = {name: one for name, one in to_probe.items() if f"probe/{name}" not in given}
+    found = {}
+    for run in plan.pending:
+        case = run.case
+        is_usual = planning.software(case, settings.suite) == case.framework
+        if case.devices > 1 or not is_usual or commands.of_arm(plan, case):
+            continue
+        checks = []
+        for name in verify.behind(case, to_verify):
+            one = to_verify.pop(name)
+            folder = reference_folder(plan, catalog, one)
+            checks.append(of_comparison(plan, name, one, folder))
+        for name in peak_flops.behind(case, to_probe):
+            checks.append(of_probe(plan, name, to_probe.pop(name)))
+        if checks:
+            found[run.name] = checks
+    return found
 
 
 def _measuring(

@@ -88,19 +88,7 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
         if case.mode not in axes.VERIFIED or "parity" not in catalog.models[case.model]:
             continue
         name, own, variant = _of_arm(plan, case)
-        alone = Case(
-            case.framework,
-            case.model,
-            case.mode,
-            1,
-            1,
-            0,
-            case.precision,
-            case.compiler,
-            case.sequence_length,
-            variant,
-            further=axes.computed(case.further),
-        )
+        alone = _alone(case, variant)
         scale = scale_of(catalog.models[case.model])
         one = Verification(alone, False, name, own, scale, _source(plan, case))
         add(one)
@@ -115,6 +103,30 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
                 if case.devices > 1 and case.parallelism == DATA:
                     add(several._replace(dropout=True))
     return list(found.values())
+
+
+def _alone(case: Case, variant: str = "") -> Case:
+    """Return what a verification of a case on one device computes."""
+    return Case(
+        case.framework,
+        case.model,
+        case.mode,
+        1,
+        1,
+        0,
+        case.precision,
+        case.compiler,
+        case.sequence_length,
+        variant,
+        further=axes.computed(case.further),
+    )
+
+
+def behind(case: Case, named: Mapping[str, Verification]) -> list[str]:
+    """Return the names of the small verifications that can follow a run of ``case`` on one device
+    in its process: those of what it computes, with the same environment."""
+    alone = _alone(case)
+    return [name for name, one in named.items() if one.case == alone and one.scale == SMALL]
 
 
 def _several(parallelism: str) -> dict[str, Any]:
