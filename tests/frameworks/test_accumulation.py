@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from harness.adapter import ExecutedMatmul, Mismatch
-from harness.measuring.verification.accumulation import check_micro_steps
+from harness.measuring.verification.micro_steps import check_micro_steps
 
 from .comparing import beyond, in_one_process
 from .fork_server import ForkServer, ForkServers, served
@@ -28,7 +28,7 @@ PREPARED = """
 import inspect
 import numpy as np
 from harness.kinds.parity import Comparison, compare, compare_arrays
-from harness.measuring.verification.accumulation import check_micro_steps
+from harness.measuring.verification.micro_steps import check_micro_steps
 
 reference = Comparison("FOLDER")
 with open("FOLDER/facts.json") as file:
