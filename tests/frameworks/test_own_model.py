@@ -189,7 +189,7 @@ def compared(
     return run(script.replace("COMPILER", repr(compiler)), ranks)
 
 
-def test_a_file_as_short_as_is_said_is_certified_and_what_is_wrong_with_one_is_found(
+def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_found(
     run: ForkServer, tmp_path: Path
 ) -> None:
     framework = run.framework

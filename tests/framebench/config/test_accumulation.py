@@ -210,7 +210,7 @@ def test_a_column_tells_it_where_it_differs_and_only_there() -> None:
 # ---- verifications ------------------------------------------------------------------------------
 
 
-def test_it_takes_a_certificate_with_micro_steps(tmp_path: Path) -> None:
+def test_it_takes_a_verification_with_micro_steps(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
     verification_in(tmp_path, training)
     one, four = (run_in(tmp_path, {**training, "accumulation": n}) for n in (1, 4))
