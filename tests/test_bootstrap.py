@@ -225,7 +225,7 @@ def test_git_sees_nothing_of_what_is_made_even_where_it_is_linked(tmp_path: Path
     assert seen == "?? .gitignore\n"
 
 
-def test_an_old_python_is_told_so(project: Path) -> None:
+def test_an_old_python_is_reported_so(project: Path) -> None:
     told = 0
     for python in map(str, OLD):
         status, output = finish(start(project, python))

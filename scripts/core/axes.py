@@ -78,6 +78,10 @@ class Axis:
     observed : a condition of the measurement, which no suite sets as an axis
     setting : of a condition, its key in ``settings`` of a record
     of_variant : whether the variants of an A/B test may differ in it
+    verified_at : value at which verifications of training cover every value but the default; None
+        for an axis that needs no verification of its own
+    of_own_model : whether a case with a user's own model, which makes its batch itself, may have
+        another value than the default
     """
 
     name: str
@@ -97,6 +101,8 @@ class Axis:
     observed: bool = False
     setting: str = ""
     of_variant: bool = False
+    verified_at: Any = None
+    of_own_model: bool = True
 
     @property
     def option(self) -> str:
@@ -150,6 +156,8 @@ _OPTIONAL = (
         default=1,
         applies_to=(TRAIN,),
         label=_with("a"),
+        verified_at=2,
+        of_own_model=False,
         values="[micro-steps of a training step](#accumulation), for training and `converge`",
     ),
     Axis(
@@ -173,6 +181,7 @@ _OPTIONAL = (
         "`synthetic_host` (copied from the host before each step), `data` (images or tokens in "
         "`data=DIR`), `dali` (images there, read by DALI)",
         allowed=inputs.NAMES,
+        of_own_model=False,
     ),
 )
 

@@ -141,6 +141,26 @@ class Case(_Values):
         return self.replicas * self.accumulation
 
     @property
+    def parts_text(self) -> str:
+        """Parts as text, such as ``2 devices x 4 micro-steps``."""
+        steps = f" x {self.accumulation} micro-steps" if self.accumulation > 1 else ""
+        return f"{self.replicas} devices{steps}"
+
+    def parts_of(self, replica: int) -> range:
+        """Return the numbers of a replica's micro-steps among those of all replicas."""
+        return range(replica * self.accumulation, (replica + 1) * self.accumulation)
+
+    @property
+    def inference(self) -> Case:
+        """The case with inference of the same model, which has no micro-steps."""
+        return self._replace(mode=axes.INFERENCE, accumulation=1)
+
+    @property
+    def setting(self) -> Case:
+        """What frameworks that compete have in common."""
+        return self._replace(framework="", compiler="", framework_version="", source="", variant="")
+
+    @property
     def is_plain(self) -> bool:
         """Return whether a step is one micro-step with data parallelism only."""
         return self.accumulation == 1 and self.parallelism == DATA

@@ -76,7 +76,7 @@ class LearningRateSchedule(BatchInput):
         random numbers anew. Raises :class:`harness.adapter.Unsupported` where two models
         cannot coexist."""
         clone = copy.copy(self)
-        clone.case = self.case._replace(mode="inference", accumulation=1)
+        clone.case = self.case.inference
         return clone
 
 

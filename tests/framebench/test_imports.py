@@ -95,7 +95,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 
 @pytest.mark.parametrize("module", ALONE)
-def test_what_runs_beside_a_benchmark_needs_no_library(module: str) -> None:
+def test_what_runs_next_to_a_benchmark_needs_no_library(module: str) -> None:
     """Fail if such a module imports a library (-S hides site-packages).
     In a container it is run by any Python that the harness supports."""
     code = (

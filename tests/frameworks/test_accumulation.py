@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from harness.adapter import ExecutedMatmul, Mismatch
-from harness.measuring.verification.accumulation import check_micro_steps
+from harness.measuring.verification.micro_steps import check_micro_steps
 
 from .comparing import beyond, in_one_process
 from .fork_server import ForkServer, ForkServers, served
@@ -28,7 +28,7 @@ PREPARED = """
 import inspect
 import numpy as np
 from harness.kinds.parity import Comparison, compare, compare_arrays
-from harness.measuring.verification.accumulation import check_micro_steps
+from harness.measuring.verification.micro_steps import check_micro_steps
 
 reference = Comparison("FOLDER")
 with open("FOLDER/facts.json") as file:
@@ -180,7 +180,7 @@ def test_gradients_go_to_the_other_rank_once(framework: str, fork_servers: ForkS
         assert wrong[0]["checksum"] == pytest.approx(right[0]["checksum"], rel=1e-6)
 
 
-def test_large_batches_and_missing_micro_steps_are_told_apart() -> None:
+def test_large_batches_and_missing_micro_steps_are_distinguished() -> None:
     small, large = ExecutedMatmul("float32", 6), ExecutedMatmul("float32", 12)
     assert check_micro_steps(2, 4 * [small], 2 * [small]) == 2
     for step in (2 * [large], 2 * [small], 6 * [small], 4 * [large], []):

@@ -73,6 +73,6 @@ def test_it_is_the_same_computation(bench: Bench, references: dict[str, Path], m
         kind="parity",
         parameters={"mode": "train", "reference": references[model]},
     )
-    (certificate,), problems = verifications.load(bench.output.parent)
+    (verification,), problems = verifications.load(bench.output.parent)
     assert not problems
-    assert certificate.passed, (certificate.reason, certificate.errors)
+    assert verification.passed, (verification.reason, verification.errors)

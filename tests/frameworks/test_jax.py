@@ -251,7 +251,7 @@ answer(poisoned=adapter.read(adapter.step()))
     assert math.isnan(found["poisoned"])
 
 
-def test_memory_that_ran_out_is_told_from_other_errors(run: ForkServer) -> None:
+def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_bert())
 import jax.numpy as jnp

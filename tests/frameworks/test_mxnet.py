@@ -287,7 +287,7 @@ def _runs(pid: int) -> bool:
         return False
 
 
-def test_memory_that_ran_out_is_told_from_other_errors(run: ForkServer) -> None:
+def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
     (found,) = run("""
 import resource
 adapter = started(small_bert())

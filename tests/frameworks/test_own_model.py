@@ -43,7 +43,7 @@ MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
         "gradient.py": ("nn.ReLU(),", "Doubled(),"),
         "update.py": ("lr=1e-3", "lr=1e-3 if next(parameters).dtype == torch.float64 else 0"),
         "random.py": ("nn.ReLU(),", "Noise(),"),
-        "named.py": ("nn.Linear(64, 10)", "nn.Linear(64, 10), Named()"),
+        "words.py": ("nn.Linear(64, 10)", "nn.Linear(64, 10), Words()"),
         "fewer.py": ("randn(batch_size", "randn(batch_size // 2"),
         "parts.py": ("(inputs, targets), nn", "inputs, nn"),
         "model.py": ("return model,", "return model.forward,"),
@@ -68,10 +68,22 @@ MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
         "optimizer.py": ("def make", "def optimizer():\n    pass\n\n\ndef make"),
     },
 }
+#: Changes of the documented file that leave it right, by framework.
+NESTED = {
+    "pytorch": (
+        "return model, (inputs, targets), nn.CrossEntropyLoss()",
+        "return Named(model), ({'x': inputs, 'no': None}, targets), loss",
+    ),
+    "jax": (
+        'parameters["out"]\n\n\ndef loss(outputs, targets):\n',
+        'parameters["out"], {"two": inputs}\n\n\n'
+        "def loss(outputs, targets):\n    outputs, _ = outputs\n",
+    ),
+}
 #: Changed files that are refused, with the reason.
 REFUSED = {
     "random.py": "it draws random numbers",
-    "named.py": "the model returns dict; allowed: a tensor, or a tuple of them",
+    "words.py": "the model returns dict without a tensor; allowed: a tensor, or tuples, lists, ",
     "fewer.py": "make was asked for 8 samples; its inputs have the shape (4, 32)",
     "parts.py": "make must return model, (inputs, targets), loss",
     "model.py": " as the model, not ",
@@ -86,6 +98,10 @@ REFUSED = {
 #: Definitions that the changed files use.
 MORE = {
     "pytorch": """
+
+import collections
+import dataclasses
+
 
 class Half(nn.Module):
     def forward(self, x):
@@ -107,9 +123,31 @@ class Doubled(nn.Module):
         return Twice.apply(torch.relu(x))
 
 
+@dataclasses.dataclass
+class ModelOutput(collections.OrderedDict):
+    loss: torch.Tensor
+    logits: dict
+    cache: object = None
+
+
 class Named(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x, no):
+        logits = self.model(x)
+        return ModelOutput(logits.square().mean(), {"classes": logits}, object())
+
+
+def loss(outputs, targets):
+    assert outputs.loss.dtype in (torch.float32, torch.float64)
+    return outputs.loss + nn.functional.cross_entropy(outputs.logits["classes"], targets)
+
+
+class Words(nn.Module):
     def forward(self, x):
-        return {"logits": x}
+        return {"logits": "none"}
 
 
 class Noise(nn.Module):
@@ -151,7 +189,7 @@ def compared(
     return run(script.replace("COMPILER", repr(compiler)), ranks)
 
 
-def test_a_file_as_short_as_is_said_is_certified_and_what_is_wrong_with_one_is_found(
+def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_found(
     run: ForkServer, tmp_path: Path
 ) -> None:
     framework = run.framework
@@ -159,6 +197,10 @@ def test_a_file_as_short_as_is_said_is_certified_and_what_is_wrong_with_one_is_f
     good = written(tmp_path, framework)
     cases = [(good, "train", "fp32"), (good, "inference", "fp32")]
     cases += [] if framework == "jax" else [(good, "train", "amp")]
+    if framework in NESTED:
+        nested = written(tmp_path, framework, "nested_good.py", *NESTED[framework])
+        cases += [(nested, mode, "fp32") for mode in ("train", "inference")]
+        cases += [] if framework == "jax" else [(nested, "train", "bf16")]
     for name, change in MISTAKES[framework].items():
         mode = "inference" if name == "outputs.py" else "train"
         cases.append((written(tmp_path, framework, name, *change), mode, "fp32"))

@@ -260,7 +260,7 @@ answer(
     assert "running_mean" in found["missing"]
 
 
-def test_memory_that_ran_out_is_told_from_other_errors(run: ForkServer) -> None:
+def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
     (found,) = run("""
 import paddle
 adapter = started(small_bert())

@@ -64,7 +64,7 @@ def started(facts, compiler="jit", **options):
 }
 COMPARED = """
 import numpy as np
-from harness.measuring.verification.accumulation import check_micro_steps
+from harness.measuring.verification.micro_steps import check_micro_steps
 from harness.measuring.verification.errors import compare_arrays
 from harness.measuring.verification.sharding import check_collectives
 

@@ -326,7 +326,7 @@ answer(shapes=[list(o.shape) for o in outputs], mean=mean, read=adapter.read(out
     assert not found["gradient"]
 
 
-def test_memory_that_ran_out_is_told_from_other_errors(run: ForkServer) -> None:
+def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
     (found,) = run("""
 import torch
 adapter = started(small_bert())

@@ -278,7 +278,7 @@ answer(reason=raised(Mismatch, adapter.compiled))
     assert found["reason"], "a step that XLA did not compile counts as compiled"
 
 
-def test_memory_that_ran_out_is_told_from_other_errors(run: ForkServer) -> None:
+def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_bert())
 tf = adapter._tf

@@ -259,7 +259,7 @@ answer(nothing=reason(lambda number: True), layer=reason(lambda number: number =
     assert "MatMul" in str(found["layer"]), "a layer that was left out counts as compiled"
 
 
-def test_memory_that_ran_out_is_told_from_other_errors(run: ForkServer) -> None:
+def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
     (found,) = run("""
 adapter = started(small_bert())
 tf = adapter._tf

@@ -67,7 +67,7 @@ def test_networks_compute_what_those_of_torchvision_do(
         assert not one["initials"], f"{name} begins with other values: {one['initials'][:3]}"
 
 
-def test_its_own_code_is_what_an_arm_times(run: ForkServer) -> None:
+def test_its_own_code_is_what_a_variant_times(run: ForkServer) -> None:
     (found,) = run("""
 import math
 import torch

@@ -68,7 +68,7 @@ def extent(model: str, tokens: int | None) -> tuple[int, ...]:
     return parameters, tokens or 0, hyper["hidden"], hyper.get("vocabulary", 0)
 
 
-def test_every_reference_of_a_certificate_fits_into_memory() -> None:
+def test_every_reference_of_a_verification_fits_into_memory() -> None:
     """Fail if a reference was not measured, and is not smaller than a measured one of its
     definition."""
     with KEPT.open() as file:

@@ -282,7 +282,7 @@ def test_cancel_all(jobs: Jobs) -> None:
 
 
 @pytest.mark.parametrize("isolated", [True, False], ids=["isolated", "by port"])
-def test_a_second_cluster_runs_beside_it_and_leaves_nothing(
+def test_a_second_cluster_runs_next_to_it_and_leaves_nothing(
     cluster: Cluster, tmp_path: Path, isolated: bool
 ) -> None:
     began = time.monotonic()

@@ -11,7 +11,7 @@ from .conftest import Project
 FILE = 'FRAMEWORK = "pytorch"\ndef make(batch_size): ...\n'
 
 
-def test_a_file_is_measured_alone_and_certified_behind_its_runs(
+def test_a_file_is_measured_alone_and_verified_behind_its_runs(
     project: Project, tmp_path: Path
 ) -> None:
     python, asked = tmp_path / "python", tmp_path / "asked"

@@ -77,23 +77,23 @@ def test_parity(project: Project) -> None:
     assert epsilon in right, "the mistake cannot be planted"
     model.write_text(right.replace(epsilon, "1e-5"))
     ran = project.medians()
-    assert ran.returncode == 0, "a certificate that fails stops nothing"
+    assert ran.returncode == 0, "a verification that fails stops nothing"
     assert marks() & {"parity", "unverified"} == {"parity"}
     assert "parity" in (tables / "summary.md").read_text()
-    status, printed, certificates = certify()
+    status, printed, results = certify()
     assert status != 0
     assert "2 of 2 verifications failed" in printed
-    assert set(certificates[~certificates["passed"]]["scale"]) == {"full", "small"}
+    assert set(results[~results["passed"]]["scale"]) == {"full", "small"}
     assert marks() & {"parity", "unverified"} == {"parity"}
     model.write_text(right)
     shutil.rmtree(folder / "results" / "runs")
     ran = project.medians()
     assert ran.returncode == 0, ran.stdout
-    assert not marks() & {"parity", "unverified"}, "a certificate of other code counts"
+    assert not marks() & {"parity", "unverified"}, "a verification of other code counts"
     assert "unverified" not in ran.stdout
     again = project.medians()
     assert "Nothing to be done" in again.stdout, again.stdout
-    status, printed, certificates = certify()
+    status, printed, results = certify()
     assert status == 0, printed
     assert "2 of 2 passed, 0 failed, 0 unsupported" in printed
-    assert certificates["passed"].all()
+    assert results["passed"].all()

@@ -173,8 +173,8 @@ class PyTorchAdapter(
         }
         inputs = self._definition.inputs(tensors)
         if not self._amp and self._dtype != torch.float32:
-            inputs = (x.to(self._dtype) if x.is_floating_point() else x for x in inputs)
-        return MicroBatch(tensors, tuple(inputs))
+            inputs = self._devices.narrow_inputs(inputs, self._dtype)
+        return MicroBatch(tensors, inputs)
 
     def _loss(self, model: Any, number: int) -> Any:
         """Return the loss of the micro-batch that has this number when the step runs."""
@@ -224,8 +224,8 @@ class PyTorchAdapter(
     def _checked(self, outputs: Outputs) -> Outputs:
         """Return ``outputs``. Raises :class:`Mismatch` where their precision is another."""
         if "own" in self.model_config:
-            self._definition.check(outputs)  # whose dtypes are the model's own
-            return outputs
+            flat: Outputs = self._definition.flat(outputs)  # whose dtypes are the model's own
+            return flat
         for logits in outputs:
             if logits.dtype != self._dtype:
                 raise Mismatch(f"the model's outputs are {logits.dtype}, not {self._dtype}")

@@ -8,6 +8,7 @@ from typing import Any, Dict, Optional
 import torch
 from harness.adapter import RankContext, Unsupported, require_tf32, require_visible
 from torch import nn
+from torch.utils._pytree import tree_map_only
 
 #: Precisions in which the model itself is kept.
 WHOLE = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -57,6 +58,13 @@ def narrow(model: nn.Module, dtype: torch.dtype) -> nn.Module:
         if dtype.itemsize < 4 and isinstance(module, nn.modules.batchnorm._BatchNorm):
             module.float()
     return model
+
+
+def narrow_inputs(inputs: Any, dtype: torch.dtype) -> Any:
+    """Return ``inputs`` with all floating-point tensors among them in ``dtype``."""
+    return tree_map_only(
+        torch.Tensor, lambda x: x.to(dtype) if x.is_floating_point() else x, inputs
+    )
 
 
 def settings(device: torch.device) -> Dict[str, Any]:

@@ -57,7 +57,7 @@ class Adapter(ABC):
         """Enqueue one step and return a handle.
 
         Training: zero gradients, forward, loss, backward, all-reduce, optimizer; the handle is on
-        the loss. With accumulation (:class:`Accumulation`) forward, loss and backward run for each
+        the loss. With micro-steps forward, loss and backward run for each
         micro-batch, and the loss is their mean. Inference: forward; the handle is on the outputs.
 
         A handle is a sequence of tensors, unless :meth:`read` is overridden, and is read before the

@@ -128,13 +128,9 @@ class Comparison:
         are too few."""
         import numpy as np
 
-        count = case.accumulation
         if case.parts > RANKS:
-            raise ValueError(
-                f"{case.replicas} devices with {count} micro-steps each: the reference has "
-                f"{RANKS} batches"
-            )
-        parts = [self.arrays(f"batch-{replica * count + number}") for number in range(count)]
+            raise ValueError(f"{case.parts_text}: the reference has {RANKS} batches")
+        parts = [self.arrays(f"batch-{number}") for number in case.parts_of(replica)]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -162,7 +158,7 @@ def other_dtypes(precision: str, matmuls: Sequence[ExecutedMatmul]) -> Dict[str,
 
 def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     expected = reference.arrays("outputs")
-    first = _replica(adapter) * adapter.case.accumulation
+    first = adapter.case.parts_of(_replica(adapter))[0]
     errors = (
         (relative(array, expected[f"{adapter.case.mode}-{first}-{number}"]), f"output {number}")
         for number, array in enumerate(adapter.outputs())
@@ -243,9 +239,9 @@ def _expected_losses(adapter: Compared, reference: Comparison) -> List[float]:
     case = adapter.case
     if case.parts == 1:
         return [float(loss) for loss in reference.expected["losses"]]
-    first = _replica(adapter) * case.accumulation
+    parts = case.parts_of(_replica(adapter))
     return [
-        float(sum(losses[first : first + case.accumulation]) / case.accumulation)
+        float(sum(losses[parts.start : parts.stop]) / len(parts))
         for losses in reference.expected["averaged_losses"]
     ]
 
@@ -271,10 +267,9 @@ def _expected_statistics(
     adapter: Compared, reference: Comparison, estimator: str
 ) -> Mapping[str, Any]:
     """Return the changes of the running statistics by all micro-steps of this rank's replica."""
-    count = adapter.case.accumulation
     first, *others = (
-        reference.arrays(f"statistics-{estimator}-{_replica(adapter) * count + number}")
-        for number in range(count)
+        reference.arrays(f"statistics-{estimator}-{part}")
+        for part in adapter.case.parts_of(_replica(adapter))
     )
     change = dict(first)
     share = adapter.model_config["hyperparameters"]["batch_norm_momentum"]  # of the new statistics

@@ -8,7 +8,7 @@ from harness.adapter import MatmulTrace
 from harness.kind import AXES, Context, Kind, Metric, Parameter, Workload, at_least
 from harness.measuring import gradient_all_reduce, step_timing, steps
 from harness.measuring.checks import check_same_weights
-from harness.measuring.verification import accumulation, sharding
+from harness.measuring.verification import micro_steps, sharding
 
 
 class Train(Kind):
@@ -35,7 +35,7 @@ class Train(Kind):
 
     def measure(self, context: Context) -> None:
         steps.run(context)
-        accumulation.check_all_reduces(context)
+        micro_steps.check_all_reduces(context)
         sharding.observe(context)
 
     def afterwards(self, context: Context, seconds: float) -> None:

@@ -6,12 +6,11 @@ from typing import Any, Dict, Iterable, Mapping
 
 from core.parallelism import DATA
 
-from harness.adapter import Accumulation, MatmulTrace, Mismatch, OwnModels, require
+from harness.adapter import MatmulTrace, Mismatch, OwnModels, require
 from harness.kind import Context
 from harness.measuring import synthetic
 from harness.measuring.checks import batch_checksum, check_matmuls, check_parameters
-from harness.measuring.verification import rounding
-from harness.measuring.verification.accumulation import check_micro_steps
+from harness.measuring.verification import micro_steps, rounding
 from harness.sharded import Sharded
 
 
@@ -60,9 +59,8 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     Raises what the adapter raises, Mismatch where size, precision or number of micro-steps differ
     from the request, and Unsupported where they cannot be observed."""
     adapter, workload, fields = context.adapter, context.workload, context.fields
-    own, accumulates = "own" in workload.model_config, workload.case.accumulation > 1
-    shares = workload.case.parallelism != DATA
-    needed = [*[OwnModels] * own, *[Accumulation] * accumulates, *[Sharded] * shares]
+    own, shares = "own" in workload.model_config, workload.case.parallelism != DATA
+    needed = [*[OwnModels] * own, *micro_steps.needed(workload.case), *[Sharded] * shares]
     require(adapter, MatmulTrace, *needed)
     context.phase("build", lambda: adapter.build(batch))
     fields["settings"] = adapter.settings()
@@ -75,9 +73,7 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
         )
     context.phase("product count", lambda: _observe_matmuls(adapter, fields), "products")
     check_matmuls(workload.case.precision, fields["products"])
-    if accumulates:
-        step, micro_step = adapter.step_matmuls(), adapter.micro_step_matmuls()
-        fields["micro_steps"] = check_micro_steps(workload.case.accumulation, step, micro_step)
+    micro_steps.check(context)
 
 
 def _observe_matmuls(adapter: MatmulTrace, fields: Dict[str, Any]) -> None:

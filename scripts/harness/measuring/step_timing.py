@@ -9,8 +9,6 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, List
 
-from core.parallelism import DATA
-
 from harness.adapter import StepBreakdown, Unsupported, require
 from harness.measuring import extras
 from harness.messages.report import Report
@@ -54,10 +52,8 @@ def time_step_parts(adapter: Any, steps: int, seconds: float, report: Report) ->
 
     def work() -> Dict[str, Any]:
         require(adapter, StepBreakdown)
-        if adapter.case.accumulation > 1:
-            raise Unsupported("forward and backward passes of the micro-steps alternate")
-        if adapter.case.parallelism != DATA:
-            raise Unsupported(f"with {adapter.case.parallelism} ranks communicate in every part")
+        if not adapter.case.is_plain:
+            raise Unsupported("passes of micro-steps, and of ranks that share a step, alternate")
         return {"parts": measure(adapter, steps, seconds)}
 
     extras.attempt("split", work, {"parts": []}, adapter, seconds, report)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from core import axes, bounded, framework_keys, precisions
-from core.inputs import READING, SYNTHETIC
+from core.inputs import READING
 from core.merging import merge_patch
 from core.parallelism import DATA, form_of, mismatch
 
@@ -252,10 +252,10 @@ def _unsupported_by(
     own = model_config.get("own", {}).get("framework", framework.name)
     if own != framework.name:
         return f"{case.model} is a model of {own}, not of {framework.name}"
-    if "own" in model_config and case.accumulation > 1:
-        return "the batch of a model of one's own is not cut into micro-steps"
-    if "own" in model_config and case.input != SYNTHETIC:
-        return "a model of one's own makes its batch itself, on the device"
+    for axis in case.differing():
+        if "own" in model_config and not axis.of_own_model:
+            value = axis.text(getattr(case, axis.name))
+            return f"a model of one's own makes its batch itself, on the device: no {value}"
     inputs = model_config.get("inputs", [])
     if case.input in READING and size_of(inputs) is None and not masking.form_of(inputs):
         return (

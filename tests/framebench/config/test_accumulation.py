@@ -59,7 +59,7 @@ def test_a_total_batch_is_that_of_all_micro_steps(tmp_path: Path) -> None:
     assert found == [(1, 1, 12), (1, 3, 4), (1, 4, 3), (2, 1, 6), (2, 3, 2)]
     assert {case.batch_total for case in plan.folders} == {12}
     (left,) = plan.left_out
-    assert left.reason == "a total batch of 12 is no multiple of 2 devices with 4 micro-steps"
+    assert left.reason == "a total batch of 12 is no multiple of 2 devices x 4 micro-steps"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def found_by_lint(tmp_path: Path, samples: int) -> list[Any]:
 def test_lint_counts_the_samples_of_all_micro_steps(tmp_path: Path) -> None:
     assert not found_by_lint(tmp_path / "right", 4 * 3 * 100)
     ((*_, note),) = found_by_lint(tmp_path / "wrong", 4 * 100)
-    assert note == "samples of 4 x 3 micro-steps x 1 devices x 100 steps"
+    assert note == "samples of 4 x 1 devices x 3 micro-steps x 100 steps"
 
 
 def test_a_search_finds_the_largest_batch_of_its_own_micro_steps(tmp_path: Path) -> None:
@@ -210,12 +210,12 @@ def test_a_column_tells_it_where_it_differs_and_only_there() -> None:
 # ---- verifications ------------------------------------------------------------------------------
 
 
-def test_it_takes_a_certificate_with_micro_steps(tmp_path: Path) -> None:
+def test_it_takes_a_verification_with_micro_steps(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
     verification_in(tmp_path, training)
     one, four = (run_in(tmp_path, {**training, "accumulation": n}) for n in (1, 4))
     assert flag_of(tmp_path, one) is None
-    assert flag_of(tmp_path, four) == ("unverified", "it was not compared with micro-steps")
+    assert flag_of(tmp_path, four) == ("unverified", "it was not compared with accumulation")
     verification_in(tmp_path, {**training, "accumulation": 2}, error=0.1)
     assert flag_of(tmp_path, four) == ("parity", "")
     assert flag_of(tmp_path, one) is None, "that of micro-steps says nothing of single steps"

@@ -273,7 +273,7 @@ def test_what_a_model_needs_is_tried_before_runs_where_its_environment_is_built(
         targets.check_own_model(plan)
 
 
-def test_its_figures_are_marked_and_proved_by_their_own_certificates(tmp_path: Path) -> None:
+def test_its_figures_are_marked_and_verified_by_their_own_verifications(tmp_path: Path) -> None:
     case = {**CASE, "model": "my_model@01234567", "sequence_length": None}
     own = {"framework": "pytorch", "source": "/my_model.py", "sha256": "0" * 64}
     record = {**record_of(random.Random(1), case, 1), "own_model": own}

@@ -168,7 +168,7 @@ def test_who_shares_samples_scales_weakly_and_who_does_not_strongly() -> None:
 # ---- verifications ------------------------------------------------------------------------------
 
 
-def test_it_takes_a_certificate_of_its_own(tmp_path: Path) -> None:
+def test_it_takes_a_verification_of_its_own(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
     two = {**training, "devices_per_node": 2}
     verification_in(tmp_path, training)

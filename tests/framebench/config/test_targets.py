@@ -59,7 +59,7 @@ def test_a_suite_of_which_nothing_fits_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["a b", "it's", "a;b", "a&b", "(a)", "a#b", "*", "~x"])
-def test_what_jobs_are_told_as_it_stands_is_accepted(text: str) -> None:
+def test_what_jobs_are_reported_as_it_stands_is_accepted(text: str) -> None:
     targets.check_quoting("results", text)
 
 

@@ -163,7 +163,7 @@ def test_arrays_of_slurm_are_known(
     assert Snakemake(SimpleNamespace(rundir=".", executor_plugin=plugin)).slurm_arrays == arrays
 
 
-def test_a_program_that_calls_snakemake_by_its_functions_is_told(
+def test_a_program_that_calls_snakemake_by_its_functions_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["another", "--unknown-option"])

@@ -200,7 +200,7 @@ def test_every_environment_has_hashes_of_its_pins(file: Path) -> None:
         assert pins.items() >= dict(entry.split("==") for entry in wanted.packages).items()
 
 
-def test_whoever_goes_without_is_told_and_obeyed(tmp_path: Path) -> None:
+def test_whoever_goes_without_is_reported_and_obeyed(tmp_path: Path) -> None:
     usual = plan(tmp_path)
     without = plan(tmp_path, require_hashes="false", environments=str(tmp_path), node_local=True)
     assert usual.folders == without.folders, "the same versions"

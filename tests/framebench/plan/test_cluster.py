@@ -259,7 +259,7 @@ def test_what_nobody_asks_for_is_left_to_default_resources() -> None:
     assert cluster.without_effect(given, bare.asked(cuda=True)) == ["gres", "runtime"]
 
 
-def test_all_that_measures_is_told_what_memory_there_is(tmp_path: Path) -> None:
+def test_all_that_measures_is_reported_what_memory_there_is(tmp_path: Path) -> None:
     suite = changed(batch_per_device=[2, "max"])
     asked = settings(tmp_path, suite, cluster={**GIVEN, "gpus_per_node": 0}, memory_limit="80%")
     plan = make_plan(asked, CATALOG, Machine(64, 0), None)

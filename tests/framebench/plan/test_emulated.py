@@ -51,7 +51,7 @@ def test_a_gpu_emulates_nothing_for_want_of_instructions_of_the_cpu(tmp_path: Pa
     assert not planned(tmp_path, gpus=1).emulated
 
 
-def test_neither_certificate_nor_peak_is_made_of_what_is_skipped(tmp_path: Path) -> None:
+def test_neither_verification_nor_peak_is_made_of_what_is_skipped(tmp_path: Path) -> None:
     for emulated, expected in (("skip", {"fp32"}), ("measure", {"fp32", "amp", "fp16", "fp8"})):
         plan = planned(tmp_path, emulated=emulated)
         assert {each.case.precision for each in verify.comparisons(plan, CATALOG)} == expected
@@ -65,7 +65,7 @@ def test_the_plan_says_it_once_with_the_key_that_measures(tmp_path: Path) -> Non
     assert "emulated=measure" not in measured
 
 
-def test_runs_are_told_and_what_is_skipped_takes_no_time(tmp_path: Path) -> None:
+def test_runs_are_reported_and_what_is_skipped_takes_no_time(tmp_path: Path) -> None:
     plan = planned(tmp_path)
     for run in plan.runs:
         assert "--emulated skip" in " ".join(commands.arguments(plan, run))

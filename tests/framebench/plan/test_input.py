@@ -127,7 +127,7 @@ def feeding(loader: float | None = 2.0) -> dict[str, Any]:
     return found
 
 
-def test_an_older_record_lay_on_the_device_and_data_sets_are_told_apart(tmp_path: Path) -> None:
+def test_an_older_record_lay_on_the_device_and_data_sets_are_distinguished(tmp_path: Path) -> None:
     runs = [fed_run(tmp_path, source) for source in (None, "synthetic", "synthetic_host", "data")]
     runs += [fed_run(tmp_path, source, "abcdefabcdef") for source in ("data", "dali")]
     found = [one.conditions.input for one in runs]

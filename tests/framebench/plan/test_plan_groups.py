@@ -71,9 +71,9 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
 def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
     runs = sum(run.seconds for run in plan.pending)
-    (probe,), certificates = peak_flops.names(plan).values(), small_of(plan).values()
+    (probe,), verifications = peak_flops.names(plan).values(), small_of(plan).values()
     rest = peak_flops.seconds_of(plan, probe)
-    rest += sum(verify.seconds_of(plan, one) for one in certificates)
+    rest += sum(verify.seconds_of(plan, one) for one in verifications)
     rest += verify.reference_seconds(plan) + jobs.TABLES_SECONDS
     found = left_of(plan)
     # The environment is still to be built.
@@ -83,7 +83,7 @@ def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     assert line.startswith("In all about ")
 
 
-def test_above_a_day_measuring_needs_a_yes_and_is_told_what_is_shorter(tmp_path: Path) -> None:
+def test_above_a_day_measuring_needs_a_yes_and_is_reported_what_is_shorter(tmp_path: Path) -> None:
     axes = {"framework": ["pytorch", "jax"], "batch_per_device": [64, 2]}
     plan = plan_of(tmp_path, 20_000, **axes)
     found = left_of(plan)

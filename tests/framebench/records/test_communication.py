@@ -69,7 +69,7 @@ def test_without_a_line_or_parameters_only_the_rate_is_known(ranks: list[Any]) -
     assert found.gbytes_per_second == pytest.approx(1.001e6 / 0.2 / 1e9)
 
 
-def test_a_record_tells_of_its_all_reduces(tmp_path: Path) -> None:
+def test_a_record_reports_its_all_reduces(tmp_path: Path) -> None:
     made = record()
     for one in made["ranks"]:
         one |= rank([0.002], [0.012])
@@ -102,7 +102,7 @@ def test_without_rounds_of_all_ranks_nothing_is_known_of_the_gradients(ranks: li
     assert gradient_exchange_of(ranks) is None
 
 
-def test_a_record_tells_of_its_gradients_and_an_older_one_does_not(tmp_path: Path) -> None:
+def test_a_record_reports_its_gradients_and_an_older_one_does_not(tmp_path: Path) -> None:
     made = record()
     save(tmp_path, "c/r1.json", made)
     assert record_sets.load(tmp_path).runs[0].exchange is None

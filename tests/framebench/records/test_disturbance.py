@@ -94,7 +94,7 @@ def test_what_disturbs_is_said(seen: dict[str, Any], why: str) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 2, 128])
-def test_of_many_disturbed_nodes_some_are_told_of(number: int) -> None:
+def test_of_many_disturbed_nodes_some_are_reported_of(number: int) -> None:
     nodes = [{"node": f"n{n}", "watch": watch(throttle_events=n % 2)} for n in range(2 * number)]
     found = disturbed({"nodes": nodes}).split("; ")
     heat = "the processor was throttled for its heat (1 events)"

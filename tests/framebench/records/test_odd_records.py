@@ -159,7 +159,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:  # a normal record in an odd place
             path.write_text(json.dumps(record))
     found = largest_batch_record(CASE)
-    beside = {"parity": certificate(), "probes": peak_flops_record(), "largest_batch": found}
+    beside = {"parity": verification(), "probes": peak_flops_record(), "largest_batch": found}
     for kind, record in beside.items():
         for number in range(40):
             path = folder / kind / "pytorch" / "resnet50_v1.5" / f"odd{number}.json"
@@ -173,7 +173,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def certificate() -> dict[str, Any]:
+def verification() -> dict[str, Any]:
     record = peak_flops_record(case={"batch_per_device": 4, "compiler": "none"}, metrics={})
     record |= {
         "kind": verifications.KIND,

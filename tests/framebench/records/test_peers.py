@@ -151,7 +151,7 @@ def test_runs_with_other_nccl_settings_have_a_row_of_their_own(tmp_path: Path) -
     assert sorted(summary["repeats"]) == [1, 2]
 
 
-def test_throughput_stands_beside_every_ratio() -> None:
+def test_throughput_stands_next_to_every_ratio() -> None:
     """DLPerf: a slow 1n1g improves the speed-up.
     The best speed-up of BERT, 28.32, has the second-lowest throughput."""
     peers = max(BERT_AMP, key=lambda name: float(BERT_AMP[name][2]))
@@ -204,7 +204,7 @@ def test_two_modes_are_named_and_their_median_is_not_believed() -> None:
     assert "noisy" in found["marks"].split()
 
 
-def test_the_spread_stands_beside_the_median() -> None:
+def test_the_spread_stands_next_to_the_median() -> None:
     """DLPerf: only the median is printed, of groups whose (max - min) / median is up to 17.9 %."""
     values = [100.0, 91.0, 108.9, 95.0, 104.0, 98.0, 102.0]
     peers = f"{sorted(values)[3]:.2f}"
@@ -379,7 +379,7 @@ def test_an_interval_does_not_take_steps_that_hang_together_for_independent() ->
 # ---- NVIDIA benchmark.py ------------------------------------------------------------------------
 
 
-def test_a_bare_nan_is_told_and_never_a_figure(tmp_path: Path) -> None:
+def test_a_bare_nan_is_reported_and_never_a_figure(tmp_path: Path) -> None:
     """NVIDIA: a failed cell becomes a bare ``NaN`` in the JSON."""
     report = {"ngpus": [1], "bs": [192], "metrics": {"1": {"192": {"train.ips": math.nan}}}}
     peers = json.dumps(report)

@@ -70,7 +70,7 @@ def test_a_record_becomes_a_run(tmp_path: Path) -> None:
         ({"run_ahead": 1}, (), "nowhere"),  # it ended before they were timed
     ],
 )
-def test_steps_that_were_waited_for_are_told_from_those_that_overlapped(
+def test_steps_that_were_waited_for_are_distinguished_from_those_that_overlapped(
     tmp_path: Path, fields: Record, seconds: tuple[float, ...], where: str
 ) -> None:
     content = record(repeat=3, seconds=(0.25, 0.75))
@@ -345,7 +345,7 @@ def machines_of(tmp_path: Path, *environments: Record) -> list[str]:
     ],
     ids=["host", "memory", "stepping", "cores"],
 )
-def test_machines_with_processors_of_the_same_name_are_told_apart(
+def test_machines_with_processors_of_the_same_name_are_distinguished(
     tmp_path: Path, other: Record
 ) -> None:
     first, second = machines_of(tmp_path, on_host("a", processor=PROCESSOR), other)
@@ -391,7 +391,7 @@ def test_a_memory_that_no_machine_has_is_not_known(tmp_path: Path) -> None:
         "memory_bytes": size}} for size in sizes)) == [""] * 4  # fmt: skip
 
 
-def test_runs_of_other_packages_are_told_apart(tmp_path: Path) -> None:
+def test_runs_of_other_packages_are_distinguished(tmp_path: Path) -> None:
     other = elsewhere(packages={"torch": "2.8.0", "numpy": "2.0"})
     nothing = elsewhere(packages={})
     save(tmp_path, "a/r1.json", record())

@@ -49,7 +49,7 @@ def record_with(first: float | None, *last: float | None, mode: str = "train") -
         (FIRST, [None], None),
     ],
 )
-def test_a_loss_that_has_vanished_is_a_doubt(
+def test_a_loss_that_has_vanished_is_flagged(
     first: float | None, last: list[float | None], why: str | None
 ) -> None:
     found = flags.flags_of(record_with(first, *last))

@@ -89,7 +89,7 @@ def test_the_filter_hides_what_it_leaves_out_of_every_chart(browser: Browser, pa
     assert shown(browser) == before
 
 
-def test_the_pointer_is_told_the_values_of_every_chart(browser: Browser, page: Path) -> None:
+def test_the_pointer_is_reported_the_values_of_every_chart(browser: Browser, page: Path) -> None:
     browser.open(page)
     figures = browser.evaluate(TOLD)
     assert len(figures) > 6
@@ -290,7 +290,7 @@ def test_every_chart_says_what_a_baseline_does_there(browser: Browser, learned: 
     assert silent == 0
 
 
-def test_of_many_epochs_the_pointer_is_told_some_and_the_last() -> None:
+def test_of_many_epochs_the_pointer_is_reported_some_and_the_last() -> None:
     many = learning_curves.SeedCurves("jax", "jax", [(1, [0.5] * 1000), (2, [0.5] * 999)])
     told = re.findall(
         r'data-tip="([^"]*)"', learning_curves.draw([many], Look(["jax"]), "", None, 760)

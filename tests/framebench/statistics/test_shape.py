@@ -55,7 +55,7 @@ def test_modes_too_near_to_matter_are_one() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0], [1.0, 1.0, 9.0, 9.0, 9.0], [5.0] * 8])
-def test_too_few_or_equal_values_tell_nothing(values: list[float]) -> None:
+def test_too_few_or_equal_values_show_nothing(values: list[float]) -> None:
     assert shape.outliers(values) == []
     assert shape.modes(values) is None
 

@@ -214,7 +214,7 @@ def test_less_is_better_where_a_kind_says_so_and_a_control_is_no_contest() -> No
     assert fastest(seconds("jax", 1.0, kind="independent")) == []
 
 
-def test_marks_of_both_sides_stand_beside_the_lead() -> None:
+def test_marks_of_both_sides_stand_next_to_the_lead() -> None:
     found = fastest(by("jax", *times(2, SEVEN[:5])), by("mxnet", 60.0, *SEVEN, 140.0))
     assert found[0]["marks"] == "few noisy" or found[0]["marks"] == "few"
 
@@ -351,7 +351,7 @@ def test_what_all_cases_of_a_kind_have_stands_once_and_a_case_has_what_is_its_ow
     assert sorted(cell.text for cell in columns["parameters"])[1:] == ["target 0.9", "target 0.98"]
 
 
-def test_cases_of_a_kind_are_told_apart_by_the_parameters_that_differ() -> None:
+def test_cases_of_a_kind_are_distinguished_by_the_parameters_that_differ() -> None:
     metric = MetricValue("average", 1.0, "GB/s")
     some = [
         measured("collective", [metric], blocks=5, block_seconds=0.02, operation=operation)

@@ -209,7 +209,7 @@ CHANGED: dict[str, Any] = {
 PLACES = {"checkpoints", "weights"}
 
 
-def test_rows_that_differ_in_a_parameter_are_told_apart() -> None:
+def test_rows_that_differ_in_a_parameter_are_distinguished() -> None:
     """Fail if rows that differ in a parameter look the same in either table."""
     declared = {one.name for one in Converge.parameters}
     assert {*CHANGED} == declared - PLACES
@@ -229,7 +229,7 @@ def test_rows_that_differ_in_a_parameter_are_told_apart() -> None:
             assert (len(rows), len(keys)) == (told_of, told_of), (name, table.name)
 
 
-def test_files_are_told_by_the_last_parts_of_their_paths() -> None:
+def test_files_are_reported_by_the_last_parts_of_their_paths() -> None:
     found = training.tails(["/a/bert/model.st", "/b/bert/model.st", "/b/tiny.st", "none"])
     assert found == {
         "/a/bert/model.st": "a/bert/model.st",

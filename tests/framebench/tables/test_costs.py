@@ -100,7 +100,7 @@ def test_what_was_assumed_stays_with_the_results(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"price_per_hour": "3", "currency": "EUR", '
                          '"grid_intensity": null, "pue": 1}', "{"])  # fmt: skip
-def test_a_file_of_something_else_is_told(text: str, tmp_path: Path) -> None:
+def test_a_file_of_something_else_is_reported(text: str, tmp_path: Path) -> None:
     (tmp_path / assumptions.FILE).write_text(text)
     found, problems = assumptions.load(tmp_path)
     assert found == assumptions.NONE

@@ -12,6 +12,7 @@ from framebench import cli
 from framebench.records import record_sets
 from framebench.records.sidecars import expected
 from framebench.records.sidecars.expected import ExpectedCase
+from framebench.tables import view
 from framebench.tables.declared.coverage import COVERAGE, sentences
 from framebench.tables.declared.fastest import FASTEST
 from framebench.tables.grouping import group
@@ -118,7 +119,7 @@ def test_a_setting_that_all_have_measured_has_its_winner(whole: Path) -> None:
         if str(Path(run.origin).parent) != missing
     ]
     inputs = Inputs(group(runs, None), expected=cases)
-    every, *_ = COVERAGE.rows(inputs)
+    every = inputs.made(COVERAGE).iloc[0]
     assert (every["measured_cases"], every["missing_cases"]) == (15, 1)
     open_, *others = sorted(FASTEST.rows(inputs), key=lambda row: not row["missing"])
     assert (open_["precision"], open_["devices_per_node"]) == ("fp32", 1)
@@ -131,7 +132,8 @@ def test_a_whole_suite_says_so_and_a_set_without_one_says_nothing(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = record_sets.load(whole / "runs").runs
-    rows = list(COVERAGE.rows(Inputs(group(runs, None), expected=expected_of(whole / "runs"))))
+    inputs = Inputs(group(runs, None), expected=expected_of(whole / "runs"))
+    rows = view.records(inputs.made(COVERAGE))
     assert sentences(rows) == ["16 of 16 cases of suite small measured, 4 without a figure"]
     results = without(whole, tmp_path / "results", "tensorflow")
     (results / expected.FILE).unlink()

@@ -91,7 +91,7 @@ def test_without_a_peak_or_operations_there_is_no_utilisation(
     assert reason in found["reason"]
 
 
-def test_the_datasheet_stands_beside_the_measured_peak_and_is_not_used() -> None:
+def test_the_datasheet_stands_next_to_the_measured_peak_and_is_not_used() -> None:
     measured = peak_flops(40.0, hardware=GPU["hardware"], accelerator="cuda", cores=None)
     found = only(table(run(1000.0, **GPU), peaks=(measured,)))
     assert found["datasheet_tflops"] == 67.0
@@ -147,7 +147,7 @@ def test_energy_of_a_record_is_that_of_all_its_sources() -> None:
 
 
 @pytest.mark.parametrize(("tflops", "marks"), [(0.049, ["few", "peak"]), (0.051, ["few"])])
-def test_a_model_as_fast_as_the_peak_doubts_the_peak(tflops: float, marks: list[str]) -> None:
+def test_a_model_as_fast_as_the_peak_flags_the_peak(tflops: float, marks: list[str]) -> None:
     # 2 images/s x 3 (forward and backward) x 2 x 4e9 multiply-adds are 0.048 TFLOP/s: 98 % and 94 %
     found = only(table(run(2.0, **CPU), peaks=(peak_flops(tflops),)))
     assert found["mfu"] == pytest.approx(0.048 / tflops)

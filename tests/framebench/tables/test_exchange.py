@@ -112,7 +112,7 @@ def test_sizes_are_in_their_order_whatever_that_of_the_record() -> None:
 # ---- the table ----------------------------------------------------------------------------------
 
 
-def test_expected_measured_and_lost_stand_beside_each_other() -> None:
+def test_expected_measured_and_lost_stand_next_to_each_other() -> None:
     """Fail if expected, measured and lost time are not shown together.
     64 samples per step take 640 ms at 100 samples/s; those of the control take 400 ms at 160."""
     control = repeats(160.0, mode=INDEPENDENT, **PLACE)

@@ -162,7 +162,7 @@ def test_communication_has_an_interval_where_enough_repeats_have_a_breakdown() -
     assert why == "needs 7 repeats with a step breakdown"
 
 
-def test_marks_of_the_control_stand_beside_what_follows_from_it() -> None:
+def test_marks_of_the_control_stand_next_to_what_follows_from_it() -> None:
     found = of_two(alone(*VALUES), together(*scaled(1.2)), control(160.0))
     assert found["control_marks"] == "few"
     assert "few" not in found["marks"].split(), "the efficiency does not follow from the control"

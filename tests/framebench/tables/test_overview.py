@@ -71,7 +71,7 @@ def test_a_block_is_replaced_and_all_else_stays() -> None:
     assert marked_block.replaced(once, "x", "new \\2") == once
 
 
-def test_latex_is_written_beside_the_other_files_and_can_be_read() -> None:
+def test_latex_is_written_next_to_the_other_files_and_can_be_read() -> None:
     runs = [changed(run, model="a_b&c") for run in repeats(4.0, 4.2)]
     runs += [changed(run, model="a_b&c", framework="jax") for run in repeats(2.0, 2.1)]
     table = registry.known()["overview"]

@@ -56,7 +56,7 @@ def test_the_phases_add_up_to_the_wall_time() -> None:
         {**RANK, "phases": {**RANK["phases"], "build_seconds": "long"}},
     ],
 )
-def test_what_is_not_told_is_not_made_up(rank: dict[str, Any]) -> None:
+def test_what_is_not_recorded_is_not_made_up(rank: dict[str, Any]) -> None:
     assert phases_of({"wall_seconds": 20.0}, rank) is None
 
 

@@ -233,7 +233,7 @@ def test_a_gpu_has_the_memory_of_its_own_and_not_the_host_s() -> None:
     assert not len(table(one, host, small)), "there is no bandwidth of such a memory"
 
 
-def test_a_record_tells_of_the_last_cache(tmp_path: Path) -> None:
+def test_a_record_reports_the_last_cache(tmp_path: Path) -> None:
     made: dict[str, Any] = {
         **peak_flops_record(), "kind": "memory", "parameters": {},
         "metrics": {"triad": {"value": 8.0, "unit": "GB/s", "better": "higher"}},
@@ -291,7 +291,7 @@ def test_a_memory_that_is_no_bound_is_marked(
     assert "peak" not in found["marks"].split()
 
 
-def test_a_case_that_reaches_the_peak_doubts_it() -> None:
+def test_a_case_that_reaches_the_peak_flags_it() -> None:
     found = only(table(run(10.0, **CPU), memory_bandwidth(99.0), peaks=(peak_flops(0.0605),)))
     assert {"peak"} <= {*found["marks"].split()}
 

@@ -157,7 +157,7 @@ def test_the_order_of_runs_does_not_matter() -> None:
     pd.testing.assert_frame_equal(found, strong(runs[::-1]))
 
 
-def test_imported_runs_tell_nothing_of_communication() -> None:
+def test_imported_runs_show_nothing_of_communication() -> None:
     folder = ROOT / "results" / "published" / "dlperf-v1.0"
     scaled = build(record_sets.load(folder).runs)["weak_scaling"]
     assert len(scaled)

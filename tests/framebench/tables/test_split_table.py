@@ -55,7 +55,7 @@ def test_a_part_is_a_median_less_what_it_contains() -> None:
     )
 
 
-def test_a_difference_below_zero_is_told_as_it_is() -> None:
+def test_a_difference_below_zero_is_reported_as_it_is() -> None:
     seconds = dict(split(*NESTED).seconds)
     assert seconds["optimizer"] == pytest.approx(-0.1)
 

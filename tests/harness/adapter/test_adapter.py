@@ -154,7 +154,9 @@ class FullError(Exception):
         (ValueError("shapes (2, 3) and (2, 3) not aligned"), False),
     ],
 )
-def test_memory_that_ran_out_is_told_from_other_errors(error: Exception, memory: bool) -> None:
+def test_memory_that_ran_out_is_distinguished_from_other_errors(
+    error: Exception, memory: bool
+) -> None:
     assert Numpy().out_of_memory(error) is memory
 
 

@@ -57,7 +57,7 @@ def test_what_is_none_is_refused(text: str) -> None:
     assert bool(re.match(PATTERN, text)) == (text == "fsdp2xfsdp2")
 
 
-def test_a_product_is_proved_by_the_smallest() -> None:
+def test_a_product_is_verified_by_the_smallest() -> None:
     assert smallest("fsdp8xtensor4") == "fsdp2xtensor2"
     assert smallest("tensor") == "tensor"
 

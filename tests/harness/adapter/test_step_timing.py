@@ -285,7 +285,7 @@ def final_report(folder: Path, number: int, status: str, reason: str) -> launch.
         (("failed", "ValueError: cause"), ("unsupported", "no wheels"), 1),
     ],
 )
-def test_the_cause_is_told_not_its_consequence(
+def test_the_cause_is_reported_not_its_consequence(
     tmp_path: Path, first: tuple[str, str], second: tuple[str, str], telling: int
 ) -> None:
     ranks = [final_report(tmp_path, 0, *first), final_report(tmp_path, 1, *second)]

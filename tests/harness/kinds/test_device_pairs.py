@@ -53,7 +53,7 @@ def left_by(folder: Path, rank: int, workload: Workload, adapter: Any) -> dict[s
 
 
 @pytest.mark.usefixtures("exact_clock")
-def test_each_pair_is_copied_alone_and_the_slowest_is_told(tmp_path: Path) -> None:
+def test_each_pair_is_copied_alone_and_the_slowest_is_reported(tmp_path: Path) -> None:
     workload = workload_of(3)
     ranks = [left_by(tmp_path, rank, workload, Three()) for rank in range(3)]
     assert [len(rank["blocks"]) for rank in ranks] == [6, 0, 0], "the others have to wait"

@@ -36,7 +36,7 @@ def figures(record: Any) -> dict[str, float]:
     return {name: metric["value"] for name, metric in record["metrics"].items()}
 
 
-def test_what_runs_beside_products_is_hidden(toy: Bench) -> None:
+def test_what_runs_next_to_products_is_hidden(toy: Bench) -> None:
     record = overlapped(toy).record
     assert_valid(record)
     actual = figures(record)
@@ -125,7 +125,7 @@ def test_the_share_follows_from_the_times_beside_it(order: int) -> None:
     assert actual["hidden_share"] == pytest.approx(100 * (4000 + 2000 - 4500) / 2000)
 
 
-def test_an_element_wise_product_runs_beside_the_all_reduce(toy: Bench) -> None:
+def test_an_element_wise_product_runs_next_to_the_all_reduce(toy: Bench) -> None:
     """Fail if an element-wise product does not run next to the all-reduce.
     It is the first operation of SuperBench's computation-communication-overlap."""
     figures(overlapped(toy, operation="multiply", shape="8x4x16").record)

@@ -53,7 +53,7 @@ def test_bandwidth_is_what_arrives_over_the_time_that_it_takes(tmp_path: Path) -
     )
 
 
-def test_the_link_to_the_host_is_what_nvml_tells_of_it(
+def test_the_link_to_the_host_is_what_nvml_reports_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = FakeNvml({**GPU, "generation": 5, "lanes": 8})

@@ -145,7 +145,7 @@ def test_metrics_follow_from_the_curve() -> None:
         ([], 0.9, "no epoch has a score"),
     ],
 )  # fmt: skip
-def test_why_a_target_was_missed_is_told(
+def test_why_a_target_was_missed_is_reported(
     epochs: list[Any], target: float | None, reason: str
 ) -> None:
     actual = curve.missed(epochs, SCORE, target)

@@ -164,7 +164,7 @@ def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:
         order.loads(actual, order.epoch(actual, TRAIN, 0, 3, 0, 2), TRAIN, 0, 3, 4, SIZE, 0)
 
 
-def test_what_is_left_out_is_told_where_the_rest_are_too_few(tmp_path: Path) -> None:
+def test_what_is_left_out_is_reported_where_the_rest_are_too_few(tmp_path: Path) -> None:
     _truncated(made.folder(tmp_path))
     actual = folder.scan(str(tmp_path), TRAIN, SKIP)
     kept = supply.without_broken(Plain(), actual, range(len(actual.paths)), 2)

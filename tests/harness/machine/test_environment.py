@@ -193,7 +193,7 @@ Features\t: fp asimd sve bf16 atomics
 """
 
 
-def test_processors_of_one_name_are_told_apart_by_their_numbers(tmp_path: Path) -> None:
+def test_processors_of_one_name_are_distinguished_by_their_numbers(tmp_path: Path) -> None:
     cache = tmp_path / "cpu0" / "cache" / "index3"
     cache.mkdir(parents=True)
     for name, content in (("level", "3"), ("type", "Unified"), ("size", "32768K")):

@@ -164,7 +164,7 @@ def test_threads_of_one_physical_core_are_never_two_runs(tmp_path: Path) -> None
         assert other.refused is not None
 
 
-def test_who_waits_in_vain_is_told_so(tmp_path: Path) -> None:
+def test_who_waits_in_vain_is_reported_so(tmp_path: Path) -> None:
     with leased(str(tmp_path), 1, TWO, 1), leased(str(tmp_path), 2, TWO, 0.3) as waited:
         assert waited.refused is not None
         status, reason = waited.refused
@@ -249,7 +249,7 @@ def test_a_lock_that_was_removed_is_made_anew(tmp_path: Path) -> None:
         assert other.refused is not None
 
 
-def test_locks_in_different_folders_are_told_apart(tmp_path: Path) -> None:
+def test_locks_in_different_folders_are_distinguished(tmp_path: Path) -> None:
     first, second = str(tmp_path / "a"), str(tmp_path / "a\udcff")
     with (
         leased(first, 2, TWO, 1),
@@ -498,7 +498,7 @@ def test_more_gpus_than_there_are(toy: Bench, tmp_path: Path, three_gpus: dict[s
     )  # fmt: skip
 
 
-def test_gpus_that_cannot_be_told_apart_are_not_leased(
+def test_gpus_that_is_unknown_apart_are_not_leased(
     toy: Bench, tmp_path: Path, three_gpus: dict[str, str]
 ) -> None:
     variables = {**three_gpus, "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}

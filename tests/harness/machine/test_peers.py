@@ -204,7 +204,7 @@ def test_a_wall_clock_that_is_put_back_changes_nothing(lab: Lab) -> None:
     assert actual.step_seconds == pytest.approx([0.5] * 100)
 
 
-def test_running_out_of_memory_is_told_from_an_exception(toy: Bench) -> None:
+def test_running_out_of_memory_is_distinguished_from_an_exception(toy: Bench) -> None:
     """SuperBench: return code 4 for both running out of memory and an exception."""
     some = benches(toy, 2)
     for bench, behaviour in zip(some, ("oom", "raise_rank=0"), strict=True):
@@ -443,7 +443,7 @@ def test_every_update_has_all_its_micro_steps(toy: Bench) -> None:
 # ---- TorchBench ---------------------------------------------------------------------------------
 
 
-def test_all_throttle_reasons_are_told() -> None:
+def test_all_throttle_reasons_are_reported() -> None:
     """TorchBench: only the first throttle reason is parsed.
     For a GPU at its power cap, which is normal, overheating stays hidden."""
     bits = 0x4 | 0x40 | 0x80

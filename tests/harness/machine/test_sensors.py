@@ -189,6 +189,6 @@ def test_the_devices_of_the_run_are_watched(
         {**VARIABLES, "CUDA_VISIBLE_DEVICES": "4"},
     ],
 )
-def test_devices_that_cannot_be_told_are_not_watched(variables: dict[str, str]) -> None:
+def test_devices_that_is_unknown_are_not_watched(variables: dict[str, str]) -> None:
     with pytest.raises(nvml.Unwatchable):
         nvml.chosen(variables, 4, 1)

@@ -35,7 +35,7 @@ def test_an_output_that_appears_meanwhile_is_kept(toy: Bench) -> None:
     assert toy.output.read_text() == "{}", "a record of someone else was overwritten"
 
 
-def test_a_full_disk_is_told_before_measuring(toy: Bench) -> None:
+def test_a_full_disk_is_reported_before_measuring(toy: Bench) -> None:
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
 
@@ -46,7 +46,7 @@ def test_a_full_disk_is_told_before_measuring(toy: Bench) -> None:
     assert not toy.log.exists(), "something was measured all the same"
 
 
-def test_a_folder_that_is_a_file_is_told_before_measuring(toy: Bench) -> None:
+def test_a_folder_that_is_a_file_is_reported_before_measuring(toy: Bench) -> None:
     toy.output.parent.write_text("")
     done = toy.run("")
     assert done.status == 3
@@ -54,7 +54,7 @@ def test_a_folder_that_is_a_file_is_told_before_measuring(toy: Bench) -> None:
     assert not toy.log.exists(), "something was measured all the same"
 
 
-def test_a_read_only_folder_is_told_before_measuring(toy: Bench) -> None:
+def test_a_read_only_folder_is_reported_before_measuring(toy: Bench) -> None:
     toy.output.parent.mkdir()
     toy.output.parent.chmod(0o500)
     # Root may write anywhere, except without its capabilities.
@@ -64,7 +64,7 @@ def test_a_read_only_folder_is_told_before_measuring(toy: Bench) -> None:
     assert "no permission" in done.stderr
 
 
-def test_a_log_that_cannot_be_is_told_before_measuring(toy: Bench) -> None:
+def test_a_log_that_cannot_be_is_reported_before_measuring(toy: Bench) -> None:
     toy.log.parent.write_text("")
     done = toy.run("")
     assert done.status == 3
@@ -157,7 +157,7 @@ def on_small_disk(size: str) -> tuple[str, ...]:
     return ("unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh")
 
 
-def test_a_full_temporary_folder_is_told_before_measuring(toy: Bench) -> None:
+def test_a_full_temporary_folder_is_reported_before_measuring(toy: Bench) -> None:
     done = toy.finish(toy.start("", prefix=on_small_disk("1M")))
     assert done.status == 3, done.stderr
     assert f"the temporary folder {toy.temporary} has no room" in done.stderr

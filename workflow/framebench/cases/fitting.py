@@ -121,9 +121,7 @@ def _misfit(case: Case, place: Capacity) -> str:
     if reason := parallelism.mismatch(case.parallelism, case.devices):
         return reason
     if not case.divides:
-        steps = f" with {case.accumulation} micro-steps" if case.accumulation > 1 else ""
-        devices = f"{case.replicas} devices{steps}"
-        return f"a total batch of {case.batch_total} is no multiple of {devices}"
+        return f"a total batch of {case.batch_total} is no multiple of {case.parts_text}"
     if why := place.unusable.get(case.node):
         return f"node {case.node} cannot be measured: {why}"
     if case.nodes > place.nodes:

@@ -168,7 +168,7 @@ class Steps(Keys):
     breakdown: Switch = True
 
 
-class Bounds(NamedTuple):
+class BatchBounds(NamedTuple):
     """Batches per device that a search tries: multiples of ``multiple_of`` up to ``at_most``."""
 
     multiple_of: int
@@ -187,8 +187,8 @@ class _BoundsKeys(Keys):
     at_most: Count = 4096
 
 
-def _bounds(written: _BoundsKeys) -> Bounds:
-    bounds = Bounds(written.multiple_of, written.at_most)
+def _bounds(written: _BoundsKeys) -> BatchBounds:
+    bounds = BatchBounds(written.multiple_of, written.at_most)
     if not bounds.largest:
         raise NotAllowed(
             f"multiple_of, which is {bounds.multiple_of}, or more", show(bounds.at_most), "at_most"
@@ -469,7 +469,7 @@ class SuiteFile(Keys):
             "preload, huge_pages, source and model"
         ),
     ] = default({})
-    largest_batch: Annotated[Bounds, ReadAs(_BoundsKeys, _bounds)] = default({})
+    largest_batch: Annotated[BatchBounds, ReadAs(_BoundsKeys, _bounds)] = default({})
     time_budget: Seconds | None = None
     axes: Annotated[Axes, ReadAs(AxesKeys, _all_axes)] | None = None
     include: list[Annotated[Axes, ReadAs(AxesKeys, _named_axes)]] = default([])

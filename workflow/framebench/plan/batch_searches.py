@@ -12,7 +12,7 @@ from core.case import MAX, Case
 
 from ..config import kinds
 from ..config.catalog import Catalog
-from ..config.suite import Bounds
+from ..config.suite import BatchBounds
 from ..files.attempt_names import attempt_name
 from ..records.searches import KIND, Result, parse
 
@@ -55,7 +55,7 @@ class BatchSearch(NamedTuple):
 
 def needed(
     requests: Mapping[Case, Mapping[str, Any]],
-    bounds: Bounds,
+    bounds: BatchBounds,
     memory: Mapping[str, str],
     folder: Path,
     retry: Collection[str],
@@ -97,13 +97,13 @@ def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> Batc
         attempt += 1
 
 
-def expected(case: Case, bounds: Bounds, catalog: Catalog) -> list[Case]:
+def expected(case: Case, bounds: BatchBounds, catalog: Catalog) -> list[Case]:
     """Return the cases that a search may run, if nothing is known of its outcome."""
     parameters = tuple((name, str(value)) for name, value in parameters_of(case, bounds).items())
     runs = kinds.expected_runs(KIND, parameters, catalog.root)
     return [case._replace(**run) for run in runs]
 
 
-def parameters_of(case: Case, bounds: Bounds) -> dict[str, Any]:
+def parameters_of(case: Case, bounds: BatchBounds) -> dict[str, Any]:
     """Return the parameters of the benchmark that searches for the largest batch."""
     return {"mode": case.mode, **bounds._asdict()}

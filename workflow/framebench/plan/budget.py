@@ -56,11 +56,6 @@ class MeasuredCase:
         return checks + self.seconds * max(0, repeats - self.repeats)
 
 
-def setting_of(case: Case) -> Case:
-    """Return what frameworks that compete have in common."""
-    return case._replace(framework="", compiler="", framework_version="", source="", variant="")
-
-
 class Costs(NamedTuple):
     """Expected seconds of all cases, and those left of the time budget.
 
@@ -87,7 +82,7 @@ def wanted(runs: Mapping[Case, Sequence[Run]], costs: Costs, at_most: int) -> di
     ]
     settings: dict[Case, list[MeasuredCase]] = defaultdict(list)
     for one in known:
-        settings[setting_of(one.case)].append(one)
+        settings[one.case.setting].append(one)
     next_round = _next_round([*settings.values()], costs.left, at_most)
     return {one.case: max(one.repeats, next_round.get(one.case, 0)) for one in known}
 
@@ -115,7 +110,7 @@ def reach(costs: Costs) -> list[Reach]:
         settings: dict[Case, list[float]] = defaultdict(list)
         for case, number in costs.stages.items():
             if number == stage:
-                settings[setting_of(case)].append(costs.seconds[case])
+                settings[case.setting].append(costs.seconds[case])
         cases = [case for case, number in costs.stages.items() if number == stage]
         once = sum(costs.seconds[case] + costs.checks[case] for case in cases)
         contenders = [some for some in settings.values() if len(some) > 1]

@@ -7,10 +7,11 @@ same hardware.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from core import axes
+from core.case import Case
 from core.parallelism import DATA, smallest
 
 from ..cases.conditions import OURS
@@ -26,10 +27,11 @@ class VerificationKind(NamedTuple):
     """Features that a verification covers beyond one device, one micro-step and no dropout.
 
     ``by``: parallelism of several devices, each group of the smallest size; "" for one device.
+    ``axis``: axis with a verification of its own, "" for none.
     """
 
     by: str = ""
-    micro_steps: bool = False
+    axis: str = ""
     dropout: bool = False
 
     @property
@@ -39,11 +41,13 @@ class VerificationKind(NamedTuple):
             return "with dropout on several devices"
         if self.by:
             return "on several devices" + (f" by {self.by}" if self.by != DATA else "")
-        return "with micro-steps" if self.micro_steps else "with dropout" if self.dropout else ""
+        if self.axis:
+            return f"with {self.axis.replace('_', ' ')}"
+        return "with dropout" if self.dropout else ""
 
 
 ON_ONE = VerificationKind()
-WITH_MICRO_STEPS, WITH_DROPOUT = VerificationKind(micro_steps=True), VerificationKind(dropout=True)
+WITH_DROPOUT = VerificationKind(dropout=True)
 DROPOUT_OF_RANKS = VerificationKind(by=DATA, dropout=True)
 HOW = "snakemake --cores all verification"
 #: Config of a user's own model, which is compared with its own float64 run, without dropout.
@@ -94,7 +98,7 @@ class VerificationFlags:
         return [
             ON_ONE,
             *[VerificationKind(by=smallest(run.case.parallelism))] * (run.case.devices > 1),
-            *[WITH_MICRO_STEPS] * (run.case.accumulation > 1),
+            *(VerificationKind(axis=name) for name in _verified_apart(run.case)),
             *[WITH_DROPOUT] * bool(with_dropout),
             *[DROPOUT_OF_RANKS] * bool(with_dropout and _is_data_parallel(run)),
         ]
@@ -134,7 +138,12 @@ def _is_data_parallel(run: Run) -> bool:
 def _kind(one: VerificationResult) -> VerificationKind:
     case = one.case
     by = smallest(case.parallelism) if case.devices > 1 else ""
-    return VerificationKind(by, case.accumulation > 1, one.dropout)
+    return VerificationKind(by, next(_verified_apart(case), ""), one.dropout)
+
+
+def _verified_apart(case: Case) -> Iterator[str]:
+    """Yield the axes whose value needs a verification of its own."""
+    return (axis.name for axis in case.differing() if axis.verified_at)
 
 
 def _others(one: VerificationResult, run: Run) -> list[str]:

@@ -27,7 +27,7 @@ MAX_ANSWERS, MAX_BLOCKS = 12, 6
 
 
 @dataclass(frozen=True)
-class Bar:
+class AnswerBar:
     """A line of a block: the median of a case, in percent of the block's width.
 
     ``end``: of the bar; None without a figure, for the reason ``why``. ``interval``: left and width
@@ -52,7 +52,7 @@ class Block:
 
     title: str
     unit: str
-    bars: Sequence[Bar]
+    bars: Sequence[AnswerBar]
     reference: float | None = None
     axes: Mapping[str, str] = field(default_factory=dict)
 
@@ -84,19 +84,21 @@ def _block(answer: Answer, contest: Contest, own_peak: OwnPeak) -> Block:
         for peak, slow in [own_peak(one)]
     ]
     bars += [
-        Bar(runs_in(one.case), runs_in(one.case), why=STATUS_WORDS.get(one.status, one.status))
+        AnswerBar(
+            runs_in(one.case), runs_in(one.case), why=STATUS_WORDS.get(one.status, one.status)
+        )
         for one in contest.without
     ]
-    bars += [Bar(name, name, why="not measured yet") for name in contest.missing]
+    bars += [AnswerBar(name, name, why="not measured yet") for name in contest.missing]
     return Block(answer.setting, contest.setting.unit, bars)
 
 
 def _bar(
     result: CaseResult, share: Callable[[float], float], ends: Sequence[float], width: float
-) -> Bar:
+) -> AnswerBar:
     low, high = (one / width for one in (ends[0], ends[-1]))
     has_interval = result.interval is not None
-    return Bar(
+    return AnswerBar(
         label(result.key),
         runs_in(result.case),
         formatting.rounded(result.throughput, "#.4g"),
@@ -123,14 +125,14 @@ def _ratios(case: str, found: Sequence[tuple[VariantAnswer, Row]]) -> Block:
         who = (answer.variant, row["framework"])
         ratio, low, high = (row[f"speedup{end}"] for end in ("", "_ci_low", "_ci_high"))
         if ratio is None:
-            bars.append(Bar(*who, why=answer.verdict))
+            bars.append(AnswerBar(*who, why=answer.verdict))
             continue
         end, figure = round(ratio / width, 1), f"{answer.ratio}\N{MULTIPLICATION SIGN}"
         if low is None:
-            bars.append(Bar(*who, figure, end, points=[end]))
+            bars.append(AnswerBar(*who, figure, end, points=[end]))
         else:
             interval = (round(low / width, 1), round((high - low) / width, 1))
-            bars.append(Bar(*who, figure, end, interval))
+            bars.append(AnswerBar(*who, figure, end, interval))
     return Block(
         case, f"against {found[0][0].base}", bars, round(1 / width, 1), axes_of(found[0][1])
     )

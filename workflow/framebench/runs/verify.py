@@ -96,8 +96,9 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
             several = one._replace(case=alone._replace(**_several(case.parallelism)))
             if case.devices > 1:
                 add(several)
-            if case.accumulation > 1:
-                add(one._replace(case=alone._replace(accumulation=2)))
+            for axis in case.differing():
+                if axis.verified_at:
+                    add(one._replace(case=alone.having({axis.name: axis.verified_at})))
             if catalog.models[case.model]["hyperparameters"].get("dropout"):
                 add(one._replace(dropout=True))
                 if case.devices > 1 and case.parallelism == DATA:

@@ -29,6 +29,18 @@ def run_frame(runs: Iterable[Run]) -> pd.DataFrame:
     return frame.assign(run=pd.Series(listed, dtype=object))
 
 
+def figure_frame(runs: Iterable[Run]) -> pd.DataFrame:
+    """Return a row per figure of a run, with its ``key`` and its ``value``, NaN if the run failed.
+
+    Further columns are those of :func:`run_frame`."""
+    figures = run_frame(runs).rename(columns={"keys": "key"}).explode("key", ignore_index=True)
+    found = [
+        run.value(key.metric, key.point) if run.status == "ok" else None
+        for run, key in zip(figures["run"], figures["key"], strict=True)
+    ]
+    return figures.assign(value=pd.Series(found, dtype="float64"))
+
+
 def case_frame(results: Iterable[CaseResult]) -> pd.DataFrame:
     """Return a row per case: its key, the case itself as ``result``, and shared columns."""
     listed = list(results)

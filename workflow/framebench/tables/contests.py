@@ -115,17 +115,13 @@ def _no_longer_awaited(results: Sequence[CaseResult], is_budgeted: bool) -> set[
 
 def _setting(key: Key) -> Key:
     conditions = replace(key.conditions.without_variant, environment="")
-    return key._replace(case=_of_nobody(key.case), conditions=conditions)
-
-
-def _of_nobody(case: Case) -> Case:
-    return case._replace(framework="", framework_version="", source="", compiler="", variant="")
+    return key._replace(case=key.case.setting, conditions=conditions)
 
 
 def _asked(case: Case, conditions: Conditions) -> tuple[Case, Conditions]:
     """Return what a suite requests at a setting, without fields that only records have."""
     source = inputs_.without_identity(conditions.input)
-    return _of_nobody(case), replace(conditions.without_variant.unlabelled, input=source)
+    return case.setting, replace(conditions.without_variant.unlabelled, input=source)
 
 
 def _place(group: tuple[Key, Identity]) -> tuple[Any, ...]:

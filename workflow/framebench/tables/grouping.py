@@ -10,7 +10,7 @@ from ..config.statuses import FAILURES
 from ..records.run import Flag, Run, order
 from ..records.verified import VerificationFlags
 from ..statistics import descriptive, intervals, shape, steady
-from .case_frame import run_frame
+from .case_frame import figure_frame
 from .results import CaseResult, CaseResults
 
 #: Widest interval of a median that is not noisy, end to end, as a fraction of it. Without an
@@ -25,23 +25,33 @@ def group(runs: Sequence[Run], marks: VerificationFlags | None) -> CaseResults:
     """Return the cases of ``runs``, in the order of their runs.
 
     ``marks``: flags of unverified runs; None to skip these flags."""
-    figures = run_frame(sorted(runs, key=order)).explode("keys")
-    repeats = figures.groupby("keys", sort=False)["run"].agg(tuple)
+    figures = figure_frame(sorted(runs, key=order))
+    by_case = figures.groupby("key", sort=False)
+    repeats, medians = by_case["run"].agg(tuple), by_case["value"].median()
+    values = (
+        figures.dropna(subset=["value"]).groupby("key", sort=False)["value"].agg(tuple).to_dict()
+    )
     return {
-        key: _judged(key, some, marks) for key, some in zip(repeats.index, repeats, strict=True)
+        key: _judged(key, some, values.get(key, ()), middle, marks)
+        for key, some, middle in zip(repeats.index, repeats, medians, strict=True)
     }
 
 
-def _judged(key: Key, runs: tuple[Run, ...], marks: VerificationFlags | None) -> CaseResult:
+def _judged(
+    key: Key,
+    runs: tuple[Run, ...],
+    values: tuple[float, ...],
+    middle: float,
+    marks: VerificationFlags | None,
+) -> CaseResult:
+    """Return a case. ``values``: figures of its successful repeats; ``middle``: their median."""
     ok = [run for run in runs if run.status == "ok"]
-    values = tuple(value for run in ok if (value := run.value(key.metric, key.point)) is not None)
     failures = [run for run in runs if run.status != "ok"]
     if values:
         reason = ""
         if failures:
             reason = f"{_told(failures, len(runs))}; median of the other {len(values)}"
         interval = intervals.median_interval(values)
-        middle = descriptive.median(values)
         flags = [(run.repeat, flag) for run in ok for flag in flags_of_run(run)]
         proofs = [(run.repeat, marks.flag(run)) for run in ok] if marks else []
         flags += [(repeat, flag) for repeat, flag in proofs if flag]

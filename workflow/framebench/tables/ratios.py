@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..cases.conditions import Key
-from .columns import COLUMNS, interval_cells
+from .columns import COLUMNS
 from .results import CaseResult, marks_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_CELLS = (
-    *("base", "throughput_baseline", "speedup", "speedup_ci_low", "speedup_ci_high"),
-    *("reason", "marks"),
-)
 
 
 class Sides(NamedTuple):
@@ -68,53 +63,53 @@ def ratio_table(
     """
     import pandas as pd  # slow to import, and plans make no rows
 
-    found = every[["key", "result"]].rename(columns={"result": "base"})
-    sought = cases[["result"]].assign(key=cases["key"].map(base), name=name, at=at, times=times)
+    from ..statistics import intervals  # as above
+
+    names = {"result": "base", "throughput_median": "throughput_baseline"}
+    found = every[["key", *names]].rename(columns=names)
+    sought = cases["key"].map(base).to_frame().assign(name=name, at=at, times=times)
     pairs = sought.merge(found, on="key", how="left", validate="many_to_one")
+    pairs = pairs.set_index(cases.index)
     pairs["base"] = pairs["base"].astype(object).where(pairs["base"].notna(), None)
-    columns = (pairs[one] for one in ("result", "base", "name", "at", "times"))
-    rows, sides = [], []
-    for case, other, other_name, other_at, factor in zip(*columns, strict=True):
-        cells = _ratio(case, other, other_name, other_at, refused)
-        rows.append({"base": other, **cells, "marks": marks_of(case, other)})
-        is_compared = cells["speedup"] is not None and other is not case
-        multiplied = [factor * value for value in other.values] if is_compared else ()
-        sides.append(Sides(multiplied, case.values) if is_compared else None)
-    ratios = pd.DataFrame(rows, cases.index, _CELLS, dtype=object)
-    return cases.assign(**ratios, verdict=verdicts(sides))
+    sides = [*zip(cases["result"], pairs["base"], strict=True)]
+    pairs["reason"] = [
+        _why_no_ratio(*both, expected, setting, refused)
+        for both, expected, setting in zip(sides, pairs["name"], pairs["at"], strict=True)
+    ]
+    ratio = cases["throughput_median"] / pairs["throughput_baseline"]
+    pairs["speedup"] = ratio.where(pairs["reason"] == "")
+    figures: list[Sides | None] = [None] * len(sides)
+    ends: list[tuple[float | None, float | None]] = [(None, None)] * len(sides)
+    columns = zip(sides, pairs["times"], pairs["speedup"], pairs["reason"], strict=True)
+    for row, ((case, other), factor, speedup, reason) in enumerate(columns):
+        if other is case:
+            ends[row] = speedup, speedup
+        elif other and not reason:
+            figures[row] = Sides([factor * value for value in other.values], case.values)
+            ends[row] = intervals.ratio_interval(other.values, case.values) or (None, None)
+    return cases.assign(
+        **pairs[["base", "throughput_baseline", "speedup", "reason"]],
+        **pd.DataFrame(ends, cases.index, ["speedup_ci_low", "speedup_ci_high"], dtype="float64"),
+        marks=[marks_of(*both) for both in sides],
+        verdict=verdicts(figures),
+    )
 
 
-def _ratio(
+def _why_no_ratio(
     case: CaseResult,
     base: CaseResult | None,
     name: str,
     at: str,
     refused: Callable[[CaseResult], str],
-) -> dict[str, Any]:
-    """Return the ratio of unrounded medians, its interval, or the reason why there is none."""
-    from ..statistics import intervals  # as above
-
-    speedup: float | None = None
-    ends: Sequence[float] | None = None
-    reason = ""
+) -> str:
+    """Return why a case has no ratio to its baseline; "" if it has one."""
     if case.throughput is None:
-        reason = f"{case.status}: {case.reason}"
-    elif base is None:
-        reason = f"no {name} run{at}"
-    elif base.throughput is None:
-        reason = f"{name} is {base.status}: {base.reason}"
-    elif why := refused(base):
-        reason = why
-    else:
-        speedup = case.throughput / base.throughput
-        is_base = base is case
-        ends = (speedup,) * 2 if is_base else intervals.ratio_interval(base.values, case.values)
-    return {
-        "throughput_baseline": base and base.throughput,
-        "speedup": speedup,
-        **interval_cells("speedup", ends),
-        "reason": reason,
-    }
+        return f"{case.status}: {case.reason}"
+    if base is None:
+        return f"no {name} run{at}"
+    if base.throughput is None:
+        return f"{name} is {base.status}: {base.reason}"
+    return refused(base)
 
 
 def verdicts(sides: Sequence[Sides | None]) -> list[str]:

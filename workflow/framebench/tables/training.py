@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from core.case import Case
 
 from ..records.fields.curves import NO_TARGET
-from .columns import NUMBER, TEXT, WHOLE, Column, Form, Row
+from .columns import NUMBER, TEXT, WHOLE, Column, Form, Row, Value
+from .results import CaseResult
 
 #: Value of ``start`` for randomly initialised weights.
 SCRATCH = "scratch"
@@ -21,34 +22,73 @@ def _why_no_target(row: Row) -> str:
     return "no target"
 
 
+def _given(name: str, nothing: Any = None) -> Value:
+    """Return a function of a case that gives a parameter; None for ``nothing``, and without it."""
+
+    def value(result: CaseResult) -> Any:
+        found = dict(result.case.parameters).get(name)
+        return None if found == nothing else found
+
+    return value
+
+
+def _text(name: str) -> Value:
+    """Return a function of a case that gives a parameter as text; "" without it."""
+    return lambda result: str(dict(result.case.parameters).get(name, ""))
+
+
+def _bad_answers(result: CaseResult) -> str:
+    is_read = dict(result.case.parameters).get("data", NO_FILE) != NO_FILE
+    return _text("bad_answers")(result) if is_read else ""
+
+
 TARGET = Column(
-    "target", NUMBER, "score that ends the training", form=Form(spec="g"), why=_why_no_target
+    "target",
+    NUMBER,
+    "score that ends the training",
+    value=_given("target", NO_TARGET),
+    form=Form(spec="g"),
+    why=_why_no_target,
 )
 #: Settings that cases with and without a target share.
 RECIPE = (
-    Column("epochs", WHOLE, "of training, at most", hoisted=True),
+    Column("epochs", WHOLE, "of training, at most", value=_given("epochs"), hoisted=True),
     Column(
         "epoch_steps", NUMBER, "steps of an epoch; nothing: as many as all samples make",
-        title="steps of an epoch", hoisted=True, optional=True, form=Form(spec=".0f"),
+        title="steps of an epoch",
+        value=_given("epoch_steps", 0), hoisted=True, optional=True, form=Form(spec=".0f"),
     ),
-    Column("schedule", TEXT, "of the learning rate", hoisted=True),
-    Column("learning_rate", TEXT, "its peak; `model`: that of the model's facts", hoisted=True),
+    Column("schedule", TEXT, "of the learning rate", value=_text("schedule"), hoisted=True),
     Column(
-        "warmup", NUMBER, "share of all steps in which the rate rises", hoisted=True,
+        "learning_rate", TEXT, "its peak; `model`: that of the model's facts",
+        value=_text("learning_rate"), hoisted=True,
+    ),
+    Column(
+        "warmup", NUMBER, "share of all steps in which the rate rises",
+        value=_given("warmup"), hoisted=True,
         form=Form(spec="g"),
     ),
     Column(
         "learning_rate_batch", NUMBER, "samples of a step that the rate is for; others have it "
-        "in proportion", "samples", hoisted=True, optional=True, form=Form(spec=".0f"),
+        "in proportion", "samples",
+        value=_given("learning_rate_batch", 0), hoisted=True, optional=True, form=Form(spec=".0f"),
     ),
-    Column("weight_decay", TEXT, "`model`: that of the model's facts", hoisted=True),
-    Column("momentum", TEXT, "`model`: that of the model's facts", hoisted=True),
     Column(
-        "label_smoothing", NUMBER, "part of each answer spread over all classes", hoisted=True,
+        "weight_decay", TEXT, "`model`: that of the model's facts",
+        value=_text("weight_decay"), hoisted=True,
+    ),
+    Column(
+        "momentum", TEXT, "`model`: that of the model's facts",
+        value=_text("momentum"), hoisted=True,
+    ),
+    Column(
+        "label_smoothing", NUMBER, "part of each answer spread over all classes",
+        value=_given("label_smoothing", 0), hoisted=True,
         form=Form(spec="g"), optional=True,
     ),
     Column(
-        "mixup", NUMBER, "of Beta(mixup, mixup), by which images are mixed", hoisted=True,
+        "mixup", NUMBER, "of Beta(mixup, mixup), by which images are mixed",
+        value=_given("mixup", 0), hoisted=True,
         form=Form(spec="g"), optional=True,
     ),
     Column(
@@ -61,42 +101,25 @@ RECIPE = (
     ),
     Column(
         "bad_answers", TEXT, "what becomes of a question whose answers are not where its file says",
-        title="bad answers", hoisted=True, optional=True,
+        title="bad answers", value=_bad_answers, hoisted=True, optional=True,
     ),
 )  # fmt: skip
 COLUMNS = (TARGET, *RECIPE)
 NAMES = tuple(column.name for column in COLUMNS)
 
 
-def cells(cases: Sequence[Case]) -> Callable[[Case], dict[str, Any]]:
-    """Return a function that gives the values of COLUMNS for one of ``cases``.
+def paths(cases: Sequence[Case]) -> list[Row]:
+    """Return start and data folder of each of ``cases``, which are all cases of the table.
 
-    ``cases``: all cases of the table, because paths are shortened as far as they stay distinct."""
-    parameters = [dict(case.parameters) for case in cases]
-    starts = tails(given.get("start", NO_FILE) for given in parameters)
-    folders = tails(given.get("data", NO_FILE) for given in parameters)
-
-    def asked(case: Case) -> dict[str, Any]:
-        given = dict(case.parameters)
-        target, folder = given.get("target", NO_TARGET), given.get("data", NO_FILE)
-        return {
-            TARGET.name: None if target == NO_TARGET else target,
-            "epochs": given.get("epochs"),
-            "epoch_steps": given.get("epoch_steps") or None,
-            "schedule": given.get("schedule", ""),
-            "learning_rate": str(given.get("learning_rate", "")),
-            "warmup": given.get("warmup"),
-            "learning_rate_batch": given.get("learning_rate_batch") or None,
-            "weight_decay": str(given.get("weight_decay", "")),
-            "momentum": str(given.get("momentum", "")),
-            "label_smoothing": given.get("label_smoothing") or None,
-            "mixup": given.get("mixup") or None,
-            "start": starts.get(given.get("start", NO_FILE), SCRATCH),
-            "data_folder": folders.get(folder, ""),
-            "bad_answers": "" if folder == NO_FILE else given.get("bad_answers", ""),
-        }
-
-    return asked
+    They are shortened as far as they stay distinct."""
+    starts, folders = (
+        [dict(case.parameters).get(name, NO_FILE) for case in cases] for name in ("start", "data")
+    )
+    start_of, folder_of = {NO_FILE: SCRATCH} | tails(starts), {NO_FILE: ""} | tails(folders)
+    return [
+        {"start": start_of[start], "data_folder": folder_of[folder]}
+        for start, folder in zip(starts, folders, strict=True)
+    ]
 
 
 def is_started(case: Case) -> bool:

@@ -99,15 +99,14 @@ class Definition:
             jax.tree.unflatten(self._parameter_tree, ordered),
             jax.tree.map(lambda leaf: _as(leaf, dtype), inputs),
         )
-        return outputs if isinstance(outputs, tuple) else (outputs,), statistics
+        leaves, self._outputs_tree = jax.tree.flatten(outputs)
+        return tuple(leaves), statistics
 
     def loss(self, outputs: Tuple[Array, ...], batch: Arrays, model: None) -> Array:
         """Return the user's loss, from outputs in float32 at least, like those of our models."""
         _, targets = self._batch_of(batch)
-        wide = tuple(
-            _as(output, jnp.promote_types(output.dtype, jnp.float32)) for output in outputs
-        )
-        return self._loss(wide[0] if len(wide) == 1 else wide, targets)
+        wide = [_as(output, jnp.promote_types(output.dtype, jnp.float32)) for output in outputs]
+        return self._loss(jax.tree.unflatten(self._outputs_tree, wide), targets)
 
     def optimizer(self) -> Any:
         """Return the optimizer of the user's file, or the default one."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
+from dataclasses import is_dataclass
 from typing import Any, Dict, List, Sequence, Tuple
 
 import torch
@@ -19,7 +21,7 @@ from harness.adapter import (
 )
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import register_dataclass, tree_leaves, tree_map, tree_map_only
 
 from .. import importing, optimizers
 from .torchvision import cnn as torchvision
@@ -30,17 +32,21 @@ DROPPING = {"StochasticDepth": "p", "DropPath": "drop_prob"}
 
 
 class Whole(nn.Module):
-    """Module around ``model`` that takes its inputs as tensors, one after the other, and returns
-    its outputs as a tuple."""
+    """Module around ``model`` that takes its inputs one after the other."""
 
     def __init__(self, model: nn.Module, names: Sequence[str]) -> None:
         super().__init__()
         self.model, self.names = model, tuple(names)
 
-    def forward(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
+    def forward(self, *inputs: Any) -> Any:
         named = dict(zip(self.names, inputs))
-        outputs = self.model(**named) if named else self.model(*inputs)
-        return outputs if isinstance(outputs, tuple) else (outputs,)
+        return self.model(**named) if named else self.model(*inputs)
+
+
+class Flat(Tuple[Tensor, ...]):
+    """All tensors among a model's outputs; ``nest``: the outputs as the model returned them."""
+
+    nest: Any
 
 
 class Definition:
@@ -59,20 +65,18 @@ class Definition:
 
     def _made(self) -> Tuple[Any, Any, Any, Any]:
         parts = self._module.make(self._case.batch_per_device)
-        return own_model_parts(
-            parts, self._case.batch_per_device, lambda some: tree_leaves(some)[0]
-        )
+        return own_model_parts(parts, self._case.batch_per_device, _first)
 
-    def inputs(self, batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+    def inputs(self, batch: Dict[str, Tensor]) -> Tuple[Any, ...]:
         """Return the inputs of this rank; keep its targets for :meth:`loss`."""
         torch.manual_seed(int(batch["seed"]))
         _, inputs, targets, _ = self._made()
         self._targets = tree_map(self._on_device, targets)
-        named = isinstance(inputs, dict)
+        named = isinstance(inputs, Mapping)
         self._names = list(inputs) if named else []
         inputs = inputs.values() if named else inputs
         several = (inputs,) if isinstance(inputs, Tensor) else inputs
-        self._inputs = tuple(self._on_device(value) for value in several)
+        self._inputs: Tuple[Any, ...] = tree_map(self._on_device, tuple(several))
         return self._inputs
 
     def _on_device(self, value: Any) -> Any:
@@ -102,10 +106,9 @@ class Definition:
         self._loss = loss
         return Whole(model.to(memory_format=self.MEMORY_FORMAT), self._names)
 
-    def loss(self, outputs: Tuple[Tensor, ...], batch: Any, model_config: Any) -> Tensor:
+    def loss(self, outputs: Flat, batch: Any, model_config: Any) -> Tensor:
         """Return the user's loss, from outputs in float32 at least, like those of our models."""
-        wide = tuple(_widened(output) for output in outputs)
-        value = self._loss(wide[0] if len(wide) == 1 else wide, self._targets)
+        value = self._loss(tree_map_only(Tensor, _widened, outputs.nest), self._targets)
         if not isinstance(value, Tensor) or value.dim():
             raise TypeError("the loss must be a tensor with one number")
         return value
@@ -122,14 +125,22 @@ class Definition:
         )
         return own
 
-    def check(self, outputs: Any) -> None:
-        """Raise :class:`Mismatch` unless ``outputs`` are tensors."""
-        for output in outputs:
-            if not isinstance(output, Tensor):
-                raise Mismatch(
-                    f"the model returns {type(output).__name__}; allowed: a tensor, "
-                    "or a tuple of them"
-                )
+    def flat(self, outputs: Any) -> Flat:
+        """Return the tensors among ``outputs``. Raises :class:`Mismatch` where there is none."""
+        leaves = tree_leaves(outputs)
+        unknown = {type(leaf) for leaf in leaves if is_dataclass(leaf)}
+        for kind in unknown:  # transformers registers its own
+            register_dataclass(kind)
+        if unknown:
+            return self.flat(outputs)
+        found = Flat(leaf for leaf in leaves if isinstance(leaf, Tensor))
+        if not found:
+            raise Mismatch(
+                f"the model returns {type(outputs).__name__} without a tensor; allowed: a tensor, "
+                "or tuples, lists, dictionaries and dataclasses of them"
+            )
+        found.nest = outputs
+        return found
 
     def state(self, model: nn.Module) -> Dict[str, Variable]:
         """Return the state as the model has it; no other framework is compared with it."""
@@ -144,6 +155,11 @@ class Definition:
         """Return this rank's inputs and targets."""
         tensors = tree_leaves((self._inputs, self._targets))
         return [_widened(tensor).cpu().numpy() for tensor in tensors if isinstance(tensor, Tensor)]
+
+
+def _first(inputs: Any) -> Any:
+    leaves = tree_leaves(dict(inputs) if isinstance(inputs, Mapping) else inputs)
+    return next((leaf for leaf in leaves if isinstance(leaf, Tensor)), None)
 
 
 def _widened(tensor: Tensor) -> Tensor:

@@ -307,7 +307,9 @@ def test_deviations_are_enclosed() -> None:
     ("printed", "value", "cut"),
     [("3.52", 3.528, True), ("3.53", 3.528, False), ("3", 3.9, True), ("2.18", 3.23, False)],
 )
-def test_cut_digits_are_told_from_wrong_ones(printed: str, value: float, cut: bool) -> None:
+def test_cut_digits_are_distinguished_from_wrong_ones(
+    printed: str, value: float, cut: bool
+) -> None:
     assert figures.is_cut(printed, value) is cut
 
 
@@ -554,7 +556,7 @@ def test_tables_written_elsewhere_are_found_by_their_fingerprint(
 # ---- the command --------------------------------------------------------------------------------
 
 
-def test_errors_of_others_are_told_and_are_no_failure(
+def test_errors_of_others_are_reported_and_are_no_failure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["lint", "--sources", str(PUBLISHED), "--results", str(tmp_path)]) == 0

@@ -83,7 +83,7 @@ def test_what_is_skipped_is_gone_around_and_named_where_it_may_be_the_one() -> N
     assert len(all_skipped.skipped) == 5
 
 
-def test_what_cannot_be_told_waits_for_more() -> None:
+def test_what_is_unknown_waits_for_more() -> None:
     names = [str(number) for number in range(9)]
     assert search(names, {"8": OPEN}).open == "8"
     waiting = search(names, {"8": CHANGED, "4": OPEN, "6": UNCHANGED})

@@ -41,7 +41,7 @@ def decided(base: Sequence[Run], candidate: Sequence[Run], at_looks: bool = True
         (0.95, 1, "cannot tell", 3),
     ],
 )
-def test_a_verdict_is_shown_or_it_cannot_be_told(
+def test_a_verdict_is_shown_or_it_is_unknown(
     factor: float, apart: float, verdict: str, status: int
 ) -> None:
     found = decided(*paired_sides(factor, apart))

@@ -95,7 +95,7 @@ def test_a_figure_without_rank_has_the_baseline_of_its_benchmark(tmp_path: Path)
     assert defective(nodes) == ["a"]
 
 
-def test_a_figure_that_no_baseline_has_is_not_told(tmp_path: Path) -> None:
+def test_a_figure_that_no_baseline_has_is_not_recorded(tmp_path: Path) -> None:
     nodes = judge(tmp_path, {"copy": SLOW_COPY}, {LAUNCH: 0.006}, a={})
     assert nodes["a"].verdict == "cannot tell"
 

@@ -296,7 +296,7 @@ def test_seeds_of_both_precisions_stand_in_one_row_as_mxnet_prints_them() -> Non
     assert texts["mixed precision avg accuracy"] == texts["FP32 avg accuracy"] == "90.000"
 
 
-def test_trainings_by_two_recipes_are_told_apart() -> None:
+def test_trainings_by_two_recipes_are_distinguished() -> None:
     runs = [
         trained(0.5, 0.9, seed=n, precision=p, target=target)
         for n in (1, 2)

@@ -131,14 +131,13 @@ def _differs(run: Run, check: str, printed: float, recomputed: float, note: str)
 
 def _steps_agree(run: Run, record: Mapping[str, Any]) -> Iterator[Found]:
     differs = partial(_differs, run)
-    batch, devices = run.case.batch_per_device, run.case.replicas
+    batch = run.case.batch_per_device
     steps, window = record["settings"]["timed_steps"], record["window_seconds"]
     if record["settings"].get("timed_seconds"):
         steps = max([steps, *(len(rank.get("step_seconds", ())) for rank in record["ranks"])])
     samples = run.case.samples_per_step * steps
     if record["samples"] != samples:
-        accumulated = f" x {count} micro-steps" if (count := run.case.accumulation) > 1 else ""
-        note = f"samples of {batch}{accumulated} x {devices} devices x {steps} steps"
+        note = f"samples of {batch} x {run.case.parts_text} x {steps} steps"
         yield differs("throughput", record["samples"], samples, note)
     for rank in record["ranks"]:
         seconds = rank.get("step_seconds", [])

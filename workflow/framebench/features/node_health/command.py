@@ -16,7 +16,7 @@ from ...tables.results import CaseResults
 from ...tables.table import Inputs
 from . import figures, judging
 from . import kept_rules as node_health
-from .judging import DEFECTIVE, FAILED, NAMED, Judged, JudgedNode
+from .judging import DEFECTIVE, FAILED, NAMED, JudgedFigure, JudgedNode
 from .rules.superbench import TheirRules
 from .tables import TABLES
 
@@ -88,7 +88,7 @@ def _is_slow(node: JudgedNode, fail_on: float) -> bool:
     """Return whether a node is defective, or has a figure that is slower by more than that.
     Its rule's margin is at least that, or its whole interval lies below."""
 
-    def is_beyond(one: Judged) -> bool:
+    def is_beyond(one: JudgedFigure) -> bool:
         below = one.interval is not None and one.interval[1] < 1 - fail_on
         return below or (one.limit is not None and one.limit >= fail_on)
 

@@ -33,7 +33,7 @@ NAMED = (SLOWER, DEFECTIVE, FAILED)
 _RETURN_CODE = "return_code"
 
 
-class Judged(NamedTuple):
+class JudgedFigure(NamedTuple):
     """Result of comparing a node's figure with one side or judging it by one rule.
 
     ``reference``: in the unit of the figure. ``ratio``: above 1 is better. ``limit``: fraction by
@@ -60,8 +60,8 @@ class JudgedNode(NamedTuple):
     name: str
     hardware: str
     verdict: str
-    telling: Judged | None
-    judged: Sequence[Judged]
+    telling: JudgedFigure | None
+    judged: Sequence[JudgedFigure]
     reason: str
 
 
@@ -74,7 +74,7 @@ def judge(figures: Sequence[NodeMeasurement], given: Health) -> list[JudgedNode]
     else:
         rows = [*_by_theirs(figures, given.rules, given.baseline)]
     rows += _failed(figures)
-    by_node: dict[str, list[Judged]] = {one.node: [] for one in figures}
+    by_node: dict[str, list[JudgedFigure]] = {one.node: [] for one in figures}
     for row in rows:
         by_node[row.figure.node].append(row)
     hardware = {one.node: one.hardware for one in figures}
@@ -97,7 +97,7 @@ def baseline_text(nodes: Iterable[JudgedNode], figures: Sequence[NodeMeasurement
 
 def _by_ours(
     figures: Sequence[NodeMeasurement], rules: OwnRules, baseline: Mapping[str, Kept]
-) -> Iterator[Judged]:
+) -> Iterator[JudgedFigure]:
     from . import statistics as nodes  # slow to import, and plans need only names
 
     groups: dict[tuple[str, str, str], dict[str, NodeMeasurement]] = defaultdict(dict)
@@ -119,11 +119,11 @@ def _by_ours(
         behind[id(figure)] = some
         if len(some) < nodes.FEWEST and not (figure.baseline and BASELINE in rule.against):
             why = f"needs {nodes.FEWEST} nodes of one kind of hardware, or a baseline"
-            yield from (Judged(one, rule.name, OTHERS, CANNOT_TELL, reason=why)
+            yield from (JudgedFigure(one, rule.name, OTHERS, CANNOT_TELL, reason=why)
                         for one in some.values())  # fmt: skip
         elif OTHERS not in rule.against and not figure.baseline:
             why = "needs a baseline that has this figure"
-            yield from (Judged(one, rule.name, BASELINE, CANNOT_TELL, reason=why)
+            yield from (JudgedFigure(one, rule.name, BASELINE, CANNOT_TELL, reason=why)
                         for one in some.values())  # fmt: skip
     claims = nodes.judge(asked, rules.false_alarms)
     for claim in claims:
@@ -134,7 +134,7 @@ def _by_ours(
         few = nodes.repeats_needed(
             len(claim.figure.values), len(claims), rules.false_alarms, kept_repeats
         )
-        yield Judged(
+        yield JudgedFigure(
             one, _rule_of(rules, one.name).name, claim.side, claim.verdict, reference, claim.ratio,
             claim.interval, claim.figure.margin, claim.p_adjusted,
             f"needs about {few} repeats" if is_too_few else "",
@@ -149,7 +149,7 @@ def _rule_of(rules: OwnRules, name: str) -> NodeRule:
 
 def _by_theirs(
     figures: Sequence[NodeMeasurement], rules: TheirRules, baseline: Mapping[str, Kept]
-) -> Iterator[Judged]:
+) -> Iterator[JudgedFigure]:
     by_node: dict[str, list[_Reading]] = defaultdict(list)
     for one in figures:
         by_node[one.node] += _readings(one)
@@ -157,7 +157,7 @@ def _by_theirs(
     first = {one.node: one for one in reversed(figures)}
     for node, some in by_node.items():
         stored: dict[str, float | dict[str, float]] = {}
-        broken: dict[str, list[Judged]] = {}
+        broken: dict[str, list[JudgedFigure]] = {}
         for rule in rules.rules:
             of_rule = [reading for reading in some if rule.is_of(*reading.names)]
             if rule.function == STORED:
@@ -207,13 +207,13 @@ def _value(run: Run) -> float | None:
     return float(code[1]) if code else run.figure
 
 
-def _verdict(reading: _Reading, rule: TheirRule, is_broken: bool) -> Judged:
+def _verdict(reading: _Reading, rule: TheirRule, is_broken: bool) -> JudgedFigure:
     verdict = DEFECTIVE if is_broken else PASSED
     reason = "; ".join(filter(None, (run.reason for run in reading.figure.runs)))
-    return Judged(reading.figure, rule.category, rule.function, verdict, reason=reason)
+    return JudgedFigure(reading.figure, rule.category, rule.function, verdict, reason=reason)
 
 
-def _held(reading: _Reading, rule: TheirRule, baseline: Mapping[str, Kept]) -> Judged:
+def _held(reading: _Reading, rule: TheirRule, baseline: Mapping[str, Kept]) -> JudgedFigure:
     """Return the judgement of a value by a rule that matches it."""
     value, better = reading.value, reading.figure.better
     if rule.function != VARIANCE:
@@ -232,20 +232,20 @@ def _of_several(
     first: NodeMeasurement,
     rule: TheirRule,
     stored: Mapping[str, float | dict[str, float]],
-    broken: Mapping[str, Sequence[Judged]],
-) -> Judged:
+    broken: Mapping[str, Sequence[JudgedFigure]],
+) -> JudgedFigure:
     """Return the judgement of a node by a rule that combines other rules.
 
     The figure is the first one that these rules found broken or stored, else ``first``."""
     told = next((row for name in rule.reads for row in broken[name]), None)
-    row = told or Judged(first, rule.category, rule.function, PASSED)
+    row = told or JudgedFigure(first, rule.category, rule.function, PASSED)
     verdict = DEFECTIVE if rule.meets(stored) else PASSED
     return row._replace(rule=rule.category, side=rule.function, verdict=verdict)
 
 
 def _missing(
     first: NodeMeasurement, rule: TheirRule, some: Sequence[_Reading], known: Mapping[str, _Reading]
-) -> Iterator[Judged]:
+) -> Iterator[JudgedFigure]:
     """Yield a judgement per metric of a failure check that lacks figures on a node.
 
     A figure is lacking if another node has it, or if no node has any. Applies only to SuperBench's
@@ -263,7 +263,7 @@ def _missing(
                 runs=(),
             )  # fmt: skip
             reason = f"the node has no {', '.join(lacking)}; {why}"
-            yield Judged(figure, rule.category, FAILURES, DEFECTIVE, reason=reason)
+            yield JudgedFigure(figure, rule.category, FAILURES, DEFECTIVE, reason=reason)
 
 
 def unmatched(rules: TheirRules, figures: Sequence[NodeMeasurement]) -> list[str]:
@@ -277,7 +277,7 @@ def unmatched(rules: TheirRules, figures: Sequence[NodeMeasurement]) -> list[str
     ]
 
 
-def _failed(figures: Sequence[NodeMeasurement]) -> Iterator[Judged]:
+def _failed(figures: Sequence[NodeMeasurement]) -> Iterator[JudgedFigure]:
     """Yield figures that a node lacks and another node has.
 
     A figure that no node has says nothing, except for failed return codes."""
@@ -285,10 +285,10 @@ def _failed(figures: Sequence[NodeMeasurement]) -> Iterator[Judged]:
     for one in figures:
         alone = one.status == FAILED and one.name.endswith(_RETURN_CODE)
         if not one.values and (one.name in had or alone):
-            yield Judged(one, "", "", FAILED, reason=f"{one.status}: {one.reason}")
+            yield JudgedFigure(one, "", "", FAILED, reason=f"{one.status}: {one.reason}")
 
 
-def _node(name: str, hardware: str, judged: Sequence[Judged]) -> JudgedNode:
+def _node(name: str, hardware: str, judged: Sequence[JudgedFigure]) -> JudgedNode:
     if not judged:
         return JudgedNode(name, hardware, CANNOT_TELL, None, (), "no rule is of any of its figures")
     verdict = min((one.verdict for one in judged), key=URGENT.index)
@@ -301,7 +301,7 @@ def _node(name: str, hardware: str, judged: Sequence[Judged]) -> JudgedNode:
     return JudgedNode(name, hardware, verdict, telling, judged, reason)
 
 
-def _nearness(one: Judged) -> tuple[float, ...]:
+def _nearness(one: JudgedFigure) -> tuple[float, ...]:
     """Return a sort key: by p-value, then by distance from the limit."""
     p = 1.0 if one.p_adjusted is None else one.p_adjusted
     ratio = math.inf if one.ratio is None else one.ratio

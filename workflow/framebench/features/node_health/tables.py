@@ -23,7 +23,7 @@ from ...tables.columns import (
 )
 from ...tables.measured import MEDIAN
 from ...tables.table import Inputs, Table
-from .judging import Judged
+from .judging import JudgedFigure
 
 
 def of_nodes(inputs: Inputs) -> Iterator[Row]:
@@ -58,7 +58,7 @@ def of_figures(inputs: Inputs) -> Iterator[Row]:
             }
 
 
-def _cells(one: Judged | None) -> dict[str, Any]:
+def _cells(one: JudgedFigure | None) -> dict[str, Any]:
     """Return the values of the columns in _FIGURE."""
     figure = one.figure if one else None
     return {

@@ -37,7 +37,7 @@ class TrainingPhases:
         """Hours to train: sum of both phases' medians over seeds; None if one is unknown."""
         if self.first is None and _begun(self.last) not in (None, NO_FILE):
             return None
-        times = [median(one, "time_to_train") for one in (self.first, self.last) if one]
+        times = [median("time_to_train")(one) for one in (self.first, self.last) if one]
         known = [one for one in times if one is not None]
         return sum(known) / _HOUR if len(known) == len(times) else None
 

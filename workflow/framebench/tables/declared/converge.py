@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from ...cases.conditions import CONDITIONS, Key
 from ...records.fields.curves import KIND, NO_TARGET, LearningCurve
 from ...records.run import Run
 from ...statistics import descriptive, equivalence
 from .. import training
-from ..columns import NUMBER, TEXT, WHOLE, Column, Form, Row, interval, interval_cells, shared
+from ..columns import NUMBER, TEXT, WHOLE, Column, Form, Row, Value, interval, shared
 from ..measured import AXES
 from ..results import CaseResult, over_runs
 from ..table import Drawing, Inputs, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Default margin within which scores are equivalent: one percentage point.
 MARGIN = 0.01
@@ -56,46 +60,67 @@ def scores_of(result: CaseResult) -> dict[int, float]:
     }
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per case."""
-    return iter(by_case(inputs).values())
+def rows(inputs: Inputs) -> pd.DataFrame:
+    """Return a row per case."""
+    from ..case_frame import case_frame, with_cells  # slow to import, and plans make no rows
+
+    found = results(inputs)
+    return with_cells(case_frame(found), training.paths([result.case for result in found]))
 
 
 def by_case(inputs: Inputs) -> dict[Key, Row]:
     """Return the rows by key of the case."""
-    every = results(inputs)
-    asked = training.cells([result.case for result in every])
-    return {result.key: _row(result, asked(result.case)) for result in every}
+    from ..view import records  # as above
+
+    made = records(inputs.made(CONVERGE))
+    return {result.key: row for result, row in zip(results(inputs), made, strict=True)}
 
 
-def _row(result: CaseResult, asked: Row) -> Row:
-    trained, found = curves(result), scores(result)
-    first = trained[0] if trained else None
-    best = [curve.best for curve in trained if curve.best is not None]
-    return {
-        "result": result,
-        **asked,
-        "task": first.task if first else "",
-        "score": first.score if first else "",
-        "seeds": len(found),
-        "converged": len(result.ok),
-        "score_mean": descriptive.mean(found) if found else None,
-        "score_deviation": equivalence.deviation(found),
-        "score_minimum": min(found, default=None),
-        "score_maximum": max(found, default=None),
-        **interval_cells("score_mean", _interval(found)),
-        "score_best": max(best, default=None),
-        **_other_score(trained),
-        "score_before": _before(trained) if training.is_started(result.case) else None,
-        "time_to_target": median(result, "time_to_target"),
-        "samples_to_target": median(result, "samples_to_target"),
-        "time_to_train": median(result, "time_to_train"),
-        "energy_joules": over_runs(_joules)(result),
-        "energy_sources": " or ".join(
-            sorted({run.energy_sources for run in result.ok if run.joules})
-        ),
-        "resumed": sum(curve.resumed_after > 0 for curve in trained),
-    }
+def _of_curves(
+    figure: Callable[[LearningCurve], Any], reduce: Callable[[Sequence[Any]], Any]
+) -> Value:
+    """Return a function of a case that reduces a figure of its repeats with a score.
+
+    Repeats without the figure are left out; the function returns None if all are."""
+
+    def value(result: CaseResult) -> Any:
+        found = [one for curve in curves(result) if (one := figure(curve)) is not None]
+        return reduce(found) if found else None
+
+    return value
+
+
+def _of_scores(reduce: Callable[[Sequence[float]], Any]) -> Value:
+    return _of_curves(attrgetter("last"), reduce)
+
+
+def _of_first(name: str) -> Value:
+    """Return a function of a case that gives a text of its first repeat; "" without one."""
+    return lambda result: getattr(trained[0], name) if (trained := curves(result)) else ""
+
+
+def _other_score(result: CaseResult) -> str:
+    trained = curves(result)
+    return trained[0].others[0][0] if trained and trained[0].others else ""
+
+
+def _other_score_mean(result: CaseResult) -> float | None:
+    """Return the mean of the second score after the last epoch, over repeats that have it."""
+    name = _other_score(result)
+    mean = _of_curves(lambda curve: dict(curve.others).get(name), descriptive.mean)
+    found: float | None = mean(result)
+    return found
+
+
+def _score_before(result: CaseResult) -> float | None:
+    if not training.is_started(result.case):
+        return None
+    found: float | None = _of_curves(attrgetter("before"), descriptive.mean)(result)
+    return found
+
+
+def _energy_sources(result: CaseResult) -> str:
+    return " or ".join(sorted({run.energy_sources for run in result.ok if run.joules}))
 
 
 def _joules(run: Run) -> float | None:
@@ -105,33 +130,15 @@ def _joules(run: Run) -> float | None:
     return None if run.curve is None or run.curve.resumed_after else run.joules
 
 
-def _other_score(trained: Sequence[LearningCurve]) -> dict[str, Any]:
-    """Return name and mean of the second score after the last epoch.
-
-    Trainings without a number there are left out of the mean."""
-    if not trained or not trained[0].others:
-        return {"other_score": "", "other_score_mean": None}
-    name = trained[0].others[0][0]
-    values = [value for curve in trained if (value := dict(curve.others).get(name)) is not None]
-    middle = descriptive.mean(values) if values else None
-    return {"other_score": name, "other_score_mean": middle}
+def median(metric: str) -> Value:
+    """Return a function of a case that gives a metric's median over its successful repeats."""
+    return over_runs(lambda run: run.value(metric))
 
 
-def _before(trained: Sequence[LearningCurve]) -> float | None:
-    values = [curve.before for curve in trained if curve.before is not None]
-    return descriptive.mean(values) if values else None
-
-
-def median(result: CaseResult, metric: str) -> float | None:
-    """Return the median of a metric over the successful repeats that have it."""
-    found: float | None = over_runs(lambda run: run.value(metric))(result)
-    return found
-
-
-def _interval(found: Sequence[float]) -> tuple[float | None, float | None]:
+def _interval(result: CaseResult) -> tuple[float, float] | None:
     """Return the interval of the mean score, limited to 0 .. 1."""
-    low, high = equivalence.mean_interval(found) or (None, None)
-    return None if low is None else max(low, 0.0), None if high is None else min(high, 1.0)
+    found = equivalence.mean_interval(scores(result))
+    return found and (max(found[0], 0.0), min(found[1], 1.0))
 
 
 def pairs(inputs: Inputs) -> Iterator[Row]:
@@ -141,17 +148,17 @@ def pairs(inputs: Inputs) -> Iterator[Row]:
     compilers, or only in precision or compiler."""
     margin = inputs.assumptions.equivalence_margin or MARGIN
     known = [result for result in results(inputs) if _without_target(result) and scores(result)]
-    asked = training.cells([result.case for result in known])
+    paths = training.paths([result.case for result in known])
+    path_of = {id(result): path for result, path in zip(known, paths, strict=True)}
     for first, second in combinations(known, 2):
         if not _comparable(first, second):
             continue
         compared = equivalence.compare(scores(first), scores(second), margin)
         mean, (low, high), verdict = compared or (None, (None, None), equivalence.CANNOT_TELL)
-        base, other = first.key.row, second.key.row
-        recipe_of_both = asked(first.case)
+        other = second.key.row
         yield {
-            **{name: base[name] for name in (*_IN_COMMON, *CONDITIONS, *_APART)},
-            **{column.name: recipe_of_both[column.name] for column in training.RECIPE},
+            "result": first,
+            **path_of[id(first)],
             **{f"other_{name}": other[name] for name in _APART},
             "score": curves(first)[0].score,
             "fewest_seeds": min(len(scores(first)), len(scores(second))),
@@ -237,58 +244,79 @@ CONVERGE = Table(
         *shared(*AXES),
         *shared(*CONDITIONS),
         *training.COLUMNS,
-        Column("task", TEXT, "what is learned", hoisted=True),
-        Column("score", TEXT, "score of the task", hoisted=True),
-        Column("seeds", WHOLE, "repeats that trained and have a score"),
-        Column("converged", WHOLE, "of them, those that did not miss a target"),
+        Column("task", TEXT, "what is learned", value=_of_first("task"), hoisted=True),
+        Column("score", TEXT, "score of the task", value=_of_first("score"), hoisted=True),
         Column(
-            "score_mean", NUMBER, "mean of the scores", title="mean", form=_SCORE, figure=True
+            "seeds", WHOLE, "repeats that trained and have a score",
+            value=lambda case: len(scores(case)),
         ),
         Column(
-            "score_deviation", NUMBER, "their standard deviation", title="deviation", form=_SCORE,
+            "converged", WHOLE, "of them, those that did not miss a target",
+            value=lambda case: len(case.ok),
+        ),
+        Column(
+            "score_mean", NUMBER, "mean of the scores",
+            value=_of_scores(descriptive.mean), title="mean", form=_SCORE, figure=True
+        ),
+        Column(
+            "score_deviation", NUMBER, "their standard deviation",
+            value=_of_scores(equivalence.deviation), title="deviation", form=_SCORE,
             why=_needs_two,
         ),
         Column(
-            "score_minimum", NUMBER, "the least of them", title="min \N{EN DASH} max", form=_SCORE,
+            "score_minimum", NUMBER, "the least of them",
+            value=_of_scores(min), title="min \N{EN DASH} max", form=_SCORE,
             to="score_maximum",
         ),
-        Column("score_maximum", NUMBER, "the highest of them"),
-        *interval("score_mean", "the mean score", form=_SCORE, why=_why_no_interval),
-        Column("score_best", NUMBER, "highest score of any epoch", title="best", form=_SCORE),
-        Column("other_score", TEXT, "the second score", hoisted=True),
+        Column("score_maximum", NUMBER, "the highest of them", value=_of_scores(max)),
+        *interval(
+            "score_mean", "the mean score", value=_interval, form=_SCORE, why=_why_no_interval,
+        ),
         Column(
-            "other_score_mean", NUMBER, "its mean after the last epoch", form=_SCORE,
+            "score_best", NUMBER, "highest score of any epoch",
+            value=_of_curves(attrgetter("best"), max), title="best", form=_SCORE,
+        ),
+        Column("other_score", TEXT, "the second score", value=_other_score, hoisted=True),
+        Column(
+            "other_score_mean", NUMBER, "its mean after the last epoch",
+            value=_other_score_mean, form=_SCORE,
             optional=True,
         ),
         Column(
             "score_before", NUMBER, "mean score before training, of weights that it starts from",
+            value=_score_before,
             title="before training", form=_SCORE, optional=True, why=training.why_not_started,
         ),
         Column(
             "time_to_target", NUMBER,
             "median over repeats that reached it: training steps with their feeding", "s",
+            value=median("time_to_target"),
             title="time to target s", form=_SECONDS, why=_of_target,
         ),
         Column(
-            "samples_to_target", NUMBER, "median over the same", "samples", form=Form(spec=".0f"),
+            "samples_to_target", NUMBER, "median over the same", "samples",
+            value=median("samples_to_target"), form=Form(spec=".0f"),
             why=_of_target,
         ),
         Column(
             "time_to_train", NUMBER, "median over converged repeats, with evaluations", "s",
+            value=median("time_to_train"),
             title="time to train s", form=_SECONDS,
         ),
         Column(
             "energy_joules", NUMBER, "median over converged repeats that were not resumed, from "
-            "the first step to the end of the last evaluation", "J", title="energy", form=_SECONDS,
+            "the first step to the end of the last evaluation", "J",
+            value=over_runs(_joules), title="energy", form=_SECONDS,
             why=_why_no_energy,
         ),
         Column(
             "energy_sources", TEXT,
             "what was read: processors (`package`), memory (`dram`), `gpu`; a "
-            "package counts idle cores too", title="energy of", hoisted=True,
+            "package counts idle cores too", value=_energy_sources, title="energy of", hoisted=True,
         ),
         Column(
-            "resumed", WHOLE, "of the seeds, those that went on from a checkpoint", optional=True
+            "resumed", WHOLE, "of the seeds, those that went on from a checkpoint",
+            value=lambda case: sum(curve.resumed_after > 0 for curve in curves(case)), optional=True
         ),
         *shared("status", "reason"),
     ),

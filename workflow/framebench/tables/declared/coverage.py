@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ...records.sidecars.expected import ExpectedCase
 from ..columns import TEXT, WHOLE, Column, Row, shared
 from ..measured import NO_FRAMEWORK
 from ..results import CaseResult
@@ -27,32 +25,30 @@ def results_by_folder(inputs: Inputs) -> dict[str, CaseResult]:
     return {os.path.dirname(run.origin): one for one in results for run in one.runs}
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per known suite and one per framework of it."""
+def rows(inputs: Inputs) -> pd.DataFrame:
+    """Return a row per known suite and one per framework of it, in the order of the suites."""
+    import pandas as pd  # slow to import, and plans need only names
+
     measured = results_by_folder(inputs)
-    suites: dict[str, list[ExpectedCase]] = defaultdict(list)
-    for one in inputs.expected:
-        suites[one.suite].append(one)
-    for suite, cases in suites.items():
-        yield _row(suite, ALL, cases, measured)
-        frameworks = {one.case.framework for one in cases}
-        for framework in sorted(frameworks):
-            own = [one for one in cases if one.case.framework == framework]
-            yield _row(suite, framework or NO_FRAMEWORK, own, measured)
-
-
-def _row(
-    suite: str, framework: str, cases: Sequence[ExpectedCase], measured: dict[str, CaseResult]
-) -> Row:
-    there = [measured[one.folder] for one in cases if one.folder in measured]
-    return {
-        "suite": suite,
-        "framework": framework,
-        "expected_cases": len(cases),
-        "measured_cases": len(there),
-        "without_figure": sum(not one.values for one in there),
-        "missing_cases": len(cases) - len(there),
-    }
+    listed = [(one.suite, one.case.framework, measured.get(one.folder)) for one in inputs.expected]
+    cases = pd.DataFrame(listed, columns=["suite", "framework", "result"], dtype=object)
+    cases["measured"] = cases["result"].notna()
+    cases["ended"] = [one is not None and not one.values for one in cases["result"]]
+    cases["suite"] = pd.Categorical(cases["suite"], cases["suite"].unique())
+    parts = [cases.assign(framework=ALL), cases.sort_values("framework").replace("", NO_FRAMEWORK)]
+    counted = (
+        pd.concat(parts)
+        .groupby(["suite", "framework"], sort=False, observed=True)
+        .agg(
+            expected_cases=("suite", "size"),
+            measured_cases=("measured", "sum"),
+            without_figure=("ended", "sum"),
+        )
+        .sort_index(level="suite", sort_remaining=False, kind="stable")
+        .reset_index()
+    )
+    missing = counted["expected_cases"] - counted["measured_cases"]
+    return counted.assign(missing_cases=missing)
 
 
 def rows_of(tables: Mapping[Table, pd.DataFrame]) -> Sequence[Row]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ...cases.conditions import KEYS
 from ...cases.names import topology
@@ -16,24 +17,34 @@ from ..formatting import Cell, own_parameters
 from ..results import UNCOMPILED, CaseResult
 from ..table import Crosstab, Inputs, Table
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 USUAL, COMPILED = "usual", "compiled"
 #: Modes with training.
 TRAINING = ("train", curves.KIND)
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per case.
+def rows(inputs: Inputs) -> pd.DataFrame:
+    """Return a row per case.
 
     The best is determined per setting, separately for compiled and other cases. There is none while
     a framework of the suite is unmeasured at that setting."""
-    for contest in contests.of(inputs):
-        ways: dict[str, list[CaseResult]] = defaultdict(list)
-        for result in contest.results:
-            case = result.case
-            ways[way_of(case.framework, case.mode, case.compiler)].append(result)
-        for way in sorted(ways, reverse=True):
-            best = None if contest.missing else contests.best(ways[way])
-            yield from (_row(result, contest.machine, way, best) for result in ways[way])
+    import pandas as pd  # slow to import, and plans make no rows
+
+    listed = [
+        (one, contest.machine, _way(one), at, bool(contest.missing), one.better, one.throughput)
+        for at, contest in enumerate(contests.of(inputs))
+        for one in sorted(contest.results, key=_way, reverse=True)
+    ]
+    names = ["result", ON_MACHINE.name, "way", "contest", "lacks", "better", "figure"]
+    cases = pd.DataFrame(listed, columns=names).astype({"figure": "float64"})
+    figures = cases.groupby(["contest", "way"])["figure"]
+    is_higher = cases["better"] == "higher"
+    best = figures.transform("max").where(is_higher, figures.transform("min"))
+    part = cases["figure"] / best.where((best != 0) & ~cases["lacks"])
+    cases["part_of_best"] = part.where(is_higher, 1 / part)
+    return cases[["result", ON_MACHINE.name, "way", "part_of_best"]]
 
 
 def usual_compiler(framework: str, mode: str) -> str:
@@ -48,17 +59,8 @@ def way_of(framework: str, mode: str, compiler: str) -> str:
     return USUAL if compiler in ("", UNCOMPILED, usual) else COMPILED
 
 
-def _row(result: CaseResult, machine: str, way: str, best: CaseResult | None) -> Row:
-    part = None
-    if best and best.throughput and result.throughput is not None:
-        part = result.throughput / best.throughput
-        part = part if result.better == "higher" else 1 / part
-    return {
-        "result": result,
-        ON_MACHINE.name: machine,
-        "way": way,
-        "part_of_best": part,
-    }
+def _way(result: CaseResult) -> str:
+    return way_of(result.case.framework, result.case.mode, result.case.compiler)
 
 
 def crosstabs(rows: Sequence[Row]) -> list[Crosstab]:

@@ -100,18 +100,14 @@ def _row(case: CaseResult, judged: Judged, base_name: str) -> Row:
     base, found = judged.matched.base, judged.estimate
     own = base.key.row if base else {**case.key.row, **_NOTHING, "arm": base_name}
     return {
-        **case.key.row,
+        "result": case,
         ON_MACHINE.name: case.conditions.machine,
         measured.PARAMETERS.name: measured.parameters_text(case.case, case.key.point),
-        measured.METRIC.name: case.key.metric,
         **{f"base_{name}": own[name] for name in _OWN},
         "base_median": base and base.throughput,
-        measured.MEDIAN.name: case.throughput,
-        "unit": case.unit,
         "speedup": found and found.ratio,
         **interval_cells("speedup", found.interval if found else None),
         "base_repeats": len(base.values) if base else 0,
-        "repeats": len(case.values) or len(case.runs),
         "pairs": found.pairs if found else 0,
         "verdict": judged.verdict,
         "reason": judged.reason,

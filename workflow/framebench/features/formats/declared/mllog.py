@@ -86,7 +86,7 @@ class Event:
 
 
 @dataclass
-class Timed:
+class TimedRun:
     """A run of the log; several ranks may log its start and stop."""
 
     line: int
@@ -107,7 +107,7 @@ class Log:
 
     def __init__(self, source: ImportedFile) -> None:
         self.source = source
-        self.run: Timed | None = None
+        self.run: TimedRun | None = None
         self.told: dict[str, Any] = {}
         self.behind: dict[str, Any] = {}
         self.ours = False
@@ -130,7 +130,7 @@ class Log:
             yield self._figure(self.run, self.told)
             self.run, self.told, self.behind = None, self.behind, {}
         if self.run is None:
-            self.run = Timed(event.line)
+            self.run = TimedRun(event.line)
         elif event.writer in self.run.started:
             self.source.refuse("run_start stands twice without a run_stop between", event.line)
         self.run.started[event.writer] = event.time
@@ -167,7 +167,7 @@ class Log:
             allowed = "allowed: a log of MLPerf training; those of inference are not read"
             self.source.refuse(f"has no run_start; {allowed}", last)
 
-    def _figure(self, run: Timed, told: Mapping[str, Any]) -> rows.ImportedFigure:
+    def _figure(self, run: TimedRun, told: Mapping[str, Any]) -> rows.ImportedFigure:
         if not run.stopped:
             why = f"the log ends without the run_stop of the run_start in line {run.line}"
             return self._foreign(told, None, why)

@@ -40,11 +40,11 @@ def test_a_record_tells_whether_it_trained_with_dropout(
     settings = {**record["settings"], **({} if rate is None else {"dropout": rate})}
     record["settings"] = settings
     (tmp_path / "1.json").write_text(json.dumps(record))
-    (certificate,), _ = verifications.load(tmp_path)
-    assert certificate.dropout is (bool(rate) and mode == "train")
+    (verification,), _ = verifications.load(tmp_path)
+    assert verification.dropout is (bool(rate) and mode == "train")
 
 
-def test_a_figure_without_a_certificate_is_unproved(tmp_path: Path) -> None:
+def test_a_figure_without_a_verification_is_unverified(tmp_path: Path) -> None:
     run = run_in(tmp_path, CASE)
     assert flag_of(tmp_path, run) == ("unverified", "")
     verification_in(tmp_path, CASE)
@@ -83,7 +83,7 @@ def test_text_that_a_suite_generates_is_verified(
     assert verify.reference_arguments(plan, one)[-5:] == of_reference
 
 
-def test_a_small_model_proves_it_unless_the_model_itself_fails(tmp_path: Path) -> None:
+def test_a_small_model_verifies_it_unless_the_model_itself_fails(tmp_path: Path) -> None:
     run = run_in(tmp_path, CASE)
     verification_in(tmp_path, CASE, scale="small")
     assert flag_of(tmp_path, run) is None
@@ -104,7 +104,7 @@ def test_a_small_model_that_fails_is_no_proof_whatever_the_model_itself_does(
     assert flag_of(tmp_path, run) == ("parity", "")
 
 
-def test_a_small_model_that_can_be_compared_proves_what_the_model_itself_cannot(
+def test_a_small_model_that_can_be_compared_verifies_what_the_model_itself_cannot(
     tmp_path: Path,
 ) -> None:
     run = run_in(tmp_path, CASE)
@@ -168,7 +168,7 @@ def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
     }
 
 
-def test_a_certificate_with_fewer_layers_proves_what_it_can(tmp_path: Path) -> None:
+def test_a_verification_with_fewer_layers_verifies_what_it_can(tmp_path: Path) -> None:
     run = run_in(tmp_path, CASE)
     verification_in(tmp_path, CASE, scale="layers=4")
     assert flag_of(tmp_path, run) is None
@@ -191,7 +191,7 @@ OWN = {"MKL_CBWR": "COMPATIBLE"}
         ({"hardware": {"cpu": "Another CPU"}}, "the verification is of other hardware"),
     ],
 )
-def test_a_certificate_of_something_else_proves_nothing(
+def test_a_verification_of_something_else_verifies_nothing(
     tmp_path: Path, other: dict[str, Any], why: str
 ) -> None:
     verification_in(tmp_path, CASE, **other)
@@ -210,7 +210,7 @@ def test_each_mode_precision_compiler_and_length_needs_its_own(tmp_path: Path, k
     assert flag_of(tmp_path, run) == ("unverified", "")
 
 
-def test_an_old_record_that_does_not_name_its_code_is_unproved(tmp_path: Path) -> None:
+def test_an_old_record_that_does_not_name_its_code_is_unverified(tmp_path: Path) -> None:
     verification_in(tmp_path, CASE, code={"version": "1"})
     run = run_in(tmp_path, CASE, code={"version": "1"})
     assert flag_of(tmp_path, run) == (
@@ -244,7 +244,7 @@ def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> No
     assert flag_of(tmp_path, inference) is None, "inference exchanges nothing"
 
 
-def test_a_failed_certificate_marks_what_it_is_of_until_it_is_made_again(tmp_path: Path) -> None:
+def test_a_failed_verification_marks_what_it_is_of_until_it_is_made_again(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
     one, two = (run_in(tmp_path, {**training, "devices_per_node": n}) for n in (1, 2))
     other = run_in(tmp_path, training, code={"version": "1", "computation": "d" * 64})
@@ -268,7 +268,7 @@ def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
     )
 
 
-def test_report_tells_how_many_figures_are_unproved(
+def test_report_tells_how_many_figures_are_unverified(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_in(tmp_path, CASE)

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Sequence, Tuple
+from typing import List, Sequence, Tuple
 
+from core.case import Case
 from core.parallelism import DATA
 
-from harness.adapter import ExecutedMatmul, Mismatch
+from harness.adapter import Accumulation, ExecutedMatmul, Mismatch
 from harness.kind import Context
+
+
+def needed(case: Case) -> List[type]:
+    """Return the capabilities that the micro-steps of a case need."""
+    return [Accumulation] * (case.accumulation > 1)
+
+
+def check(context: Context) -> None:
+    """Store the number of micro-steps of a step, if they were requested.
+
+    Raises Mismatch where a step has another number."""
+    adapter, requested = context.adapter, context.workload.case.accumulation
+    if requested > 1:
+        step, micro_step = adapter.step_matmuls(), adapter.micro_step_matmuls()
+        context.fields["micro_steps"] = check_micro_steps(requested, step, micro_step)
 
 
 def check_micro_steps(

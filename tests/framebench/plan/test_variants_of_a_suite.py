@@ -36,7 +36,7 @@ def with_arm(tmp_path: Path, **arm: Any) -> Plan:
         ({"source": "torchvision"}, ["--source", "torchvision"]),
     ],
 )
-def test_the_runs_of_that_arm_are_told_and_are_others(
+def test_the_runs_of_that_variant_are_reported_and_are_others(
     arm: dict[str, Any], words: list[str], tmp_path: Path
 ) -> None:
     made = with_arm(tmp_path, **arm)
@@ -99,7 +99,7 @@ def test_they_are_conditions_that_tables_show() -> None:
     assert "| torchvision |" in text
 
 
-def test_others_code_has_certificates_of_its_own_which_no_small_model_stands_for(
+def test_others_code_has_verifications_of_its_own_which_no_small_model_stands_for(
     tmp_path: Path,
 ) -> None:
     made = with_arm(tmp_path, source="torchvision")
@@ -116,7 +116,7 @@ def test_others_code_has_certificates_of_its_own_which_no_small_model_stands_for
 @pytest.mark.parametrize(
     "own", [{"preload": "jemalloc"}, {"huge_pages": True}, {"model_source": "torchvision"}]
 )
-def test_arms_are_compared_whatever_they_have_of_their_own(
+def test_variants_are_compared_whatever_they_have_of_their_own(
     own: dict[str, Any], tmp_path: Path
 ) -> None:
     runs = (*repeats(100.0, arm="usual"), *repeats(120.0, arm="other", **own))
