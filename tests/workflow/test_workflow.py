@@ -55,6 +55,15 @@ def test_everything_then_nothing(measured: Project) -> None:
     assert measured.records() == {**before, **new}, "a record was overwritten"
 
 
+def test_the_peak_is_measured_in_the_process_of_a_run(measured: Project) -> None:
+    results = measured.folder / "results"
+    (peak,) = (results / "probes").rglob("*.json")
+    assert json.loads(peak.read_text())["status"] == "ok"
+    logs = [path.read_text() for path in (results / "logs" / "toy").rglob("*.log")]
+    assert sorted(text.count("toy in process") for text in logs) == [1] * (RUNS - 1) + [2]
+    assert not [*(results / "logs" / "checks").rglob("*.json")], "no job has taken its record"
+
+
 def test_runs_never_overlap_and_repeats_are_interleaved(project: Project) -> None:
     assert project.measure(toy="sleep=0.05").returncode == 0
     found = [json.loads(text) for text in project.records().values()]
