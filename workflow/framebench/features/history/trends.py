@@ -63,7 +63,7 @@ POINTS = Table(
         Column("commit", TEXT, "of the code that measured"),
         Column("median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, marked=True),
         *shared("unit"),
-        *interval("median", "the median", form=_FOUR_DIGITS, why=why_no_interval),
+        *interval("median", "the median", form=_FOUR_DIGITS, why=why_no_interval()),
         *shared("repeats", "status", "reason"),
         Column("change", TEXT, "that begins here: `jump`, `drift` or `jump or drift`"),
         *shared("marks"),
