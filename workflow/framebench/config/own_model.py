@@ -58,7 +58,7 @@ def own_model(source: str, catalog: Catalog) -> OwnModel:
         raise NotAllowed(
             f"a model of your own; for one of the project's: models={source}", repr(source)
         )
-    command = [sys.executable, str(catalog.root / "scripts" / "harness" / "describe_model.py")]
+    command = [sys.executable, str(catalog.root / "scripts" / "harness" / "describe.py"), "model"]
     try:
         about: dict[str, Any] = json.loads(children.ask([*command, source]))
     except (children.NoAnswer, ValueError) as error:
