@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -181,9 +182,9 @@ run = served(*FRAMEWORKS)
 
 
 def compared(
-    run: ForkServer, cases: list[tuple[str, str, str]], ranks: int = 1
+    run: ForkServer, cases: list[tuple[str, str, str]], ranks: int = 1, before: str = ""
 ) -> list[dict[str, Any]]:
-    before = in_one_process(run.framework)
+    before += in_one_process(run.framework)
     script = before + COMPARE.replace("CASES", repr(cases))
     compiler = {"jax": "jit"}.get(run.framework, "none")  # as its users run it
     return run(script.replace("COMPILER", repr(compiler)), ranks)
@@ -280,3 +281,64 @@ answer(name=facts["name"], source=facts["own"]["source"],
     assert found["name"] == found["source"] == "torchvision:squeezenet1_1"
     assert found["parameters"] == 1_235_496
     assert found["reason"] == "timm is not installed in this environment"
+
+
+#: A library with the functions of transformers that a model of it needs.
+TRANSFORMERS = """
+import collections, dataclasses
+import torch
+from torch import nn
+
+class Config:
+    def __init__(self, **values):
+        given = dict(hidden_size=8, vocab_size=50, dropout=0.5, pad_token_id=None)
+        vars(self).update({**given, "is_encoder_decoder": False, **values})
+    from_dict = classmethod(lambda kind, values: kind(**values))
+    def get_text_config(self):
+        return self
+
+class TinyForSequenceClassification(nn.Module):
+    config_class, main_input_name = Config, "input_ids"
+    def __init__(self, config):
+        super().__init__()
+        self.config, self.embed = config, nn.Embedding(config.vocab_size, config.hidden_size)
+        self.head = nn.Linear(config.hidden_size, 3)
+    def forward(self, input_ids, labels=None):
+        assert self.config.pad_token_id == 0
+        x = nn.functional.dropout(self.embed(input_ids).mean(1), self.config.dropout)
+        logits = self.head(x)
+        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
+        return Output(loss, logits)
+
+@dataclasses.dataclass
+class Output(collections.OrderedDict):
+    loss: object
+    logits: object
+
+class TinyModel(TinyForSequenceClassification):
+    main_input_name = "bbox"
+
+class TinyForCTC(TinyForSequenceClassification):
+    pass
+"""
+
+
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+def test_models_of_transformers_get_the_inputs_of_their_class(
+    run: ForkServer, tmp_path: Path
+) -> None:
+    (tmp_path / "transformers.py").write_text(TRANSFORMERS)
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    values = {"architectures": ["TinyForSequenceClassification"], "hidden_size": 16}
+    (folder / "config.json").write_text(json.dumps(values))
+    cases = [(str(folder), mode, "fp32") for mode in ("train", "inference")]
+    cases += [(f"transformers:Tiny{name}", "train", "fp32") for name in ("ForCTC", "Model")]
+    (found,) = compared(run, cases, before=f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n")
+    assert {*found["errors"]} == {f"mine, {mode}, fp32" for mode in ("train", "inference")}
+    assert not beyond(found["errors"])
+    quantities = {one["quantity"] for one in found["errors"]["mine, train, fp32"][1]}
+    assert quantities >= {"outputs", "gradients", "loss", "first update"}
+    refused = found["refused"]
+    assert "computes no loss from one label" in refused["transformers:TinyForCTC, train, fp32"]
+    assert "takes bbox, whose shape" in refused["transformers:TinyModel, train, fp32"]

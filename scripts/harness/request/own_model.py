@@ -1,4 +1,5 @@
-"""A user's own model: a Python file that makes it, or a name in a model library.
+"""A user's own model: a Python file that makes it, a name in a model library, or a folder with a
+``config.json`` of transformers.
 
 This is what is known before its framework is imported. The file is parsed, not run.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import os
 import re
 from typing import Any, Dict, Optional
@@ -14,16 +16,19 @@ from typing import Any, Dict, Optional
 from core import bounded
 
 #: Model libraries, with their framework.
-LIBRARIES = {"torchvision": "pytorch", "timm": "pytorch"}
+TRANSFORMERS = "transformers"
+LIBRARIES = {"torchvision": "pytorch", "timm": "pytorch", TRANSFORMERS: "pytorch"}
+#: File of a folder that is a model of transformers.
+CONFIG = "config.json"
 #: Definition of users' models in a framework. Each model in ``scripts/models`` has its own
 #: definition.
 DEFINITION = "own_model"
 #: Largest file in bytes; ranks get its whole content.
-LARGEST = 64 * 1024
+LARGEST = 256 * 1024
 #: Default optimizer of a file without one.
 OPTIMIZER = {"optimizer": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight_decay": 0.0}
 
-ALLOWED = "the path of a Python file, torchvision:NAME or timm:NAME"
+ALLOWED = f"the path of a Python file, {':NAME, '.join(LIBRARIES)}:NAME, or a folder with {CONFIG}"
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _FRAMEWORKS = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "frameworks"
@@ -46,7 +51,7 @@ def library(text: str) -> Optional[str]:
 
 def is_own(text: str) -> bool:
     """Return whether ``text`` names a user's own model, not a model config."""
-    return library(text) is not None or text.endswith(".py")
+    return library(text) is not None or text.endswith(".py") or os.path.isdir(text)
 
 
 def absolute(text: str) -> str:
@@ -62,10 +67,14 @@ def model_config(text: str) -> Dict[str, Any]:
     """
     if library(text):
         return _model_config(text, _of_library(text))
-    if not text.endswith(".py"):
+    path = os.path.normpath(text)
+    if text.endswith(".py"):
+        own = _of_file(text)
+    elif os.path.isdir(text):
+        own = _of_folder(path)
+    else:
         raise NotAModel(repr(text))
-    own = _of_file(text)
-    stem = os.path.splitext(os.path.basename(text))[0]
+    stem = os.path.splitext(os.path.basename(path))[0]
     return _model_config(f"{stem}@{own['sha256'][:8]}", own)
 
 
@@ -89,25 +98,56 @@ def _of_library(text: str) -> Dict[str, Any]:
     name, _, model = text.partition(":")
     if not _NAME.fullmatch(model):
         raise NotAModel(repr(text), f"{name}:NAME, of letters, digits, '_', '-' and '.'")
-    return {"framework": LIBRARIES[name], "source": text, "sha256": None, "text": None}
+    return _own(name, LIBRARIES[name], text, None)
 
 
-def _of_file(path: str) -> Dict[str, Any]:
-    stem = os.path.splitext(os.path.basename(path))[0]
-    if not _NAME.fullmatch(stem):
-        raise NotAModel(repr(path), "a file whose name has letters, digits, '_', '-' and '.' alone")
+def _own(library: str, framework: str, source: str, text: Optional[str]) -> Dict[str, Any]:
+    digest = None if text is None else hashlib.sha256(text.encode()).hexdigest()
+    return {
+        "library": library,
+        "framework": framework,
+        "source": source,
+        "sha256": digest,
+        "text": text,
+    }
+
+
+def _of_folder(path: str) -> Dict[str, Any]:
+    file = os.path.join(path, CONFIG)
+    text = _content(file, os.path.basename(path))
     try:
-        content = bounded.read_bytes(path, LARGEST)
+        architecture_of(text)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise NotAModel(
+            f"{file!r} without architectures", 'one of transformers: {"architectures": ["CLASS"]}'
+        ) from None
+    return _own(TRANSFORMERS, LIBRARIES[TRANSFORMERS], path, text)
+
+
+def architecture_of(text: str) -> str:
+    """Return the class of transformers that a ``config.json`` names first."""
+    return str(json.loads(text)["architectures"][0])
+
+
+def _content(path: str, stem: str) -> str:
+    """Return the text of a file; ``stem``: its model's name."""
+    if not _NAME.fullmatch(stem):
+        raise NotAModel(repr(path), "a name of letters, digits, '_', '-' and '.' alone")
+    try:
+        return bounded.read_bytes(path, LARGEST).decode("utf-8")
     except bounded.UnfitFile as error:
         allowed = f"a regular file of at most {LARGEST} bytes"
         what = str(error).partition(";")[0]
         raise NotAModel(f"{path!r}, which {what}", allowed) from None
     except OSError as error:
         raise NotAModel(f"{path!r}: {error.strerror}") from None
-    except ValueError as error:  # a NUL in its name
+    except ValueError as error:  # a NUL in its name, or bytes that are no text
         raise NotAModel(f"{path!r}: {error}") from None
+
+
+def _of_file(path: str) -> Dict[str, Any]:
+    text = _content(path, os.path.splitext(os.path.basename(path))[0])
     try:
-        text = content.decode("utf-8")
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
@@ -121,8 +161,7 @@ def _of_file(path: str) -> Dict[str, Any]:
             f"{path!r} without make",
             "a function make at its top level, which returns model, (inputs, targets), loss",
         )
-    digest = hashlib.sha256(content).hexdigest()
-    return {"framework": framework, "source": path, "sha256": digest, "text": text}
+    return _own("", framework, path, text)
 
 
 def _framework(tree: ast.Module, path: str) -> str:

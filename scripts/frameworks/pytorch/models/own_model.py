@@ -1,8 +1,7 @@
-"""A model that the user brings, as a definition: of a file, or a name in torchvision or timm."""
+"""A model that the user brings, as a definition: of a file, or of a library of models."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from typing import Any, Dict, List, Sequence, Tuple
@@ -13,7 +12,6 @@ from harness.adapter import (
     Case,
     Mismatch,
     RankContext,
-    Unsupported,
     Variable,
     own_model_optimizer,
     own_model_parts,
@@ -24,7 +22,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.utils._pytree import register_dataclass, tree_leaves, tree_map, tree_map_only
 
 from .. import importing, optimizers
-from .torchvision import cnn as torchvision
+from .own_libraries import library_model
 
 #: Layers that drop something, by their names, which other libraries have, and the attribute that
 #: says how much.
@@ -55,13 +53,12 @@ class Definition:
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         self._case, self._model_config, self._rank_context = case, model_config, rank_context
         importing.install()  # the user's file, or what it imports, may import torchvision
-        self._module = (
-            own_module(model_config)
-            if model_config["own"]["sha256"]
-            else Named(model_config["own"])
-        )
-        channels_last = isinstance(self._module, Named)
-        self.MEMORY_FORMAT = torch.channels_last if channels_last else torch.contiguous_format
+        self.MEMORY_FORMAT = torch.contiguous_format
+        if model_config["own"]["library"]:
+            self._module = library_model(model_config["own"], case.mode == "train")
+            self.MEMORY_FORMAT = self._module.MEMORY_FORMAT
+        else:
+            self._module = own_module(model_config)
 
     def _made(self) -> Tuple[Any, Any, Any, Any]:
         parts = self._module.make(self._case.batch_per_device)
@@ -175,49 +172,3 @@ def without_dropout(model: nn.Module) -> None:
             layer.dropout = 0.0
         elif type(layer).__name__ in DROPPING:
             setattr(layer, DROPPING[type(layer).__name__], 0.0)
-
-
-class Named:
-    """A classifier of images from a library of models, without trained weights."""
-
-    def __init__(self, own: Dict[str, Any]) -> None:
-        library, _, self._name = own["source"].partition(":")
-        self._models = torchvision.models()  # timm imports it, too
-        self._new = self._of_torchvision
-        if library == "timm":
-            self._models, self._new = _timm(), self._of_timm
-
-    def make(self, batch_size: int) -> Any:
-        model, shape, classes = self._new()
-        images = torch.randn(batch_size, *shape)
-        labels = torch.randint(classes, (batch_size,))
-        return model, (images, labels), self._loss
-
-    def _of_torchvision(self) -> Tuple[nn.Module, Sequence[int], int]:
-        weights = self._models.get_model_weights(self._name).DEFAULT
-        size = getattr(weights.transforms(), "crop_size", None)
-        if "categories" not in weights.meta or not size:
-            raise Unsupported(f"{self._name} is no classifier of images: measure it from a file")
-        model = self._models.get_model(self._name, weights=None)
-        return model, (3, size[0], size[-1]), len(weights.meta["categories"])
-
-    def _of_timm(self) -> Tuple[nn.Module, Sequence[int], int]:
-        model = self._models.create_model(self._name, pretrained=False)
-        return model, model.pretrained_cfg["input_size"], model.num_classes
-
-    def _loss(self, outputs: Any, labels: Tensor) -> Tensor:
-        if isinstance(outputs, tuple):
-            raise Unsupported(
-                f"{self._name} has auxiliary heads, and what they count for is not the library's "
-                "to say: measure it from a file"
-            )
-        return nn.functional.cross_entropy(outputs, labels)
-
-
-def _timm() -> Any:
-    try:
-        return importlib.import_module("timm")
-    except ModuleNotFoundError as error:
-        if error.name != "timm":
-            raise
-        raise Unsupported("timm is not installed in this environment") from None
