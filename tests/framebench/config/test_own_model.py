@@ -269,7 +269,7 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
 def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Path) -> None:
     lacking = planned(tmp_path, "timm:resnet18")
     assert {case.model for case in lacking.cases} == {"timm:resnet18"}
-    with pytest.raises(ConfigError, match=r"pytorch.yaml has no timm; allowed: a Python"):
+    with pytest.raises(ConfigError, match=r"pytorch.yaml has no timm; allowed: timm among the packages"):
         targets.check_own_model(lacking)
     python = tmp_path / "python"
     python.touch()

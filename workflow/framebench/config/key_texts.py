@@ -215,6 +215,13 @@ TABLES: Mapping[str, KeyTable] = {
                 "if their Python is not `python3`.",
             ),
             (
+                "packages",
+                "framework: list",
+                "Packages to add to a framework's environment: `packages: {pytorch: "
+                "[timm==1.0.28]}`, [locked](../docs/frameworks.md#hashes) by `framebench hashes "
+                "pytorch --with timm==1.0.28`.",
+            ),
+            (
                 "environments",
                 "folder",
                 "Where environments are built. On a cluster: a shared file system.",

@@ -32,13 +32,22 @@ def import_fault(folder: Path, packages: Iterable[str]) -> str:
 
 
 def modules(folder: Path, packages: Iterable[str]) -> list[str]:
-    """Return the public top-level modules of these ``packages``, from their metadata."""
+    """Return the public top-level modules of these ``packages``, from their metadata.
+
+    Without ``top_level.txt``, these are modules and folders with ``__init__.py`` in ``RECORD``."""
     wanted = {_normal(name) for name in packages}
     found = []
-    for path in sorted(folder.glob("lib/python*/site-packages/*.dist-info/top_level.txt")):
-        if _normal(path.parent.name.partition("-")[0]) in wanted:
-            found += [name for name in bounded.read_text(path).split() if name.isidentifier()]
+    for path in sorted(folder.glob("lib/python*/site-packages/*.dist-info")):
+        if _normal(path.name.partition("-")[0]) in wanted:
+            named = path / "top_level.txt"
+            names = bounded.read_text(named).split() if named.is_file() else _recorded(path)
+            found += [name for name in names if name.isidentifier()]
     return [name for name in dict.fromkeys(found) if name not in _NO_LIBRARY and name[0] != "_"]
+
+
+def _recorded(metadata: Path) -> list[str]:
+    text = bounded.read_text(metadata / "RECORD")
+    return re.findall(r"^(\w+)(?:/__init__)?\.py,", text, re.MULTILINE)
 
 
 def _normal(name: str) -> str:
