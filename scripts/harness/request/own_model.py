@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 from core import bounded
 
@@ -62,20 +62,18 @@ def absolute(text: str) -> str:
 def model_config(text: str) -> Dict[str, Any]:
     """Return the model config of a user's own model.
 
-    The ``name`` of a file's model ends in eight digits of its content's digest. Raises
-    :class:`NotAModel`.
+    Its ``name`` is ``NAME`` in the file, else the name of the file or folder. Eight digits of the
+    content's digest follow. Raises :class:`NotAModel`.
     """
     if library(text):
         return _model_config(text, _of_library(text))
-    path = os.path.normpath(text)
     if text.endswith(".py"):
-        own = _of_file(text)
+        name, own = _of_file(text)
     elif os.path.isdir(text):
-        own = _of_folder(path)
+        name, own = _of_folder(os.path.normpath(text))
     else:
         raise NotAModel(repr(text))
-    stem = os.path.splitext(os.path.basename(path))[0]
-    return _model_config(f"{stem}@{own['sha256'][:8]}", own)
+    return _model_config(f"{name}@{own['sha256'][:8]}", own)
 
 
 def _model_config(name: str, own: Dict[str, Any]) -> Dict[str, Any]:
@@ -112,16 +110,16 @@ def _own(library: str, framework: str, source: str, text: Optional[str]) -> Dict
     }
 
 
-def _of_folder(path: str) -> Dict[str, Any]:
-    file = os.path.join(path, CONFIG)
-    text = _content(file, os.path.basename(path))
+def _of_folder(path: str) -> Tuple[str, Dict[str, Any]]:
+    file, name = os.path.join(path, CONFIG), os.path.basename(path)
+    text = _content(file, name)
     try:
         architecture_of(text)
     except (ValueError, LookupError, TypeError, RecursionError):
         raise NotAModel(
             f"{file!r} without architectures", 'one of transformers: {"architectures": ["CLASS"]}'
         ) from None
-    return _own(TRANSFORMERS, LIBRARIES[TRANSFORMERS], path, text)
+    return name, _own(TRANSFORMERS, LIBRARIES[TRANSFORMERS], path, text)
 
 
 def architecture_of(text: str) -> str:
@@ -145,8 +143,9 @@ def _content(path: str, stem: str) -> str:
         raise NotAModel(f"{path!r}: {error}") from None
 
 
-def _of_file(path: str) -> Dict[str, Any]:
-    text = _content(path, os.path.splitext(os.path.basename(path))[0])
+def _of_file(path: str) -> Tuple[str, Dict[str, Any]]:
+    name = os.path.splitext(os.path.basename(path))[0]
+    text = _content(path, name)
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
@@ -161,24 +160,35 @@ def _of_file(path: str) -> Dict[str, Any]:
             f"{path!r} without make",
             "a function make at its top level, which returns model, (inputs, targets), loss",
         )
-    return _own("", framework, path, text)
+    for given in _constants(tree, "NAME"):
+        if not isinstance(given, str) or not _NAME.fullmatch(given):
+            raise NotAModel(
+                f"{path!r} with NAME = {given!r}", "a text of letters, digits, '_', '-' and '.'"
+            )
+        name = given
+    return name, _own("", framework, path, text)
 
 
 def _framework(tree: ast.Module, path: str) -> str:
     known = ", ".join(_known())
+    for value in _constants(tree, "FRAMEWORK"):
+        if value not in _known():
+            raise NotAModel(f"{path!r} with FRAMEWORK = {value!r}", f"one of {known}")
+        return str(value)
+    raise NotAModel(f"{path!r} without FRAMEWORK", f'FRAMEWORK = "..", one of {known}')
+
+
+def _constants(tree: ast.Module, name: str) -> Iterator[Any]:
+    """Yield the values that a file assigns to ``name``; None for one that is computed."""
     for node in tree.body:
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if any(isinstance(target, ast.Name) and target.id == "FRAMEWORK" for target in targets):
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
             try:
-                value = ast.literal_eval(node.value)
+                yield ast.literal_eval(node.value)
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-                value = None
-            if value not in _known():
-                raise NotAModel(f"{path!r} with FRAMEWORK = {value!r}", f"one of {known}")
-            return str(value)
-    raise NotAModel(f"{path!r} without FRAMEWORK", f'FRAMEWORK = "..", one of {known}')
+                yield None
 
 
 def _known() -> Any:

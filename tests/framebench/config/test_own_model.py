@@ -171,6 +171,13 @@ def test_a_folder_with_a_config_is_a_model_of_transformers(tmp_path: Path) -> No
     assert checked.model.name.startswith("tiny@")
 
 
+def test_a_file_may_name_its_model(tmp_path: Path) -> None:
+    named = own_model.model_config(file(tmp_path, f'NAME = "my.net"\n{GOOD}'))["name"]
+    assert re.fullmatch("my.net@[0-9a-f]{8}", named)
+    with pytest.raises(own_model.NotAModel, match=r"with NAME = 'my net'; allowed: a text of let"):
+        own_model.model_config(file(tmp_path, f'NAME = "my net"\n{GOOD}'))
+
+
 def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_path: Path) -> None:
     source = file(tmp_path)
     of_others = {**SUITE, "variants": {"theirs": {"source": "torchvision"}}}
@@ -269,7 +276,9 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
 def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Path) -> None:
     lacking = planned(tmp_path, "timm:resnet18")
     assert {case.model for case in lacking.cases} == {"timm:resnet18"}
-    with pytest.raises(ConfigError, match=r"pytorch.yaml has no timm; allowed: timm among the packages"):
+    with pytest.raises(
+        ConfigError, match=r"pytorch.yaml has no timm; allowed: timm among the packages"
+    ):
         targets.check_own_model(lacking)
     python = tmp_path / "python"
     python.touch()
