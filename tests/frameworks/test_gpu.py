@@ -18,11 +18,15 @@ DOUBLES = Path(__file__).with_name("gpus")
 MODEL = small(BERT, layers=1)
 
 
-@pytest.fixture(scope="module", params=["tensorflow"])
+@pytest.fixture(scope="module", params=["tensorflow", "paddle"])
 def run(request: pytest.FixtureRequest, fork_servers: ForkServers) -> ForkServer:
-    """Return the server of a framework on the double of a GPU."""
-    parts = [DOUBLES / f"{request.param}.py", DOUBLES / "running.py"]
-    return fork_servers(request.param).after("\n".join(part.read_text() for part in parts))
+    return on_gpu(fork_servers, request.param)
+
+
+def on_gpu(fork_servers: ForkServers, framework: str) -> ForkServer:
+    """Return the server of a framework, behind the double of a GPU."""
+    parts = [DOUBLES / f"{framework}.py", DOUBLES / "running.py"]
+    return fork_servers(framework).after("\n".join(part.read_text() for part in parts))
 
 
 def measured(run: ForkServer, call: str, ranks: int = 1) -> list[dict[str, Any]]:
@@ -37,6 +41,36 @@ def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
         assert rank["device"].startswith(f"cuda:{number} NVIDIA A100")
         assert rank["run_ahead"] == 1, "a GPU that is asynchronous runs a step at a time"
         assert len(rank["step_seconds"]) == 2
-        assert rank["observed"]["waits"] > 0
+        assert rank["observed"]["waits"] > 0, "nobody waited for the GPU"
         assert rank["peak_device_memory_bytes"] > 0
-        assert rank["settings"]["tf32"] is False
+
+
+@pytest.fixture(scope="module")
+def paddle(fork_servers: ForkServers) -> ForkServer:
+    return on_gpu(fork_servers, "paddle")
+
+
+def test_paddle_counts_the_linear_layers_of_cuda_builds(paddle: ForkServer) -> None:
+    (found,) = paddle(f"""
+def counted():
+    adapter = built({MODEL!r}, mode="inference", rank_context=CUDA)
+    return adapter.matmul_dtypes(), sum(one.multiply_adds for one in adapter.matmuls(True))
+linear, multiply_adds = counted()
+paddle.set_flags({{"FLAGS_use_legacy_linear": True}})
+answer(linear=[linear, multiply_adds], legacy=counted(), observed=observed())
+""")
+    assert found["linear"] == found["legacy"]
+    assert found["observed"]["attention"] == ["mem_efficient"]
+
+
+def test_paddle_expands_masks_for_kernels_that_do_not_broadcast(paddle: ForkServer) -> None:
+    (found,) = paddle(f"""
+VOLTA, AMPERE = (7, 0), (8, 0)
+adapter = started({MODEL!r}, rank_context=CUDA)
+def shape(capability, mixed):
+    cuda.get_device_capability = lambda device=None: capability
+    paddle.is_autocast_enabled = lambda device=None: mixed
+    return adapter._definition.added_to_scores(paddle.ones([2, 8]), paddle.ones([1]), 4).shape
+answer(shapes=[shape(VOLTA, True), shape(AMPERE, False), shape(AMPERE, True)])
+""")
+    assert found["shapes"] == [[2, 4, 8, 8], [2, 4, 8, 8], [2, 1, 1, 8]]
