@@ -346,3 +346,79 @@ def test_models_of_transformers_get_the_inputs_of_their_class(
     refused = found["refused"]
     assert "computes no loss from one label" in refused["transformers:TinyForCTC, train, fp32"]
     assert "takes bbox, whose shape" in refused["transformers:TinyModel, train, fp32"]
+
+
+#: A model some of whose layers have no gradient in some steps, and shapes from its first pass; with
+#: a compiler, a graph break and a recompilation in each step.
+CHANGING = """
+import torch
+from torch import nn
+
+FRAMEWORK = "pytorch"
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.steps = nn.LazyLinear(8), 0
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+
+    def forward(self, x):
+        self.steps += 1
+        x = self.first(x)
+        torch._dynamo.graph_break()
+        for number, layer in enumerate(self.layers):
+            x = x if number == self.steps % 3 else layer(x)
+        return x
+
+def make(batch_size):
+    batch = torch.randn(batch_size, 8), torch.randint(8, (batch_size,))
+    return Net(), batch, nn.CrossEntropyLoss()
+"""
+STEPS = """
+from harness.measuring.model import seed_of_batch
+from harness.request.own_model import model_config
+def stepped(compiler, steps):
+    adapter = started(model_config(PATH), compiler=compiler)
+    adapter.build(seed_of_batch(1, adapter.rank_context.rank))
+    return adapter, [adapter.read(adapter.step()) for _ in range(steps)]
+"""
+#: Dynamo without Inductor, whose code takes long to compile.
+EAGER = """
+import torch, torch._dynamo, torch._inductor.metrics
+compile_of = torch.nn.Module.compile
+torch.nn.Module.compile = lambda model, backend, mode, **more: compile_of(
+    model, backend="eager", **more
+)
+torch._inductor.metrics.generated_kernel_count = 1
+adapter, losses = stepped("inductor", 2)
+before = adapter.recompilations()
+adapter.step()
+answer(counts=adapter.compiled(), reasons=adapter.recompilations()[len(before):],
+       refused=raised(Exception, lambda: stepped("inductor:fullgraph", 1)))
+"""
+
+
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_layers_may_be_lazy_and_left_out_of_steps(
+    run: ForkServer, tmp_path: Path, ranks: int
+) -> None:
+    path = tmp_path / "changing.py"
+    path.write_text(CHANGING)
+    script = in_one_process(run.framework) + STEPS.replace("PATH", repr(str(path)))
+    for found in run(script + "answer(losses=stepped('none', 4)[1])", ranks):
+        assert len({*found["losses"]}) == 4
+
+
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+def test_graph_breaks_and_recompilations_are_counted_and_named(
+    run: ForkServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "changing.py"
+    path.write_text(CHANGING)
+    script = in_one_process(run.framework) + STEPS.replace("PATH", repr(str(path)))
+    (found,) = run(script + EAGER)
+    assert found["counts"]["graph_breaks"] == 1
+    assert found["counts"]["breaks"] == ["changing.py:16: Call to `torch._dynamo.graph_break()`"]
+    assert "self.steps == " in found["reasons"][0]
+    assert "graph_break()" in found["refused"]

@@ -19,9 +19,10 @@ from harness.adapter import (
 )
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.parameter import UninitializedParameter
 from torch.utils._pytree import register_dataclass, tree_leaves, tree_map, tree_map_only
 
-from .. import importing, optimizers
+from .. import importing
 from .own_libraries import library_model
 
 #: Layers that drop something, by their names, which other libraries have, and the attribute that
@@ -69,11 +70,8 @@ class Definition:
         torch.manual_seed(int(batch["seed"]))
         _, inputs, targets, _ = self._made()
         self._targets = tree_map(self._on_device, targets)
-        named = isinstance(inputs, Mapping)
-        self._names = list(inputs) if named else []
-        inputs = inputs.values() if named else inputs
-        several = (inputs,) if isinstance(inputs, Tensor) else inputs
-        self._inputs: Tuple[Any, ...] = tree_map(self._on_device, tuple(several))
+        self._names, several = _one_by_one(inputs)
+        self._inputs: Tuple[Any, ...] = tree_map(self._on_device, several)
         return self._inputs
 
     def _on_device(self, value: Any) -> Any:
@@ -87,7 +85,7 @@ class Definition:
         )
 
     def build(self, model_config: Dict[str, Any]) -> nn.Module:
-        model, _, _, loss = self._made()
+        model, inputs, _, loss = self._made()
         if not isinstance(model, nn.Module):
             raise TypeError(f"make returned {type(model).__name__} as the model, not a Module")
         if self._case.mode == "train" and not any(
@@ -96,6 +94,9 @@ class Definition:
             raise TypeError("make returned a model without a parameter that is trained")
         if not model_config["own"].get("dropout", True):
             without_dropout(model)
+        if any(isinstance(parameter, UninitializedParameter) for parameter in model.parameters()):
+            with torch.no_grad():  # lazy modules get their shapes from a first pass
+                Whole(model.eval(), self._names)(*_one_by_one(inputs)[1])
         if isinstance(loss, nn.Module):  # it may have weights of classes
             loss.to(self._rank_context.accelerator)
             if self._case.precision == FLOAT64:
@@ -113,8 +114,10 @@ class Definition:
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """Return the optimizer of the user's file, or the default one."""
         if not hasattr(self._module, "optimizer"):
-            return optimizers.from_model_config(
-                model, [list(model.parameters())], self._model_config
+            hyper = self._model_config["hyperparameters"]
+            # not fused: that fails where a parameter has its first gradient after the others
+            return torch.optim.SGD(
+                model.parameters(), lr=hyper["learning_rate"], momentum=hyper["momentum"]
             )
         optimizer = self._module.optimizer(model.parameters())
         own: torch.optim.Optimizer = own_model_optimizer(
@@ -152,6 +155,13 @@ class Definition:
         """Return this rank's inputs and targets."""
         tensors = tree_leaves((self._inputs, self._targets))
         return [_widened(tensor).cpu().numpy() for tensor in tensors if isinstance(tensor, Tensor)]
+
+
+def _one_by_one(inputs: Any) -> Tuple[List[str], Tuple[Any, ...]]:
+    """Return the names of the inputs, if they have names, and the inputs."""
+    if isinstance(inputs, Mapping):
+        return list(inputs), tuple(inputs.values())
+    return [], (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
 
 
 def _first(inputs: Any) -> Any:
