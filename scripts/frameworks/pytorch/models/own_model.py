@@ -106,7 +106,10 @@ class Definition:
 
     def loss(self, outputs: Flat, batch: Any, model_config: Any) -> Tensor:
         """Return the user's loss, from outputs in float32 at least, like those of our models."""
-        value = self._loss(tree_map_only(Tensor, _widened, outputs.nest), self._targets)
+        nest = outputs.nest
+        if any(_widened(output) is not output for output in outputs):
+            nest = tree_map_only(Tensor, _widened, nest)
+        value = self._loss(nest, self._targets)
         if not isinstance(value, Tensor) or value.dim():
             raise TypeError("the loss must be a tensor with one number")
         return value
