@@ -47,6 +47,28 @@ def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
 
 
 @pytest.fixture(scope="module")
+def tensorflow(fork_servers: ForkServers) -> ForkServer:
+    return on_gpu(fork_servers, "tensorflow")
+
+
+def test_tensorflow_says_what_its_kernels_are(tensorflow: ForkServer) -> None:
+    (found,) = tensorflow(f"""
+adapter = started({MODEL!r}, rank_context=CUDA)
+def kernels(*capability):
+    global CAPABILITY
+    CAPABILITY = capability
+    return adapter._devices.kernels(adapter._gpu)
+answer(known=[kernels(8, 0), kernels(8, 6), kernels(9, 0)], size=os.environ["CUDA_CACHE_MAXSIZE"],
+       newer=raised(Unsupported, lambda: kernels(12, 0)))
+""")
+    exact, compatible, newer = found["known"]
+    assert exact == compatible == "machine code"
+    assert newer.startswith("PTX")
+    assert int(found["size"]) == 2**32
+    assert "is built for sm_60, sm_70, sm_80, compute_90; the device is" in found["newer"]
+
+
+@pytest.fixture(scope="module")
 def oneflow(fork_servers: ForkServers) -> ForkServer:
     return on_gpu(fork_servers, "oneflow")
 

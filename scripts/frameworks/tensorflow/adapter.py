@@ -67,6 +67,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         # TensorFlow reads these when it is imported.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+        # The most that a driver keeps of what it compiles from PTX: by default less than all.
+        os.environ.setdefault("CUDA_CACHE_MAXSIZE", str(2**32))
         if self.rank_context.world_size > 1:
             task = {"type": "worker", "index": self.rank_context.rank}
             cluster = {"worker": list(self.rank_context.addresses)}
@@ -233,6 +235,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
             "strategy": type(self._strategy).__name__ if several else None,
             "collective": self._devices.collective(self.rank_context).name if several else None,
         }
+        if self._gpu:
+            settings["kernels"] = self._devices.kernels(self._gpu)
         if self.case.compiler == "xla":
             train = self.case.mode == "train"
             settings["xla_scope"] = "forward and backward pass, optimizer" if train else "step"
