@@ -18,7 +18,7 @@ DOUBLES = Path(__file__).with_name("gpus")
 MODEL = small(BERT, layers=1)
 
 
-@pytest.fixture(scope="module", params=["tensorflow", "paddle", "oneflow"])
+@pytest.fixture(scope="module", params=["pytorch", "tensorflow", "paddle", "oneflow"])
 def run(request: pytest.FixtureRequest, fork_servers: ForkServers) -> ForkServer:
     return on_gpu(fork_servers, request.param)
 
@@ -44,6 +44,37 @@ def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
         assert rank["observed"]["waits"] > 0, "nobody waited for the GPU"
         silent = run.framework == "oneflow"  # it tells nothing of memory
         assert rank["peak_device_memory_bytes"] == (None if silent else 2**21)
+
+
+@pytest.fixture(scope="module")
+def pytorch(fork_servers: ForkServers) -> ForkServer:
+    return on_gpu(fork_servers, "pytorch")
+
+
+def test_pytorch_refuses_cuda_graphs_that_would_overwrite_gradients(pytorch: ForkServer) -> None:
+    (found,) = pytorch(f"""
+import torch._inductor.config as inductor
+import torch._inductor.utils
+adapter = started({MODEL!r}, rank_context=CUDA)
+def refused(compiler, mode="train", steps=1):
+    return raised(Unsupported, lambda: adapter._compiler.require(
+        compiler, adapter._device, mode == "train", steps))
+modes = ("inductor", "inductor:reduce-overhead", "inductor:max-autotune")
+torch._inductor.utils.is_big_gpu = lambda index: True
+one = [refused(mode) for mode in modes]
+several = [refused(mode, steps=2) for mode in modes]
+inference = refused(modes[1], mode="inference", steps=2)
+inductor.triton.cudagraphs = True  # as TORCHINDUCTOR_CUDAGRAPHS does
+by_variable = refused("inductor", steps=2)
+torch._inductor.utils.is_big_gpu = lambda index: False
+answer(one=one, several=several, inference=inference, by_variable=by_variable,
+       small=refused(modes[2]))
+""")
+    assert found["one"] == [None] * 3
+    assert found["several"][0] is found["inference"] is None
+    for reason in (*found["several"][1:], found["by_variable"]):
+        assert "a micro-step overwrites gradients" in reason
+    assert "on a GPU with 56 multiprocessors" in found["small"]
 
 
 @pytest.fixture(scope="module")

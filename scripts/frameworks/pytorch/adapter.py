@@ -75,7 +75,8 @@ class PyTorchAdapter(
         self._amp = self._in_float8 or self.case.precision == "amp"
         self._dtype = devices.set_precision(self.case.precision, self._device)
         if self.case.compiler != "none":
-            compiler.require(self.case.compiler, self._device, self.case.mode == "train")
+            train = self.case.mode == "train"
+            compiler.require(self.case.compiler, self._device, train, self.case.accumulation)
         self._definition: Any = self.definition()
         self._watching = False
         several = self.rank_context.world_size > 1

@@ -29,9 +29,9 @@ def _mode(name: str) -> Optional[str]:
     return None if name == FULLGRAPH else name.partition(":")[2] or None
 
 
-def require(name: str, device: torch.device, train: bool) -> None:
-    """Raise :class:`Unsupported` where TorchInductor has nothing to generate code with, or its mode
-    nothing to do."""
+def require(name: str, device: torch.device, train: bool, micro_steps: int) -> None:
+    """Raise :class:`Unsupported` where TorchInductor has nothing to generate code with, its mode
+    nothing to do, or its CUDA graphs overwrite gradients that micro-steps add up."""
     if device.type == "cpu":
         if _mode(name) == GRAPHS:
             raise Unsupported(f"TorchInductor's {GRAPHS} is CUDA graphs, which a CPU does not have")
@@ -49,6 +49,30 @@ def require(name: str, device: torch.device, train: bool) -> None:
         raise Unsupported("TorchInductor needs Triton on a GPU, and it is not installed")
     if torch.cuda.get_device_capability(device) < TRITON_CAPABILITY:
         raise Unsupported(f"Triton needs compute capability {TRITON_CAPABILITY} or newer")
+    if train and micro_steps > 1 and _uses_graphs(name):
+        # an error in some versions (pytorch#169545), wrong gradients in others (pytorch#96693)
+        raise Unsupported(
+            "CUDA graphs keep their outputs until the next run: a micro-step overwrites gradients "
+            "that the one before it has left"
+        )
+    if _mode(name) == AUTOTUNED:
+        import torch._inductor.utils as inductor_utils
+
+        if not inductor_utils.is_big_gpu(device.index):
+            count = torch.cuda.get_device_properties(device).multi_processor_count
+            raise Unsupported(
+                f"TorchInductor's {AUTOTUNED} chooses no kernels for matmuls on a GPU with {count} "
+                'multiprocessors: "Not enough SMs to use max_autotune_gemm mode"'
+            )
+
+
+def _uses_graphs(name: str) -> bool:
+    """Return whether this mode, or the variable TORCHINDUCTOR_CUDAGRAPHS, records CUDA graphs."""
+    import torch._inductor
+    import torch._inductor.config as inductor
+
+    options = torch._inductor.list_mode_options(_mode(name) or "default")
+    return bool(options.get("triton.cudagraphs", inductor.triton.cudagraphs))
 
 
 def compile_module(model: nn.Module, name: str, device: torch.device, whole: bool) -> None:
