@@ -77,6 +77,25 @@ answer(one=one, several=several, inference=inference, by_variable=by_variable,
     assert "on a GPU with 56 multiprocessors" in found["small"]
 
 
+def test_pytorch_says_that_instances_of_mig_need_names(pytorch: ForkServer) -> None:
+    (found,) = pytorch(f"""
+DRIVERS_COUNT = 0  # NVML counts two
+answer(reason=raised(Unsupported, lambda: started({MODEL!r}, rank_context=CUDA)))
+""")
+    assert "counts 2 GPUs by NVML" in found["reason"]
+    assert "name instances of MIG in CUDA_VISIBLE_DEVICES" in found["reason"]
+
+
+def test_pytorch_says_why_the_driver_does_not_work(pytorch: ForkServer) -> None:
+    (found,) = pytorch(f"""
+def old():
+    raise RuntimeError("The NVIDIA driver on your system is too old (found version 12040).")
+torch.cuda.init = old
+answer(reason=raised(Unsupported, lambda: started({MODEL!r}, rank_context=CUDA)))
+""")
+    assert "The NVIDIA driver on your system is too old (found version 12040)." in found["reason"]
+
+
 @pytest.fixture(scope="module")
 def tensorflow(fork_servers: ForkServers) -> ForkServer:
     return on_gpu(fork_servers, "tensorflow")

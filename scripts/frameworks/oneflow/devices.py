@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import oneflow
 from harness.adapter import RankContext, Unsupported, require_visible
+from oneflow import sysconfig
 
 #: The wheels of OneFlow 0.9 have machine code for compute capability 6.0 to 8.6, and no PTX that a
 #: driver could compile for newer ones.
@@ -16,6 +17,8 @@ def take(rank_context: RankContext) -> oneflow.device:
     oneflow.set_num_threads(rank_context.threads)
     if rank_context.accelerator == "cpu":
         return oneflow.device("cpu")
+    if not sysconfig.with_cuda():
+        raise Unsupported(f"OneFlow {oneflow.__version__} is a build without CUDA")
     require_visible("OneFlow", oneflow.cuda.device_count(), rank_context)
     oneflow.cuda.set_device(rank_context.local_rank)
     device = oneflow.device("cuda", rank_context.local_rank)

@@ -18,6 +18,8 @@ def take(rank_context: RankContext) -> Optional[tf.config.PhysicalDevice]:
     if rank_context.accelerator == "cpu":
         tf.config.set_visible_devices([], "GPU")
         return None
+    if not tf.test.is_built_with_cuda():
+        raise Unsupported(f"TensorFlow {tf.__version__} is a build without CUDA")
     require_visible("TensorFlow", len(gpus), rank_context)
     gpu = gpus[rank_context.local_rank]
     kernels(gpu)

@@ -13,6 +13,7 @@ if RANK > 0:  # noqa: F821
     rendezvous.wait_for_listener(ADDRESSES[0])  # noqa: F821
     rendezvous.wait_for_listener = lambda address: None  # which listens once
 import oneflow  # noqa: E402
+import oneflow.sysconfig  # noqa: E402
 
 CAPABILITY, NAME = (8, 0), "NVIDIA A100"
 waits = []
@@ -45,6 +46,7 @@ def _all(kind):  # noqa: ANN001, ANN202
 _DEVICE, _ALL = oneflow.device, oneflow.placement.all
 oneflow.device = Devices("device", (), {})
 oneflow.placement.all = _all
+oneflow.sysconfig.with_cuda = lambda: True
 oneflow.cuda.device_count = lambda: 2
 oneflow.cuda.set_device = _set_device
 oneflow.cuda.get_device_capability = lambda device=None: CAPABILITY

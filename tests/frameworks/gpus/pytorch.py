@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import torch
 
-CAPABILITY, NAME = (8, 0), "NVIDIA A100"
+CAPABILITY, NAME, DRIVERS_COUNT = (8, 0), "NVIDIA A100", 2
 waits, peaks = [], []
 _FIND, _DEVICE = importlib.util.find_spec, torch.device
 _AUTOCAST, _JOIN = torch.autocast, torch.distributed.init_process_group
@@ -57,6 +57,8 @@ def _autocast(kind, **options):  # noqa: ANN001, ANN003, ANN202
 
 def _set_device(device):  # noqa: ANN001, ANN202
     assert device.index == int(os.environ["LOCAL_RANK"])
+    if device.index >= DRIVERS_COUNT:
+        raise RuntimeError("CUDA error: invalid device ordinal\nCompile with `TORCH_USE_CUDA_DSA`")
 
 
 torch.device = Devices("device", (), {})
@@ -68,6 +70,7 @@ torch.version.cuda = "13.0"
 importlib.util.find_spec = lambda name: name == "triton" or _FIND(name)
 for _name, _function in {
     "device_count": lambda: 2,
+    "init": lambda: None,
     "set_device": _set_device,
     "get_device_capability": lambda device=None: CAPABILITY,
     "get_device_name": lambda device=None: NAME,

@@ -27,6 +27,7 @@ def _memory(device):  # noqa: ANN001, ANN202
 tf.config.list_physical_devices = lambda kind=None: (
     [_PROCESSOR] * 2 if kind == "GPU" else _LISTED(kind)
 )
+tf.test.is_built_with_cuda = lambda: True
 tf.config.set_visible_devices = lambda devices, kind=None: None
 tf.config.experimental.set_memory_growth = lambda device, enable: None
 tf.config.experimental.get_device_details = lambda device: {
