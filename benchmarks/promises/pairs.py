@@ -1,4 +1,4 @@
-"""Pairs of runs under machine drift: intervals and tests; gates are in ``gate_power.py``."""
+"""Pairs of runs under machine drift: intervals and tests."""
 
 from __future__ import annotations
 
