@@ -15,12 +15,17 @@ from .models import BERT, small
 
 DOUBLES = Path(__file__).with_name("gpus")
 #: Small enough for a second in every framework.
-MODEL = small(BERT, layers=1)
+MODEL, EMBEDDING = small(BERT, layers=1), small(BERT, layers=0)
 
 
-@pytest.fixture(
-    scope="module", params=["pytorch", "tensorflow", "paddle", "oneflow", "tensorflow1"]
-)
+FRAMEWORKS = ("pytorch", "tensorflow", "paddle", "jax", "oneflow", "mxnet", "tensorflow1")
+#: Those that wait by a function of the device; the others wait for an array, as on the CPU.
+WAITS_FOR_DEVICE = ("pytorch", "tensorflow", "paddle", "oneflow")
+TELLS_MEMORY = ("pytorch", "tensorflow", "paddle", "jax")
+NAME, NAMES = "NVIDIA A100", {"mxnet": ""}
+
+
+@pytest.fixture(scope="module", params=FRAMEWORKS)
 def run(request: pytest.FixtureRequest, fork_servers: ForkServers) -> ForkServer:
     return on_gpu(fork_servers, request.param)
 
@@ -38,17 +43,19 @@ def measured(run: ForkServer, call: str, ranks: int = 1) -> list[dict[str, Any]]
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
-    found = measured(run, f"'train', {MODEL!r}", ranks)
+    compiler = "jit" if run.framework == "jax" else "none"  # it compiles every operation otherwise
+    model = MODEL if ranks == 1 else EMBEDDING
+    found = measured(run, f"'train', {model!r}, compiler={compiler!r}", ranks)
     for number, rank in enumerate(found):
-        assert rank["device"].startswith(f"cuda:{number} NVIDIA A100")
+        assert rank["device"] == f"cuda:{number} {NAMES.get(run.framework, NAME)}".rstrip()
         assert len(rank["step_seconds"]) == 2
         assert list(rank["products"]) == ["float32"]
         assert set(rank["significant_bits"].values()) == {24}
-        waits = run.framework != "tensorflow1"  # whose sessions return when all is complete
-        assert rank["run_ahead"] == waits
-        assert (rank["observed"]["waits"] > 0) == waits
-        silent = run.framework in ("oneflow", "tensorflow1")  # they tell nothing of memory
-        assert rank["peak_device_memory_bytes"] == (None if silent else 2**21)
+        # A session of TensorFlow 1 returns when all is complete.
+        assert rank["run_ahead"] == (run.framework != "tensorflow1")
+        assert (rank["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
+        peak = 2**21 if run.framework in TELLS_MEMORY else None
+        assert rank["peak_device_memory_bytes"] == peak
 
 
 @pytest.fixture(scope="module")
