@@ -58,6 +58,22 @@ def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
         assert rank["peak_device_memory_bytes"] == peak
 
 
+def test_matmuls_run_on_a_gpu_without_a_model(run: ForkServer) -> None:
+    parameters = "shapes='16x16x16', blocks=1, block_seconds=1e-3"
+    (rank,) = measured(run, f"'matmul', {parameters}")
+    assert rank["products"] == {"float32": 1}
+    assert (rank["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
+
+
+@pytest.mark.parametrize("run", ["pytorch", "tensorflow"], indirect=True)
+def test_a_gpu_without_bfloat16_trains_in_float16_and_scales_its_loss(run: ForkServer) -> None:
+    script = f"CAPABILITY = (7, 0)\nanswer(**measured('train', {EMBEDDING!r}, 'amp'))"
+    (rank,) = run(script)
+    assert rank["settings"]["amp_dtype"] == "float16"
+    assert rank["settings"].get("grad_scaler", rank["settings"].get("loss_scaling")) is True
+    assert list(rank["products"]) == ["float16"]
+
+
 @pytest.fixture(scope="module")
 def pytorch(fork_servers: ForkServers) -> ForkServer:
     return on_gpu(fork_servers, "pytorch")

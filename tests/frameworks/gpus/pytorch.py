@@ -10,6 +10,7 @@ CAPABILITY, NAME, DRIVERS_COUNT = (8, 0), "NVIDIA A100", 2
 waits, peaks = [], []
 _FIND, _DEVICE = importlib.util.find_spec, torch.device
 _AUTOCAST, _JOIN = torch.autocast, torch.distributed.init_process_group
+_SCALER = torch.amp.GradScaler
 _PARALLEL = torch.nn.parallel.DistributedDataParallel
 
 
@@ -55,6 +56,11 @@ def _autocast(kind, **options):  # noqa: ANN001, ANN003, ANN202
     return _AUTOCAST("cpu", **options)
 
 
+def _scaler(kind, enabled):  # noqa: ANN001, ANN202
+    assert kind == "cuda"
+    return _SCALER("cpu", enabled=enabled)
+
+
 def _set_device(device):  # noqa: ANN001, ANN202
     assert device.index == int(os.environ["LOCAL_RANK"])
     if device.index >= DRIVERS_COUNT:
@@ -63,6 +69,7 @@ def _set_device(device):  # noqa: ANN001, ANN202
 
 torch.device = Devices("device", (), {})
 torch.autocast = _autocast
+torch.amp.GradScaler = _scaler
 torch.nn.parallel.DistributedDataParallel = _parallel
 torch.distributed.init_process_group = _join
 torch.distributed.get_backend = lambda group=None: "nccl"
