@@ -105,6 +105,19 @@ answer(one=one, several=several, inference=inference, by_variable=by_variable,
     assert "on a GPU with 56 multiprocessors" in found["small"]
 
 
+def test_pytorch_keeps_the_random_state_of_its_gpu(pytorch: ForkServer) -> None:
+    (found,) = pytorch(f"""
+adapter = built({EMBEDDING!r}, rank_context=CUDA)
+restored = []
+torch.cuda.get_rng_state = lambda device: torch.full([16], 7, dtype=torch.uint8)
+torch.cuda.set_rng_state = lambda state, device: restored.append([state.tolist(), device.type])
+adapter.save_training("kept")
+adapter.load_training("kept")
+answer(restored=restored)
+""")
+    assert found["restored"] == [[[7] * 16, "cuda"]]
+
+
 def test_pytorch_says_that_instances_of_mig_need_names(pytorch: ForkServer) -> None:
     (found,) = pytorch(f"""
 DRIVERS_COUNT = 0  # NVML counts two
