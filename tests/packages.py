@@ -23,7 +23,11 @@ def write_wheel(
     path = folder / f"{name}-{version}-py3-none-any.whl"
     about = f"{name}-{version}.dist-info"
     files = {"METADATA": metadata(name, version, needs), "WHEEL": WHEEL}
-    files["RECORD"] = "".join(f"{about}/{file},,\n" for file in (*files, "RECORD"))
+    recorded = [
+        *(f"{about}/{file}" for file in (*files, "RECORD")),
+        *([f"{name}.py"] if module else []),
+    ]
+    files["RECORD"] = "".join(f"{file},,\n" for file in recorded)
     folder.mkdir(exist_ok=True)
     with zipfile.ZipFile(path, "w") as wheel:
         for file, text in files.items():

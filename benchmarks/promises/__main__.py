@@ -1,36 +1,47 @@
-"""Run all simulations, print their table, and write it to ``results.md``."""
+"""Run simulations, print their tables, and write them to ``results.md``."""
 
 from __future__ import annotations
 
+import argparse
+import re
 import sys
 from pathlib import Path
 
-from . import history, medians, odd_repeats, pairs, ratios, steps
+from . import gates, history, medians, odd_repeats, pairs, ratios, steps, winners
 from .row import PromiseRow
 
-MODULES = (medians, ratios, pairs, steps, history, odd_repeats)
+MODULES = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (medians, ratios, pairs, gates, winners, steps, history, odd_repeats)
+}
+RESULTS = Path(__file__).parent / "results.md"
 HEAD = """# Statistical promises, simulated
 
-Written by `.venv/bin/python -m benchmarks.promises {draws}`, which fails if a promise is missed by
-more than three standard errors. Some rows have a tenth of the {draws} draws or less. "Kept aside":
-no method was chosen on this sampler. Rows without a goal show another method, or what no method can
-promise.
-
-| promise | sampler | goal | result |
-|---|---|---|--:|"""
+Written by `.venv/bin/python -m benchmarks.promises`, which fails if a promise is missed by more
+than three standard errors. Some rows have a tenth of the draws or less. "Kept aside": no method was
+chosen on this sampler. Rows without a goal show another method, or what no method can promise.
+"""
+COLUMNS = "| promise | sampler | goal | result |\n|---|---|---|--:|"
 
 
 def main() -> int:
-    """Run every module; return 1 if a promise is missed."""
-    draws = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    lines, missed = [HEAD.format(draws=draws)], 0
-    for module in MODULES:
-        row: PromiseRow
-        for row in module.rows(draws):
-            lines.append(str(row))
-            missed += row.is_missed
+    """Run the chosen modules; return 1 if a promise is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(MODULES))
+    parser.add_argument("--draws", type=int, default=20_000)
+    given = parser.parse_args()
+    tables, missed = {}, 0
+    for name in given.modules or MODULES:
+        found: list[PromiseRow] = []
+        for row in MODULES[name].rows(given.draws):
             print(row, flush=True)
-    (Path(__file__).parent / "results.md").write_text("\n".join([*lines, ""]))
+            found.append(row)
+        missed += sum(row.is_missed for row in found)
+        tables[name] = "\n".join([f"{given.draws} draws.", "", COLUMNS, *map(str, found)])
+    parts = re.split(r"^## (\w+)\n", RESULTS.read_text(), flags=re.MULTILINE)[1:]
+    tables = {**dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True)), **tables}
+    sections = [f"## {name}\n\n{tables[name]}\n" for name in MODULES if name in tables]
+    RESULTS.write_text("\n".join([HEAD, *sections]))
     return 1 if missed else 0
 
 

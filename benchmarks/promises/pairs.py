@@ -1,4 +1,4 @@
-"""Pairs of runs under machine drift: intervals and tests; gates are in ``gate_power.py``."""
+"""Pairs of runs under machine drift: intervals and tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 from framebench.statistics import intervals, signed_rank
 
-from tests.framebench.statistics.distributions import SAMPLERS, drifting
+from tests.framebench.statistics.distributions import (
+    KEPT_ASIDE,
+    SAMPLERS,
+    UNLIKE,
+    UNLIKE_KEPT_ASIDE,
+    Sampler,
+    drifting,
+    median_of,
+    resembling,
+)
 
 from .row import PromiseRow
 
@@ -16,16 +25,31 @@ PAIRS, CHANGE = 12, 0.05
 
 def rows(draws: int) -> Iterator[PromiseRow]:
     """Yield the rows of all promises about pairs."""
-    for name, sampler in SAMPLERS.items():
+    aside = {f"{name} (kept aside)": one for name, one in KEPT_ASIDE.items()}
+    for name, one in {**SAMPLERS, **aside}.items():
         for count in (6, 7, PAIRS):
-            random = np.random.default_rng(0)
-            own = sampler(random, (draws, count, 2))
-            runs = drifting(random, draws, count) * own
-            ratios = (1.05 * runs[..., 1] / runs[..., 0]).tolist()
-            found = [signed_rank.interval(one) or (2, 0) for one in ratios]
-            held = float(np.mean([low <= 1.05 <= high for low, high in found]))
+            held = _held((one, one), count, draws)
             yield PromiseRow(f"interval of a ratio, {count} pairs", name, held, draws, 0.93, 1)
+    for related in (0.3, 0.5, 0.7):
+        held = _held((resembling(related),) * 2, PAIRS, draws)
+        name = f"correlation {related}"
+        yield PromiseRow(f"interval of a ratio, {PAIRS} pairs", name, held, draws)
+    aside_too = {f"{name} (kept aside)": sides for name, sides in UNLIKE_KEPT_ASIDE.items()}
+    for name, sides in {**UNLIKE, **aside_too}.items():
+        for count in (7, PAIRS):
+            promise = f"interval of a ratio of medians, {count} pairs"
+            yield PromiseRow(promise, name, _held(sides, count, draws), draws)
     yield from _tests(draws)
+
+
+def _held(sides: tuple[Sampler, Sampler], count: int, draws: int) -> float:
+    """Return the fraction of intervals that hold the ratio of the true medians."""
+    random = np.random.default_rng(0)
+    base, candidate = (one(random, (draws, count)) / median_of(one) for one in sides)
+    runs = drifting(random, draws, count) * np.stack([base, candidate], axis=-1)
+    ratios = (1.05 * runs[..., 1] / runs[..., 0]).tolist()
+    found = [signed_rank.interval(one) or (2, 0) for one in ratios]
+    return float(np.mean([low <= 1.05 <= high for low, high in found]))
 
 
 def _tests(draws: int) -> Iterator[PromiseRow]:

@@ -78,8 +78,8 @@ class Axis:
     observed : a condition of the measurement, which no suite sets as an axis
     setting : of a condition, its key in ``settings`` of a record
     of_variant : whether the variants of an A/B test may differ in it
-    verified_at : value at which verifications of training cover every value but the default; None
-        for an axis that needs no verification of its own
+    verified_at : of a built-in axis, the value at which verifications of training cover every value
+        but the default; None for an axis without verifications of its own
     of_own_model : whether a case with a user's own model, which makes its batch itself, may have
         another value than the default
     """

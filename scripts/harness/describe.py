@@ -1,25 +1,107 @@
-"""Describe kinds of benchmarks for a plan: ``python scripts/harness/describe.py [FOLDER]``.
+"""Answer a question of the driver: ``python scripts/harness/describe.py QUESTION [ARGUMENT ..]``.
 
-Reads ``{KIND: {PARAMETER: [TEXT, ..]}}`` from standard input: requested values. Writes for each
-kind its declaration, the values as records have them, and errors in them; see
-``request/described.py``. FOLDER: of further kinds.
+Questions are the functions below. The answer is JSON on standard output, apart from all that
+imported modules print, which goes to standard error.
 """
 
 import os
 import sys
+from typing import Any, Dict, List, Optional
 
 # As in __main__.py: the modules beside this file are importable as `harness.NAME` only.
 _HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:] = [os.path.dirname(_HERE)] + [
     entry for entry in sys.path if os.path.realpath(entry) != _HERE
 ]
+#: Libraries of a GPU's driver, which may be missing on machines that only build environments.
+_OF_DRIVER = ("libcuda.so", "libnvidia-ml.so")
 
-if __name__ == "__main__":
+
+def kinds(folder: Optional[str] = None) -> Any:
+    """Return declarations of benchmarks, of which ``folder`` has further ones.
+
+    Standard input: requested values, ``{KIND: {PARAMETER: [TEXT, ..]}}``. The answer is that of
+    ``request/described.py``.
+    """
     import json
 
     from harness.request.described import describe
 
-    # Output of the kinds' modules is not part of the answer.
+    return describe(json.load(sys.stdin), folder)
+
+
+def model(source: str) -> Any:
+    """Return the model config of a user's model; ``{"found", "allowed"}`` for an invalid one."""
+    from harness.request.own_model import NotAModel, model_config
+
+    try:
+        return model_config(source)
+    except NotAModel as error:
+        return {"found": error.found, "allowed": error.allowed}
+
+
+def data() -> Any:
+    """Return the samples of trainings.
+
+    Standard input: a list of ``{"model_config", "input", "sequence_length", "folder"}``. Each has
+    ``{"train": samples of an epoch, "held_out"}``, ``{"wrong": message}`` for an incomplete folder,
+    or null where the number is unknown; see ``learning/amounts.py``.
+    """
+    import json
+
+    from tasks import TaskError
+
+    from harness.learning.amounts import amounts
+    from harness.samples import folder
+
+    def described(entry: Dict[str, Any]) -> Any:
+        asked = entry["model_config"], entry["input"], entry["sequence_length"], entry["folder"]
+        try:
+            found = amounts(*asked)
+        except (TaskError, folder.BadData, OSError) as error:
+            return {"wrong": str(error)}
+        return found._asdict() if found else None
+
+    return [described(entry) for entry in json.load(sys.stdin)]
+
+
+def try_model(source: str) -> Any:
+    """Return {} where the imports of a user's model, or its name in a library, exist in this
+    environment, else ``{"found", "allowed"}``; see ``request/own_imports.py``."""
+    from harness.request.own_imports import check
+    from harness.request.own_model import NotAModel
+
+    try:
+        check(source)
+    except NotAModel as error:
+        return {"found": error.found, "allowed": error.allowed}
+    return {}
+
+
+def try_imports(*names: str) -> Any:
+    """Return {} where all modules can be imported in this environment, else ``{"found": ..}``."""
+    import importlib
+
+    from harness import hooks
+
+    failed: List[str] = []
+    hooks.install()
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except (Exception, SystemExit) as error:
+            message = " ".join(f"{type(error).__name__}: {error}".split())
+            if not any(library in message for library in _OF_DRIVER):
+                failed.append(f"import {name}: {message}")
+    return {"found": "; ".join(failed)} if failed else {}
+
+
+if __name__ == "__main__":
+    import json
+
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    json.dump(describe(json.load(sys.stdin), *sys.argv[1:]), answer)
+    questions = {one.__name__: one for one in (kinds, model, data, try_model, try_imports)}
+    json.dump(questions[sys.argv[1]](*sys.argv[2:]), answer)
+    answer.close()
+    os._exit(0)  # some frameworks take seconds to end, or crash when they do

@@ -21,6 +21,21 @@ def small_resnet(**options):
 run = served("jax", prelude=SMALL_MODELS)
 
 
+def test_a_plugin_that_does_not_work_gives_the_reason(run: ForkServer) -> None:
+    (found,) = run("""
+from types import SimpleNamespace
+def initialize():
+    raise RuntimeError("Unable to load cuPTI. Is it installed?")
+plugin = SimpleNamespace(name="xla_cuda13", load=lambda: SimpleNamespace(initialize=initialize))
+adapter = started(small_bert(layers=0))
+adapter._devices.entry_points = lambda group: [plugin]
+rank_context = RankContext(0, 0, ["rank:0"], "cuda", 1, 0)
+answer(reason=raised(Unsupported, lambda: adapter._devices.take(rank_context)))
+""")
+    assert "Unknown backend cuda" in found["reason"]
+    assert found["reason"].endswith("; xla_cuda13: Unable to load cuPTI. Is it installed?")
+
+
 def test_amp_is_unsupported_where_xla_multiplies_in_float32(run: ForkServer) -> None:
     """Fail if amp runs where XLA multiplies in float32.
     XLA for CPUs keeps bfloat16 arrays but widens their matmuls; JAX's own graph hides it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -181,9 +182,9 @@ run = served(*FRAMEWORKS)
 
 
 def compared(
-    run: ForkServer, cases: list[tuple[str, str, str]], ranks: int = 1
+    run: ForkServer, cases: list[tuple[str, str, str]], ranks: int = 1, before: str = ""
 ) -> list[dict[str, Any]]:
-    before = in_one_process(run.framework)
+    before += in_one_process(run.framework)
     script = before + COMPARE.replace("CASES", repr(cases))
     compiler = {"jax": "jit"}.get(run.framework, "none")  # as its users run it
     return run(script.replace("COMPILER", repr(compiler)), ranks)
@@ -260,6 +261,10 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     other = bench.run(framework=framework.with_name("jax"), model=path).record
     assert other["status"] == "unsupported"
     assert "is a model of pytorch, not of jax" in other["reason"]
+    bench.output.unlink()
+    cut = bench.run(framework=framework, model=path, accumulation=2).record
+    assert cut["status"] == "unsupported"
+    assert cut["reason"].endswith("makes its batch itself, on the device: no accumulation 2")
     bench.assert_nothing_left()
 
 
@@ -280,3 +285,140 @@ answer(name=facts["name"], source=facts["own"]["source"],
     assert found["name"] == found["source"] == "torchvision:squeezenet1_1"
     assert found["parameters"] == 1_235_496
     assert found["reason"] == "timm is not installed in this environment"
+
+
+#: A library with the functions of transformers that a model of it needs.
+TRANSFORMERS = """
+import collections, dataclasses
+import torch
+from torch import nn
+
+class Config:
+    def __init__(self, **values):
+        given = dict(hidden_size=8, vocab_size=50, dropout=0.5, pad_token_id=None)
+        vars(self).update({**given, "is_encoder_decoder": False, **values})
+    from_dict = classmethod(lambda kind, values: kind(**values))
+    def get_text_config(self):
+        return self
+
+class TinyForSequenceClassification(nn.Module):
+    config_class, main_input_name = Config, "input_ids"
+    def __init__(self, config):
+        super().__init__()
+        self.config, self.embed = config, nn.Embedding(config.vocab_size, config.hidden_size)
+        self.head = nn.Linear(config.hidden_size, 3)
+    def forward(self, input_ids, labels=None):
+        assert self.config.pad_token_id == 0
+        x = nn.functional.dropout(self.embed(input_ids).mean(1), self.config.dropout)
+        logits = self.head(x)
+        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
+        return Output(loss, logits)
+
+@dataclasses.dataclass
+class Output(collections.OrderedDict):
+    loss: object
+    logits: object
+
+class TinyModel(TinyForSequenceClassification):
+    main_input_name = "bbox"
+
+class TinyForCTC(TinyForSequenceClassification):
+    pass
+"""
+
+
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+def test_models_of_transformers_get_the_inputs_of_their_class(
+    run: ForkServer, tmp_path: Path
+) -> None:
+    (tmp_path / "transformers.py").write_text(TRANSFORMERS)
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    values = {"architectures": ["TinyForSequenceClassification"], "hidden_size": 16}
+    (folder / "config.json").write_text(json.dumps(values))
+    cases = [(str(folder), mode, "fp32") for mode in ("train", "inference")]
+    cases += [(f"transformers:Tiny{name}", "train", "fp32") for name in ("ForCTC", "Model")]
+    (found,) = compared(run, cases, before=f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n")
+    assert {*found["errors"]} == {f"mine, {mode}, fp32" for mode in ("train", "inference")}
+    assert not beyond(found["errors"])
+    quantities = {one["quantity"] for one in found["errors"]["mine, train, fp32"][1]}
+    assert quantities >= {"outputs", "gradients", "loss", "first update"}
+    refused = found["refused"]
+    assert "computes no loss from one label" in refused["transformers:TinyForCTC, train, fp32"]
+    assert "takes bbox, whose shape" in refused["transformers:TinyModel, train, fp32"]
+
+
+#: A model some of whose layers have no gradient in some steps, and shapes from its first pass; with
+#: a compiler, a graph break and a recompilation in each step.
+CHANGING = """
+import torch
+from torch import nn
+
+FRAMEWORK = "pytorch"
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.steps = nn.LazyLinear(8), 0
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+
+    def forward(self, x):
+        self.steps += 1
+        x = self.first(x)
+        torch._dynamo.graph_break()
+        for number, layer in enumerate(self.layers):
+            x = x if number == self.steps % 3 else layer(x)
+        return x
+
+def make(batch_size):
+    batch = torch.randn(batch_size, 8), torch.randint(8, (batch_size,))
+    return Net(), batch, nn.CrossEntropyLoss()
+"""
+STEPS = """
+from harness.measuring.model import seed_of_batch
+from harness.request.own_model import model_config
+def stepped(compiler, steps):
+    adapter = started(model_config(PATH), compiler=compiler)
+    adapter.build(seed_of_batch(1, adapter.rank_context.rank))
+    return adapter, [adapter.read(adapter.step()) for _ in range(steps)]
+"""
+#: Dynamo without Inductor, whose code takes long to compile.
+EAGER = """
+import torch, torch._dynamo, torch._inductor.metrics
+compile_of = torch.nn.Module.compile
+torch.nn.Module.compile = lambda model, backend, mode, **more: compile_of(
+    model, backend="eager", **more
+)
+torch._inductor.metrics.generated_kernel_count = 1
+adapter, losses = stepped("inductor", 2)
+before = adapter.recompilations()
+adapter.step()
+answer(counts=adapter.compiled(), reasons=adapter.recompilations()[len(before):],
+       refused=raised(Exception, lambda: stepped("inductor:fullgraph", 1)))
+"""
+
+
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_layers_may_be_lazy_and_left_out_of_steps(
+    run: ForkServer, tmp_path: Path, ranks: int
+) -> None:
+    path = tmp_path / "changing.py"
+    path.write_text(CHANGING)
+    script = in_one_process(run.framework) + STEPS.replace("PATH", repr(str(path)))
+    for found in run(script + "answer(losses=stepped('none', 4)[1])", ranks):
+        assert len({*found["losses"]}) == 4
+
+
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+def test_graph_breaks_and_recompilations_are_counted_and_named(
+    run: ForkServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "changing.py"
+    path.write_text(CHANGING)
+    script = in_one_process(run.framework) + STEPS.replace("PATH", repr(str(path)))
+    (found,) = run(script + EAGER)
+    assert found["counts"]["graph_breaks"] == 1
+    assert found["counts"]["breaks"] == ["changing.py:16: Call to `torch._dynamo.graph_break()`"]
+    assert "self.steps == " in found["reasons"][0]
+    assert "graph_break()" in found["refused"]

@@ -280,7 +280,7 @@ import torch._inductor.config as inductor
 model, frozen = torch.nn.Linear(1, 1).eval(), {}
 adapter = started(small_bert(), mode="inference")
 for device in ("cuda", "cpu"):
-    adapter._compiler.compile_module(model, "inductor:max-autotune", torch.device(device))
+    adapter._compiler.compile_module(model, "inductor:max-autotune", torch.device(device), True)
     frozen[device] = inductor.freezing
 answer(**frozen)
 """)

@@ -50,10 +50,6 @@ ORDER = [
     # a run, from the command line to its record
     "request",
     "describe",
-    "describe_model",
-    "describe_data",
-    "try_model",
-    "try_imports",
     "provenance",
     "record",
     "nodes",

@@ -25,7 +25,9 @@ def test_a_file_is_measured_alone_and_verified_behind_its_runs(
     (project.folder / "my_model.py").write_text(FILE)
     dry = project.run(*words[:-1], "model=my_model.py")
     assert dry.returncode == 0, dry.stdout
-    assert asked.read_text().count("try_model.py") == 1, "its imports were tried more than once"
+    assert asked.read_text().count("describe.py try_model") == 1, (
+        "its imports were tried more than once"
+    )
     commands = [line for line in dry.stdout.splitlines() if "/harness " in line]
     kinds = {
         kind: [one for one in commands if f"--kind {kind} " in one]

@@ -18,6 +18,7 @@ from .records.run import RecordsError
 
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
+PINS = "packages to add to NAME's, as packages in the configuration: written to --environments"
 LEAVE = "tables that are made already, from runs.json, which is then read in place of records"
 BEFORE_ROUND = "leave runs.json, which is made once all rounds of a call are over"
 VARIANTS = "further suites whose variants name environment files: their environments stay"
@@ -98,7 +99,11 @@ def _run(arguments: list[str]) -> int:
     showing.set_defaults(command=lambda given: reporting.write_overview(given.records, given.into))
     locking = commands.add_parser("hashes", help="write envs/NAME.hashes.txt from envs/NAME.yaml")
     locking.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
-    locking.set_defaults(command=lambda given: upkeep.make_hashes(given.names))
+    locking.add_argument("--with", dest="pins", nargs="+", default=[], metavar="PIN", help=PINS)
+    locking.add_argument("--environments", type=Path, default=Path(".venvs"), help="for --with")
+    locking.set_defaults(
+        command=lambda given: upkeep.make_hashes(given.names, given.pins, given.environments)
+    )
     containing = commands.add_parser("recipe", help="write Containerfiles from envs/NAME.yaml")
     containing.add_argument("names", nargs="*", help="NAME (default: all in envs/)")
     containing.add_argument("--to", type=Path, default=Path("recipes"), help="folder to write to")

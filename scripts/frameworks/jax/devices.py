@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from importlib.metadata import entry_points
 from typing import Any, Dict
 
 import jax
 import jax.numpy as jnp
 import optax
-from harness.adapter import RankContext, Unsupported, require_tf32
+from harness.adapter import RankContext, Unsupported, cuda_driver, require_tf32
 
 from .programs import (
     TF32,
@@ -43,7 +44,18 @@ def take(rank_context: RankContext) -> jax.Device:
     try:
         return jax.local_devices(backend=rank_context.accelerator)[0]
     except RuntimeError as error:
-        raise Unsupported(f"JAX {jax.__version__}: {error}") from error
+        raise Unsupported(f"JAX {jax.__version__}: {error}{_plugin_errors()}") from error
+
+
+def _plugin_errors() -> str:
+    """Return why JAX's plug-ins for accelerators do not work here: JAX itself logs that alone."""
+    reasons = []
+    for plugin in entry_points(group="jax_plugins"):
+        try:
+            plugin.load().initialize()
+        except Exception as error:
+            reasons.append(f"; {plugin.name}: {error}")
+    return "".join(reasons) or f"; {cuda_driver.reason()}"
 
 
 #: In which matmuls are computed.

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import oneflow
-from harness.adapter import RankContext, require_visible
+from harness.adapter import RankContext, Unsupported, require_visible
+from oneflow import sysconfig
+
+#: The wheels of OneFlow 0.9 have machine code for compute capability 6.0 to 8.6, and no PTX that a
+#: driver could compile for newer ones.
+BUILT_UP_TO = 8
 
 
 def take(rank_context: RankContext) -> oneflow.device:
-    """Return the device of ``rank_context``. Raises :class:`Unsupported` where it is not there."""
+    """Return the device of ``rank_context``. Raises :class:`Unsupported` where it is not there, or
+    newer than OneFlow's kernels."""
     oneflow.set_num_threads(rank_context.threads)
     if rank_context.accelerator == "cpu":
         return oneflow.device("cpu")
+    if not sysconfig.with_cuda():
+        raise Unsupported(f"OneFlow {oneflow.__version__} is a build without CUDA")
     require_visible("OneFlow", oneflow.cuda.device_count(), rank_context)
     oneflow.cuda.set_device(rank_context.local_rank)
-    return oneflow.device("cuda", rank_context.local_rank)
+    device = oneflow.device("cuda", rank_context.local_rank)
+    major, minor = oneflow.cuda.get_device_capability(device)
+    if major > BUILT_UP_TO and oneflow.__version__.startswith("0."):
+        raise Unsupported(
+            f"OneFlow {oneflow.__version__} has kernels for compute capability 6.0 to 8.6; the "
+            f"device is {oneflow.cuda.get_device_name(device)}, compute capability {major}.{minor}"
+        )
+    return device

@@ -17,6 +17,7 @@ WATCHED = {
     "conv2d": 1,
     "depthwise_conv2d": 1,
     "matmul_v2": 1,
+    "linear_v2": 1,  # of CUDA builds
     "flash_attn": 2,
     "memory_efficient_attention": 2,
     "rnn": 1,  # all matmuls of all recurrent layers
@@ -25,6 +26,7 @@ IN_PROGRAMS = {
     "pd_op.conv2d": 1,
     "pd_op.depthwise_conv2d": 1,
     "pd_op.matmul": 1,
+    "pd_op.linear_v2": 1,
     "pd_op.flash_attn": 2,
     "pd_op.memory_efficient_attention": 2,
     "pd_op.rnn": 1,
@@ -107,6 +109,8 @@ def _multiply_adds(operation: Any) -> int:
         return values * math.prod(second[1:])
     if operation.name() == "pd_op.matmul":
         return values * first[-2 if operation.attrs()["transpose_x"] else -1]
+    if operation.name() == "pd_op.linear_v2":
+        return values * first[-1]
     # attention, (batch, sequence, heads, head size): queries by keys, probabilities by values
     return math.prod(first) * second[1]
 

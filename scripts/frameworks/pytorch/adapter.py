@@ -76,7 +76,8 @@ class PyTorchAdapter(
         self._amp = self._in_float8 or self.case.precision == "amp"
         self._dtype = devices.set_precision(self.case.precision, self._device)
         if self.case.compiler != "none":
-            compiler.require(self.case.compiler, self._device, self.case.mode == "train")
+            train = self.case.mode == "train"
+            compiler.require(self.case.compiler, self._device, train, self.case.accumulation)
         self._definition: Any = self.definition()
         self._watching = False
         several = self.rank_context.world_size > 1
@@ -127,7 +128,9 @@ class PyTorchAdapter(
         group = self.rank_context.rank // self.case.layout.tensor
         torch.manual_seed(self.rank_context.seed + 1 + group)
         if self.case.compiler != "none":
-            self._compiler.compile_module(self._model, self.case.compiler, self._device)
+            self._compiler.compile_module(
+                self._model, self.case.compiler, self._device, self._whole_graph
+            )
         if not train:
             self._step = self._steps.inference(
                 lambda: self._forward(self._model), self._without_gradients
@@ -135,9 +138,7 @@ class PyTorchAdapter(
             return
         model = self._model
         if self._process_group and not self._sharding:
-            model = self._wrapped = self._data_parallel.wrap(
-                model, self._device, self.case.accumulation > 1
-            )
+            model = self._wrapped = self._data_parallel.wrap(model, self._device, **self._graph)
         if "own" in self.model_config:
             self._optimizer = definition.optimizer(self._model)
         else:
@@ -288,9 +289,9 @@ class PyTorchAdapter(
         if self.case.mode == "train":
             settings["fused_optimizer"] = self._optimizer.defaults.get("fused")
             settings["grad_scaler"] = self._scaler.is_enabled()
-            several = self.case.accumulation > 1
             replicated = self._process_group and not self._sharding
-            settings["data_parallel"] = self._data_parallel.options(several) if replicated else None
+            options = self._data_parallel.options(**self._graph)
+            settings["data_parallel"] = options if replicated else None
             settings["sharded"] = self._sharding.settings if self._sharding else None
         return settings
 
@@ -382,7 +383,22 @@ class PyTorchAdapter(
         return self._sharded.count_collectives(self.step)
 
     def compiled(self) -> Dict[str, Any]:
-        return self._compiler.proof(self.case.compiler)
+        return self._compiler.proof(self.case.compiler, self._whole_graph)
+
+    def recompilations(self) -> List[str]:
+        return self._compiler.recompilations()
+
+    @property
+    def _whole_graph(self) -> bool:
+        """Whether a graph break is a failure. In a user's model it is counted unless refused."""
+        return "own" not in self.model_config or self.case.compiler == self._compiler.FULLGRAPH
+
+    @property
+    def _graph(self) -> Dict[str, bool]:
+        """What DistributedDataParallel may expect of backward passes. Some passes of a user's model
+        may leave out parameters; of ours each has a gradient, once."""
+        own = "own" in self.model_config
+        return {"static_graph": not own and self.case.accumulation == 1, "unused": own}
 
     def gradient_messages(self) -> List[int]:
         return self._data_parallel.bucket_bytes(self._wrapped)

@@ -6,8 +6,9 @@ Dynamo and Inductor take seconds to import, so only a run that compiles does."""
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 import torch
 from harness.adapter import Mismatch, Unsupported
@@ -15,16 +16,22 @@ from torch import nn
 
 TRITON_CAPABILITY = (7, 0)
 AUTOTUNED, GRAPHS = "max-autotune", "reduce-overhead"
+#: Compiler that refuses graph breaks in users' models, too.
+FULLGRAPH = "inductor:fullgraph"
+#: Most compilations that PyTorch keeps a reason of.
+_KEPT = 10_000
+#: Most different graph breaks that are named, and characters of each.
+_NAMED, _LONGEST = 20, 300
 
 
 def _mode(name: str) -> Optional[str]:
     """Return the mode in a compiler's name, such as ``max-autotune``."""
-    return name.partition(":")[2] or None
+    return None if name == FULLGRAPH else name.partition(":")[2] or None
 
 
-def require(name: str, device: torch.device, train: bool) -> None:
-    """Raise :class:`Unsupported` where TorchInductor has nothing to generate code with, or its mode
-    nothing to do."""
+def require(name: str, device: torch.device, train: bool, micro_steps: int) -> None:
+    """Raise :class:`Unsupported` where TorchInductor has nothing to generate code with, its mode
+    nothing to do, or its CUDA graphs overwrite gradients that micro-steps add up."""
     if device.type == "cpu":
         if _mode(name) == GRAPHS:
             raise Unsupported(f"TorchInductor's {GRAPHS} is CUDA graphs, which a CPU does not have")
@@ -42,10 +49,35 @@ def require(name: str, device: torch.device, train: bool) -> None:
         raise Unsupported("TorchInductor needs Triton on a GPU, and it is not installed")
     if torch.cuda.get_device_capability(device) < TRITON_CAPABILITY:
         raise Unsupported(f"Triton needs compute capability {TRITON_CAPABILITY} or newer")
+    if train and micro_steps > 1 and _uses_graphs(name):
+        # an error in some versions (pytorch#169545), wrong gradients in others (pytorch#96693)
+        raise Unsupported(
+            "CUDA graphs keep their outputs until the next run: a micro-step overwrites gradients "
+            "that the one before it has left"
+        )
+    if _mode(name) == AUTOTUNED:
+        import torch._inductor.utils as inductor_utils
+
+        if not inductor_utils.is_big_gpu(device.index):
+            count = torch.cuda.get_device_properties(device).multi_processor_count
+            raise Unsupported(
+                f"TorchInductor's {AUTOTUNED} chooses no kernels for matmuls on a GPU with {count} "
+                'multiprocessors: "Not enough SMs to use max_autotune_gemm mode"'
+            )
 
 
-def compile_module(model: nn.Module, name: str, device: torch.device) -> None:
-    """Compile ``model`` in place, before DistributedDataParallel wraps it.
+def _uses_graphs(name: str) -> bool:
+    """Return whether this mode, or the variable TORCHINDUCTOR_CUDAGRAPHS, records CUDA graphs."""
+    import torch._inductor
+    import torch._inductor.config as inductor
+
+    options = torch._inductor.list_mode_options(_mode(name) or "default")
+    return bool(options.get("triton.cudagraphs", inductor.triton.cudagraphs))
+
+
+def compile_module(model: nn.Module, name: str, device: torch.device, whole: bool) -> None:
+    """Compile ``model`` in place, before DistributedDataParallel wraps it. ``whole``: refuse graph
+    breaks, which leave parts of the model to eager mode.
 
     PyTorch's "Where to apply torch.compile" (programming model) recommends ``Module.compile`` and,
     with DistributedDataParallel, the module inside the wrapper; Dynamo still splits the graph at
@@ -64,28 +96,57 @@ def compile_module(model: nn.Module, name: str, device: torch.device) -> None:
 
         inductor.freezing = True
     torch._dynamo.config.suppress_errors = False  # an environment variable may have said otherwise
-    # fullgraph: a graph break would leave a part of the model to eager mode, and say nothing
-    model.compile(backend="inductor", fullgraph=True, mode=_mode(name))
+    torch._dynamo.utils.set_compilation_metrics_limit(_KEPT)
+    model.compile(backend="inductor", fullgraph=whole, mode=_mode(name))
 
 
-def proof(name: str) -> Dict[str, Any]:
-    """Return counts of what was compiled since the process started.
+def recompilations() -> List[str]:
+    """Return the reason of each compilation of code that was compiled before, in order."""
+    from torch._dynamo.utils import get_compilation_metrics
+
+    reasons = [one.recompile_reason for one in get_compilation_metrics()]
+    return [_short(reason.partition("(HINT")[0]) for reason in reasons if reason]
+
+
+def _graph_breaks() -> List[str]:
+    """Return each different graph break since the process started: where and why. Compiling anew
+    breaks at the same places."""
+    from torch._dynamo.utils import graph_break_reasons
+
+    found = []
+    for one in graph_break_reasons:
+        last = one.user_stack[-1] if one.user_stack else None
+        place = f"{os.path.basename(last.filename)}:{last.lineno}: " if last else ""
+        found.append(_short(place + one.reason.partition("\n")[0]))
+    return list(dict.fromkeys(found))
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST]
+
+
+def proof(name: str, whole: bool) -> Dict[str, Any]:
+    """Return counts of what was compiled since the process started. ``whole``: as for
+    :func:`compile_module`.
 
     Raises :class:`Mismatch` where nothing was, e.g. under ``TORCHDYNAMO_DISABLE``, or where the
     mode had no effect."""
     from torch._dynamo.utils import counters
     from torch._inductor import metrics
 
-    counts = {
+    counts: Dict[str, Any] = {
         "frames": counters["frames"]["total"],
         "frames_compiled": counters["frames"]["ok"],
         "unique_graphs": counters["stats"]["unique_graphs"],
         "graph_breaks": sum(counters["graph_break"].values()),
         "kernels": metrics.generated_kernel_count,
     }
-    whole = counts["frames_compiled"] == counts["frames"] and not counts["graph_breaks"]
-    if not (counts["unique_graphs"] and counts["kernels"] and whole):
+    all_of_it = counts["frames_compiled"] == counts["frames"] and not counts["graph_breaks"]
+    if not (counts["unique_graphs"] and counts["kernels"] and (all_of_it or not whole)):
         raise Mismatch(f"torch.compile did not compile the whole model: {counts}")
+    if counts["graph_breaks"]:
+        breaks = _graph_breaks()
+        counts.update(graph_breaks=len(breaks), breaks=breaks[:_NAMED])
     mode = _mode(name)
     if mode == AUTOTUNED:
         counts["autotuned"] = counters["inductor"]["select_algorithm_autotune"]

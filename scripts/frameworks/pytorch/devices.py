@@ -20,9 +20,22 @@ def take(rank_context: RankContext) -> torch.device:
         return torch.device("cpu")
     if torch.version.cuda is None:
         raise Unsupported(f"PyTorch {torch.__version__} is a build without CUDA")
-    require_visible("PyTorch", torch.cuda.device_count(), rank_context)
-    device = torch.device("cuda", rank_context.local_rank)
-    torch.cuda.set_device(device)
+    count, device = torch.cuda.device_count(), torch.device("cuda", rank_context.local_rank)
+    require_visible("PyTorch", count, rank_context)
+    try:
+        torch.cuda.init()
+    except RuntimeError as error:  # too old a driver, for example
+        raise Unsupported(f"PyTorch {torch.__version__}: {error}") from error
+    try:
+        torch.cuda.set_device(device)
+    except RuntimeError as error:
+        if "invalid device ordinal" not in str(error):
+            raise
+        # NVML counts GPUs; CUDA shows one instance of those that MIG divides.
+        raise Unsupported(
+            f"PyTorch counts {count} GPUs by NVML, but number {rank_context.local_rank} is an "
+            "invalid device ordinal; name instances of MIG in CUDA_VISIBLE_DEVICES"
+        ) from error
     torch.backends.cudnn.benchmark = True  # shapes never change: the search pays off
     return device
 

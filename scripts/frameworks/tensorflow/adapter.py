@@ -67,6 +67,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         # TensorFlow reads these when it is imported.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+        # The most that a driver keeps of what it compiles from PTX: by default less than all.
+        os.environ.setdefault("CUDA_CACHE_MAXSIZE", str(2**32))
         if self.rank_context.world_size > 1:
             task = {"type": "worker", "index": self.rank_context.rank}
             cluster = {"worker": list(self.rank_context.addresses)}
@@ -102,6 +104,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         self._policy = devices.policy(self.case.precision, self._gpu)
         tf.keras.mixed_precision.set_global_policy(self._policy)
         self._strategy = devices.join(self.rank_context)
+        # The full name: with several ranks, "GPU:0" is the first GPU of each of them.
+        self._device_name = tf.constant(0.0).device
         self._sum = steps.sum_over_ranks(self._strategy)
         self._definition: Any = self.definition()
         self._thread = ThreadPoolExecutor(1)  # for what waits while the next step is enqueued
@@ -113,8 +117,6 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         batch = definition.batch(batch) if "own" in self.model_config else batch
         self.note_form(batch)
         self.put(batch)
-        # The full name: with several ranks, "GPU:0" is the first GPU of each of them.
-        self._device_name = next(iter(self._batch.values())).device
         tf.keras.utils.set_random_seed(self.rank_context.seed)
         with self._strategy.scope():  # the variables of all ranks start as those of rank 0
             self._model = definition.build(self.model_config)
@@ -233,6 +235,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
             "strategy": type(self._strategy).__name__ if several else None,
             "collective": self._devices.collective(self.rank_context).name if several else None,
         }
+        if self._gpu:
+            settings["kernels"] = self._devices.kernels(self._gpu)
         if self.case.compiler == "xla":
             train = self.case.mode == "train"
             settings["xla_scope"] = "forward and backward pass, optimizer" if train else "step"
@@ -365,7 +369,6 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         tf = self._tf
         dtype = tf.keras.mixed_precision.global_policy().compute_dtype
         a, b = (tf.cast(tf.constant(array), dtype) for array in (left, right))
-        self._device_name = b.device
         run = self._steps.traced(tf.matmul).get_concrete_function(a, b)
 
         def multiply() -> None:
@@ -397,9 +400,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         return self._kernels.passes(layer, arrays, self._matmul_dtype())
 
     def _matmul_dtype(self) -> str:
-        """Return the compute dtype of operations without a model, and let ``synchronize`` wait
-        for their device."""
-        self._device_name = self._tf.constant(0.0).device
+        """Return the compute dtype of operations without a model."""
         return str(self._tf.keras.mixed_precision.global_policy().compute_dtype)
 
     def reset_peak_device_memory(self) -> None:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+import re
+from typing import List, Optional, Tuple
 
 import tensorflow as tf
-from harness.adapter import RankContext, require_tf32, require_visible
+from harness.adapter import RankContext, Unsupported, require_tf32, require_visible
+
+MACHINE_CODE, PTX = "machine code", "PTX, compiled by the driver at first use"
 
 
 def take(rank_context: RankContext) -> Optional[tf.config.PhysicalDevice]:
-    """Return the rank's GPU, the only one that TensorFlow will see; None on the CPU."""
+    """Return the rank's GPU, the only one that TensorFlow will see; None on the CPU. Raises
+    :class:`Unsupported` where it is not there, or newer than what TensorFlow was built for."""
     gpus = tf.config.list_physical_devices("GPU")
     if rank_context.accelerator == "cpu":
         tf.config.set_visible_devices([], "GPU")
         return None
+    if not tf.test.is_built_with_cuda():
+        raise Unsupported(f"TensorFlow {tf.__version__} is a build without CUDA")
     require_visible("TensorFlow", len(gpus), rank_context)
     gpu = gpus[rank_context.local_rank]
+    kernels(gpu)
     tf.config.set_visible_devices(gpu, "GPU")
     # Without it the peak would be what TensorFlow reserved: nearly all of the GPU.
     tf.config.experimental.set_memory_growth(gpu, True)
@@ -26,6 +33,27 @@ def capability_and_name(gpu: tf.config.PhysicalDevice) -> Tuple[Tuple[int, int],
     """Compute capability and product name."""
     details = tf.config.experimental.get_device_details(gpu)
     return details.get("compute_capability", (0, 0)), details.get("device_name", "GPU")
+
+
+def kernels(gpu: tf.config.PhysicalDevice) -> Optional[str]:
+    """Return what TensorFlow's own kernels are on this GPU, MACHINE_CODE or PTX; None where the
+    build does not say.
+
+    Raises :class:`Unsupported` where the GPU is of a later generation than all that TensorFlow was
+    built for: XLA and the driver refuse its PTX there (tensorflow#111958)."""
+    built: List[str] = tf.sysconfig.get_build_info().get("cuda_compute_capabilities", [])
+    codes = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[a-z]?", name) for name in built]
+    known = [(code[1], int(code[2]), int(code[3])) for code in codes if code]
+    if not known:
+        return None
+    (major, minor), name = capability_and_name(gpu)
+    if major > max(generation for _, generation, _ in known):
+        raise Unsupported(
+            f"TensorFlow {tf.__version__} is built for {', '.join(built)}; the device is {name}, "
+            f"compute capability {major}.{minor}"
+        )
+    fits = any(kind == "sm" and generation == major and m <= minor for kind, generation, m in known)
+    return MACHINE_CODE if fits else PTX
 
 
 def set_tf32(enabled: bool, gpu: Optional[tf.config.PhysicalDevice]) -> None:

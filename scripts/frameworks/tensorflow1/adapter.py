@@ -12,6 +12,7 @@ from harness.adapter import (
     AllReduce,
     ChainedMatmul,
     ExecutedMatmul,
+    Rounding,
     Unsupported,
     Variable,
     in_shared_layout,
@@ -32,7 +33,7 @@ from harness.overlapping import Overlapped
 from harness.step_breakdown import StepPart, program_parts
 
 
-class TensorFlow1Adapter(CommonCapabilities, Loading):
+class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
     MODULE = "tensorflow"
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
     KEEPS_RANDOM = False
@@ -41,6 +42,8 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         # TensorFlow reads these when it is imported.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+        # Read by cuBLAS and cuDNN. NVIDIA's TensorFlow 1 would take TF32 for float32 on Ampere.
+        os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
         warnings.filterwarnings("ignore", category=FutureWarning)  # its use of newer NumPys
         import tensorflow as tf
 
@@ -191,7 +194,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             # Grappler's layout optimizer makes it NCHW on a GPU.
             "data_format": "NHWC",
             "amp_dtype": "float16" if self.case.precision == "amp" else None,
-            "tf32": False,  # newer than this TensorFlow
+            "tf32": os.environ["NVIDIA_TF32_OVERRIDE"] != "0",
             "onednn_built_in": self._devices.onednn_built_in(),
             "grappler_remapping": rewriting.remapping != rewriting.OFF,
             "collective": self._devices.collective(self.rank_context) if several else None,
@@ -249,6 +252,13 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         else:
             nodes = self._graphs.optimized(self._config, operations)
         return self._graphs.matmuls(nodes)
+
+    def matmul_result(self, left: Any, right: Any) -> Any:
+        tf, graph = self._tf, self._tf.Graph()
+        with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
+            a, b = (tf.placeholder(tf.float32, array.shape) for array in (left, right))
+            matmul = tf.matmul(a, b) if left.ndim == 2 else tf.nn.conv2d(a, b, [1] * 4, "VALID")
+        return self._session(graph).run(matmul, {a: left, b: right})
 
     def forward_dtypes_run(self) -> bool:
         return self.case.precision != "amp"  # which is a rewriting of the graph

@@ -180,6 +180,11 @@ class Adapter(ABC):
         Raises :class:`Mismatch` where it fell back."""
         return {}
 
+    def recompilations(self) -> Sequence[str]:
+        """Return the reason of each compilation of a part that was compiled before, in order. It is
+        asked for before and after the timed region."""
+        return ()
+
     def reset_peak_device_memory(self) -> None:  # noqa: B027
         """Reset the memory peak (called between warm-up and the timed region)."""
 

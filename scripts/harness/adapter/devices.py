@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
+from harness.adapter import cuda_driver
 from harness.adapter.base import Capability
 from harness.adapter.case import RankContext, Unsupported
 
@@ -79,10 +80,12 @@ def require_tf32(capability: Optional[Sequence[int]], device: str) -> None:
 
 
 def require_visible(framework: str, devices: int, rank_context: RankContext) -> None:
-    """Raise :class:`Unsupported` where the framework sees too few ``devices`` for this rank."""
+    """Raise :class:`Unsupported` where the framework sees too few ``devices`` for this rank, with
+    the driver's reason where it sees none."""
     if rank_context.local_rank >= devices:
         seen = f"{framework} sees {devices} {rank_context.accelerator.upper()} devices"
-        raise Unsupported(f"{seen}, too few for local rank {rank_context.local_rank}")
+        why = "" if devices else f": {cuda_driver.reason()}"
+        raise Unsupported(f"{seen}, too few for local rank {rank_context.local_rank}{why}")
 
 
 def zeros(size: int) -> Any:

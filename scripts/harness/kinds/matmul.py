@@ -16,6 +16,7 @@ from harness.measuring import blocks
 from harness.measuring.checks import check_matmuls
 from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.micro.shapes import shapes, shapes_of
+from harness.measuring.verification import rounding
 from harness.operations import MATMUL, SingleOperations, Transposed
 
 
@@ -75,10 +76,10 @@ def _measured(context: Context, shape: MatmulShape) -> Dict[str, Any]:
     )
     laid_out = [_laid_out(array, swap) for array, swap in zip((first, second), transposed)]
     product = adapter.operation(MATMUL, laid_out, transposed)
-    dtypes = {product.dtype: 1}
-    context.fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
+    dtype = rounding.ran_in(context, product.dtype)
+    context.fields["products"] = check_matmuls(context.workload.case.precision, {dtype: 1})
     timing = blocks.measure(context, product)
-    error = check_matmul(product.result(), first, second, product.dtype, random)
+    error = check_matmul(product.result(), first, second, dtype, random)
     return {"at": dict(shape._asdict()), **timing, "error": error}
 
 

@@ -26,6 +26,7 @@ from harness.measuring.micro import collectives
 from harness.measuring.micro.elementwise import check_elements, exact
 from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.micro.shapes import shape
+from harness.measuring.verification import rounding
 from harness.operations import MATMUL, MULTIPLY
 from harness.overlapping import Overlapped, Overlapping
 
@@ -82,9 +83,10 @@ class Overlap(Kind):
         with blocks.recorded_blocks(context) as points:
             products = parameters["products"] or context.phase("matching", trial.matching_products)
             trial.set_up(products)
-            dtypes = {trial.overlapped.dtype: products}
+            dtype = rounding.ran_in(context, trial.overlapped.dtype)
+            dtypes = {dtype: products}
             fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
-            trial.check("before it was timed")
+            trial.check("before it was timed", dtype)
             context.report.enter("timed window")
             runs, seconds = trial.timed(parameters["blocks"], parameters["block_seconds"])
             points.extend(
@@ -92,7 +94,7 @@ class Overlap(Kind):
                 for part, taken in seconds.items()
             )
             check_longer(seconds, runs)
-            trial.check("after it was timed")
+            trial.check("after it was timed", dtype)
 
     def check(self, workload: Workload, ranks: Any) -> None:
         """Raise Mismatch where ranks timed different numbers of computations."""
@@ -170,18 +172,20 @@ class _Trial:
             self.adapter, CollectiveOperation(overlapped.reset, run, overlapped.reduced), runs
         )
 
-    def check(self, when: str) -> None:
-        """Raise Mismatch where a result of both together, waited for as in a block, is wrong."""
+    def check(self, when: str, dtype: str) -> None:
+        """Raise Mismatch where a result of both together, waited for as in a block, is wrong.
+
+        ``dtype``: format that the operands of a matmul are rounded to."""
         self._block(BOTH, 1)
         description = f"{when}: {ALL_REDUCE} beside {self._operation} {self._shape}"
         collectives.check_result(self.overlapped.reduced(), self._sum, description)
-        computed, dtype = self.overlapped.computed(), self.overlapped.dtype
+        computed = self.overlapped.computed()
         left, right = self._arrays
         if self._operation == MATMUL:
             check_matmul(computed, left, right, dtype, self._random)
         else:
             expected = exact(self._operation, left, right)
-            check_elements(self._operation, computed, expected, dtype)
+            check_elements(self._operation, computed, expected, self.overlapped.dtype)
 
 
 def operands_of(operation: str, shape: MatmulShape, random: Any) -> Sequence[Any]:

@@ -53,12 +53,9 @@ class Peak(Kind):
     def measure(self, context: Context) -> None:
         fields = context.fields
         context.report.enter("products")
-        bits = rounding.observe(context.adapter)
-        if bits:
-            fields["significant_bits"] = bits
 
         def check(dtype: str) -> None:
-            products = rounding.named({dtype: 1}, bits)
+            products = {rounding.ran_in(context, dtype): 1}
             fields["products"] = check_matmuls(context.workload.case.precision, products)
 
         fields["matmuls"] = measure(context.adapter, check)

@@ -28,6 +28,7 @@ from harness.measuring.checks import check_matmuls
 from harness.measuring.micro import collectives
 from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.micro.shapes import plain_shapes, shapes_of
+from harness.measuring.verification import rounding
 
 INNER, COLUMNS = "inner", "columns"
 #: Collective after a matmul, by the sharded dimension.
@@ -125,16 +126,14 @@ def _measured(context: Context, shape: MatmulShape) -> Iterator[Dict[str, Any]]:
     operation = EXCHANGES[sharded]
     arrays = [np.ascontiguousarray(array) for array in parts]
     sharded_matmul: MatmulCollective = adapter.sharded_matmul(*arrays, operation)
-    dtypes = {sharded_matmul.dtype: 1}
-    context.fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
+    dtype = rounding.ran_in(context, sharded_matmul.dtype)
+    context.fields["products"] = check_matmuls(context.workload.case.precision, {dtype: 1})
 
     def check(when: str) -> None:
         sharded_matmul.both()
         adapter.synchronize()
         try:
-            check_whole(
-                sharded_matmul.result(), left, right, sharded, ranks, sharded_matmul.dtype, random
-            )
+            check_whole(sharded_matmul.result(), left, right, sharded, ranks, dtype, random)
         except Mismatch as error:
             raise Mismatch(f"{when} it was timed, behind its {operation}: {error}") from None
 

@@ -19,6 +19,7 @@ from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero,
 from harness.measuring import blocks, libraries
 from harness.measuring.checks import check_cores, check_matmuls
 from harness.measuring.micro.matmuls import check_matmul, operands
+from harness.measuring.verification import rounding
 from harness.measuring.window import all_ready
 from harness.operations import MATMUL, SingleOperations
 from harness.telemetry import meters, nvml
@@ -67,8 +68,8 @@ class Sustained(Kind):
         random, size = np.random.RandomState(adapter.rank_context.seed), parameters["size"]
         first, second = operands(MatmulShape(1, size, size, size), random)
         product = adapter.operation(MATMUL, [first, second])
-        dtypes = {product.dtype: 1}
-        fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
+        dtype = rounding.ran_in(context, product.dtype)
+        fields["products"] = check_matmuls(context.workload.case.precision, {dtype: 1})
         count = blocks.runs_of_block(adapter, product.run, parameters["block_seconds"])
         context.report.enter("timed window")
         taken: List[float] = []
@@ -84,7 +85,7 @@ class Sustained(Kind):
         fields["window_start"], fields["window_seconds"] = start, readings[-1]["seconds"]
         meter.close()
         blocks.check_complete(late, taken[-1], product.result)
-        error = check_matmul(product.result(), first, second, product.dtype, random)
+        error = check_matmul(product.result(), first, second, dtype, random)
         fields["blocks"] = [{"at": {}, "operations": count, "seconds": taken, "error": error}]
         fields["cores"] = check_cores(context.cores)
         fields["libraries"] = libraries.in_use()

@@ -6,7 +6,7 @@ import math
 import resource
 import statistics
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from harness.adapter import Adapter, require
 from harness.device_memory import DeviceMemory
@@ -19,6 +19,8 @@ from harness.measuring.window import Window, measure, run_ahead
 
 #: Most steps that are added to fill the seconds of a timed region.
 MOST_TIMED = 10000
+#: Most different reasons of recompilations that are named.
+MOST_NAMED = 20
 
 
 def samples(workload: Workload, rank: Mapping[str, Any]) -> int:
@@ -139,7 +141,9 @@ def run(context: Context) -> None:
     ahead = fields["run_ahead"] = run_ahead(adapter)
     read_seconds, barrier = warmed.read_seconds, context.barrier
     timed = timed_steps(adapter, workload, fields["warmup_step_seconds"])
+    known = recompilations(adapter)
     window = measure(adapter, timed, ahead, read_seconds, barrier, step)
+    note_recompilations(recompilations(adapter)[len(known) :], fields)
     fields["phases"]["window_seconds"] = window.seconds
     note_window(adapter, window, warmed.steps + timed, fields)
     if source and feed:
@@ -152,6 +156,18 @@ def run(context: Context) -> None:
         fields["phases"]["waited_window_seconds"] = waited.seconds
     context.report.enter("end")
     fields["libraries"] = libraries.in_use()
+
+
+def recompilations(adapter: Adapter) -> Sequence[str]:
+    """Return the reasons of the compiler's recompilations since the process started."""
+    return () if adapter.case.compiler == "none" else adapter.recompilations()
+
+
+def note_recompilations(reasons: Sequence[str], fields: Dict[str, Any]) -> None:
+    """Put the recompilations within the timed region, if any, into ``fields``."""
+    if reasons:
+        named = list(dict.fromkeys(reasons))[:MOST_NAMED]
+        fields["compiled"]["recompiled_in_window"] = {"count": len(reasons), "reasons": named}
 
 
 def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, Any]) -> None:

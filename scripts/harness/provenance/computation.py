@@ -118,7 +118,7 @@ def digest(framework: str, model_config: Mapping[str, Any], precision: str) -> s
     shared = os.path.join(_SCRIPTS, "networks")
     core = os.path.join(_SCRIPTS, "core")
     described = _files(shared) if str(model_config.get("definition")).endswith("cnn") else ()
-    modules = ((name, _module(name)) for name in MODULES)
+    modules = ((name, os.path.join(_SCRIPTS, "harness", f"{name}.py")) for name in MODULES)
     for name, path in [*_files(framework), *_files(core), *described, *modules]:
         with open(path, "rb") as file:
             content = file.read()
@@ -156,10 +156,6 @@ def _compared(model_config: Mapping[str, Any]) -> Dict[str, Any]:
             key: value for key, value in model_config["parity"].items() if key not in ways
         }
     return compared
-
-
-def _module(name: str) -> str:
-    return os.path.join(_SCRIPTS, "harness", f"{name}.py")
 
 
 def _files(framework: str) -> Iterator[Any]:

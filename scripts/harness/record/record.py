@@ -104,11 +104,6 @@ def _data(task: Task) -> Dict[str, Any]:
     return {"data": description}
 
 
-def _case(task: Task) -> Dict[str, Any]:
-    """Return the measured case; null for axes that the kind does not have."""
-    return task.case.to_record(task.kind.all_axes)
-
-
 def _window(task: Task, measured: Measured) -> Dict[str, Any]:
     """Return the longest timed region of the ranks in seconds, and the samples of all ranks in it;
     null unless the run is ok and has them."""
@@ -155,7 +150,7 @@ def assemble(
         "format": RECORD_FORMAT,
         "source": "framebench",
         "kind": task.kind.name,
-        "case": _case(task),
+        "case": task.case.to_record(task.kind.all_axes),
         "parameters": task.request.parameters,
         "repeat": task.request.repeat,
         "status": measured.status,

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from core import axes, inputs, precisions
 
 from harness import kinds
-from harness.kind import REQUIRED, TOPOLOGY, Kind, Parameter
+from harness.kind import REQUIRED, TOPOLOGY, Kind, Parameter, above_zero, at_least
 from harness.machine import allocator
 from harness.measuring.warm_up import FEWEST
 from harness.processes.memory import DEFAULT, Limit, parse_limit
@@ -97,25 +97,6 @@ _USUAL: Dict[str, Any] = {
 #: Axes that may be absent even if the benchmark has them.
 _OPTIONAL = ("sequence_length",)
 
-# Largest count of a record.
-_MOST = 1000000
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
-    if value > _MOST:
-        raise argparse.ArgumentTypeError(f"must be at most {_MOST}, not {text}")
-    return value
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be more than 0 s, not {text}")
-    return value
-
 
 def _saying_why(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
     """Return ``read`` as an argparse type whose error shows the reason.
@@ -132,11 +113,7 @@ def _saying_why(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
     return typed
 
 
-def _whole(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must be 0 or more, not {text}")
-    return value
+_count, _whole, _seconds = map(_saying_why, (axes.count, at_least(0), above_zero))
 
 
 def _pin(text: str) -> Tuple[str, str]:

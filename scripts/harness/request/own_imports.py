@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib
-from typing import Any, Iterator, List, Tuple
+from typing import Iterator, List, Tuple
 
 from harness import hooks
-from harness.request.own_model import NotAModel, library
+from harness.request import own_model
+from harness.request.own_model import NotAModel
 
 _SUGGESTIONS = 3
 
@@ -16,8 +17,10 @@ _SUGGESTIONS = 3
 def check(text: str) -> None:
     """Import what the model ``text`` needs. Raises :class:`NotAModel` for failing imports."""
     hooks.install()
-    if library(text):
-        _check_name(text)
+    if not text.endswith(".py"):
+        own = own_model.model_config(text)["own"]
+        name = own["source"].partition(":")[2]
+        _check_name(text, own["library"], name or own_model.architecture_of(own["text"]))
         return
     with open(text, encoding="utf-8") as file:
         tree = ast.parse(file.read())
@@ -51,22 +54,34 @@ def _failures(tree: ast.AST, path: str) -> Iterator[Tuple[int, str]]:
             yield node.lineno, ""
 
 
-def _check_name(text: str) -> None:
-    name, _, model = text.partition(":")
+def _check_name(text: str, library: str, model: str) -> None:
     try:
-        module = importlib.import_module("torchvision.models" if name == "torchvision" else name)
-        known = _names(module)
+        known = _names(library)
     except (Exception, SystemExit) as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
         raise NotAModel(
-            f"{text!r}, but importing {name} fails ({message})", "one that works"
+            f"{text!r}, but importing {library} fails ({message})", "one that works"
         ) from None
     # timm's names may end in a point and the name of the weights
     if model not in known and model.partition(".")[0] not in known:
         near = difflib.get_close_matches(model, known, _SUGGESTIONS)
         meant = f" (did you mean {', '.join(near)}?)" if near else ""
-        raise NotAModel(f"{text!r}{meant}", f"one of the {len(known)} names of {name}")
+        found = text if model in text else f"{text}: {model}"
+        raise NotAModel(f"{found!r}{meant}", f"one of the {len(known)} names of {library}")
 
 
-def _names(module: Any) -> List[str]:
-    return [str(name) for name in module.list_models()]
+def _names(library: str) -> List[str]:
+    if library != own_model.TRANSFORMERS:
+        module = importlib.import_module(
+            "torchvision.models" if library == "torchvision" else library
+        )
+        return [str(name) for name in module.list_models()]
+    auto = importlib.import_module("transformers.models.auto.modeling_auto")
+    mappings = [
+        mapping
+        for name, mapping in vars(auto).items()
+        if name.startswith("MODEL") and name.endswith("MAPPING_NAMES")
+    ]
+    classes = [some for mapping in mappings for some in mapping.values()]
+    known = {name for some in classes for name in ([some] if isinstance(some, str) else some)}
+    return sorted(known)

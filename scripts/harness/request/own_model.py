@@ -1,4 +1,5 @@
-"""A user's own model: a Python file that makes it, or a name in a model library.
+"""A user's own model: a Python file that makes it, a name in a model library, or a folder with a
+``config.json`` of transformers.
 
 This is what is known before its framework is imported. The file is parsed, not run.
 """
@@ -7,23 +8,27 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import os
 import re
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 from core import bounded
 
 #: Model libraries, with their framework.
-LIBRARIES = {"torchvision": "pytorch", "timm": "pytorch"}
+TRANSFORMERS = "transformers"
+LIBRARIES = {"torchvision": "pytorch", "timm": "pytorch", TRANSFORMERS: "pytorch"}
+#: File of a folder that is a model of transformers.
+CONFIG = "config.json"
 #: Definition of users' models in a framework. Each model in ``scripts/models`` has its own
 #: definition.
 DEFINITION = "own_model"
 #: Largest file in bytes; ranks get its whole content.
-LARGEST = 64 * 1024
+LARGEST = 256 * 1024
 #: Default optimizer of a file without one.
 OPTIMIZER = {"optimizer": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight_decay": 0.0}
 
-ALLOWED = "the path of a Python file, torchvision:NAME or timm:NAME"
+ALLOWED = f"the path of a Python file, {':NAME, '.join(LIBRARIES)}:NAME, or a folder with {CONFIG}"
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _FRAMEWORKS = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "frameworks"
@@ -46,7 +51,7 @@ def library(text: str) -> Optional[str]:
 
 def is_own(text: str) -> bool:
     """Return whether ``text`` names a user's own model, not a model config."""
-    return library(text) is not None or text.endswith(".py")
+    return library(text) is not None or text.endswith(".py") or os.path.isdir(text)
 
 
 def absolute(text: str) -> str:
@@ -57,16 +62,18 @@ def absolute(text: str) -> str:
 def model_config(text: str) -> Dict[str, Any]:
     """Return the model config of a user's own model.
 
-    The ``name`` of a file's model ends in eight digits of its content's digest. Raises
-    :class:`NotAModel`.
+    Its ``name`` is ``NAME`` in the file, else the name of the file or folder. Eight digits of the
+    content's digest follow. Raises :class:`NotAModel`.
     """
     if library(text):
         return _model_config(text, _of_library(text))
-    if not text.endswith(".py"):
+    if text.endswith(".py"):
+        name, own = _of_file(text)
+    elif os.path.isdir(text):
+        name, own = _of_folder(os.path.normpath(text))
+    else:
         raise NotAModel(repr(text))
-    own = _of_file(text)
-    stem = os.path.splitext(os.path.basename(text))[0]
-    return _model_config(f"{stem}@{own['sha256'][:8]}", own)
+    return _model_config(f"{name}@{own['sha256'][:8]}", own)
 
 
 def _model_config(name: str, own: Dict[str, Any]) -> Dict[str, Any]:
@@ -89,25 +96,57 @@ def _of_library(text: str) -> Dict[str, Any]:
     name, _, model = text.partition(":")
     if not _NAME.fullmatch(model):
         raise NotAModel(repr(text), f"{name}:NAME, of letters, digits, '_', '-' and '.'")
-    return {"framework": LIBRARIES[name], "source": text, "sha256": None, "text": None}
+    return _own(name, LIBRARIES[name], text, None)
 
 
-def _of_file(path: str) -> Dict[str, Any]:
-    stem = os.path.splitext(os.path.basename(path))[0]
-    if not _NAME.fullmatch(stem):
-        raise NotAModel(repr(path), "a file whose name has letters, digits, '_', '-' and '.' alone")
+def _own(library: str, framework: str, source: str, text: Optional[str]) -> Dict[str, Any]:
+    digest = None if text is None else hashlib.sha256(text.encode()).hexdigest()
+    return {
+        "library": library,
+        "framework": framework,
+        "source": source,
+        "sha256": digest,
+        "text": text,
+    }
+
+
+def _of_folder(path: str) -> Tuple[str, Dict[str, Any]]:
+    file, name = os.path.join(path, CONFIG), os.path.basename(path)
+    text = _content(file, name)
     try:
-        content = bounded.read_bytes(path, LARGEST)
+        architecture_of(text)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise NotAModel(
+            f"{file!r} without architectures", 'one of transformers: {"architectures": ["CLASS"]}'
+        ) from None
+    return name, _own(TRANSFORMERS, LIBRARIES[TRANSFORMERS], path, text)
+
+
+def architecture_of(text: str) -> str:
+    """Return the class of transformers that a ``config.json`` names first."""
+    return str(json.loads(text)["architectures"][0])
+
+
+def _content(path: str, stem: str) -> str:
+    """Return the text of a file; ``stem``: its model's name."""
+    if not _NAME.fullmatch(stem):
+        raise NotAModel(repr(path), "a name of letters, digits, '_', '-' and '.' alone")
+    try:
+        return bounded.read_bytes(path, LARGEST).decode("utf-8")
     except bounded.UnfitFile as error:
         allowed = f"a regular file of at most {LARGEST} bytes"
         what = str(error).partition(";")[0]
         raise NotAModel(f"{path!r}, which {what}", allowed) from None
     except OSError as error:
         raise NotAModel(f"{path!r}: {error.strerror}") from None
-    except ValueError as error:  # a NUL in its name
+    except ValueError as error:  # a NUL in its name, or bytes that are no text
         raise NotAModel(f"{path!r}: {error}") from None
+
+
+def _of_file(path: str) -> Tuple[str, Dict[str, Any]]:
+    name = os.path.splitext(os.path.basename(path))[0]
+    text = _content(path, name)
     try:
-        text = content.decode("utf-8")
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
@@ -121,25 +160,35 @@ def _of_file(path: str) -> Dict[str, Any]:
             f"{path!r} without make",
             "a function make at its top level, which returns model, (inputs, targets), loss",
         )
-    digest = hashlib.sha256(content).hexdigest()
-    return {"framework": framework, "source": path, "sha256": digest, "text": text}
+    for given in _constants(tree, "NAME"):
+        if not isinstance(given, str) or not _NAME.fullmatch(given):
+            raise NotAModel(
+                f"{path!r} with NAME = {given!r}", "a text of letters, digits, '_', '-' and '.'"
+            )
+        name = given
+    return name, _own("", framework, path, text)
 
 
 def _framework(tree: ast.Module, path: str) -> str:
     known = ", ".join(_known())
+    for value in _constants(tree, "FRAMEWORK"):
+        if value not in _known():
+            raise NotAModel(f"{path!r} with FRAMEWORK = {value!r}", f"one of {known}")
+        return str(value)
+    raise NotAModel(f"{path!r} without FRAMEWORK", f'FRAMEWORK = "..", one of {known}')
+
+
+def _constants(tree: ast.Module, name: str) -> Iterator[Any]:
+    """Yield the values that a file assigns to ``name``; None for one that is computed."""
     for node in tree.body:
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if any(isinstance(target, ast.Name) and target.id == "FRAMEWORK" for target in targets):
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
             try:
-                value = ast.literal_eval(node.value)
+                yield ast.literal_eval(node.value)
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-                value = None
-            if value not in _known():
-                raise NotAModel(f"{path!r} with FRAMEWORK = {value!r}", f"one of {known}")
-            return str(value)
-    raise NotAModel(f"{path!r} without FRAMEWORK", f'FRAMEWORK = "..", one of {known}')
+                yield None
 
 
 def _known() -> Any:

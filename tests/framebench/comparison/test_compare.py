@@ -155,6 +155,13 @@ def test_two_versions_of_a_framework_are_matched_and_the_difference_is_named() -
     assert found["differences"] == "framework_version 2.8.0 -> 2.9.0"
 
 
+def test_two_versions_of_an_own_model_are_matched() -> None:
+    found = row(compared(scaled(1.0, model="net@00000000"), scaled(1.1, model="net@11111111")))
+    assert found["verdict"] == "faster"
+    (two, _) = compared(scaled(1.0, model="net"), scaled(1.1, model="other@11111111"))["verdict"]
+    assert two == "cannot tell"
+
+
 def test_versions_that_both_sides_have_are_matched_by_themselves() -> None:
     both = scaled(1.0) + scaled(3.0, framework_version="2.9.0")
     frame = compared(both, both)

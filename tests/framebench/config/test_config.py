@@ -111,6 +111,14 @@ BAD_CONFIG = {
         ["environments: found", "a folder"],
     ),
     "node_local as text": ({"node_local": "yes"}, ["node_local: found 'yes'", "true or false"]),
+    "packages without a version": (
+        {"packages": {"pytorch": ["timm>=1.0"]}},
+        ["packages.pytorch", "found 'timm>=1.0'", "NAME==VERSION"],
+    ),
+    "packages on each node": (
+        {"packages": {"pytorch": ["timm==1.0"]}, "node_local": True},
+        ["packages: found", "none with node_local"],
+    ),
     "node_local in the project": (
         {"node_local": True},
         ["environments: found '.venvs'", "node_local", "absolute path"],

@@ -74,8 +74,18 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
         path.mkdir()
         return file(path, text)
 
+    def folder(text: str) -> str:
+        path = tmp_path / str(len(list(tmp_path.iterdir())))
+        path.mkdir()
+        if text:
+            (path / "config.json").write_text(text)
+        return str(path)
+
     wrong = {
-        "no Python file": ("my_model.txt", ["'my_model.txt'", "torchvision:NAME or timm:NAME"]),
+        "no Python file": ("my_model.txt", ["'my_model.txt'", "torchvision:NAME, timm:NAME"]),
+        "no config": (folder(""), ["config.json': No such file", "allowed: the path of a"]),
+        "empty config": (folder("{}"), ["config.json' without architectures", "of transformers"]),
+        "no JSON": (folder("{"), ["config.json' without architectures"]),
         "a library that is none": ("hub:resnet18", ["'hub:resnet18'", "timm:NAME"]),
         "a name with a slash": ("timm:hf/x", ["'timm:hf/x'", "timm:NAME, of letters"]),
         "a name for no folder": (file(tmp_path, name="my model.py"), ["letters, digits"]),
@@ -85,7 +95,7 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
         "without models": (made('FRAMEWORK = "mxnet"\n'), ["FRAMEWORK = 'mxnet'", "one of jax"]),
         "computed": (made('FRAMEWORK = "py" + torch\n'), ["FRAMEWORK = None", "one of jax"]),
         "no make": (made('FRAMEWORK = "jax"\n'), ["without make", "returns model, (inputs,"]),
-        "too large": (made(GOOD + "#" * 70_000), ["bytes", "at most 65536 bytes"]),
+        "too large": (made(GOOD + "#" * 270_000), ["bytes", "at most 262144 bytes"]),
     }
     for name, (source, parts) in wrong.items():
         with pytest.raises(own_model.NotAModel) as caught:
@@ -149,6 +159,23 @@ def test_no_file_stops_the_plan_and_each_is_named(
 def test_a_framework_may_have_a_type(tmp_path: Path) -> None:
     typed = file(tmp_path, GOOD.replace("FRAMEWORK", "FRAMEWORK: str"))
     assert own_model.model_config(typed)["own"]["framework"] == "pytorch"
+
+
+def test_a_folder_with_a_config_is_a_model_of_transformers(tmp_path: Path) -> None:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"architectures": ["TinyModel"]}')
+    checked = settings(tmp_path, str(folder))
+    assert checked.model
+    assert (checked.model.library, checked.model.framework) == ("transformers", "pytorch")
+    assert checked.model.name.startswith("tiny@")
+
+
+def test_a_file_may_name_its_model(tmp_path: Path) -> None:
+    named = own_model.model_config(file(tmp_path, f'NAME = "my.net"\n{GOOD}'))["name"]
+    assert re.fullmatch("my.net@[0-9a-f]{8}", named)
+    with pytest.raises(own_model.NotAModel, match=r"with NAME = 'my net'; allowed: a text of let"):
+        own_model.model_config(file(tmp_path, f'NAME = "my net"\n{GOOD}'))
 
 
 def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_path: Path) -> None:
@@ -249,7 +276,9 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
 def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Path) -> None:
     lacking = planned(tmp_path, "timm:resnet18")
     assert {case.model for case in lacking.cases} == {"timm:resnet18"}
-    with pytest.raises(ConfigError, match=r"pytorch.yaml has no timm; allowed: a Python"):
+    with pytest.raises(
+        ConfigError, match=r"pytorch.yaml has no timm; allowed: timm among the packages"
+    ):
         targets.check_own_model(lacking)
     python = tmp_path / "python"
     python.touch()

@@ -50,13 +50,16 @@ def test_only_what_no_file_makes_is_removed(
         file.write_text(PINS % version)
         suite.write_text(f"variants: {{old: {{environments: {{jax: {file}}}}}, usual: }}\n")
         kept.append(environment(folder, venvs.read_environment_file(file, hashed=False).name))
+    added = folder / "jax-with-0123abcd.yaml"  # see the key packages
+    added.write_text(PINS % "1.26.2")
+    kept.append(environment(folder, venvs.read_environment_file(added, hashed=False).name))
     (folder / "notes-0123abcd").mkdir()  # looks like an environment but is none
     (folder / "mine").mkdir()
     words = ["--environments", str(folder), "--suites", str(suite)]
     assert cli.main(["clean-environments", *words]) == 0
     left = {path.name for path in folder.iterdir()}
     names = {name for one in kept for name in (one.name, f"{one.name}.lock")}
-    assert left == {*names, "notes-0123abcd", "mine"}
+    assert left == {*names, added.name, "notes-0123abcd", "mine"}
     told = capsys.readouterr().out
     assert f"{folder}/pytorch-0123abcd: removed, 0.0 GB" in told
     assert "1 environments removed, 0.0 GB free; 0.0 GB more when uv's cache" in told

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from framebench import cli
 from framebench.config.validation import ConfigError
-from framebench.environments import locking, uv, venvs
-from framebench.environments.venvs import MARKER, read_environment_file
+from framebench.environments import added_packages, locking, uv, venvs
+from framebench.environments.venvs import MARKER, EnvironmentFile, read_environment_file
 from framebench.plan import plan_text
 from framebench.runs import commands
 
@@ -85,6 +85,46 @@ def test_what_was_locked_is_installed(place: Place) -> None:
     facts = place.build()
     assert facts["installed"] == ["other-2.0.dist-info", "toy-1.0.dist-info"]
     assert facts["hashes"] == "toy.hashes.txt"
+
+
+def test_added_packages_are_locked_installed_and_imported(
+    place: Place, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Fail if a package is added without its needs, moves a pin, or is never imported."""
+    write_wheel(place.wheels, "toy", "2.0")
+    write_wheel(place.wheels, "extra", "1.0", ["toy", "more"], module="import more\n")
+    write_wheel(place.wheels, "more", "1.0", module="1 / 0\n")
+    own, venvs_of = read_environment_file(place.file, hashed=False), place.envs.parent / "venvs"
+    words = ["--with", "extra==1.0", "--environments", str(venvs_of)]
+    assert cli.main(["hashes", str(place.file), *words]) == 0
+    file = added_packages.file_of(own, ["extra==1.0"], venvs_of)
+    pins = ("extra==1.0", "more==1.0", "other==2.0", "toy==1.0")
+    assert read_environment_file(file).packages == pins
+    with pytest.raises(ConfigError, match=r"cannot be imported: .*extra.*division by zero"):
+        venvs.build(file, venvs_of / "toy" / MARKER)
+    assert cli.main(["hashes", str(place.file), "--with", "toy==2.0", *words[2:]]) != 0
+    assert "toy==1.0 and toy==2.0" in capfd.readouterr().err
+
+
+def test_added_packages_must_be_locked_for_the_environment(tmp_path: Path) -> None:
+    def software(**config: object) -> EnvironmentFile | None:
+        pins = {"pytorch": ["timm==1.0.28"]}
+        suite = {"axes": {**SUITE["axes"], "framework": ["pytorch"]}}
+        return plan(tmp_path, suite, packages=pins, **config).software["pytorch"].file
+
+    folder = tmp_path / "venvs"
+    command = rf"framebench hashes pytorch --with timm==1.0.28 --environments {folder}"
+    with pytest.raises(ConfigError, match=f"packages.pytorch: found .*timm.*`.*{command}`"):
+        software(environments=str(folder))
+    own = read_environment_file(ROOT / "envs" / "pytorch.yaml")
+    file = added_packages.file_of(own, ["timm==1.0.28"], folder)
+    folder.mkdir()
+    file.write_text(own.path.read_text() + "      - timm==1.0.28\n")
+    found = software(environments=str(folder), require_hashes=False)
+    assert found
+    assert found.packages == (*own.packages, "timm==1.0.28")
+    with pytest.raises(ConfigError, match=r"packages.pytorch: found .*; allowed without"):
+        software(interpreters={"pytorch": sys.executable})
 
 
 def test_a_wheel_for_a_newer_glibc_is_locked(place: Place) -> None:

@@ -98,6 +98,11 @@ def test_a_name_is_looked_up_in_its_library(
     for name, text in WITHOUT_OPERATORS.items():
         (folder / f"{name}.py").write_text(text + "\n")
     (tmp_path / "timm.py").write_text("def list_models(): return ['vit_tiny']\n")
+    auto = tmp_path / "transformers" / "models" / "auto" / "modeling_auto.py"
+    auto.parent.mkdir(parents=True)
+    (tmp_path / "transformers" / "__init__.py").touch()
+    auto.write_text("MODEL_FOR_X_MAPPING_NAMES = {'bert': ('BertForX', 'BertForY'), 't5': 'T5'}\n")
+    (tmp_path / "config.json").write_text('{"architectures": ["BertForZ"]}')
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
     def fault(name: str) -> str:
@@ -106,6 +111,9 @@ def test_a_name_is_looked_up_in_its_library(
     assert fault("torchvision:resnet18") == fault("timm:vit_tiny.augreg") == ""
     assert "found 'torchvision:resnet19' (did you mean resnet18" in fault("torchvision:resnet19")
     assert "allowed: one of the 1 names of timm" in fault("timm:nosuch")
+    assert fault("transformers:BertForY") == fault("transformers:T5") == ""
+    assert "(did you mean BertFor" in fault("transformers:BertForX2")
+    assert ": BertForZ' (did you mean BertFor" in fault(str(tmp_path))
 
 
 def test_a_python_that_cannot_tell_refuses_nothing(tmp_path: Path) -> None:

@@ -14,6 +14,20 @@ from framebench.statistics import repeated_intervals
 from framebench.statistics.repeated_intervals import Order
 from framebench.statistics.verdicts import FALSE_WINNERS
 
+from ..statistics.distributions import (
+    Sampler,
+    exponential,
+    heavy_tailed,
+    median_of,
+    modes,
+    skewed,
+    spread,
+    three_modes,
+)
+from ..statistics.distributions import (
+    normal as steady,
+)
+
 #: Noise of repeats: factors of shape (rounds, frameworks), of which a round is measured together.
 Noise = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 ROUNDS = 40
@@ -56,6 +70,17 @@ def stalls(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
     return normal(0.01)(random, shape) * np.where(random.random(shape) < 0.05, 0.6, 1)
 
 
+def unlike(first: Sampler, second: Sampler) -> Noise:
+    """Return noise whose shape is another for each of the first two frameworks."""
+
+    def sampled(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+        sides = [one(random, shape[:1]) / median_of(one) for one in (first, second)]
+        others = normal(0.01)(random, (shape[0], shape[1] - 2))
+        return np.column_stack([*sides, others])
+
+    return sampled
+
+
 NOISES: Mapping[str, Noise] = {
     "3 % noise": normal(0.03),
     "two equal modes, 10 % apart": two_modes,
@@ -65,18 +90,35 @@ NOISES: Mapping[str, Noise] = {
     "related by 0.95 from run to run": dependent(0.95),
     "one repeat in twenty stalls": stalls,
 }
+#: Noise of another shape for each of the two fastest frameworks, at all settings.
+UNLIKE: Mapping[str, Noise] = {
+    "1 % and 5 % noise": unlike(steady, spread(5.0)),
+    "two equal modes, 5 % apart, and 1 % noise": unlike(modes(0.5), steady),
+    "modes of 50 and 30 % slow repeats": unlike(modes(0.5), modes(0.3)),
+    "modes of 30 and 70 % slow repeats": unlike(modes(0.3), modes(0.7)),
+    "skewed, and modes of 70 % slow repeats": unlike(skewed, modes(0.7)),
+    "exponential delays, and 1 % noise": unlike(exponential, steady),
+    "three modes, and heavy tails": unlike(three_modes, heavy_tailed),
+}
 
 
 #: Percent of calls that name a wrong winner among two equal leaders at any of three settings, and
-#: that find a lead of 10 % at all three, by ``benchmarks/time_budget.py``, as in docs/measuring.md.
+#: that find a lead of 10 % at all three, by ``benchmarks/promises``, as in docs/measuring.md.
 SIMULATED = {
-    "3 % noise": (3, 92),
-    "two equal modes, 10 % apart": (3, 0),
+    "3 % noise": (2, 90),
+    "two equal modes, 10 % apart": (1, 0),
     "drift of 30 %": (0, 100),
-    "related by 0.3 from run to run": (2, 21),
-    "related by 0.7 from run to run": (0, 30),
-    "related by 0.95 from run to run": (0, 74),
-    "one repeat in twenty stalls": (4, 19),
+    "related by 0.3 from run to run": (2, 8),
+    "related by 0.7 from run to run": (0, 12),
+    "related by 0.95 from run to run": (0, 51),
+    "one repeat in twenty stalls": (2, 9),
+    "1 % and 5 % noise": (5, 75),
+    "two equal modes, 5 % apart, and 1 % noise": (4, 100),
+    "modes of 50 and 30 % slow repeats": (12, 100),
+    "modes of 30 and 70 % slow repeats": (7, 74),
+    "skewed, and modes of 70 % slow repeats": (7, 60),
+    "exponential delays, and 1 % noise": (2, 99),
+    "three modes, and heavy tails": (4, 8),
 }
 
 

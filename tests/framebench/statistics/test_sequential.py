@@ -1,6 +1,6 @@
 """Group-sequential sign test: its boundaries against enumeration, and simulated error rates.
 
-The full size is in benchmarks/gate_power.py.
+The full size is in benchmarks/promises.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from harness.adapter import (
     StepBreakdown,
     Unsupported,
     Variable,
+    cuda_driver,
     require,
     require_visible,
 )
@@ -173,6 +177,38 @@ def test_a_device_that_a_framework_does_not_see_is_unsupported() -> None:
     require_visible("Numpy", 4, rank_context)
     with pytest.raises(Unsupported, match="Numpy sees 3 CUDA devices, too few for local rank 3"):
         require_visible("Numpy", 3, rank_context)
+
+
+DRIVER = """
+#include <string.h>
+int cuInit(int flags) { return STATUS; }
+int cuGetErrorString(int status, const char **text) { *text = "WORDS"; return 0; }
+int cuDriverGetVersion(int *version) { *version = 12040; return 0; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (803, "cuInit: system has unsupported display driver / cuda driver combination"),
+        (0, "the driver supports CUDA 12.4"),
+        (None, "absent.so: cannot open shared object file: No such file or directory"),
+    ],
+)
+def test_a_gpu_that_no_framework_sees_is_explained_by_the_driver(
+    status: int | None, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = "absent.so"
+    if status is not None:
+        library = str(tmp_path / "driver.so")
+        words = "system has unsupported display driver / cuda driver combination"
+        code = DRIVER.replace("STATUS", str(status)).replace("WORDS", words)
+        command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library]
+        subprocess.run(command, input=code, text=True, check=True)
+    monkeypatch.setattr(cuda_driver, "LIBRARY", library)
+    rank_context = Numpy(accelerator="cuda").rank_context
+    with pytest.raises(Unsupported, match=f"sees 0 CUDA devices.*: {re.escape(reason)}$"):
+        require_visible("Numpy", 0, rank_context)
 
 
 def test_programs_of_the_parts_have_run_once_and_the_step_not() -> None:

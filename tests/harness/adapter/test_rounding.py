@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,12 @@ from harness.adapter import (
     Unsupported,
     require_tf32,
 )
+from harness.kind import Context, Workload
+from harness.kinds.matmul import Matmul
 from harness.measuring import checks
 from harness.measuring.verification import rounding
+from harness.messages.report import Report
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
 
 from ..recorder import Recorder
 
@@ -54,6 +59,16 @@ class Multiplying(Recorder, Rounding):
         rounded = self.ways[left.ndim]
         with np.errstate(invalid="ignore"):
             return rounded(left) @ rounded(right.reshape(right.shape[-2:]))
+
+
+class MultiplyingAlone(Multiplying, SingleOperations):
+    """The same without a model."""
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        left, right = map(self.ways[2], arrays)
+        return Operation(lambda: None, lambda: left @ right, "float32")
 
 
 def named(adapter: Multiplying) -> dict[str, int]:
@@ -99,6 +114,32 @@ def test_a_switch_without_effect_is_a_mismatch(
         return
     with pytest.raises(Mismatch, match=f"^{reason}$"):
         checks.check_matmuls(precision, actual)
+
+
+@pytest.mark.parametrize(
+    ("bits", "reason"),
+    [
+        (11, ""),
+        (24, "tf32, but 1 of 1 matmuls ran in float32"),
+    ],
+)
+def test_a_matmul_without_a_model_is_named_and_bounded_by_its_format(
+    bits: int, reason: str, tmp_path: Path
+) -> None:
+    adapter = MultiplyingAlone(keeping(bits), keeping(bits), "tf32")
+    parameters = {"shapes": "64x64x64", "transposed": "neither", "blocks": 1, "block_seconds": 1e-4}
+    workload = Workload(adapter.case, {}, parameters, 1, None, 1)
+    report = Report(str(tmp_path), 0, "h")
+    context = Context(workload, adapter.rank_context, adapter, [], report)
+    if reason:
+        with pytest.raises(Mismatch, match=f"^{reason}$"):
+            Matmul().measure(context)
+        return
+    Matmul().measure(context)
+    assert report.fields["products"] == {"tf32": 1}
+    assert set(report.fields["significant_bits"].values()) == {11}
+    (block,) = report.fields["blocks"]
+    assert 1e-4 < block["error"] < 4e-3
 
 
 def test_only_what_a_precision_says_of_float32_is_looked_at() -> None:

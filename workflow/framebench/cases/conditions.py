@@ -6,6 +6,7 @@ text for people once, at the end (see `tables.formatting`), and are never parsed
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import make_dataclass, replace
 from operator import attrgetter
@@ -74,6 +75,15 @@ def input_axis(mode: str, condition: str) -> str:
     return name
 
 
+#: End of the name of a user's own model: eight digits of the digest of its content.
+_OWN_VERSION = re.compile(r"@[0-9a-f]{8}$")
+
+
+def series_of_model(model: str) -> str:
+    """Return the name that a user's own model keeps over edits; any other name as it is."""
+    return _OWN_VERSION.sub("", model)
+
+
 #: Fields of a case that every table has as columns.
 CASE = (
     "framework", "framework_version", "source", "model", "mode", "precision", "compiler", "nodes",
@@ -130,6 +140,11 @@ class Key(NamedTuple):
     def on_one(self) -> Key:
         """Return the key of the same case on one device, with the same batch on it."""
         return self.at(nodes=1, devices_per_node=1, parallelism=DATA)
+
+    @property
+    def without_versions(self) -> Key:
+        """Return the key without the versions of the framework and of a user's own model."""
+        return self.at(framework_version="", model=series_of_model(self.case.model))
 
     @property
     def order(self) -> tuple[Any, ...]:

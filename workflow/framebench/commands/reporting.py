@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from core import bounded
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..tables.origin import Origin
     from ..tables.table import Inputs, Table
 
+T = TypeVar("T")
 FINGERPRINT = "fingerprint.txt"
 #: File in ``tables``: the report for Snakemake's archive, without links to records.
 ARCHIVED = "report.html"
@@ -62,19 +63,22 @@ def load_sidecars(source: Path, results: Path) -> Sidecars:
     """Read the files next to the records at ``source``; assumptions are those of ``results``."""
     from ..records import device_peaks
 
-    verification_results, verification_problems = verifications.load(verifications.beside(source))
-    searched, search_problems = searches.load(source.parent / searches.FOLDER)
-    reached, peak_problems = device_peaks.load(probes_of(source))
-    interrupted, interruption_problems = interruptions.load(source.parent)
-    called, call_problems = calls.load(source.parent)
-    assumed, assumption_problems = assumptions.load(results)
-    asked, expected_problems = expected.load(source.parent)
-    problems = (
-        *(*verification_problems, *search_problems, *peak_problems, *interruption_problems),
-        *(*call_problems, *assumption_problems, *expected_problems),
-    )
+    folder = source.parent
+    problems: list[record_sets.Problem] = []
+
+    def known(read: tuple[T, Sequence[record_sets.Problem]]) -> T:
+        problems.extend(read[1])
+        return read[0]
+
     return Sidecars(
-        verification_results, searched, reached, interrupted, called, assumed, asked, problems
+        known(verifications.load(verifications.beside(source))),
+        known(searches.load(folder / searches.FOLDER)),
+        known(device_peaks.load(probes_of(source))),
+        known(interruptions.load(folder)),
+        known(calls.load(folder)),
+        known(assumptions.load(results)),
+        known(expected.load(folder)),
+        problems,
     )
 
 
@@ -104,10 +108,7 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
             raise ConfigError(f"tables: found {name!r}{hint}; allowed: {allowed}")
     record_set = runs_file.read(results / runs_file.NAME, source)
     sidecars = load_sidecars(source, results)
-    inputs = inputs_of(
-        record_set, sidecars.verification_results, sidecars.searched, sidecars.reached,
-        sidecars.assumed, results, sidecars.asked, parts=(),
-    )  # fmt: skip
+    inputs = inputs_of(record_set, sidecars, results)
     made = {tables[name]: inputs.made(tables[name]) for name in names}
     caption = origin.of(record_set.runs, sidecars.called).caption
     write_together(frames.files(made, results / "tables", caption))
@@ -140,10 +141,7 @@ def make_report(
     references = [home / name for one in features.known() for name in one.record_files]
     if not found.runs and not any(map(Path.is_file, references)):
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    inputs = inputs_of(
-        found, beside.verification_results, beside.searched, beside.reached, beside.assumed,
-        results, beside.asked, parts,
-    )  # fmt: skip
+    inputs = inputs_of(found, beside, results, parts)
     tables = frames.build(inputs)
     further: dict[Table, pd.DataFrame] = {}
     for part in parts:
@@ -186,14 +184,11 @@ def write_overview(source: Path, into: Path | None) -> None:
     found = record_sets.load(source)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    verification_results, _ = verifications.load(verifications.beside(source))
-    asked, _ = expected.load(source.parent)
-    inputs = inputs_of(
-        found, verification_results, (), (), assumptions.NONE, source.parent, asked, report_parts()
-    )
+    beside = load_sidecars(source, source.parent)
+    inputs = inputs_of(found, beside, source.parent, report_parts())
     tables = frames.build(inputs)
     table = registry.known()["overview"]
-    of = origin.of(found.runs, calls.load(source.parent)[0])
+    of = origin.of(found.runs, beside.called)
     covered = coverage.sentences(coverage.rows_of(tables))
     text = markdown.crosstabs(table, tables[table], ". ".join([of.caption, *covered]))
     if into is None:
@@ -220,37 +215,33 @@ def _last(
 
 def inputs_of(
     record_set: record_sets.RecordSet,
-    verification_results: Sequence[verifications.VerificationResult],
-    searched: Sequence[searches.Result],
-    reached: Sequence[device_peaks.PeakFlops],
-    assumed: Assumptions,
+    beside: Sidecars,
     results: Path,
-    asked: Sequence[ExpectedCase] = (),
     parts: Sequence[ReportPart] = (),
 ) -> Inputs:
     """Group and judge a set of records for tables. ``results``: folder of settings that were kept;
-    ``asked``: requested cases of the measured suites; ``parts``: features that add inputs."""
+    ``parts``: features that add inputs."""
     from ..records import device_peaks, verified
     from ..tables import datasheets, grouping
     from ..tables.table import Inputs
 
     models = catalog.load_catalog(PROJECT).models
     cases = grouping.group(
-        record_set.runs, verified.VerificationFlags(verification_results, models)
+        record_set.runs, verified.VerificationFlags(beside.verification_results, models)
     )
     further: dict[str, Any] = {}
     for part in parts:
         further.update(part.inputs(record_set, cases, results))
     return Inputs(
         cases={key: result for key, result in cases.items() if key.case.is_step},
-        verification_results=verification_results,
-        peaks=device_peaks.PeakFlopsLookup(reached),
-        searches=searched,
+        verification_results=beside.verification_results,
+        peaks=device_peaks.PeakFlopsLookup(beside.reached),
+        searches=beside.searched,
         models=models,
         datasheets=datasheets.load_datasheets(),
-        assumptions=assumed,
+        assumptions=beside.assumed,
         others={key: result for key, result in cases.items() if not key.case.is_step},
-        expected=asked,
+        expected=beside.asked,
         of_features=further,
     )
 

@@ -9,14 +9,21 @@ from .. import PROJECT
 from .. import feature_registry as features
 
 
-def make_hashes(names: Sequence[str]) -> None:
-    """Write the hashes of the environments ``names``; by default, of all that are not exempt."""
-    from ..environments import hashes, locking
+def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -> None:
+    """Write the hashes of the environments ``names``; by default, of all that are not exempt.
+
+    With ``pins``, write files that add them to ``names``, with their hashes, to the folder
+    ``environments``."""
+    from ..environments import added_packages, hashes, locking
+    from ..environments.venvs import read_environment_file
 
     envs = PROJECT / "envs"
     for name in names or sorted(path.stem for path in envs.glob("*.yaml")):
         file = Path(name) if name.endswith(".yaml") else envs / f"{name}.yaml"
-        if reason := "" if names else hashes.exemption(file):
+        if pins:
+            own = read_environment_file(file, hashed=False)
+            print(added_packages.lock(own, pins, environments), flush=True)
+        elif reason := "" if names else hashes.exemption(file):
             print(f"{file.name} is exempt: {reason}")
         else:
             print(locking.lock(file), flush=True)
@@ -37,7 +44,8 @@ def clean(environments: Path, suites: Sequence[Path]) -> None:
 
     known = [*(PROJECT / "config" / "suites").glob("*.yaml"), *suites]
     own = [path for one in known for path in suite_files.environments(one)]
-    names = cleaning.names([*(PROJECT / "envs").glob("*.yaml"), *own])
+    added = environments.glob("*.yaml")
+    names = cleaning.names([*(PROJECT / "envs").glob("*.yaml"), *added, *own])
     found = list(cleaning.clean(environments, names))
     removed = [one for one in found if not one.why]
     for one in found:

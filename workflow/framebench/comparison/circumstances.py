@@ -26,6 +26,8 @@ def of(runs: Sequence[Run]) -> Mapping[str, Any]:
     parts = {part: record["environment"][part] for part in ENVIRONMENT}
     parts["settings"] = [rank.get("settings") for rank in record["ranks"][:1]]
     parts["given"] = record["settings"].get("variables", {})
+    if own := record.get("own_model"):
+        parts["model_version"] = (own["sha256"] or "")[:8]
     return {
         ".".join(part for part in path if isinstance(part, str)): value
         for path, value in leaves(parts)

@@ -1,6 +1,7 @@
 """Comparison of two sets of records, case by case: ratio, significance and other differences.
 
-1. Cases with the same keys are matched; the framework's version may differ if each side has one.
+1. Cases with the same keys are matched; the versions of the framework and of a user's own model may
+   differ if each side has one.
 2. If enough repeats were measured in pairs close in time (:mod:`pairs`), the ratios of the pairs
    are tested (:mod:`signed_rank`), which are free of the machine's drift. Enough means that they
    can show a single difference among all these cases (:func:`signed_rank.pairs_needed`).
@@ -186,23 +187,19 @@ def match(base: CaseResults, candidate: CaseResults) -> Iterator[Matched]:
     others: dict[Key, list[Key]] = defaultdict(list)
     for key in candidate:
         if key not in base:
-            others[_without_version(key)].append(key)
+            others[key.without_versions].append(key)
     alone: dict[Key, int] = defaultdict(int)
     for key in base:
-        alone[_without_version(key)] += key not in candidate
+        alone[key.without_versions] += key not in candidate
     for key, case in base.items():
         if key not in candidate:
-            # match a different version if each side has exactly one
-            like = others[_without_version(key)]
-            one = len(like) == 1 and alone[_without_version(key)] == 1
+            # match different versions if each side has exactly one
+            like = others[key.without_versions]
+            one = len(like) == 1 and alone[key.without_versions] == 1
             key = like[0] if one else key
         yield Matched(case, left.pop(key, None))
     for case in left.values():
         yield Matched(None, case)
-
-
-def _without_version(key: Key) -> Key:
-    return key.at(framework_version="")
 
 
 def _row(one: Judged) -> Row:

@@ -125,7 +125,7 @@ TABLES: Mapping[str, KeyTable] = {
             ),
             (
                 "model",
-                "a `.py` file, `torchvision:NAME`, `timm:NAME`",
+                "a `.py` file, `torchvision:NAME`, `timm:NAME`, `transformers:NAME`, a folder",
                 "[Your own model](../docs/own-model.md) instead of the models of the suite. "
                 "`models` must be `all`.",
             ),
@@ -213,6 +213,13 @@ TABLES: Mapping[str, KeyTable] = {
                 "framework: list",
                 "For `--sdm env-modules`: modules to load, in order; `{load: [..], python: ..}` "
                 "if their Python is not `python3`.",
+            ),
+            (
+                "packages",
+                "framework: list",
+                "Packages to add to a framework's environment: `packages: {pytorch: "
+                "[timm==1.0.28]}`, [locked](../docs/frameworks.md#hashes) by `framebench hashes "
+                "pytorch --with timm==1.0.28`.",
             ),
             (
                 "environments",

@@ -121,7 +121,7 @@ def _asked(
 
 def _answer(question: str, root: Path, folder: Path | None) -> str:
     """Return the JSON answer of the harness. Raises :class:`children.NoAnswer`."""
-    command = [sys.executable, str(root / "scripts" / "harness" / "describe.py")]
+    command = [sys.executable, str(root / "scripts" / "harness" / "describe.py"), "kinds"]
     return children.ask([*command, str(folder)] if folder else command, question)
 
 

@@ -1,5 +1,5 @@
-"""A user's own model that replaces all models of a suite: a Python file or a name in a model
-library.
+"""A user's own model that replaces all models of a suite: a Python file, a name in a model library
+or a folder with a ``config.json``.
 
 The harness describes it in another process. The file is parsed, not run.
 """
@@ -21,6 +21,10 @@ from .validation import NotAllowed
 
 #: Scale of its verification, which compares it with its own float64 run only.
 SCALE = "own float64 run"
+_ALLOWED = (
+    "the path of a Python file, torchvision:NAME, timm:NAME, transformers:NAME, or a folder with "
+    "config.json"
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class OwnModel:
     @property
     def library(self) -> str:
         """Model library that the model is from; "" for a file."""
-        return "" if self.facts["own"]["sha256"] else self.source.partition(":")[0]
+        return str(self.facts["own"]["library"])
 
     def among(self, catalog: Catalog) -> Catalog:
         """Return the catalog with the model added."""
@@ -58,12 +62,11 @@ def own_model(source: str, catalog: Catalog) -> OwnModel:
         raise NotAllowed(
             f"a model of your own; for one of the project's: models={source}", repr(source)
         )
-    command = [sys.executable, str(catalog.root / "scripts" / "harness" / "describe_model.py")]
+    command = [sys.executable, str(catalog.root / "scripts" / "harness" / "describe.py"), "model"]
     try:
         about: dict[str, Any] = json.loads(children.ask([*command, source]))
     except (children.NoAnswer, ValueError) as error:
-        allowed = "a Python file that can be parsed, torchvision:NAME or timm:NAME"
-        raise NotAllowed(allowed, f"{source!r}: {error}") from None
+        raise NotAllowed(_ALLOWED, f"{source!r}: {error}") from None
     if "found" in about:
         raise NotAllowed(about["allowed"], about["found"])
     return OwnModel(source, about)
@@ -73,8 +76,6 @@ def _described(source: str, info: ValidationInfo[ValidationContext]) -> OwnModel
     return own_model(source, info.context.catalog)
 
 
-_SOURCE = text(
-    "the path of a Python file, torchvision:NAME or timm:NAME, without { and }", r"^[^{}]*$"
-)
+_SOURCE = text(f"{_ALLOWED}, without {{ and }}", r"^[^{}]*$")
 #: Key that names a user's own model.
 OwnModelKey = Annotated[OwnModel, ReadAs(_SOURCE, _described)]

@@ -14,7 +14,7 @@ from core import bounded
 from pydantic import StringConstraints, ValidationInfo
 
 from . import values
-from .fields import AllowedValues, Distinct, Keys, ReadAs, Text, ValidationContext
+from .fields import AllowedValues, Distinct, Keys, ReadAs, Text, ValidationContext, text
 from .validation import NotAllowed, show
 
 #: URI schemes from which Apptainer can pull an image.
@@ -114,6 +114,7 @@ ImageEntry = Annotated[
         _image,
     ),
 ]
+Pin = text("NAME==VERSION", r"^[A-Za-z0-9._-]+(\[[^]\s]+\])?==[^=\s]+$")
 ModulesEntry = Annotated[
     Modules,
     ReadAs(

@@ -43,7 +43,7 @@ from .fields import (
 )
 from .own_model import OwnModel, OwnModelKey
 from .own_suite import of_own_model
-from .provided import ImageEntry, Interpreter, ModulesEntry
+from .provided import ImageEntry, Interpreter, ModulesEntry, Pin
 from .statuses import FAILURES
 from .suite import Suite, load_suite
 from .validation import ConfigError, MissingKey, NotAllowed, show
@@ -167,6 +167,9 @@ class CoreConfiguration(Keys):
     modules: Annotated[
         dict[FrameworkName, ModulesEntry], AllowedValues("a mapping from framework to list")
     ] = default({})
+    packages: Annotated[
+        dict[FrameworkName, list[Pin]], AllowedValues("a mapping from framework to list")
+    ] = default({})
     environments: Folder = default(".venvs")
     node_local: Switch = False
     require_hashes: Switch = True
@@ -201,6 +204,8 @@ class CoreConfiguration(Keys):
                 "True beside cluster",
                 "side_by_side",
             )
+        if self.node_local and self.packages:
+            raise NotAllowed("none with node_local", show(dict(self.packages)), "packages")
         if self.node_local and not self.environments.is_absolute():
             raise NotAllowed(
                 "with node_local, the absolute path of a folder on a disk that every node has",

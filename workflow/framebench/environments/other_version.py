@@ -1,9 +1,10 @@
-"""Environment file with another version of one package.
+"""Environment file with another version of one package, or with more packages.
 Other packages change only if needed: uv prefers the file's own pins."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -34,7 +35,20 @@ def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> En
         words = (*_COMPILE, "--output-file", str(file))
         locking.compiled(own, own.packages, words, own.path.name)
         locking.compiled(own, asked, words, f"{name}=={version}")
-        found = re.findall(r"^([^\s#]+==[^\s;+]+)", bounded.read_text(file), re.MULTILINE)
+        _write(own, bounded.read_text(file), target)
+    return read_environment_file(target, hashed=False)
+
+
+def write_with(own: EnvironmentFile, pins: Sequence[str], target: Path) -> None:
+    """Write ``target``: the file ``own`` with more ``pins`` and what they need.
+    Raises :class:`ConfigError` with uv's message if they do not go together."""
+    asked = [*own.packages, *pins]
+    _write(own, locking.compiled(own, asked, _COMPILE, f"{own.path.name} with {pins}"), target)
+
+
+def _write(own: EnvironmentFile, compiled: str, target: Path) -> None:
+    """Write ``target``: the file ``own`` with the pins that uv ``compiled``."""
+    found = re.findall(r"^([^\s#]+==[^\s;+]+)", compiled, re.MULTILINE)
     content = read_mapping(own.path)
     dependencies = []
     for entry in content["dependencies"]:
@@ -44,7 +58,6 @@ def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> En
         dependencies.append(entry)
     text = yaml.safe_dump({**content, "dependencies": dependencies}, sort_keys=False)
     write_whole(target, text)
-    return read_environment_file(target, hashed=False)
 
 
 def moved(own: EnvironmentFile, other: EnvironmentFile) -> dict[str, str]:

@@ -12,7 +12,8 @@ from typing import Any
 from ..config.catalog import Catalog
 from ..config.provided import Image, Modules
 from ..config.settings import SOURCE, Settings
-from ..config.validation import ConfigError
+from ..config.validation import ConfigError, show
+from . import added_packages
 from .soundness import interpreter_fault
 from .venvs import MARKER, EnvironmentFile, read_environment_file
 
@@ -137,6 +138,13 @@ def _software(name: str, settings: Settings, catalog: Catalog, accelerator: str)
                 "interpreters"
             )
         return from_file(_read(own.environments[framework], settings), settings)
+    pins = settings.packages.get(framework)
+    if pins and (framework in settings.interpreters or settings.deployment in PROVIDED):
+        raise ConfigError(
+            f"{SOURCE}: packages.{framework}: found {show(pins)}; allowed without --sdm apptainer "
+            f"and env-modules, and without interpreters.{framework}, which have packages of their "
+            "own"
+        )
     if settings.deployment == "apptainer" and framework in settings.images:
         return from_image(settings.images[framework])
     if settings.deployment == "env-modules" and framework in settings.modules:
@@ -145,9 +153,18 @@ def _software(name: str, settings: Settings, catalog: Catalog, accelerator: str)
         return from_interpreter(settings.interpreters[framework])
     if settings.deployment in PROVIDED:
         return None
-    return from_file(_read(catalog.environment_file(framework, accelerator), settings), settings)
+    file = catalog.environment_file(framework, accelerator)
+    if not pins:
+        return from_file(_read(file, settings), settings)
+    base = read_environment_file(file, hashed=False)
+    found = added_packages.read(base, framework, pins, settings.environments, _hashed(settings))
+    return from_file(found, settings)
 
 
 def _read(path: Path, settings: Settings) -> EnvironmentFile:
+    return read_environment_file(path, _hashed(settings))
+
+
+def _hashed(settings: Settings) -> bool:
     # Conda installs by pins alone.
-    return read_environment_file(path, settings.require_hashes and settings.deployment != "conda")
+    return settings.require_hashes and settings.deployment != "conda"

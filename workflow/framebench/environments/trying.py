@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core import bounded
 
-_HARNESS = Path(__file__).parents[3] / "scripts" / "harness"
+_DESCRIBE = str(Path(__file__).parents[3] / "scripts" / "harness" / "describe.py")
 #: Seconds for the imports of a framework from a cold disk.
 _SECONDS = 300
 #: Top-level modules of packages that nobody imports.
@@ -20,7 +20,7 @@ _NO_LIBRARY = {"benchmarks", "docs", "examples", "isympy", "scripts", "setup", "
 def model_fault(python: Sequence[str], source: str) -> str:
     """Return why a user's model cannot be built with this ``python``: what was found, and is
     allowed. Return "" if nothing was found, or the check itself failed."""
-    told = _told([*python, str(_HARNESS / "try_model.py"), source])
+    told = _told([*python, _DESCRIBE, "try_model", source])
     return f"found {told['found']}; allowed: {told['allowed']}" if told else ""
 
 
@@ -28,17 +28,26 @@ def import_fault(folder: Path, packages: Iterable[str]) -> str:
     """Return which modules of ``packages`` cannot be imported in a venv, and why; "" if all can.
     ``folder``: the venv; ``packages``: pip's names."""
     python, names = str(folder / "bin" / "python"), modules(folder, packages)
-    return _told([python, str(_HARNESS / "try_imports.py"), *names]).get("found", "")
+    return _told([python, _DESCRIBE, "try_imports", *names]).get("found", "")
 
 
 def modules(folder: Path, packages: Iterable[str]) -> list[str]:
-    """Return the public top-level modules of these ``packages``, from their metadata."""
+    """Return the public top-level modules of these ``packages``, from their metadata.
+
+    Without ``top_level.txt``, these are modules and folders with ``__init__.py`` in ``RECORD``."""
     wanted = {_normal(name) for name in packages}
     found = []
-    for path in sorted(folder.glob("lib/python*/site-packages/*.dist-info/top_level.txt")):
-        if _normal(path.parent.name.partition("-")[0]) in wanted:
-            found += [name for name in bounded.read_text(path).split() if name.isidentifier()]
+    for path in sorted(folder.glob("lib/python*/site-packages/*.dist-info")):
+        if _normal(path.name.partition("-")[0]) in wanted:
+            named = path / "top_level.txt"
+            names = bounded.read_text(named).split() if named.is_file() else _recorded(path)
+            found += [name for name in names if name.isidentifier()]
     return [name for name in dict.fromkeys(found) if name not in _NO_LIBRARY and name[0] != "_"]
+
+
+def _recorded(metadata: Path) -> list[str]:
+    text = bounded.read_text(metadata / "RECORD")
+    return re.findall(r"^(\w+)(?:/__init__)?\.py,", text, re.MULTILINE)
 
 
 def _normal(name: str) -> str:
@@ -46,7 +55,7 @@ def _normal(name: str) -> str:
 
 
 def _told(command: Sequence[str]) -> dict[str, str]:
-    """Return the JSON object on a program's last line of output; {} if there is none."""
+    """Return the JSON object that a program writes; {} if there is none."""
     try:
         ended = subprocess.run(
             command,
@@ -56,7 +65,7 @@ def _told(command: Sequence[str]) -> dict[str, str]:
             timeout=_SECONDS,
             check=False,
         )
-        found = json.loads(ended.stdout.strip().rpartition("\n")[2])
+        found = json.loads(ended.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return {}
     return found if isinstance(found, dict) else {}

@@ -73,7 +73,7 @@ def _asked(case: Case, settings: Settings, catalog: Catalog) -> str:
 def _counted(texts: tuple[str, ...], root: Path) -> list[SampleCounts | Wrong | None]:
     if not texts:
         return []
-    command = [sys.executable, str(root / "scripts" / "harness" / "describe_data.py")]
+    command = [sys.executable, str(root / "scripts" / "harness" / "describe.py"), "data"]
     try:
         counted = children.ask(command, f"[{','.join(texts)}]", LONGEST_COUNT)
     except children.NoAnswer as error:

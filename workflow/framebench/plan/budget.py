@@ -103,7 +103,7 @@ class Reach(NamedTuple):
 
 def reach(costs: Costs) -> list[Reach]:
     """Return what each stage takes, and how much of the budget is left after it; negative: none."""
-    from ..statistics.repeated_intervals import FIRST_LOOKS  # imports numpy
+    from ..statistics.repeated_intervals import FIRST_LOOK  # imports numpy
 
     left, found = costs.left, []
     for stage in sorted({*costs.stages.values()}):
@@ -114,7 +114,7 @@ def reach(costs: Costs) -> list[Reach]:
         cases = [case for case, number in costs.stages.items() if number == stage]
         once = sum(costs.seconds[case] + costs.checks[case] for case in cases)
         contenders = [some for some in settings.values() if len(some) > 1]
-        order = sum(2 * (FIRST_LOOKS[0] - 1) * statistics.mean(some) for some in contenders)
+        order = sum(2 * (FIRST_LOOK - 1) * statistics.mean(some) for some in contenders)
         left -= once + order
         found.append(Reach(len(cases), len(settings), once, order, left))
     return found
@@ -178,10 +178,10 @@ def _of_contenders(
     As long as the order of any setting can be settled in the time that is left, only such settings
     get repeats.
     """
-    from ..statistics.repeated_intervals import FIRST_LOOKS
+    from ..statistics.repeated_intervals import FIRST_LOOK
 
     open_ = [further for some in settings if (further := contenders(some, len(settings)))]
-    for settled in (min(at_most, FIRST_LOOKS[0]), 0):
+    for settled in (min(at_most, FIRST_LOOK), 0):
         found: dict[Case, int] = {}
         rest = left
         asked = []
@@ -204,7 +204,7 @@ def _next_look(further: Sequence[MeasuredCase]) -> int:
     from ..statistics import repeated_intervals  # imports numpy
 
     if not further:
-        return repeated_intervals.FIRST_LOOKS[0]
+        return repeated_intervals.FIRST_LOOK
     return repeated_intervals.next_look(min(one.repeats for one in further))
 
 

@@ -137,8 +137,9 @@ def _check_library(plan: Plan, own: OwnModel) -> None:
         if one.file and not any(pin.startswith(f"{own.library}==") for pin in pins):
             raise ConfigError(
                 f"{SOURCE}: model: found {own.source}, but {one.file.path} has no {own.library}; "
-                f"allowed: a Python that has it (interpreters: {own.framework}), or a suite whose "
-                "variants have an environment file with it"
+                f"allowed: {own.library} among the packages to add (packages: {own.framework}), a "
+                f"Python that has it (interpreters: {own.framework}), or a suite whose variants "
+                "have an environment file with it"
             )
 
 

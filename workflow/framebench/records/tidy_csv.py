@@ -269,7 +269,7 @@ def _conditions(row: Mapping[str, str]) -> dict[str, Any]:
         elif one.form == axes.YES_NO:
             found[one.name] = _one_of(row, one.name, ("True", "False")) == "True"
         else:
-            found[one.name] = _count_from_0(row, one.name)
+            found[one.name] = 0 if row[one.name] == "0" else _count(row, one.name)
     return found
 
 
@@ -369,10 +369,6 @@ def _text_or_none(row: Mapping[str, str], column: str) -> str:
 
 def _count_or_none(row: Mapping[str, str], column: str) -> int:
     return _count(row, column) if row[column] else 0
-
-
-def _count_from_0(row: Mapping[str, str], column: str) -> int:
-    return 0 if row[column] == "0" else _count(row, column)
 
 
 def _throughput(row: Mapping[str, str], status: str, column: str = THROUGHPUT) -> float | None:

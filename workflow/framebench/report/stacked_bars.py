@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,8 @@ from matplotlib.ticker import MaxNLocator
 
 from ..tables.formatting import number
 from .parts import Parts
-from .plots import NARROW, ROW, TOP, WIDTH
+from .plots import NARROW, ROW, TOP, WIDTH, Plot
+from .selection import training_first
 from .svg import FONT, MUTED, SERIES, svg
 
 
@@ -29,6 +31,32 @@ class Bar:
     values: Sequence[float] = ()
     end: str = ""
     axes: Mapping[str, str] = field(default_factory=dict)
+
+
+def grouped(
+    rows: Iterable[Any], columns: Sequence[str], bars_of: Callable[[Sequence[Any]], Iterable[Bar]]
+) -> list[Bar]:
+    """Return bars below a heading per group of rows, which have equal values in ``columns``.
+
+    The first two columns are model and mode; training is before inference."""
+    groups: dict[tuple[str, ...], list[Any]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(getattr(row, name) for name in columns)].append(row)
+    ordered = sorted(groups.items(), key=lambda one: training_first(one[0]))
+    return [bar for group, some in ordered for bar in (Bar(", ".join(group)), *bars_of(some))]
+
+
+def plot(
+    title: str,
+    bars: Sequence[Bar],
+    parts: Sequence[str],
+    unit: str,
+    description: str,
+    caption: str,
+) -> Plot:
+    """Return a plot of stacked bars, also for phones; see :func:`draw`."""
+    wide, narrow = (draw(bars, parts, unit, narrow) for narrow in (False, True))
+    return Plot(title, wide, description, caption, narrow)
 
 
 def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = False) -> Markup:

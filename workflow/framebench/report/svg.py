@@ -100,8 +100,10 @@ def _inline(drawing: str, width: float, height: float, over: str, words: str) ->
     body = body[body.index(">") + 1 :].rstrip().removesuffix("</svg>")
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", body, flags=re.S)
     prefix = "d" + hashlib.sha256(body.encode()).hexdigest()[:8]
-    # Matplotlib escapes text, so anything between < and > is markup.
-    body = re.sub(r"<[^>]*>", lambda tag: _tag(tag[0], prefix), body)
+    # Matplotlib escapes text, so anything between < and > is markup. All tags are changed at once.
+    texts = re.split(r"<[^>]*>", body)
+    tags = _tags("\0".join(re.findall(r"<[^>]*>", body)), prefix).split("\0")
+    body = "".join(part for pair in zip(texts, [*tags, ""], strict=True) for part in pair)
     body = re.sub(r">\s+<", "><", body).strip()
     while (shorter := re.sub(r"<(g|defs)>(</\1>)|<(g|defs)/>", "", body)) != body:
         body = shorter
@@ -111,16 +113,16 @@ def _inline(drawing: str, width: float, height: float, over: str, words: str) ->
     )
 
 
-def _tag(tag: str, prefix: str) -> str:
-    tag = re.sub(r' id="[a-zA-Z_.0-9]+_\d+"', "", tag)
-    tag = re.sub(
-        r' id="part-([\d-]+)"', lambda some: f' data-part="{some[1].replace("-", " ")}"', tag
+def _tags(tags: str, prefix: str) -> str:
+    tags = re.sub(r' id="[a-zA-Z_.0-9]+_\d+"', "", tags)
+    tags = re.sub(
+        r' id="part-([\d-]+)"', lambda some: f' data-part="{some[1].replace("-", " ")}"', tags
     )
-    tag = re.sub(r' id="(\w+)"', rf' id="{prefix}\1"', tag)
-    tag = tag.replace("xlink:href", "href").replace('href="#', f'href="#{prefix}')
-    tag = tag.replace("url(#", f"url(#{prefix}")
-    tag = re.sub(r"font-family: [^;]*; ?", "", tag)
-    tag = re.sub(r' transform="rotate\(-0 [^"]*\)"', "", tag)
-    tag = re.sub(r"\d+\.\d{3,}", lambda digits: f"{float(digits[0]):.2f}", tag)
-    tag = re.sub(r"#0a0[ab]0\d", lambda colour: VARIABLES[colour[0]], tag)
-    return re.sub(r"\s+", " ", tag)
+    tags = re.sub(r' id="(\w+)"', rf' id="{prefix}\1"', tags)
+    tags = tags.replace("xlink:href", "href").replace('href="#', f'href="#{prefix}')
+    tags = tags.replace("url(#", f"url(#{prefix}")
+    tags = re.sub(r"font-family: [^;]*; ?", "", tags)
+    tags = re.sub(r' transform="rotate\(-0 [^"]*\)"', "", tags)
+    tags = re.sub(r"\d+\.\d{3,}", lambda digits: f"{float(digits[0]):.2f}", tags)
+    tags = re.sub(r"#0a0[ab]0\d", lambda colour: VARIABLES[colour[0]], tags)
+    return re.sub(r"\s+", " ", tags)

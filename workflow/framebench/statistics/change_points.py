@@ -6,13 +6,17 @@ The noise is a normal first-order autoregressive process; its correlation is est
    the largest counts (Lund et al.; Robbins et al.: a test that assumes independent noise reports
    changes where there are none). Its null distribution is simulated for every correlation that the
    series may have; the least favourable one counts.
-2. If step 1 finds a change, the test is repeated with a linear trend next to the step (Gallagher et
-   al.). A linear trend does not change this statistic, so a slow drift is called a jump no more
-   often than a constant level.
-3. If step 2 finds no jump: the change is two jumps where three levels fit better than a line by an
-   information criterion (Yao); a drift where a line fits better than two levels; else a jump or a
-   drift, which the points cannot tell apart.
-4. Both sides of a jump are tested again (binary segmentation, Scott & Knott).
+2. The size of the noise may change, too. So the change must also show in Welch's statistic, whose
+   null distribution is simulated for noise that is LOUDER at one end.
+3. If steps 1 and 2 find a change, the test is repeated with a linear trend next to the step
+   (Gallagher et al.). A linear trend does not change this statistic, so a slow drift is called a
+   jump no more often than a constant level.
+4. A jump must also fit better than a line with two bends (Muggeo), which follows drifts of any
+   smooth course. If the bends fit better, it is a drift; else a jump or a drift.
+5. If step 3 finds no jump: the change is two jumps where three levels fit better than a line, with
+   and without bends, by an information criterion (Yao); a drift where a line fits better than two
+   levels; else a jump or a drift, which the points cannot tell apart.
+6. Both sides of a jump are tested again (binary segmentation, Scott & Knott).
 
 Sources:
 
@@ -22,6 +26,12 @@ Sources:
   Analysis* 32, 2011.
 - Gallagher, Lund & Robbins, "Changepoint Detection in Climate Time Series with Long-Term Trends",
   *Journal of Climate* 26, 2013.
+- Welch, "The Generalization of 'Student's' Problem when Several Different Population Variances are
+  Involved", *Biometrika* 34, 1947.
+- White, "A Heteroskedasticity-Consistent Covariance Matrix Estimator and a Direct Test for
+  Heteroskedasticity", *Econometrica* 48, 1980.
+- Muggeo, "Estimating Regression Models with Unknown Break-Points", *Statistics in Medicine* 22,
+  2003.
 - Yao, "Estimating the Number of Change-Points via Schwarz' Criterion", *Statistics & Probability
   Letters* 6, 1988.
 - Prais & Winsten, "Trend Estimators and Serial Correlation", Cowles Commission paper 383, 1954.
@@ -49,6 +59,18 @@ JUMP, DRIFT, EITHER = "jump", "drift", "jump or drift"
 #: Gain that three levels must have over a line, in logarithms of the number of points. Schwarz's
 #: criterion gives 3 for the extra parameters; 5 makes it rare to call a drift two jumps.
 PRICE = 5
+#: Gain that a jump must have over a line with bends, in the same unit; if bends gain as much, it is
+#: a drift. A drift takes at least a part of 1 / GRADUAL of the points.
+CLEARER, GRADUAL = 1, 4
+#: Noise for which the statistic of unequal noise is calibrated: LOUDER times as large in the last
+#: 1 / LAST of the points, at least BESIDE. Equal noise has smaller statistics.
+LOUDER, LAST = 5, 5
+#: Statistics of a step: with equal noise on both sides, with a line next to it, and with noise of
+#: another size on either side.
+STEP, STEP_AND_LINE, UNEQUAL = "step", "step and line", "unequal"
+#: Standard errors above the estimated correlation up to which a series may be correlated. None for
+#: UNEQUAL, which is calibrated for the least favourable noise: several jumps look like correlation.
+ERRORS = {STEP: 2.0, STEP_AND_LINE: 2.0, UNEQUAL: 0.0}
 #: Smallest number of draws of a simulation.
 DRAWS = 4000
 _CORRELATIONS = tuple(step / 10 for step in range(10))
@@ -70,11 +92,13 @@ class ChangePoint(NamedTuple):
 
 
 class _Scan(NamedTuple):
-    """Largest squared t-statistic of each series, its position, and the correlation."""
+    """Largest squared t-statistic of each series, its position, and the correlation with its
+    standard error."""
 
     largest: Series
     at: NDArray[np.intp]
     correlation: Series
+    error: Series
 
 
 def changes(values: Sequence[float], series: int = 1) -> list[ChangePoint]:
@@ -91,17 +115,27 @@ def _within(values: Series, start: int, end: int, level: float) -> list[ChangePo
     if len(part) < FEWEST or np.ptp(part) < 1e-9:
         return []
     draws = max(DRAWS, math.ceil(5 / level))
-    stepped = _scan(part[np.newaxis], line=False)
-    p_value = _p_value(stepped, len(part), False, draws)
+    stepped = _scan(part[np.newaxis], STEP)
+    p_value = _p_value(stepped, len(part), STEP, draws)
     if p_value > level:
         return []
-    beside = _scan(part[np.newaxis], line=True)
-    if _p_value(beside, len(part), True, DRAWS) <= LEVEL:
-        at = start + int(beside.at[0])
-        before, after = _within(values, start, at, level), _within(values, at, end, level)
-        return [*before, ChangePoint(JUMP, start, at, end, p_value), *after]
+    unequal = _scan(part[np.newaxis], UNEQUAL)
+    p_value = max(p_value, _p_value(unequal, len(part), UNEQUAL, draws))
+    if p_value > level:
+        return []
+    beside = _scan(part[np.newaxis], STEP_AND_LINE)
+    smooth = _left_by_broken_line(part)
+    if _p_value(beside, len(part), STEP_AND_LINE, DRAWS) <= LEVEL:
+        at = int(beside.at[0])
+        gain = _gain(part, smooth, _left_by_step_and_line(part, at), [at])
+        if gain > CLEARER:
+            before = _within(values, start, start + at, level)
+            after = _within(values, start + at, end, level)
+            return [*before, ChangePoint(JUMP, start, start + at, end, p_value), *after]
+        kind = DRIFT if gain < -CLEARER else EITHER
+        return [ChangePoint(kind, start, start + (at if kind == EITHER else 0), end, p_value)]
     line = _left_by_line(part)
-    if stairs := _stairs(part, line):
+    if stairs := _stairs(part, line, smooth):
         first, second = (start + at for at in stairs)
         before, after = _within(values, start, first, level), _within(values, second, end, level)
         both = [
@@ -120,10 +154,45 @@ def _left_by_line(values: Series) -> float:
     return float(np.sum((values - np.polyval(np.polyfit(time, values, 1), time)) ** 2))
 
 
-def _stairs(values: Series, line: float) -> tuple[int, int] | None:
-    """Return the positions of the two jumps of the best three-level fit; None if a line fits as
-    well. ``line``: sum of squares that a line leaves. The gain must exceed PRICE; correlated points
-    count as the smaller number of independent points that they are worth."""
+def _left_by_broken_line(values: Series) -> float:
+    """Return the least sum of squared residuals from a line with at most two bends.
+    The bends are a quarter of the points apart or more, and at most 24 places are tried."""
+    points = len(values)
+    places = np.unique(np.linspace(0, points - 1, min(points, 24)).round())
+    first, second = (knots.ravel() for knots in np.meshgrid(places, places))
+    apart = second - first >= max(BESIDE, points / GRADUAL)
+    time = np.arange(points) / points
+    bends = np.stack([first[apart], second[apart]], axis=1) / points
+    bent = np.maximum(time[np.newaxis, :, np.newaxis] - bends[:, np.newaxis, :], 0.0)
+    straight = np.broadcast_to(np.stack([np.ones(points), time], axis=1), (len(bends), points, 2))
+    columns = np.linalg.qr(np.concatenate([straight, bent], axis=2))[0]
+    explained = np.sum(np.einsum("kni,n->ki", columns, values) ** 2, axis=1)
+    return float(np.sum(values**2) - explained.max())
+
+
+def _left_by_step_and_line(values: Series, at: int) -> float:
+    """Return the sum of squared residuals from a line with a step ``at``."""
+    time = np.arange(len(values))
+    columns = np.stack([np.ones(len(values)), time, time >= at], axis=1)
+    return float(np.linalg.lstsq(columns, values)[1][0])
+
+
+def _gain(values: Series, other: float, left: float, jumps: Sequence[int]) -> float:
+    """Return how much better a fit with ``jumps`` is, in logarithms of the number of points.
+    ``left`` and ``other``: sums of squares that it and another fit leave. Correlated points count
+    as the smaller number of independent points that they are worth."""
+    levels = np.split(values, jumps)
+    rest = np.concatenate([level - level.mean() for level in levels])
+    correlation = float(_corrected(rest[np.newaxis], len(levels))[0])
+    worth = len(values) * (1 - correlation) / (1 + correlation)
+    ratio = max(other, 1e-300) / max(left, 1e-300)
+    return worth * math.log(ratio) / math.log(len(values))
+
+
+def _stairs(values: Series, line: float, smooth: float) -> tuple[int, int] | None:
+    """Return the positions of the two jumps of the best three-level fit.
+    None if a line or a line with bends fits as well: they leave the sums of squares ``line`` and
+    ``smooth``."""
     points = len(values)
     sums = np.concatenate([[0.0], np.cumsum(values)])
     squares = np.concatenate([[0.0], np.cumsum(values**2)])
@@ -138,12 +207,8 @@ def _stairs(values: Series, line: float) -> tuple[int, int] | None:
         for second in range(first + BESIDE, points - BESIDE + 1)
     ]
     least, first, second = min(found)
-    levels = np.split(values, [first, second])
-    rest = np.concatenate([level - level.mean() for level in levels])
-    correlation = float(_corrected(rest[np.newaxis], len(levels))[0])
-    worth = points * (1 - correlation) / (1 + correlation)
-    gained = worth * math.log(line / max(least, 1e-300))
-    return (first, second) if gained > PRICE * math.log(points) else None
+    gains = [_gain(values, other, least, [first, second]) for other in (line, smooth)]
+    return (first, second) if gains[0] > PRICE and gains[1] > CLEARER else None
 
 
 def _left_by_step(values: Series, at: int) -> float:
@@ -151,31 +216,32 @@ def _left_by_step(values: Series, at: int) -> float:
     return float(sum(np.sum((side - side.mean()) ** 2) for side in (values[:at], values[at:])))
 
 
-def _p_value(found: _Scan, points: int, line: bool, draws: int) -> float:
-    """Return the largest p-value over all correlations that the series may have.
-    These go up to two standard errors above the estimated correlation."""
-    own = float(found.correlation[0])
-    most = own + 2 * math.sqrt((1 - own**2) / points)
+def _p_value(found: _Scan, points: int, statistic: str, draws: int) -> float:
+    """Return the largest p-value over all correlations that the series may have."""
+    most = float(found.correlation[0] + ERRORS[statistic] * found.error[0])
     possible = [one for one in _CORRELATIONS if one <= most + 0.05]
-    return max(_tail(points, line, one, draws, float(found.largest[0])) for one in possible)
+    return max(_tail(points, statistic, one, draws, float(found.largest[0])) for one in possible)
 
 
-def _tail(points: int, line: bool, correlation: float, draws: int, value: float) -> float:
-    drawn = _without_change(points, line, correlation, draws)
+def _tail(points: int, statistic: str, correlation: float, draws: int, value: float) -> float:
+    drawn = _without_change(points, statistic, correlation, draws)
     above = len(drawn) - int(np.searchsorted(drawn, value))
     return (above + 1) / (len(drawn) + 1)
 
 
 @lru_cache(maxsize=256)
-def _without_change(points: int, line: bool, correlation: float, draws: int) -> Series:
+def _without_change(points: int, statistic: str, correlation: float, draws: int) -> Series:
     """Return the sorted statistics of ``draws`` simulated series without a change.
     The statistic does not depend on level, slope or size of the noise."""
     random = np.random.default_rng(points)
+    loud = np.ones(points)
+    if statistic == UNEQUAL:
+        loud[points - max(BESIDE, points // LAST) :] = LOUDER
     found = [
-        _scan(noise(random, min(_CHUNK, draws - first), points, correlation), line).largest
+        _scan(loud * noise(random, min(_CHUNK, draws - first), points, correlation), statistic)
         for first in range(0, draws, _CHUNK)
     ]
-    return np.sort(np.concatenate(found))
+    return np.sort(np.concatenate([one.largest for one in found]))
 
 
 def noise(random: np.random.Generator, series: int, points: int, correlation: float) -> Series:
@@ -187,13 +253,39 @@ def noise(random: np.random.Generator, series: int, points: int, correlation: fl
     return drawn
 
 
-def _scan(values: Series, line: bool) -> _Scan:
-    """Scan each row of ``values``. ``line``: whether a linear trend is fitted next to the step."""
+def _scan(values: Series, statistic: str) -> _Scan:
+    """Scan each row of ``values`` with one of the statistics."""
     at = np.argmax(_squares(values, True, np.zeros(len(values))), axis=1)
-    correlation = _correlation(values, at)
-    squares = _squares(values, line, correlation)
+    correlation, error = _correlation(values, at)
+    if statistic == UNEQUAL:
+        squares = _unequal_squares(values)
+    else:
+        squares = _squares(values, statistic == STEP_AND_LINE, correlation)
     at = np.argmax(squares, axis=1)
-    return _Scan(squares[np.arange(len(values)), at], at, correlation)
+    return _Scan(squares[np.arange(len(values)), at], at, correlation, error)
+
+
+def _unequal_squares(values: Series) -> Series:
+    """Return Welch's squared statistic of a step at each point, for noise that changes its size.
+
+    The shorter side's variance counts as at least that of the longer one: three points that happen
+    to agree are no quiet level. It is 0 where fewer than BESIDE points lie on one side."""
+    points = values.shape[1]
+    centred = values - values.mean(axis=1, keepdims=True)
+    before = np.arange(BESIDE, points - BESIDE + 1)
+    after = points - before
+    sums, squares = (np.cumsum(part, axis=1)[:, before - 1] for part in (centred, centred**2))
+    all_squares = np.sum(centred**2, axis=1, keepdims=True)
+    of_before = (squares - sums**2 / before) / (before - 1)
+    of_after = (all_squares - squares - sums**2 / after) / (after - 1)
+    larger = np.maximum(of_before, of_after)
+    of_before = np.where(before < after, larger, of_before) / before
+    of_after = np.where(after < before, larger, of_after) / after
+    found = np.zeros_like(values)
+    found[:, before] = (sums / before + sums / after) ** 2 / np.maximum(
+        of_before + of_after, 1e-300
+    )
+    return found
 
 
 def _squares(values: Series, line: bool, correlation: Series) -> Series:
@@ -219,8 +311,9 @@ def _squares(values: Series, line: bool, correlation: Series) -> Series:
     return squares
 
 
-def _correlation(values: Series, at: NDArray[np.intp]) -> Series:
-    """Return the autocorrelation of each row after removal of a line and a step ``at``.
+def _correlation(values: Series, at: NDArray[np.intp]) -> tuple[Series, Series]:
+    """Return the autocorrelation of each row after removal of a line and a step ``at``, and its
+    standard error, for noise that may change its size (White).
 
     A drift or jump that was not removed would be taken for correlated noise."""
     points = values.shape[1]
@@ -228,7 +321,10 @@ def _correlation(values: Series, at: NDArray[np.intp]) -> Series:
     left = _without(values, fitted)
     step = _without((np.arange(points) >= at[:, np.newaxis]).astype(float), fitted)
     size = np.sum(left * step, axis=1) / np.maximum(np.sum(step**2, axis=1), 1e-12)
-    return _corrected(left - size[:, np.newaxis] * step, len(fitted) + 1)
+    left = left - size[:, np.newaxis] * step
+    products = np.sum((left[:, 1:] * left[:, :-1]) ** 2, axis=1)
+    error = np.sqrt(products) / np.maximum(np.sum(left**2, axis=1), 1e-300)
+    return _corrected(left, len(fitted) + 1), error
 
 
 def _corrected(left: Series, fitted: int) -> Series:

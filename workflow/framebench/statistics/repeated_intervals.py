@@ -9,16 +9,19 @@ all looks at once: each look takes a part of the error rate, and the parts add u
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 
 from . import descriptive, intervals
 from .verdicts import THRESHOLD
 
-#: Repeats of each side at the first looks; each further one has half as many repeats more.
-FIRST_LOOKS = (6, 8, 11, 15, 20)
-#: Part of the error rate of the first look; each further look has half of what is left.
-FIRST_PART = 0.55
+#: Repeats of each side at the first looks, each with its part of the error rate: what intervals of
+#: medians take that end at the extremes (7, 8) and next to them (10).
+FIRST_LOOKS = {7: 0.32, 8: 0.16, 10: 0.43}
+FIRST_LOOK = min(FIRST_LOOKS)
+#: Repeats at the next look; each further one has half as many repeats more, and half of the rate
+#: that is left.
+LATER_LOOK = 14
 #: Fraction behind the leader's median at which a case is no contender: with one repeat, and with
 #: more, of which the fastest counts.
 FAR_ONCE, FAR = 0.5, 0.15
@@ -39,12 +42,11 @@ class Order(Enum):
 
 def looks() -> Iterator[tuple[int, float]]:
     """Yield the repeats of each side at each look, and its part of the error rate."""
-    left = 1 - FIRST_PART
-    yield FIRST_LOOKS[0], FIRST_PART
-    growing = itertools.accumulate(itertools.repeat(1.5), lambda size, by: size * by, initial=30.0)
-    for count in itertools.chain(FIRST_LOOKS[1:], map(int, growing)):
+    yield from FIRST_LOOKS.items()
+    left = 1 - sum(FIRST_LOOKS.values())
+    for later in itertools.count():
         left /= 2
-        yield count, left
+        yield int(LATER_LOOK * 1.5**later), left
 
 
 def next_look(repeats: int) -> int:
@@ -52,20 +54,27 @@ def next_look(repeats: int) -> int:
     return SECOND if repeats < SECOND else next(n for n, _ in looks() if n > repeats)
 
 
-def ratio_interval(
-    base: Sequence[float], candidate: Sequence[float], error: float = 1 - intervals.CONFIDENCE
-) -> intervals.Interval | None:
-    """Return an interval for the factor between two cases that holds at all looks so far.
+def ratio_interval(base: Sequence[float], candidate: Sequence[float]) -> intervals.Interval | None:
+    """Return a 95 % interval for the ratio of medians that holds at all looks so far.
 
     ``base``, ``candidate``: positive figures of repeats, in the order in which they were made; a
-    look takes the first ones of both. ``error``: probability that the interval ever misses the
-    factor. None before the first look.
+    look takes the first ones of both. None before the first look.
     """
+    return _at_all_looks(intervals.ratio_interval, base, candidate, 1 - intervals.CONFIDENCE)
+
+
+def _at_all_looks(
+    method: Callable[[Sequence[float], Sequence[float], float], intervals.Interval | None],
+    base: Sequence[float],
+    candidate: Sequence[float],
+    error: float,
+) -> intervals.Interval | None:
+    """Return what the intervals of all looks have in common, which miss with ``error`` together."""
     low, high, found = 0.0, float("inf"), None
     for count, part in looks():
         if count > min(len(base), len(candidate)):
             break
-        found = intervals.moses_interval(base[:count], candidate[:count], 1 - error * part)
+        found = method(base[:count], candidate[:count], 1 - error * part)
         if found is None:
             continue
         low, high = max(low, found[0]), min(high, found[1])
@@ -92,11 +101,21 @@ def orders(cases: Sequence[Sequence[float]], error: float) -> tuple[int, list[Or
 
 
 def _order(leader: Sequence[float], other: Sequence[float], error: float) -> Order:
-    ends = ratio_interval(other, leader, error)
-    if ends is not None:
-        if ends[0] > 1:
+    """Return the order by two intervals.
+
+    That of Moses shares the error rate of all settings, but holds only for sides that differ by a
+    factor. That of the ratio of medians holds for other shapes too, at 95 % for each comparison.
+    """
+    both = (
+        _at_all_looks(intervals.moses_interval, other, leader, error),
+        ratio_interval(other, leader),
+    )
+    ends = [one for one in both if one is not None]
+    if len(ends) == len(both):
+        low, high = min(low for low, _ in ends), max(high for _, high in ends)
+        if low > 1:
             return Order.SLOWER
-        if ends[0] > 1 - THRESHOLD and ends[1] < 1 + THRESHOLD:
+        if low > 1 - THRESHOLD and high < 1 + THRESHOLD:
             return Order.NO_DIFFERENCE
     return Order.OPEN
 

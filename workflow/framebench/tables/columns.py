@@ -153,31 +153,45 @@ def interval_cells(name: str, ends: Sequence[float | None] | None) -> dict[str, 
     return {f"{name}_ci_low": low, f"{name}_ci_high": high}
 
 
-def why_no_interval(row: Row) -> str:
-    """Return why a median has no interval; "" if the status says so."""
-    from ..statistics import intervals  # slow to import, and plans need only names
+def why_no_interval(
+    figure: str = "",
+    *,
+    is_ratio: bool = False,
+    confidence: float | None = None,
+    lacking: Callable[[Row], str] = lambda row: "",
+    more: str = "",
+) -> Callable[[Row], str]:
+    """Return a function that says why the figure in a column has no interval.
 
-    needs = f"needs {intervals.repeats_for_interval()} repeats"
-    return needs if row.get("status", "ok") == "ok" else ""
+    Parameters
+    ----------
+    figure : its column; "" for the median of a row with a status, which says why it is missing
+    is_ratio : whether it is a ratio of two cases
+    confidence : of the interval, by default 95 %
+    lacking : says why the figure is missing; "" if the row says so
+    more : what the repeats need besides
+    """
+
+    def why(row: Row) -> str:
+        from ..statistics import intervals  # slow to import, and plans need only names
+
+        if row.get("status", "ok") != "ok" if not figure else row[figure] is None:
+            return lacking(row)
+        fewest = intervals.repeats_for_ratio if is_ratio else intervals.repeats_for_interval
+        count = fewest() if confidence is None else fewest(confidence)
+        return f"needs {count} repeats{more}"
+
+    return why
+
+
+def why_no_ratio_interval(figure: str, **further: Any) -> Callable[[Row], str]:
+    """Return a function that says why the ratio in a column has no interval."""
+    return why_no_interval(figure, is_ratio=True, **further)
 
 
 def why_no_spread(row: Row) -> str:
     """Return why repeats have no spread; "" if the status says so."""
     return "needs 2 repeats" if row["status"] == "ok" else ""
-
-
-def why_no_ratio_interval(figure: str) -> Callable[[Row], str]:
-    """Return a function that says why the ratio in column ``figure`` has no interval.
-
-    The function returns "" if the ratio is missing too, because its reason says so."""
-
-    def why(row: Row) -> str:
-        from ..statistics import intervals
-
-        needs = f"needs {intervals.repeats_for_ratio()} repeats"
-        return "" if row[figure] is None else needs
-
-    return why
 
 
 _TYPES = {axes.TEXT: TEXT, axes.COUNT: COUNT, axes.YES_NO: YES_NO}

@@ -13,6 +13,8 @@ Losses 1 and 2 add up to 1 - efficiency."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..config.kinds import INDEPENDENT
@@ -26,6 +28,7 @@ from .columns import (
     Row,
     interval,
     interval_cells,
+    why_no_interval,
     why_no_ratio_interval,
 )
 from .results import CaseResult, CaseResults, marks_of
@@ -66,64 +69,40 @@ def cells(
     """Return the values of COLUMNS. ``base``: one device with equal batch per device."""
     if not (result.throughput and base and base.throughput and control and control.throughput):
         return {column.name: "" if column.type == TEXT else None for column in COLUMNS}
-    devices = result.case.devices
+    from ..statistics import intervals  # slow to import, and plans make no rows
+
+    devices, waiting = result.case.devices, _exposed(result)
+    singles = [devices * value for value in base.values]
     apart = control.throughput / (devices * base.throughput)
     exchange = apart - result.throughput / (devices * base.throughput)
-    waiting = _exposed(result)
     communication = apart * descriptive.median(waiting) if waiting else None
+    ideal = intervals.ratio_interval(singles, control.values)
+    of_ideal = intervals.ratio_interval(singles, control.values, BOTH)
+    of_control = intervals.ratio_interval(control.values, result.values, BOTH)
+    of_step = intervals.median_interval(waiting, BOTH)
     return {
         "shared_hardware_loss": 1 - apart,
-        **interval_cells("shared_hardware_loss", _shared_interval(result, base, control)),
+        **interval_cells("shared_hardware_loss", ideal and (1 - ideal[1], 1 - ideal[0])),
         "exchange_loss": exchange,
-        **interval_cells("exchange_loss", _exchange_interval(result, base, control)),
+        # C / (N X1) (1 - XN / C)
+        **interval_cells(
+            "exchange_loss", _extremes(lambda a, b: a * (1 - b), of_ideal, of_control)
+        ),
         "communication_loss": communication,
-        **interval_cells("communication_loss", _communication_interval(result, base, control)),
+        **interval_cells("communication_loss", _extremes(operator.mul, of_ideal, of_step)),
         "rest_loss": None if communication is None else exchange - communication,
         "control_marks": marks_of(control),
     }
 
 
-def _shared_interval(result: CaseResult, base: CaseResult, control: CaseResult) -> Interval | None:
-    from ..statistics import intervals  # slow to import, and plans make no rows
-
-    singles = [result.case.devices * value for value in base.values]
-    found = intervals.ratio_interval(singles, control.values)
-    return (1 - found[1], 1 - found[0]) if found else None
-
-
-def _exchange_interval(
-    result: CaseResult, base: CaseResult, control: CaseResult
+def _extremes(
+    figure: Callable[[float, float], float], first: Interval | None, second: Interval | None
 ) -> Interval | None:
-    """Return the interval of a (1 - b) with a = C / (N X1) and b = XN / C; None without one.
-
-    Its ends are the extremes over both intervals, which jointly hold at least as often as BOTH
-    ensures."""
-    from ..statistics import intervals  # as above
-
-    singles = [result.case.devices * value for value in base.values]
-    first = intervals.ratio_interval(singles, control.values, BOTH)
-    second = intervals.ratio_interval(control.values, result.values, BOTH)
+    """Return the extremes of a figure over two intervals, which jointly hold at least as often as
+    BOTH ensures; None without one of them."""
     if not (first and second):
         return None
-    corners = [a * (1 - b) for a in first for b in second]
-    return min(corners), max(corners)
-
-
-def _communication_interval(
-    result: CaseResult, base: CaseResult, control: CaseResult
-) -> Interval | None:
-    """Return the interval of a w with a = C / (N X1); None without one.
-
-    ``w`` is the fraction of a step that is all-reduce beyond its overlap. The ends are the extremes
-    over both intervals."""
-    from ..statistics import intervals  # as above
-
-    singles = [result.case.devices * value for value in base.values]
-    first = intervals.ratio_interval(singles, control.values, BOTH)
-    second = intervals.median_interval(_exposed(result), BOTH)
-    if not (first and second):
-        return None
-    corners = [a * w for a in first for w in second]
+    corners = [figure(a, b) for a in first for b in second]
     return min(corners), max(corners)
 
 
@@ -151,20 +130,6 @@ def _why_not_apart(row: Row) -> str:
     return _why(row) if row["exchange_loss"] is None else "not timed apart"
 
 
-def _why_no_exchange_interval(row: Row) -> str:
-    from ..statistics import intervals  # as above
-
-    needs = f"needs {intervals.repeats_for_ratio(BOTH)} repeats"
-    return "" if row["exchange_loss"] is None else needs
-
-
-def _why_no_communication_interval(row: Row) -> str:
-    from ..statistics import intervals  # as above
-
-    needs = f"needs {intervals.repeats_for_interval(BOTH)} repeats with a step breakdown"
-    return _why_not_apart(row) if row["communication_loss"] is None else needs
-
-
 COLUMNS = (
     Column(
         "shared_hardware_loss", NUMBER,
@@ -184,7 +149,7 @@ COLUMNS = (
     ),
     *interval(
         "exchange_loss", "that", title="interval %", form=PERCENT, optional=True,
-        why=_why_no_exchange_interval, check="ratio",
+        why=why_no_ratio_interval("exchange_loss", confidence=BOTH), check="ratio",
     ),
     Column(
         "communication_loss", NUMBER, "of that, the all-reduce beyond what it overlaps with",
@@ -193,7 +158,10 @@ COLUMNS = (
     ),
     *interval(
         "communication_loss", "that", title="interval %", form=PERCENT, optional=True,
-        why=_why_no_communication_interval, check="ratio",
+        why=why_no_interval(
+            "communication_loss", confidence=BOTH, lacking=_why_not_apart,
+            more=" with a step breakdown",
+        ), check="ratio",
     ),
     Column(
         "rest_loss", NUMBER, "of that, all else: waiting for each other, ..",

@@ -64,7 +64,7 @@ FIGURES = (
     Column("maximum", NUMBER, "most of a repeat", value=maximum),
     *interval(
         "median", "the median", value=attrgetter("interval"), form=_FOUR_DIGITS,
-        why=why_no_interval,
+        why=why_no_interval(),
     ),
     Column(
         "spread", NUMBER, "(maximum - minimum) / median", title="spread %", form=PERCENT,

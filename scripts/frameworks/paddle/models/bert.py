@@ -11,6 +11,7 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
+FLASH = (8, 0)  # the first compute capability with flash attention
 MASKED_SCORE = -10000.0  # the authors' value; unlike -1e9 it fits float16
 
 
@@ -48,7 +49,7 @@ class Embeddings(nn.Layer):
 
 
 class Attention(nn.Layer):
-    """Attention from (batch, sequence, hidden) and scores to add (batch, 1, 1, sequence) to (batch,
+    """Attention from (batch, sequence, hidden) and the scores of :func:`added_to_scores` to (batch,
     sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
@@ -96,12 +97,13 @@ class Encoder(nn.Layer):
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
+        self.heads = hyper["heads"]
         self.embeddings = Embeddings(hyper)
         self.layers = nn.LayerList([Layer(hyper) for _ in range(hyper["layers"])])
 
     def encode(self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor) -> Tensor:
         x = self.embeddings(token_ids, segment_ids)
-        mask = added_to_scores(attention_mask, x)
+        mask = added_to_scores(attention_mask, x, self.heads)
         for layer in self.layers:
             x = layer(x, mask)
         return x
@@ -169,9 +171,22 @@ class BertPretraining(Pooled):
         return tokens, self.next_sentence(self.pooled(x))
 
 
-def added_to_scores(attention_mask: Tensor, x: Tensor) -> Tensor:
-    """Map (batch, sequence) to (batch, 1, 1, sequence), in the dtype of ``x``."""
-    return ((1.0 - attention_mask.astype(x.dtype)) * MASKED_SCORE).unsqueeze([1, 2])
+def added_to_scores(attention_mask: Tensor, x: Tensor, heads: int) -> Tensor:
+    """Map (batch, sequence) to (batch, 1, 1, sequence), in the dtype of ``x``; to (batch, heads,
+    sequence, sequence) where attention does not broadcast."""
+    scores = ((1.0 - attention_mask.astype(x.dtype)) * MASKED_SCORE).unsqueeze([1, 2])
+    if not without_broadcast():
+        return scores
+    batch, sequence = attention_mask.shape
+    return scores.expand([batch, heads, sequence, sequence])
+
+
+def without_broadcast() -> bool:
+    """Return whether Paddle takes memory-efficient attention, which wants a score of every head and
+    query: on GPUs in float32, and before Ampere, which flash attention needs, in half precision."""
+    if "gpu" not in paddle.get_device():
+        return False
+    return not paddle.is_autocast_enabled() or paddle.device.cuda.get_device_capability() < FLASH
 
 
 def at(positions: Tensor, x: Tensor) -> Tensor:

@@ -57,6 +57,7 @@ class Generator(nn.Layer):
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
         own = {**hyper, **hyper["generator"]}
+        self.heads = own["heads"]
         self.project = dense(hyper["hidden"], own["hidden"], hyper)
         self.layers = nn.LayerList([Layer(own) for _ in range(own["layers"])])
         self.transform = dense(own["hidden"], hyper["hidden"], hyper)
@@ -75,6 +76,7 @@ class Discriminator(nn.Layer):
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
+        self.heads = hyper["heads"]
         self.layers = nn.LayerList([Layer(hyper) for _ in range(hyper["layers"])])
         self.transform = dense(hyper["hidden"], hyper["hidden"], hyper)
         self.score = dense(hyper["hidden"], 1, hyper)
@@ -110,13 +112,14 @@ class Electra(nn.Layer):
         masked = mask_draws < self.masked_percent
         shown = paddle.where(masked, paddle.full_like(shown, self.mask_token), shown)
         x = self.embeddings(replaced(token_ids, positions, shown), segment_ids)
-        mask = added_to_scores(attention_mask, x)
-        x = self.generator(x, mask, positions)
+        x = self.generator(x, added_to_scores(attention_mask, x, self.generator.heads), positions)
         tokens, bias = self.embeddings.token.weight, self.generator.decoder_bias
         logits = tied_logits(x, tokens, bias, token_ids.shape[0])
         noisy = logits.detach().astype("float32") + noise(sampling_draws, logits.shape[-1])
         corrupted = replaced(token_ids, positions, noisy.argmax(axis=-1))
-        scores = self.discriminator(self.embeddings(corrupted, segment_ids), mask)
+        x = self.embeddings(corrupted, segment_ids)
+        mask = added_to_scores(attention_mask, x, self.discriminator.heads)
+        scores = self.discriminator(x, mask)
         return scores, logits, (corrupted != token_ids).astype(scores.dtype)
 
 

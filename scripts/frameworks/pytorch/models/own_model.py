@@ -1,8 +1,7 @@
-"""A model that the user brings, as a definition: of a file, or a name in torchvision or timm."""
+"""A model that the user brings, as a definition: of a file, or of a library of models."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from typing import Any, Dict, List, Sequence, Tuple
@@ -13,7 +12,6 @@ from harness.adapter import (
     Case,
     Mismatch,
     RankContext,
-    Unsupported,
     Variable,
     own_model_optimizer,
     own_model_parts,
@@ -21,10 +19,11 @@ from harness.adapter import (
 )
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.parameter import UninitializedParameter
 from torch.utils._pytree import register_dataclass, tree_leaves, tree_map, tree_map_only
 
-from .. import importing, optimizers
-from .torchvision import cnn as torchvision
+from .. import importing
+from .own_libraries import library_model
 
 #: Layers that drop something, by their names, which other libraries have, and the attribute that
 #: says how much.
@@ -55,13 +54,12 @@ class Definition:
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         self._case, self._model_config, self._rank_context = case, model_config, rank_context
         importing.install()  # the user's file, or what it imports, may import torchvision
-        self._module = (
-            own_module(model_config)
-            if model_config["own"]["sha256"]
-            else Named(model_config["own"])
-        )
-        channels_last = isinstance(self._module, Named)
-        self.MEMORY_FORMAT = torch.channels_last if channels_last else torch.contiguous_format
+        self.MEMORY_FORMAT = torch.contiguous_format
+        if model_config["own"]["library"]:
+            self._module = library_model(model_config["own"], case.mode == "train")
+            self.MEMORY_FORMAT = self._module.MEMORY_FORMAT
+        else:
+            self._module = own_module(model_config)
 
     def _made(self) -> Tuple[Any, Any, Any, Any]:
         parts = self._module.make(self._case.batch_per_device)
@@ -72,11 +70,8 @@ class Definition:
         torch.manual_seed(int(batch["seed"]))
         _, inputs, targets, _ = self._made()
         self._targets = tree_map(self._on_device, targets)
-        named = isinstance(inputs, Mapping)
-        self._names = list(inputs) if named else []
-        inputs = inputs.values() if named else inputs
-        several = (inputs,) if isinstance(inputs, Tensor) else inputs
-        self._inputs: Tuple[Any, ...] = tree_map(self._on_device, tuple(several))
+        self._names, several = _one_by_one(inputs)
+        self._inputs: Tuple[Any, ...] = tree_map(self._on_device, several)
         return self._inputs
 
     def _on_device(self, value: Any) -> Any:
@@ -90,7 +85,7 @@ class Definition:
         )
 
     def build(self, model_config: Dict[str, Any]) -> nn.Module:
-        model, _, _, loss = self._made()
+        model, inputs, _, loss = self._made()
         if not isinstance(model, nn.Module):
             raise TypeError(f"make returned {type(model).__name__} as the model, not a Module")
         if self._case.mode == "train" and not any(
@@ -99,6 +94,9 @@ class Definition:
             raise TypeError("make returned a model without a parameter that is trained")
         if not model_config["own"].get("dropout", True):
             without_dropout(model)
+        if any(isinstance(parameter, UninitializedParameter) for parameter in model.parameters()):
+            with torch.no_grad():  # lazy modules get their shapes from a first pass
+                Whole(model.eval(), self._names)(*_one_by_one(inputs)[1])
         if isinstance(loss, nn.Module):  # it may have weights of classes
             loss.to(self._rank_context.accelerator)
             if self._case.precision == FLOAT64:
@@ -108,7 +106,10 @@ class Definition:
 
     def loss(self, outputs: Flat, batch: Any, model_config: Any) -> Tensor:
         """Return the user's loss, from outputs in float32 at least, like those of our models."""
-        value = self._loss(tree_map_only(Tensor, _widened, outputs.nest), self._targets)
+        nest = outputs.nest
+        if any(_widened(output) is not output for output in outputs):
+            nest = tree_map_only(Tensor, _widened, nest)
+        value = self._loss(nest, self._targets)
         if not isinstance(value, Tensor) or value.dim():
             raise TypeError("the loss must be a tensor with one number")
         return value
@@ -116,8 +117,10 @@ class Definition:
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """Return the optimizer of the user's file, or the default one."""
         if not hasattr(self._module, "optimizer"):
-            return optimizers.from_model_config(
-                model, [list(model.parameters())], self._model_config
+            hyper = self._model_config["hyperparameters"]
+            # not fused: that fails where a parameter has its first gradient after the others
+            return torch.optim.SGD(
+                model.parameters(), lr=hyper["learning_rate"], momentum=hyper["momentum"]
             )
         optimizer = self._module.optimizer(model.parameters())
         own: torch.optim.Optimizer = own_model_optimizer(
@@ -157,6 +160,13 @@ class Definition:
         return [_widened(tensor).cpu().numpy() for tensor in tensors if isinstance(tensor, Tensor)]
 
 
+def _one_by_one(inputs: Any) -> Tuple[List[str], Tuple[Any, ...]]:
+    """Return the names of the inputs, if they have names, and the inputs."""
+    if isinstance(inputs, Mapping):
+        return list(inputs), tuple(inputs.values())
+    return [], (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+
+
 def _first(inputs: Any) -> Any:
     leaves = tree_leaves(dict(inputs) if isinstance(inputs, Mapping) else inputs)
     return next((leaf for leaf in leaves if isinstance(leaf, Tensor)), None)
@@ -175,49 +185,3 @@ def without_dropout(model: nn.Module) -> None:
             layer.dropout = 0.0
         elif type(layer).__name__ in DROPPING:
             setattr(layer, DROPPING[type(layer).__name__], 0.0)
-
-
-class Named:
-    """A classifier of images from a library of models, without trained weights."""
-
-    def __init__(self, own: Dict[str, Any]) -> None:
-        library, _, self._name = own["source"].partition(":")
-        self._models = torchvision.models()  # timm imports it, too
-        self._new = self._of_torchvision
-        if library == "timm":
-            self._models, self._new = _timm(), self._of_timm
-
-    def make(self, batch_size: int) -> Any:
-        model, shape, classes = self._new()
-        images = torch.randn(batch_size, *shape)
-        labels = torch.randint(classes, (batch_size,))
-        return model, (images, labels), self._loss
-
-    def _of_torchvision(self) -> Tuple[nn.Module, Sequence[int], int]:
-        weights = self._models.get_model_weights(self._name).DEFAULT
-        size = getattr(weights.transforms(), "crop_size", None)
-        if "categories" not in weights.meta or not size:
-            raise Unsupported(f"{self._name} is no classifier of images: measure it from a file")
-        model = self._models.get_model(self._name, weights=None)
-        return model, (3, size[0], size[-1]), len(weights.meta["categories"])
-
-    def _of_timm(self) -> Tuple[nn.Module, Sequence[int], int]:
-        model = self._models.create_model(self._name, pretrained=False)
-        return model, model.pretrained_cfg["input_size"], model.num_classes
-
-    def _loss(self, outputs: Any, labels: Tensor) -> Tensor:
-        if isinstance(outputs, tuple):
-            raise Unsupported(
-                f"{self._name} has auxiliary heads, and what they count for is not the library's "
-                "to say: measure it from a file"
-            )
-        return nn.functional.cross_entropy(outputs, labels)
-
-
-def _timm() -> Any:
-    try:
-        return importlib.import_module("timm")
-    except ModuleNotFoundError as error:
-        if error.name != "timm":
-            raise
-        raise Unsupported("timm is not installed in this environment") from None

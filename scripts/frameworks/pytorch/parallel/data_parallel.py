@@ -15,7 +15,6 @@ from torch.distributed.constants import default_pg_timeout
 
 OPTIONS = {
     "gradient_as_bucket_view": True,  # spares the copy between gradients and buckets
-    "static_graph": True,  # every parameter has a gradient, once, in every backward pass
     # running statistics stay each rank's own: a training step does not read them, and the other
     # frameworks do not send them either (`forward_sync_buffers` in newer versions, which warn)
     "broadcast_buffers": False,
@@ -56,18 +55,18 @@ def join(device: torch.device, rank_context: RankContext) -> str:
     return torch.distributed.get_backend()
 
 
-def options(accumulates: bool) -> Dict[str, Any]:
+def options(static_graph: bool, unused: bool) -> Dict[str, Any]:
     """Return the options of DistributedDataParallel.
 
     It learns a static graph from its first pass, which must average gradients. Where gradients
-    accumulate, the graph is not static."""
-    return {**OPTIONS, "static_graph": not accumulates}
+    accumulate, the graph is not static. ``unused``: some passes may leave out parameters."""
+    return {**OPTIONS, "static_graph": static_graph, "find_unused_parameters": unused}
 
 
-def wrap(model: nn.Module, device: torch.device, accumulates: bool) -> Any:
+def wrap(model: nn.Module, device: torch.device, static_graph: bool, unused: bool) -> Any:
     """Return ``model`` with its gradients averaged over all ranks during the backward pass."""
     device_ids = [device] if device.type == "cuda" else None
-    chosen = options(accumulates)
+    chosen = options(static_graph, unused)
     return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, **chosen)
 
 

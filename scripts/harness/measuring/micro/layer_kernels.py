@@ -12,6 +12,7 @@ from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Workload, point
 from harness.measuring import blocks
 from harness.measuring.checks import check_matmuls
+from harness.measuring.verification import rounding
 from harness.operations import ForwardBackward, LayerOperations
 
 FORWARD, BACKWARD = "forward", "backward"
@@ -95,12 +96,13 @@ def measure(
         for number, shape in enumerate(shapes):
             context.report.enter(f"shape {number + 1} of {len(shapes)}")
             kernels = make(number)
-            dtypes[kernels.forward.dtype] = dtypes.get(kernels.forward.dtype, 0) + 1
+            dtype = rounding.ran_in(context, kernels.forward.dtype)
+            dtypes[dtype] = dtypes.get(dtype, 0) + 1
             for direction, kernel in zip(COST, kernels):
                 taken = blocks.measure(context, kernel)
                 timed.append({"at": {**shape.at, "pass": direction}, **taken})
             results = [kernels.forward.result(), *kernels.backward.result()]
-            error = check(number, results, kernels.forward.dtype)
+            error = check(number, results, dtype)
             for block in timed[-len(COST) :]:
                 block["error"] = error
         context.fields["products"] = check_matmuls(context.workload.case.precision, dtypes)

@@ -11,6 +11,7 @@ from typing import Any, Dict, List
 from core import precisions
 
 from harness.adapter import Adapter, Rounding
+from harness.kind import Context
 
 FLOAT32, TF32 = "float32", "tf32"
 #: Formats that replace float32, by their significant bits.
@@ -56,6 +57,17 @@ def named(products: Dict[str, int], bits: Dict[str, int]) -> Dict[str, int]:
     counts = {dtype: count for dtype, count in products.items() if dtype != FLOAT32}
     counts[names] = counts.get(names, 0) + products[FLOAT32]
     return counts
+
+
+def ran_in(context: Context, dtype: str) -> str:
+    """Return ``dtype`` of a matmul without a model, or the format that float32 is rounded to.
+
+    The significant bits are observed once and stored in the record."""
+    bits = context.fields.get("significant_bits") or observe(context.adapter)
+    if bits:
+        context.fields["significant_bits"] = bits
+    (name,) = named({dtype: 1}, bits)
+    return name
 
 
 def _bits(result: Any, row: Any, exponents: Any) -> int:

@@ -375,6 +375,9 @@ def test_names_are_the_same_from_set_to_set_and_differ_within_one() -> None:
     both = names.names_of(keys)
     assert len({*both.values()}) == 2
     assert all(name.startswith(f"{CASE_NAME}/") for name in both.values())
+    own = [run(1.0, model=f"net@{version * 8}").key for version in "01"]
+    assert names.names_of(own[:1])[own[0]] == names.names_of(own[1:])[own[1]]
+    assert len({*names.names_of(own).values()}) == 2, "two versions of a model in one set"
     units = names.names_of([one.key, run(1.0, unit="samples/s").key])
     assert len({*units.values()}) == 2, "figures in two units are of two cases"
     assert names.names_of([run(1.0, warmup_steps=7).key]).popitem()[1] == CASE_NAME

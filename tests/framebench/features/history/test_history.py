@@ -68,6 +68,26 @@ def test_a_change_is_found_with_what_else_changed(sets: Path, tmp_path: Path) ->
     assert points["change"].tolist() == [""] * CHANGED + ["jump"] + [""] * (SETS - CHANGED - 1)
 
 
+def test_an_own_model_is_one_series_over_edits_and_its_versions_are_told(tmp_path: Path) -> None:
+    """Fail if an edited model begins another series, in a set of its own or in the same."""
+    for day, version in enumerate(["0" * 8, "1" * 8, "2" * 8]):
+        name = f"set-{min(day, 1)}"
+        home = write_set(tmp_path / "written", 1.0, day) / "runs" / "pytorch"
+        record = json.loads((home / "resnet50_v1.5" / "case" / "r1.json").read_text())
+        record["case"]["model"] = f"net@{version}"
+        record["own_model"] = {"framework": "pytorch", "source": "/net.py", "sha256": version * 8}
+        file = tmp_path / "sets" / name / "runs" / "pytorch" / version / "case" / "r1.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(record))
+        shutil.rmtree(tmp_path / "written")
+    (series,) = every([tmp_path / "sets"], tmp_path / "index")
+    points = trends.points_frame([series])
+    assert points["model"].unique().tolist() == ["net"]
+    assert points["model_version"].tolist() == ["0" * 8, "1" * 8, "2" * 8]
+    one, other = (measured.point for measured in series.measured[:2])
+    assert f"model_version {'0' * 8} -> {'1' * 8}" in trends._differences(one, other)
+
+
 @pytest.mark.parametrize(
     ("by", "first", "last"),
     [

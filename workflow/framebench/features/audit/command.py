@@ -14,12 +14,11 @@ from ...commands.reporting import (
     Faulty,
     fingerprint,
     inputs_of,
-    probes_of,
+    load_sidecars,
     report_parts,
 )
 from ...config import values
-from ...records import device_peaks, record_sets, searches, verifications
-from ...records.sidecars import assumptions
+from ...records import record_sets, verifications
 from ...tables import frames
 from . import findings, lint, lint_results
 
@@ -53,7 +52,7 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     read = found = record_sets.load(source)
     if not found.runs and not found.problems:
         raise record_sets.RecordsError(f"{source}: holds no record of a run and no published table")
-    verification_results, problems = verifications.load(verifications.beside(source))
+    _, problems = verifications.load(verifications.beside(source))
     folders = (source.parent / "tables", results / "tables")
     stated = {folder: folder / FINGERPRINT for folder in folders}
     found = replace(found, problems=(*found.problems, *problems))
@@ -66,12 +65,8 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     stale = not current and lint_results.holds_tables(folders[0])
     if not current and not stale:
         return lint_results.check_results(found, {}, str(source), None)
-    searched, _ = searches.load(source.parent / searches.FOLDER)
-    reached, _ = device_peaks.load(probes_of(source))
     folder = folders[0] if stale else current[0]
-    assumed, _ = assumptions.load(folder.parent)
-    inputs = inputs_of(
-        found, verification_results, searched, reached, assumed, folder.parent, parts=report_parts()
-    )
+    beside = load_sidecars(source, folder.parent)
+    inputs = inputs_of(found, beside, folder.parent, report_parts())
     tables = frames.build(inputs)
     return lint_results.check_results(found, tables, str(source), folder, stale)

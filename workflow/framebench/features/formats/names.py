@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from core.inputs import NATIVE
 
-from ...cases.conditions import CONDITIONS, Key
+from ...cases.conditions import CONDITIONS, Key, series_of_model
 from ...cases.names import topology_of
 from ...tables import formatting
 
@@ -42,7 +42,7 @@ def names_of(keys: Iterable[Key]) -> dict[Key, str]:
 
 def _short(key: Key) -> str:
     case = key.case
-    parts = [case.framework, case.model, case.mode]
+    parts = [case.framework, series_of_model(case.model), case.mode]
     parts += [topology_of(case)]
     parts += [f"b{case.batch_per_device}" if case.batch_per_device else "", case.precision]
     parts += ["" if case.compiler == "none" else case.compiler]
@@ -53,7 +53,8 @@ def _short(key: Key) -> str:
 
 def _rest(key: Key) -> str:
     others = [name for name in CONDITIONS if name in _IMPLIED]
-    words = [key.case.framework_version, key.case.source, *_words(key, others)]
+    version = key.case.model.removeprefix(series_of_model(key.case.model))
+    words = [key.case.framework_version, version, key.case.source, *_words(key, others)]
     words += [key.unit.replace("/", " per ")] if key.case.is_step else []
     return "/".join(filter(None, words)).replace("\n", " ")
 

@@ -151,7 +151,7 @@ def _points(cases: Mapping[Key, CaseResult]) -> tuple[list[HistoryPoint], list[P
                 )
             )
             continue
-        points.append(_point(key, some[0]))
+        points.append(_point(key.without_versions, some[0]))
     return points, problems
 
 

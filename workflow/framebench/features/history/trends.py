@@ -61,9 +61,10 @@ POINTS = Table(
         Column("set", TEXT, "its path below the folder that all sets have in common"),
         Column("started", TEXT, "when its first run of the case began, in UTC"),
         Column("commit", TEXT, "of the code that measured"),
+        Column("model_version", TEXT, "of a model of your own: digits of its content's SHA-256"),
         Column("median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, marked=True),
         *shared("unit"),
-        *interval("median", "the median", form=_FOUR_DIGITS, why=why_no_interval),
+        *interval("median", "the median", form=_FOUR_DIGITS, why=why_no_interval()),
         *shared("repeats", "status", "reason"),
         Column("change", TEXT, "that begins here: `jump`, `drift` or `jump or drift`"),
         *shared("marks"),
@@ -141,7 +142,7 @@ def series_of(found: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistory
         for name, count in missing.items()
     ]
     ordered = {
-        key: sorted(some, key=lambda place: (place[0], place[2].source.name))
+        key: sorted(some, key=_order)
         for key, some in sorted(grouped.items(), key=lambda item: item[0].order)
     }
     places = {
@@ -152,6 +153,11 @@ def series_of(found: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistory
     return [
         _series(key, some, places[key], max(1, long_enough)) for key, some in ordered.items()
     ], problems
+
+
+def _order(place: tuple[Any, str, MeasuredPoint]) -> tuple[Any, ...]:
+    """Return a sort key; a set may have several versions of a user's own model."""
+    return place[0], place[2].source.name, place[2].point.started or 0.0
 
 
 def _series(
@@ -235,6 +241,7 @@ def _point_rows(series: CaseHistory) -> list[Row]:
             "set": one.source.name,
             "started": _date(one.point.started),
             "commit": one.point.commit,
+            "model_version": one.point.facts.get("model_version", ""),
             "median": one.point.median,
             "unit": series.key.unit,
             **interval_cells("median", one.point.interval),

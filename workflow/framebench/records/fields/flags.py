@@ -12,6 +12,8 @@ from . import disturbance
 OWN = "own"
 #: Flag of a training whose loss had vanished at the end of the timed region.
 VANISHED = "vanished"
+#: Flags of a compiler that worked within the timed region, and of one that left out parts.
+RECOMPILED, BROKEN = "recompiled", "graph_breaks"
 #: Fraction of the first loss below which a loss counts as zero: the resolution of float32.
 #: Gradients shrink further, until their products fall below 1.2e-38, the smallest normal float32.
 RESOLVED = 2.0**-23
@@ -25,6 +27,8 @@ def flags_of(record: Mapping[str, Any]) -> tuple[Flag, ...]:
         *_vanished(record),
         *_disturbed(record),
         *_shared(record),
+        *_recompiled(record),
+        *_broken(record),
         *own,
     )
 
@@ -45,6 +49,29 @@ def _vanished(record: Mapping[str, Any]) -> Iterator[Flag]:
             fell = f"the loss fell from {first:.3g} to {last:.3g}"
             yield Flag(VANISHED, fell if first else "the loss was 0 from the first step")
             return
+
+
+def _recompiled(record: Mapping[str, Any]) -> Iterator[Flag]:
+    """Yield a flag if a compiler compiled anew in the timed region."""
+    for rank in record["ranks"]:
+        if found := rank.get("compiled", {}).get("recompiled_in_window"):
+            times = "once" if found["count"] == 1 else f"{found['count']} times"
+            yield Flag(RECOMPILED, f"recompiled {times} while timed: {found['reasons'][0]}")
+            return
+
+
+def _broken(record: Mapping[str, Any]) -> Iterator[Flag]:
+    """Yield a flag if parts of a model ran without the compiler."""
+    for rank in record["ranks"]:
+        found = rank.get("compiled", {})
+        if breaks := found.get("breaks"):
+            yield Flag(BROKEN, f"{found['graph_breaks']} of them: {'; '.join(breaks)}")
+        elif found.get("frames", 0) > found.get("frames_compiled", 0):
+            left = found["frames"] - found["frames_compiled"]
+            yield Flag(BROKEN, f"{left} functions left to eager mode: compiled too often")
+        else:
+            continue
+        return
 
 
 def _disturbed(record: Mapping[str, Any]) -> Iterator[Flag]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
-from ...cases.names import topology_of
 from .. import stacked_bars
 from ..plots import Plot
-from ..selection import axes_of, is_known, labels, left_out, rows_of, spread, training_first
+from ..selection import axes_of, is_known, labels_with_devices, left_out, rows_of, spread
 from ..stacked_bars import Bar
 
 MAX_ROWS = 40
@@ -23,34 +21,25 @@ def of_weak_scaling(table: pd.DataFrame) -> list[Plot]:
     every = [row for row in rows_of(table) if is_known(row.shared_hardware_loss)]
     if not every:
         return []
-    groups: dict[tuple[str, str, str], list[Any]] = defaultdict(list)
-    for row in spread(every, lambda row: (row.model, row.framework), MAX_ROWS):
-        groups[row.model, row.mode, row.precision].append(row)
-    bars: list[Bar] = []
-    for group, rows in sorted(groups.items(), key=lambda one: training_first(one[0])):
-        bars.append(Bar(", ".join(group)))
-        label = labels([row._asdict() for row in rows], "batch_per_device")
-        bars += [
-            Bar(
-                f"{label(row._asdict())}, {topology_of(row)}",
-                _parts(row),
-                _lost(row),
-                axes_of(row._asdict()),
-            )
-            for row in rows
-        ]
-    shown = sum(map(len, groups.values()))
-    unit = "% of as many single devices"
+    chosen = spread(every, lambda row: (row.model, row.framework), MAX_ROWS)
+
+    def bars_of(rows: Sequence[Any]) -> Iterator[Bar]:
+        name = labels_with_devices(rows)
+        for row in rows:
+            lost = f"{100 * (1 - row.efficiency):.1f}"
+            yield Bar(name(row), _parts(row), lost, axes_of(row._asdict()))
+
     return [
-        Plot(
-            title="What devices lose, and to what",
-            svg=stacked_bars.draw(bars, PARTS, unit),
-            narrow=stacked_bars.draw(bars, PARTS, unit, narrow=True),
-            description=f"What {shown} cases on several devices reach of as many single devices, "
+        stacked_bars.plot(
+            "What devices lose, and to what",
+            stacked_bars.grouped(chosen, ("model", "mode", "precision"), bars_of),
+            PARTS,
+            "% of as many single devices",
+            f"What {len(chosen)} cases on several devices reach of as many single devices, "
             "and what they lose to shared hardware, to communication and to the rest. The numbers "
             "stand in the table below.",
-            caption="The number is what is lost in all. A part below zero, which is less than can "
-            "be told, is not drawn. " + left_out(shown, len(every), "cases with a control"),
+            "The number is what is lost in all. A part below zero, which is less than can "
+            "be told, is not drawn. " + left_out(len(chosen), len(every), "cases with a control"),
         )
     ]
 
@@ -62,7 +51,3 @@ def _parts(row: Any) -> Sequence[float]:
     else:
         exchange = [0.0, 0.0, row.exchange_loss]
     return [100 * max(0.0, part) for part in (row.efficiency, row.shared_hardware_loss, *exchange)]
-
-
-def _lost(row: Any) -> str:
-    return f"{100 * (1 - row.efficiency):.1f}"

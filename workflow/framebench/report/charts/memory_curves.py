@@ -9,17 +9,18 @@ from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from ...cases.names import topology
 from ...records.searches import DECIDING, SUBJECT
 from ...tables import formatting
 from ...tables.formatting import number
+from .. import line_charts
 from ..parts import Parts
-from ..plots import DASHES, ROW, WIDTH, Look, Plot
+from ..plots import NARROW, WIDTH, Look, Plot
 from ..selection import axes_of
-from ..svg import MUTED, legend_of, svg
+from ..svg import MUTED
 
 MAX_PANELS = 6
 MAX_LINES = 10
@@ -67,7 +68,8 @@ def panels(attempts: pd.DataFrame, look: Look) -> list[Plot]:
         drawn.append(
             Plot(
                 title=f"Memory by batch: {model}, {mode}",
-                svg=draw(curves, look, bounds),
+                svg=draw(curves, look, bounds, WIDTH),
+                narrow=draw(curves, look, bounds, NARROW),
                 description=f"Peak memory of {len(curves)} searches for the largest batch of "
                 f"{model}, {mode}. The numbers stand in the tables below.",
                 caption=f"Peak memory of {whose}, for every batch that was tried. A cross did not "
@@ -104,60 +106,38 @@ def _curve(rows: Sequence[dict[str, Any]], column: str) -> MemoryCurve:
     return MemoryCurve(" ".join(words), first["framework"], rising, axes_of(first))
 
 
-def draw(curves: Sequence[MemoryCurve], look: Look, limits: Sequence[float]) -> Markup:
+def draw(curves: Sequence[MemoryCurve], look: Look, limits: Sequence[float], width: int) -> Markup:
     """Return memory in GiB by batch size as SVG.
 
     ``limits``: memory limits of the attempts in GiB, which vary slightly with other processes'
     memory."""
-    legend = ROW * ((len(curves) + 1) // 2)
-    height = 300 + legend
-    parts = Parts()
 
-    def drawing(figure: Figure) -> None:
-        axes = figure.add_axes(
-            (64 / WIDTH, (46 + legend) / height, (WIDTH - 84) / WIDTH, 226 / height)
-        )
+    def one(axes: Axes, curve: MemoryCurve, style: line_charts.Style, parts: Parts) -> None:
+        fits = [(one.batch, one.gib) for one in curve.points if one.fits and one.gib is not None]
+        over = [(one.batch, one.gib) for one in curve.points if not one.fits and one.gib]
+        unknown = [one.batch for one in curve.points if one.gib is None]
+        axes.plot([batch for batch, _ in fits], [gib for _, gib in fits], label=curve.label,
+                  markersize=6, **style)  # fmt: skip
+        cross = {**style, "linestyle": "none", "marker": "x", "markersize": 7,
+                 "markeredgewidth": 1.8}  # fmt: skip
+        axes.plot([batch for batch, _ in over], [gib for _, gib in over], **cross)
+        edge = axes.get_xaxis_transform()  # unknown memory: the cross is at the upper edge
+        axes.plot(unknown, [1.0] * len(unknown), transform=edge, clip_on=False, **cross)
+        for point in curve.points:
+            held = "not known" if point.gib is None else f"{number(point.gib)} GiB"
+            held += "" if point.fits else ", does not fit"
+            place = (point.batch, 1.0 if point.gib is None else point.gib)
+            said = f"{curve.label}, batch {point.batch}: {held}"
+            parts.point(style["gid"], axes, place, said, edge if point.gib is None else None)
+
+    def finish(axes: Axes) -> None:
         for limit in sorted({min(limits), max(limits)} if limits else ()):
-            axes.axhline(limit, color=MUTED, linewidth=1.4)
-        handles: list[Any] = []
-        seen: dict[str, int] = {}
-        for curve in curves:
-            dash = DASHES[seen.setdefault(curve.framework, 0) % len(DASHES)]
-            seen[curve.framework] += 1
-            colour, name = look.colour(curve.framework), parts.add(curve.axes)
-            fits = [
-                (one.batch, one.gib) for one in curve.points if one.fits and one.gib is not None
-            ]
-            over = [(one.batch, one.gib) for one in curve.points if not one.fits and one.gib]
-            unknown = [one.batch for one in curve.points if one.gib is None]
-            handles += axes.plot(
-                [batch for batch, _ in fits], [gib for _, gib in fits], label=curve.label,
-                color=colour, linestyle=dash, marker=look.marker(curve.framework), markersize=6,
-                markeredgewidth=0, gid=name,
-            )  # fmt: skip
-            cross: dict[str, Any] = {
-                "linestyle": "none", "marker": "x", "markersize": 7, "markeredgewidth": 1.8,
-                "color": colour, "gid": name,
-            }  # fmt: skip
-            axes.plot([batch for batch, _ in over], [gib for _, gib in over], **cross)
-            axes.plot(unknown, [1.0] * len(unknown), transform=axes.get_xaxis_transform(),
-                      clip_on=False, **cross)  # fmt: skip
-            for one in curve.points:
-                held = "not known" if one.gib is None else f"{number(one.gib)} GiB"
-                held += "" if one.fits else ", does not fit"
-                said = f"{curve.label}, batch {one.batch}: {held}"
-                # Unknown memory: the cross is at the upper edge.
-                edge = axes.get_xaxis_transform() if one.gib is None else None
-                place = (one.batch, 1.0 if one.gib is None else one.gib)
-                parts.point(name, axes, place, said, edge)
+            axes.axhline(limit, color=MUTED, linewidth=1.4, zorder=0)
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.set_ylim(bottom=0)
         axes.set_xlabel("batch per device")
         axes.set_ylabel("GiB")
-        legend_of(figure, handles=handles, loc="lower left", bbox_to_anchor=(0.02, 0), ncols=2,
-                      fontsize="small", handlelength=2.6, columnspacing=2,
-                      labelspacing=0.45)  # fmt: skip
 
-    return svg(drawing, WIDTH, height, parts)
+    return line_charts.draw(curves, look, width, one, finish)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ from ...cases.names import topology_of
 from ...tables.declared.run_phases import WORDS
 from .. import stacked_bars
 from ..plots import Plot
-from ..selection import axes_of, is_known, labels, left_out, rows_of, spread, training_first
+from ..selection import axes_of, is_known, labels, left_out, rows_of, spread
 from ..stacked_bars import Bar
 
 MAX_ROWS = 40
@@ -37,17 +36,15 @@ def of_cases(table: pd.DataFrame) -> list[Plot]:
     every = [row for row in rows_of(table) if is_known(row.run_seconds)]
     if not every:
         return []
-    groups: dict[tuple[str, str], list[Any]] = defaultdict(list)
-    for row in spread(every, lambda row: (row.model, row.mode, row.framework), MAX_ROWS):
-        groups[row.model, row.mode].append(row)
-    bars: list[Bar] = []
-    for (model, mode), rows in sorted(groups.items(), key=lambda one: training_first(one[0])):
-        bars.append(Bar(f"{model}, {mode}"))
+    chosen = spread(every, lambda row: (row.model, row.mode, row.framework), MAX_ROWS)
+
+    def bars_of(rows: Sequence[Any]) -> list[Bar]:
         name = _names(rows)
         some = (Bar(name(row), _seconds(row), axes=axes_of(row._asdict())) for row in rows)
-        bars += sorted(some, key=lambda bar: bar.label)
-    shown = sum(map(len, groups.values()))
-    return [_plot("Time of a run of each case", bars, left_out(shown, len(every), "cases"))]
+        return sorted(some, key=lambda bar: bar.label)
+
+    bars = stacked_bars.grouped(chosen, ("model", "mode"), bars_of)
+    return [_plot("Time of a run of each case", bars, left_out(len(chosen), len(every), "cases"))]
 
 
 def _names(rows: Sequence[Any]) -> Callable[[Any], str]:
@@ -80,14 +77,14 @@ def _plot(title: str, bars: Sequence[Bar], words: str) -> Plot:
         )
         for bar in bars
     ]
-    parts = list(PARTS.values())
-    return Plot(
-        title=title,
-        svg=stacked_bars.draw(scaled, parts, unit),
-        narrow=stacked_bars.draw(scaled, parts, unit, narrow=True),
-        description=f"{title}: a bar for each of {sum(bool(bar.values) for bar in bars)}, made of "
+    return stacked_bars.plot(
+        title,
+        scaled,
+        list(PARTS.values()),
+        unit,
+        f"{title}: a bar for each of {sum(bool(bar.values) for bar in bars)}, made of "
         "the phases of runs. The numbers stand in the table below.",
-        caption=f"The number is the whole. Only the window is measured. {words}",
+        f"The number is the whole. Only the window is measured. {words}",
     )
 
 

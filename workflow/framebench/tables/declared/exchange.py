@@ -22,6 +22,7 @@ from ..columns import (
     interval,
     interval_cells,
     shared,
+    why_no_interval,
     why_no_ratio_interval,
 )
 from ..expectation import collectives
@@ -139,21 +140,6 @@ def _reason(result: CaseResult, measured: CaseResult | None, sizes: Sequence[int
     return f"no all-reduce of {case.framework} measured there: kind collective, {on}, {needed}"
 
 
-def _why_no_interval(figure: str, confidence: float | None = None) -> Any:
-    """Return a function that says why the median in column ``figure`` has no interval.
-
-    The function returns "" if the median is missing too, because its cell says why."""
-
-    def why(row: Row) -> str:
-        from ...statistics import intervals  # as above
-
-        given = () if confidence is None else (confidence,)
-        needs = f"needs {intervals.repeats_for_interval(*given)} repeats"
-        return "" if row[figure] is None else needs
-
-    return why
-
-
 def _milliseconds(name: str, meaning: str, title: str, **shown: Any) -> Column:
     return Column(
         f"{name}_ms", NUMBER, meaning, "ms", title=f"{title} ms", form=THREE_DIGITS, **shown
@@ -161,7 +147,7 @@ def _milliseconds(name: str, meaning: str, title: str, **shown: Any) -> Column:
 
 
 def _interval(name: str, of: str, **shown: Any) -> list[Column]:
-    given = {"why": _why_no_interval(f"{name}_ms"), "title": "interval ms", **shown}
+    given = {"why": why_no_interval(f"{name}_ms"), "title": "interval ms", **shown}
     return interval(f"{name}_ms", of, "ms", form=THREE_DIGITS, **given)
 
 
@@ -215,7 +201,7 @@ EXCHANGE = Table(
             why=_why_not_lost,
         ),
         *_interval("lost_to_exchange", "that",
-                   why=_why_no_interval("lost_to_exchange_ms", losses.BOTH)),
+                   why=why_no_interval("lost_to_exchange_ms", confidence=losses.BOTH)),
         *shared("marks", "reason"),
     ),
     rows=lambda inputs: inputs.cases_with(

@@ -72,7 +72,7 @@ def _within_budget(contest: Contest, error: float) -> Row:
     )
     ends = repeated_intervals.ratio_interval(both.base, both.values)
     repeats = min(len(both.base), len(both.values))
-    cells = {**interval_cells("lead", ends), "repeats_to_show": repeated_intervals.FIRST_LOOKS[0]}
+    cells = {**interval_cells("lead", ends), "repeats_to_show": repeated_intervals.FIRST_LOOK}
     open_ = [one for one, order in zip(entrants, orders, strict=True) if order is Order.OPEN]
     if not open_:
         equal = Order.NO_DIFFERENCE in orders

@@ -4,7 +4,7 @@ A step is one batch on every device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain, starmap
 
 from ...statistics import descriptive
@@ -100,13 +100,9 @@ def _percentile(name: str, part: float) -> list[Column]:
         ),
         *interval(
             name, f"the {short}", "ms", title="95 % interval", optional=True, check=check,
-            why=_why_no_interval(name),
+            why=why_no_interval(name),
         ),
     ]  # fmt: skip
-
-
-def _why_no_interval(name: str) -> Callable[[Row], str]:
-    return lambda row: "" if row[name] is None else why_no_interval(row)
 
 
 STEP_TIME = Table(

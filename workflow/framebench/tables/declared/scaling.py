@@ -23,6 +23,7 @@ from ..columns import (
     Row,
     interval,
     shared,
+    why_no_interval,
     why_no_ratio_interval,
 )
 from ..ratios import VERDICT, ratio_table
@@ -228,13 +229,6 @@ _RATIOS = (
 )
 
 
-def _why_no_alone_interval(row: Row) -> str:
-    from ...statistics import intervals  # as above
-
-    needs = f"needs {intervals.repeats_for_interval()} repeats"
-    return _why_no_communication(row) if row["communication_alone"] is None else needs
-
-
 _EXCHANGE = (
     Column(
         "communication_alone",
@@ -255,7 +249,7 @@ _EXCHANGE = (
         title="interval %",
         form=PERCENT,
         optional=True,
-        why=_why_no_alone_interval,
+        why=why_no_interval("communication_alone", lacking=_why_no_communication),
         check="communication",
     ),
     Column(

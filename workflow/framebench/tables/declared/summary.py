@@ -90,7 +90,7 @@ SUMMARY = Table(
             "the median",
             RATE,
             attrgetter("interval"),
-            why=why_no_interval,
+            why=why_no_interval(),
             check="throughput",
         ),
         *shared("unit", "marks"),

@@ -1,0 +1,35 @@
+"""Calls with a time budget: wrong winners, and leads that are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from framebench.statistics.verdicts import FALSE_WINNERS
+
+from tests.framebench.plan.simulated_calls import EQUAL, LEADING, NOISES, SIMULATED, UNLIKE, call
+
+from .row import PromiseRow
+
+SETTINGS = 3
+#: Fraction of calls that find all leads, by the noise for which it is promised.
+POWER = {"3 % noise": 0.9}
+#: Distance from what the documents say, for figures that are no promise.
+NEAR = 0.02
+
+
+def rows(draws: int) -> Iterator[PromiseRow]:
+    """Yield the rows of all promises about winners."""
+    draws //= 10
+    for name, noise in {**NOISES, **UNLIKE}.items():
+        wrong, lead = (percent / 100 for percent in SIMULATED[name])
+        random = np.random.default_rng(1)
+        again = [call(random, (EQUAL,) * SETTINGS, noise, calls=2) for _ in range(draws)]
+        found = float(np.mean([any(one is not None for one in made.winners) for made in again]))
+        most = FALSE_WINNERS if name in NOISES else wrong + NEAR
+        yield PromiseRow("a wrong winner among two equal ones", name, found, draws, 0, most)
+        once = [call(random, (LEADING,) * SETTINGS, noise) for _ in range(draws)]
+        found = float(np.mean([one.winners == [0] * SETTINGS for one in once]))
+        near = (max(0.0, lead - NEAR), min(1.0, lead + NEAR))
+        low, high = (POWER[name], 1.0) if name in POWER else near
+        yield PromiseRow("leads of 10 % found", name, found, draws, low, high)

@@ -1,0 +1,156 @@
+"""Models of torchvision, timm and transformers with random weights, each with a batch and a loss
+as a user's file has them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+from typing import Any, Dict, Sequence, Tuple
+
+import torch
+from harness.adapter import Unsupported
+from torch import Tensor, nn
+
+from .torchvision import cnn as torchvision
+
+#: Tokens of a text, and samples of a sound: a second at the usual 16 kHz.
+TOKENS, SOUND = 128, 16_000
+#: Classes of transformers whose labels are not one number per sample or token.
+_OTHER_LABELS = re.compile("CTC|Detection|Segmentation|MultipleChoice")
+
+
+def library_model(own: Dict[str, Any], train: bool) -> Any:
+    """Return an object with the function ``make`` of a user's file, and a memory format."""
+    return TransformersModel(own, train) if own["library"] == "transformers" else Classifier(own)
+
+
+class Classifier:
+    """A classifier of images from torchvision or timm, without trained weights."""
+
+    MEMORY_FORMAT = torch.channels_last
+
+    def __init__(self, own: Dict[str, Any]) -> None:
+        self._name = own["source"].partition(":")[2]
+        self._models = torchvision.models()  # timm imports it, too
+        self._new = self._of_torchvision
+        if own["library"] == "timm":
+            self._models, self._new = _imported("timm"), self._of_timm
+
+    def make(self, batch_size: int) -> Any:
+        model, shape, classes = self._new()
+        images = torch.randn(batch_size, *shape)
+        labels = torch.randint(classes, (batch_size,))
+        return model, (images, labels), self._loss
+
+    def _of_torchvision(self) -> Tuple[nn.Module, Sequence[int], int]:
+        weights = self._models.get_model_weights(self._name).DEFAULT
+        size = getattr(weights.transforms(), "crop_size", None)
+        if "categories" not in weights.meta or not size:
+            raise Unsupported(f"{self._name} is no classifier of images: measure it from a file")
+        model = self._models.get_model(self._name, weights=None)
+        return model, (3, size[0], size[-1]), len(weights.meta["categories"])
+
+    def _of_timm(self) -> Tuple[nn.Module, Sequence[int], int]:
+        model = self._models.create_model(self._name, pretrained=False)
+        return model, model.pretrained_cfg["input_size"], model.num_classes
+
+    def _loss(self, outputs: Any, labels: Tensor) -> Tensor:
+        if isinstance(outputs, tuple):
+            raise Unsupported(
+                f"{self._name} has auxiliary heads, and what they count for is not the library's "
+                "to say: measure it from a file"
+            )
+        return nn.functional.cross_entropy(outputs, labels)
+
+
+class TransformersModel:
+    """A model of transformers, of its class's default configuration or a ``config.json``, without
+    trained weights. The loss is the one that the class computes from labels."""
+
+    MEMORY_FORMAT = torch.contiguous_format
+
+    def __init__(self, own: Dict[str, Any], train: bool) -> None:
+        self._own, self._train = own, train
+        values = json.loads(own["text"]) if own["text"] else {}
+        self._name = values["architectures"][0] if values else own["source"].partition(":")[2]
+        self._class = getattr(_imported("transformers"), self._name)
+        self._values = values
+
+    def make(self, batch_size: int) -> Any:
+        config = self._class.config_class.from_dict(self._values)
+        config.use_cache = False  # of the tokens generated before; a step has none
+        text = config.get_text_config()
+        if self._name.endswith("ForSequenceClassification") and text.pad_token_id is None:
+            text.pad_token_id = 0  # decoders look for the last token by it
+        if not self._own.get("dropout", True):
+            _without_dropout(config)
+        model = self._class(config)
+        inputs = self._inputs(config, batch_size)
+        if self._train:
+            inputs.update(self._labels(model, inputs, batch_size))
+        return model, (inputs, ()), lambda outputs, _: outputs.loss
+
+    def _inputs(self, config: Any, batch: int) -> Dict[str, Tensor]:
+        """Return a random batch of the kind that the class takes first."""
+        text, name = config.get_text_config(), self._class.main_input_name
+        tokens = (batch, min(TOKENS, getattr(text, "max_position_embeddings", TOKENS)))
+        more = {}
+        if config.is_encoder_decoder:
+            more["decoder_input_ids"] = torch.randint(text.vocab_size, tokens)
+        if name == "input_ids":
+            return {name: torch.randint(text.vocab_size, tokens), **more}
+        bands: Any = getattr(config, "num_mel_bins", None)
+        if name == "pixel_values":
+            size = getattr(config, "image_size", 224)
+            edges = size if isinstance(size, (list, tuple)) else (size, size)
+            shape: Tuple[int, ...] = (getattr(config, "num_channels", 3), *edges)
+        elif name == "input_features" and hasattr(config, "max_source_positions"):
+            shape = (bands, 2 * config.max_source_positions)  # a convolution halves it
+        elif name == "input_values":
+            shape = (config.max_length, bands) if bands else (SOUND,)
+        else:
+            raise Unsupported(
+                f"{self._name} takes {name}, whose shape its configuration does not say: measure "
+                "it from a file"
+            )
+        return {name: torch.randn(batch, *shape), **more}
+
+    def _labels(self, model: nn.Module, inputs: Dict[str, Tensor], batch: int) -> Dict[str, Tensor]:
+        """Return random labels, of the shape of the logits of one sample."""
+        taken = inspect.signature(model.forward).parameters
+        if "start_positions" in taken:
+            length = inputs["input_ids"].shape[1]
+            names = ("start_positions", "end_positions")
+            return {name: torch.randint(length, (batch,)) for name in names}
+        logits = None
+        if "labels" in taken and not _OTHER_LABELS.search(self._name):
+            with torch.no_grad():
+                one = model.eval()(**{name: value[:1] for name, value in inputs.items()})
+            logits = getattr(one, "logits", None)
+        if logits is None:
+            raise Unsupported(
+                f"{self._name} computes no loss from one label per sample or token: train it from "
+                "a file"
+            )
+        return {"labels": torch.randint(logits.shape[-1], (batch, *logits.shape[1:-1]))}
+
+
+def _without_dropout(config: Any) -> None:
+    """Set all rates of dropping and masking in a configuration of transformers to 0."""
+    config.apply_spec_augment = False
+    for name, value in list(vars(config).items()):
+        if hasattr(value, "get_text_config"):
+            _without_dropout(value)
+        elif "drop" in name and isinstance(value, float):
+            setattr(config, name, 0.0)
+
+
+def _imported(library: str) -> Any:
+    try:
+        return importlib.import_module(library)
+    except ModuleNotFoundError as error:
+        if error.name != library:
+            raise
+        raise Unsupported(f"{library} is not installed in this environment") from None

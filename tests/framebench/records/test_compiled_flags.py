@@ -1,0 +1,40 @@
+"""A compiler that compiled within the timed region, or left out parts of a model, is flagged."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from framebench.records.fields import flags
+
+from ..made_up_records import record_of
+from ..made_up_verifications import CASE
+
+COUNTS = {"frames": 2, "frames_compiled": 2, "graph_breaks": 0}
+
+
+@pytest.mark.parametrize(
+    ("compiled", "found"),
+    [
+        (COUNTS, ()),
+        (
+            {**COUNTS, "recompiled_in_window": {"count": 3, "reasons": ["n == 1", "n == 2"]}},
+            ((flags.RECOMPILED, "recompiled 3 times while timed: n == 1"),),
+        ),
+        (
+            {**COUNTS, "graph_breaks": 2, "breaks": ["a.py:1: print", "a.py:2: item"]},
+            ((flags.BROKEN, "2 of them: a.py:1: print; a.py:2: item"),),
+        ),
+        (
+            {**COUNTS, "frames_compiled": 1},
+            ((flags.BROKEN, "1 functions left to eager mode: compiled too often"),),
+        ),
+    ],
+)
+def test_what_a_compiler_did_is_flagged(
+    compiled: dict[str, Any], found: tuple[tuple[str, str], ...]
+) -> None:
+    record = record_of(random.Random(1), {**CASE, "devices_per_node": 2}, 1)
+    record["ranks"][1]["compiled"] = compiled  # in one rank of two
+    assert flags.flags_of(record) == found

@@ -1,0 +1,52 @@
+"""Double of a GPU for JAX: a device of the platform ``gpu`` whose arrays lie on the processor."""
+
+import os
+
+import jax
+from jax._src.xla_bridge import CUDA_VISIBLE_DEVICES
+
+CAPABILITY, NAME = "8.0", "NVIDIA A100"
+peaks = []
+_LOCAL, _PUT, _JOIN = jax.local_devices, jax.device_put, jax.distributed.initialize
+_SINGLE = jax.sharding.SingleDeviceSharding
+
+
+class Device:
+    """Device as the adapter sees it; ``own`` is the one that JAX takes."""
+
+    platform, device_kind, compute_capability = "gpu", NAME, CAPABILITY
+
+    def __init__(self, own):  # noqa: ANN001, ANN204
+        self.own = own
+        self.client = own.client
+
+    def memory_stats(self):  # noqa: ANN201
+        peaks.append(self)
+        return {"bytes_in_use": 2**20, "peak_bytes_in_use": 2**21, "bytes_reserved": 2**22}
+
+
+def _own(device):  # noqa: ANN001, ANN202
+    return device.own if isinstance(device, Device) else device
+
+
+def _local(backend=None):  # noqa: ANN001, ANN202
+    assert backend in (None, "cuda")
+    return [Device(_LOCAL()[0])] if backend else _LOCAL()
+
+
+def _join(local_device_ids, **options):  # noqa: ANN001, ANN003, ANN202
+    """Join by Gloo the ranks that would be joined by NCCL."""
+    assert local_device_ids == [int(os.environ["LOCAL_RANK"])]
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    _JOIN(**options)
+
+
+jax.local_devices = _local
+jax.device_put = lambda tree, device=None, **options: _PUT(tree, _own(device), **options)
+jax.sharding.SingleDeviceSharding = lambda device: _SINGLE(_own(device))
+jax.distributed.initialize = _join
+
+
+def observed():  # noqa: ANN201
+    assert CUDA_VISIBLE_DEVICES.value == os.environ["LOCAL_RANK"]
+    return {"waits": 0}  # block_until_ready() is the same on both devices

@@ -1,0 +1,58 @@
+"""Double of a GPU for OneFlow: a device whose type is ``cuda`` and whose tensors lie on the
+processor."""
+
+import importlib
+import os
+
+from harness.measuring.loading import PACKAGE
+
+load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")  # noqa: F821
+rendezvous = importlib.import_module(f"{PACKAGE}.parallel.rendezvous")
+os.environ["GLOG_minloglevel"] = "3"  # noqa: SIM112
+if RANK > 0:  # noqa: F821
+    rendezvous.wait_for_listener(ADDRESSES[0])  # noqa: F821
+    rendezvous.wait_for_listener = lambda address: None  # which listens once
+import oneflow  # noqa: E402
+import oneflow.sysconfig  # noqa: E402
+
+CAPABILITY, NAME = (8, 0), "NVIDIA A100"
+waits = []
+
+
+class Device(str):
+    """Device that OneFlow takes by its text, that of the processor."""
+
+    __slots__ = ()
+    type = "cuda"
+
+
+class Devices(type):
+    def __call__(cls, kind, *number):  # noqa: ANN001, ANN002, ANN204
+        return Device("cpu") if kind == "cuda" else _DEVICE(kind, *number)
+
+    def __instancecheck__(cls, value):  # noqa: ANN001, ANN204
+        return isinstance(value, _DEVICE)
+
+
+def _set_device(number):  # noqa: ANN001, ANN202
+    assert number == int(os.environ["LOCAL_RANK"])
+
+
+def _all(kind):  # noqa: ANN001, ANN202
+    assert kind == "cuda"
+    return _ALL("cpu")
+
+
+_DEVICE, _ALL = oneflow.device, oneflow.placement.all
+oneflow.device = Devices("device", (), {})
+oneflow.placement.all = _all
+oneflow.sysconfig.with_cuda = lambda: True
+oneflow.cuda.device_count = lambda: 2
+oneflow.cuda.set_device = _set_device
+oneflow.cuda.get_device_capability = lambda device=None: CAPABILITY
+oneflow.cuda.get_device_name = lambda device=None: NAME
+oneflow.cuda.synchronize = lambda device=None: waits.append(device)
+
+
+def observed():  # noqa: ANN201
+    return {"waits": len(waits)}

@@ -1,0 +1,93 @@
+"""Double of a GPU for PaddlePaddle: a CUDA build whose tensors lie on the processor.
+
+Linear layers and attention are those of CUDA builds: attention is chosen by Paddle's own rules, and
+its kernels refuse what those for GPUs refuse."""
+
+import os
+
+import paddle
+import paddle.incubate.nn.memory_efficient_attention as efficient
+from paddle.nn.attention.sdpa import SDPBackend, _backend_enabled
+from paddle.nn.functional import sdpa
+
+CAPABILITY, NAME = (8, 0), "NVIDIA A100"
+cuda = paddle.device.cuda
+waits, peaks, attentions = [], [], []
+
+
+class Event:
+    """Event of a stream, complete when it was waited for."""
+
+    def synchronize(self):  # noqa: ANN201
+        waits.append("event")
+
+
+class Stream:
+    def record_event(self):  # noqa: ANN201
+        return Event()
+
+
+def _attended(name, mask, query, key, value, dropout, training):  # noqa: ANN001, ANN202
+    attentions.append(name)
+    return sdpa._math_attention(query, key, value, mask, dropout, False, False, training, None)[0]
+
+
+def _efficient(query, key, value, attn_bias=None, p=0.0, scale=None, training=True):  # noqa: ANN001, ANN202
+    batch, rows, heads = query.shape[:3]
+    if attn_bias is not None and list(attn_bias.shape[-2:]) != [rows, key.shape[1]]:
+        raise ValueError(
+            "(InvalidArgument) The 2nd last dim of attn_bias should be equal to the sequence "
+            "length of query."
+        )
+    assert attn_bias is None or list(attn_bias.shape[:2]) in ([1, 1], [batch, heads])
+    return _attended("mem_efficient", attn_bias, query, key, value, p, training)
+
+
+def _flash(query, key, value, offset, mask, dropout, causal, softmax, test, name):  # noqa: ANN001, ANN202
+    assert mask is None or mask.shape[-1] == key.shape[1]
+    return _attended("flash_attn", mask, query, key, value, dropout, not test), None, None, None
+
+
+def _join():  # noqa: ANN202
+    """Join by Gloo the process group that was asked to be NCCL's."""
+    assert os.environ["PADDLE_DISTRI_BACKEND"] == "nccl"
+    assert os.environ["FLAGS_selected_gpus"] == os.environ["LOCAL_RANK"]  # noqa: SIM112
+    os.environ["PADDLE_DISTRI_BACKEND"] = "gloo"
+    _JOINED()
+
+
+def _set_device(name):  # noqa: ANN001, ANN202
+    assert name == f"gpu:{os.environ['LOCAL_RANK']}"
+    _SET("cpu")
+    paddle.get_device = paddle.device.get_device = lambda: name
+
+
+_JOINED, _SET = paddle.distributed.init_parallel_env, paddle.set_device
+paddle.distributed.init_parallel_env = _join
+paddle.distributed.get_backend = lambda group=None: "NCCL"
+paddle.is_compiled_with_cuda = lambda: True
+paddle.set_device = _set_device
+paddle.device.synchronize = lambda device=None: waits.append("device")
+paddle.device.current_stream = lambda device=None: Stream()
+paddle.amp.is_bfloat16_supported = paddle.device.is_bf16_supported = (
+    lambda device=None, including_emulation=True: CAPABILITY >= (8, 0)
+)
+# The random generators and the memory of each device, of which the processor has none.
+paddle.base.core.get_cuda_device_count = lambda: 0
+cuda.device_count = lambda: 2
+cuda.is_available = paddle.cuda.is_available = lambda: True
+cuda.get_device_capability = lambda device=None: CAPABILITY
+cuda.get_device_name = lambda device=None: NAME
+cuda.reset_max_memory_allocated = lambda device=None: peaks.append(device)
+cuda.max_memory_allocated = lambda device=None: 2**21
+# Flags of the build.
+kernels = (SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION)
+_backend_enabled.update(dict.fromkeys(kernels, True))
+sdpa.check_all_tensors_on_device = lambda params: True
+sdpa.get_device_capability = lambda number: CAPABILITY
+efficient.memory_efficient_attention = _efficient
+paddle._C_ops.flash_attn = _flash
+
+
+def observed():  # noqa: ANN201
+    return {"waits": len(waits), "peaks": len(peaks), "attention": sorted(set(attentions))}

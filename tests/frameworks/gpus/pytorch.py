@@ -1,0 +1,99 @@
+"""Double of a GPU for PyTorch: a device of the type ``cuda`` whose tensors lie on the processor."""
+
+import importlib.util
+import os
+from types import SimpleNamespace
+
+import torch
+
+CAPABILITY, NAME, DRIVERS_COUNT = (8, 0), "NVIDIA A100", 2
+waits, peaks = [], []
+_FIND, _DEVICE = importlib.util.find_spec, torch.device
+_AUTOCAST, _JOIN = torch.autocast, torch.distributed.init_process_group
+_SCALER = torch.amp.GradScaler
+_PARALLEL = torch.nn.parallel.DistributedDataParallel
+
+
+class Device(str):
+    """Device that PyTorch takes by its text, that of the processor."""
+
+    __slots__ = ()
+    type, index = "cuda", int(os.environ["LOCAL_RANK"])
+
+
+class Devices(type):
+    def __call__(cls, kind, *number):  # noqa: ANN001, ANN002, ANN204
+        # PyTorch's own code asks for devices without a number.
+        return Device("cpu") if kind == "cuda" and number else _DEVICE(kind, *number)
+
+    def __instancecheck__(cls, value):  # noqa: ANN001, ANN204
+        return isinstance(value, _DEVICE)
+
+
+class Event:
+    def synchronize(self):  # noqa: ANN201
+        waits.append("event")
+
+
+class Stream:
+    def record_event(self):  # noqa: ANN201
+        return Event()
+
+
+def _parallel(model, device_ids, **options):  # noqa: ANN001, ANN003, ANN202
+    assert [device.type for device in device_ids] == ["cuda"]
+    return _PARALLEL(model, **options)
+
+
+def _join(backend, device_id, **options):  # noqa: ANN001, ANN003, ANN202
+    """Join by Gloo the process group that was asked to be NCCL's."""
+    assert (backend, device_id.type) == ("nccl", "cuda")
+    _JOIN("gloo", **options)
+
+
+def _autocast(kind, **options):  # noqa: ANN001, ANN003, ANN202
+    assert kind == "cuda"
+    return _AUTOCAST("cpu", **options)
+
+
+def _scaler(kind, enabled):  # noqa: ANN001, ANN202
+    assert kind == "cuda"
+    return _SCALER("cpu", enabled=enabled)
+
+
+def _set_device(device):  # noqa: ANN001, ANN202
+    assert device.index == int(os.environ["LOCAL_RANK"])
+    if device.index >= DRIVERS_COUNT:
+        raise RuntimeError("CUDA error: invalid device ordinal\nCompile with `TORCH_USE_CUDA_DSA`")
+
+
+torch.device = Devices("device", (), {})
+torch.autocast = _autocast
+torch.amp.GradScaler = _scaler
+torch.nn.parallel.DistributedDataParallel = _parallel
+torch.distributed.init_process_group = _join
+torch.distributed.get_backend = lambda group=None: "nccl"
+torch.version.cuda = "13.0"
+importlib.util.find_spec = lambda name: name == "triton" or _FIND(name)
+for _name, _function in {
+    "device_count": lambda: 2,
+    "init": lambda: None,
+    "set_device": _set_device,
+    "get_device_capability": lambda device=None: CAPABILITY,
+    "get_device_name": lambda device=None: NAME,
+    "get_device_properties": lambda device=None: SimpleNamespace(multi_processor_count=56),
+    "is_bf16_supported": lambda including_emulation=True: CAPABILITY >= (8, 0),
+    "synchronize": waits.append,
+    "current_stream": lambda device=None: Stream(),
+    "get_rng_state": lambda device=None: torch.get_rng_state(),
+    "set_rng_state": lambda state, device=None: None,
+    "reset_peak_memory_stats": peaks.append,
+    "max_memory_allocated": lambda device=None: 2**21,
+    "memory_allocated": lambda device=None: 2**20,
+    "max_memory_reserved": lambda device=None: 2**22,
+}.items():
+    setattr(torch.cuda, _name, _function)
+
+
+def observed():  # noqa: ANN201
+    return {"waits": len(waits), "peaks": len(peaks)}

@@ -1,0 +1,52 @@
+"""Double of a GPU for TensorFlow 2: the processor, as tf.config describes a GPU.
+
+A GPU computes asynchronously, so that only a step that was waited for counts as complete here."""
+
+import tensorflow as tf
+
+CAPABILITY, NAME, BUILT_FOR = (8, 0), "NVIDIA A100", ["sm_60", "sm_70", "sm_80", "compute_90"]
+_LISTED = tf.config.list_physical_devices
+_PROCESSOR = _LISTED("CPU")[0]
+waits, peaks = [], []
+
+
+def _existing(device):  # noqa: ANN001, ANN202
+    """Return ``device``. Raise ValueError for one that does not exist, as TensorFlow does."""
+    assert device == tf.constant(0.0).device
+    return device
+
+
+def _synchronized():  # noqa: ANN202
+    waits.append(tf.constant(0.0).device)
+
+
+def _memory(device):  # noqa: ANN001, ANN202
+    return {"current": 2**20, "peak": 2**21} if _existing(device) else {}
+
+
+tf.config.list_physical_devices = lambda kind=None: (
+    [_PROCESSOR] * 2 if kind == "GPU" else _LISTED(kind)
+)
+tf.test.is_built_with_cuda = lambda: True
+tf.config.set_visible_devices = lambda devices, kind=None: None
+tf.config.experimental.set_memory_growth = lambda device, enable: None
+tf.config.experimental.get_device_details = lambda device: {
+    "compute_capability": CAPABILITY,
+    "device_name": NAME,
+}
+tf.sysconfig.get_build_info = lambda: {
+    "is_cuda_build": True,
+    "cuda_compute_capabilities": BUILT_FOR,
+}
+tf.raw_ops.SyncDevice = _synchronized
+tf.config.experimental.reset_memory_stats = lambda device: peaks.append(_existing(device))
+tf.config.experimental.get_memory_info = _memory
+_KINDS = tf.distribute.experimental.CommunicationImplementation
+_OPTIONS = tf.distribute.experimental.CommunicationOptions
+tf.distribute.experimental.CommunicationOptions = lambda implementation: _OPTIONS(
+    implementation={_KINDS.NCCL: _KINDS.RING}[implementation]
+)
+
+
+def observed():  # noqa: ANN201
+    return {"waits": len(waits), "peaks": len(peaks)}

@@ -1,0 +1,38 @@
+"""Double of a GPU for TensorFlow 1: the processor, where graphs name ``gpu:0``."""
+
+from types import SimpleNamespace
+
+import tensorflow as tf
+from tensorflow.python.client import device_lib
+from tensorflow.python.ops import collective_ops
+
+NAME = "NVIDIA A100"
+_DEVICE, _ALL_REDUCE = tf.device, collective_ops.all_reduce
+devices = []
+
+
+def _device(name):  # noqa: ANN001, ANN202
+    devices.append(name)
+    return _DEVICE(name.replace("gpu:0", "cpu:0"))
+
+
+def _all_reduce(*arguments, communication_hint, **options):  # noqa: ANN001, ANN002, ANN003, ANN202
+    assert communication_hint == "nccl"
+    return _ALL_REDUCE(*arguments, communication_hint="ring", **options)
+
+
+tf.test.is_built_with_cuda = lambda: True
+tf.config.experimental.list_physical_devices = lambda kind=None: ["GPU:0", "GPU:1"]
+tf.device = _device
+collective_ops.all_reduce = _all_reduce
+device_lib.list_local_devices = lambda config=None: [
+    SimpleNamespace(
+        device_type="GPU",
+        physical_device_desc=f"device: 0, name: {NAME}, compute capability: 8.0",
+    )
+]
+
+
+def observed():  # noqa: ANN201
+    assert all(name.endswith("gpu:0") for name in devices)
+    return {"waits": 0}

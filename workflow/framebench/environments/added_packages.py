@@ -1,0 +1,48 @@
+"""Environment files with the packages that the configuration adds (``packages``)."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..config.settings import SOURCE
+from ..config.validation import ConfigError, show
+from . import hashes, locking, other_version
+from .venvs import EnvironmentFile, read_environment_file
+
+
+def file_of(own: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
+    """Return the path of the environment file ``own`` with ``pins`` added.
+
+    It is in the folder of ``environments``, and other for other content of ``own``."""
+    digest = hashlib.sha256(f"{own.digest} {' '.join(sorted(pins))}".encode()).hexdigest()
+    return environments / f"{own.path.stem}-with-{digest[:8]}.yaml"
+
+
+def lock(own: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
+    """Write the environment file with ``pins`` added, and its hashes, whose path is returned.
+
+    All pins of ``own`` stay. Raises :class:`ConfigError` with uv's message where that is
+    impossible."""
+    target = file_of(own, pins, environments)
+    environments.mkdir(parents=True, exist_ok=True)
+    other_version.write_with(own, pins, target)
+    return locking.lock(target)
+
+
+def read(
+    own: EnvironmentFile, framework: str, pins: Sequence[str], environments: Path, hashed: bool
+) -> EnvironmentFile:
+    """Return the locked environment file with ``pins`` added.
+
+    Raises :class:`ConfigError` with the command that locks it if that was not called."""
+    file = file_of(own, pins, environments)
+    if not file.is_file():
+        words = [own.path.stem, "--with", *pins, "--environments", str(environments)]
+        raise ConfigError(
+            f"{SOURCE}: packages.{framework}: found {show(list(pins))}, which are not locked for "
+            f"{own.path.name}; allowed: after `{hashes.COMMAND} {shlex.join(words)}`"
+        )
+    return read_environment_file(file, hashed)
