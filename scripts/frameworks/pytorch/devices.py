@@ -8,7 +8,6 @@ from typing import Any, Dict, Optional
 import torch
 from harness.adapter import RankContext, Unsupported, require_tf32, require_visible
 from torch import nn
-from torch.utils._pytree import tree_map_only
 
 #: Precisions in which the model itself is kept.
 WHOLE = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -75,6 +74,8 @@ def narrow(model: nn.Module, dtype: torch.dtype) -> nn.Module:
 
 def narrow_inputs(inputs: Any, dtype: torch.dtype) -> Any:
     """Return ``inputs`` with all floating-point tensors among them in ``dtype``."""
+    from torch.utils._pytree import tree_map_only
+
     return tree_map_only(
         torch.Tensor, lambda x: x.to(dtype) if x.is_floating_point() else x, inputs
     )
