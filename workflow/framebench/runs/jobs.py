@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+
+from core.case import Case
 
 from ..config import own_model
 from ..config.catalog import Catalog
@@ -13,6 +16,7 @@ from ..plan import estimates, limits, planning
 from ..plan.batch_searches import BatchSearch
 from ..plan.jobs import Job, JobRequest, log_of, record_of
 from ..plan.planning import Plan, PlannedRun
+from ..records.verifications import SMALL
 from . import commands, peak_flops, verify
 from .peak_flops import PeakFlopsBenchmark
 from .verify import Verification
@@ -127,24 +131,31 @@ def behind_runs(
     settings = plan.settings
     if settings.cluster or plan.room is not None:
         return {}
-    to_verify = verify.missing(settings.results, comparisons)
-    to_probe = {name: probes_of[name] for name in peak_flops.missing(settings.results, probes_of)}
-    to_verify = {name: one for name, one in to_verify.items() if f"comparison/{name}" not in given}
-    to_probe = {name: one for name, one in to_probe.items() if f"probe/{name}" not in given}
-    found = {}
+    to_verify: dict[Case, list[Job]] = defaultdict(list)
+    for name, one in verify.missing(settings.results, comparisons).items():
+        if one.scale == SMALL:
+            folder = reference_folder(plan, catalog, one)
+            to_verify[one.case].append(of_comparison(plan, name, one, folder))
+    to_probe = {
+        (probes_of[name].framework, probes_of[name].precision): of_probe(
+            plan, name, probes_of[name]
+        )
+        for name in peak_flops.missing(settings.results, probes_of)
+        if probes_of[name].devices == 1
+    }
+    found: dict[str, list[Job]] = {}
+    seen: set[Case] = set()
     for run in plan.pending:
         case = run.case
+        if case in seen or not (to_verify or to_probe):
+            continue
+        seen.add(case)
         is_usual = planning.software(case, settings.suite) == case.framework
         if case.devices > 1 or not is_usual or commands.of_arm(plan, case):
             continue
-        checks = []
-        for name in verify.behind(case, to_verify):
-            one = to_verify.pop(name)
-            folder = reference_folder(plan, catalog, one)
-            checks.append(of_comparison(plan, name, one, folder))
-        for name in peak_flops.behind(case, to_probe):
-            checks.append(of_probe(plan, name, to_probe.pop(name)))
-        if checks:
+        checks = to_verify.pop(verify.alone(case), [])
+        checks += filter(None, [to_probe.pop((case.framework, case.precision), None)])
+        if checks := [one for one in checks if one.name not in given]:
             found[run.name] = checks
     return found
 

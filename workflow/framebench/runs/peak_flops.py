@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core.case import Case
 from core.text import duration
 
 from ..plan import estimates
@@ -64,14 +63,6 @@ def names(plan: Plan) -> dict[str, PeakFlopsBenchmark]:
 def missing(results: Path, named: Mapping[str, PeakFlopsBenchmark]) -> list[str]:
     """Return the names of benchmarks without a record."""
     return [name for name in named if not (results / "probes" / f"{name}.json").exists()]
-
-
-def behind(case: Case, named: Mapping[str, PeakFlopsBenchmark]) -> list[str]:
-    """Return the names of the benchmarks that can follow a run of ``case`` in its process."""
-    same = (case.framework, case.precision, case.devices)
-    return [
-        name for name, one in named.items() if (one.framework, one.precision, one.devices) == same
-    ]
 
 
 def describe(plan: Plan, probes: Mapping[str, PeakFlopsBenchmark]) -> str:

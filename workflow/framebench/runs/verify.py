@@ -88,17 +88,17 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
         if case.mode not in axes.VERIFIED or "parity" not in catalog.models[case.model]:
             continue
         name, own, variant = _of_arm(plan, case)
-        alone = _alone(case, variant)
+        one_device = alone(case, variant)
         scale = scale_of(catalog.models[case.model])
-        one = Verification(alone, False, name, own, scale, _source(plan, case))
+        one = Verification(one_device, False, name, own, scale, _source(plan, case))
         add(one)
         if case.mode == "train":
-            several = one._replace(case=alone._replace(**_several(case.parallelism)))
+            several = one._replace(case=one_device._replace(**_several(case.parallelism)))
             if case.devices > 1:
                 add(several)
             for axis in case.differing():
                 if axis.verified_at:
-                    add(one._replace(case=alone.having({axis.name: axis.verified_at})))
+                    add(one._replace(case=one_device.having({axis.name: axis.verified_at})))
             if catalog.models[case.model]["hyperparameters"].get("dropout"):
                 add(one._replace(dropout=True))
                 if case.devices > 1 and case.parallelism == DATA:
@@ -106,7 +106,7 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
     return list(found.values())
 
 
-def _alone(case: Case, variant: str = "") -> Case:
+def alone(case: Case, variant: str = "") -> Case:
     """Return what a verification of a case on one device computes."""
     return Case(
         case.framework,
@@ -121,13 +121,6 @@ def _alone(case: Case, variant: str = "") -> Case:
         variant,
         further=axes.computed(case.further),
     )
-
-
-def behind(case: Case, named: Mapping[str, Verification]) -> list[str]:
-    """Return the names of the small verifications that can follow a run of ``case`` on one device
-    in its process: those of what it computes, with the same environment."""
-    alone = _alone(case)
-    return [name for name, one in named.items() if one.case == alone and one.scale == SMALL]
 
 
 def _several(parallelism: str) -> dict[str, Any]:
