@@ -10,6 +10,7 @@ from pathlib import Path
 from core.axes import GENERATE, INFERENCE
 
 from ..conftest import ROOT
+from ..planting import Change, change
 from .comparing import BEFORE, Errors
 from .fork_server import ForkServer
 from .mistakes.planted import FP32_TRAINING, Computation, PlantedMistake
@@ -37,17 +38,12 @@ answer(errors=(compare_generation if GENERATED else compare)(adapter, reference,
 """
 
 
-def plant(
-    folder: Path, mistakes: Iterable[tuple[str, str, str]], framework: str = "pytorch"
-) -> Path:
-    """Copy the adapter to ``folder`` with ``mistakes``: (file, text, replacement). Raises
-    AssertionError where a text does not stand in its file."""
+def plant(folder: Path, mistakes: Iterable[Change], framework: str = "pytorch") -> Path:
+    """Copy the adapter to ``folder`` with ``mistakes``. Raises AssertionError where a text does
+    not stand in its file."""
     adapter = folder / framework
     shutil.copytree(ADAPTERS / framework, adapter)
-    for file, right, wrong in mistakes:
-        text = (adapter / file).read_text()
-        assert right in text, f"the mistake cannot be planted: {file} has no {right!r}"
-        (adapter / file).write_text(text.replace(right, wrong))
+    change(adapter, mistakes)
     return adapter
 
 

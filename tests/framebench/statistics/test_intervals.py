@@ -54,7 +54,7 @@ def test_too_few_repeats_have_no_interval(confidence: float, count: int) -> None
 
 
 @pytest.mark.parametrize("sampler", {**SAMPLERS, **KEPT_ASIDE}.items(), ids=lambda one: one[0])
-@pytest.mark.parametrize("count", [6, 7, 10, 20])
+@pytest.mark.parametrize("count", [6, 7, 10, 13, 20])
 def test_the_interval_of_a_median_covers_it_as_often_as_it_says(
     sampler: tuple[str, Sampler], count: int
 ) -> None:

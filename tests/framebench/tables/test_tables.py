@@ -17,6 +17,7 @@ from core import precisions
 from framebench.files import whole_files
 from framebench.records.fields.phases import RunPhases
 from framebench.records.run import Flag, Run
+from framebench.statistics import intervals
 from framebench.tables import frames, registry, view
 from framebench.tables.grouping import group
 
@@ -101,6 +102,21 @@ def test_noisy_is_not_a_matter_of_chance() -> None:
     assert [called_noisy(count, 3.0) for count in range(2, 6)] == [0] * 4, "too few cannot tell"
     assert [called_noisy(count, 10.0) > 0.9 for count in range(6, 11)] == [True] * 5
     assert [called_noisy(count, 0.5) for count in range(6, 11)] == [0] * 5
+
+
+@pytest.mark.parametrize(("width", "is_noisy"), [(0.049, False), (0.051, True)])
+def test_noisy_begins_at_five_percent_from_end_to_end(width: float, is_noisy: bool) -> None:
+    offsets = np.array([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0])
+    ends = intervals.median_interval((100 + offsets).tolist())
+    assert ends
+    values = 100 + 100 * width / (ends[1] - ends[0]) * offsets
+    assert ("noisy" in only(build(repeats(*values))["summary"])["marks"]) is is_noisy
+
+
+@pytest.mark.parametrize(("steps", "marks"), [(19, "few untested"), (20, "few")])
+def test_a_window_of_few_steps_is_untested(steps: int, marks: str) -> None:
+    found = only(build([run(step_seconds=(0.1,) * steps)])["summary"])
+    assert found["marks"] == marks
 
 
 def test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides() -> None:

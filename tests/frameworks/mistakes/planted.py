@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-
-class Change(NamedTuple):
-    """One change of an adapter: in a file below its folder, a text that stands there and its
-    replacement."""
-
-    file: str
-    right: str
-    wrong: str
+from ...planting import Change
 
 
 class Computation(NamedTuple):

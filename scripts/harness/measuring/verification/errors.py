@@ -112,12 +112,11 @@ def compare_arrays(
         norms[name] = float(np.linalg.norm(exact.ravel()))
         squares += norms[name] ** 2
         sizes += exact.size
-    worst, where = 0.0, ""
+    errors = [(0.0, "")]
     for name, array in actual.items():
         share = floor * (squares * array.size / sizes) ** 0.5
         error = relative(array, expected[name], share)
         differences += (error * max(norms[name], share)) ** 2
-        if not error <= worst:  # a NaN is the worst of all
-            worst, where = error, name
+        errors.append((error, name))
     total = (differences / max(squares, 1e-300)) ** 0.5
-    return [measured(quantity, worst, where), measured(quantity + ", total", total)]
+    return [measured(quantity, *largest(errors)), measured(quantity + ", total", total)]

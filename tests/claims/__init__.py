@@ -1,0 +1,1 @@
+"""Claims of the documentation, and planted violations that tests must find."""

@@ -1,0 +1,32 @@
+"""Register of all claims, and the table made from it."""
+
+from __future__ import annotations
+
+from framebench.files import marked_block
+
+from .claim import Claim
+from .driver import FLAGS, REPEATS, VERIFICATION
+from .harness import CHECKED, TIMING
+
+#: Page with the table of claims, and the name of its block there.
+PAGE, BLOCK = "docs/measuring.md", "claims"
+
+CLAIMS: tuple[Claim, ...] = (*TIMING, *CHECKED, *REPEATS, *FLAGS, *VERIFICATION)
+
+
+def table() -> str:
+    """Return a Markdown table of claims, planted violations and the files of their tests."""
+    rows = [("claim", "planted violations", "tests"), ("---",) * 3]
+    for one in CLAIMS:
+        files = dict.fromkeys(
+            test.partition("::")[0] for planted in one.planted for test in planted.tests
+        )
+        links = [f"[{file.rpartition('/')[2]}](../{file})" for file in files]
+        planted = "; ".join(planted.about for planted in one.planted)
+        rows.append((one.words, planted, ", ".join(links)))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def page(text: str) -> str:
+    """Return the text of PAGE with the table of claims."""
+    return marked_block.replaced(text, BLOCK, table())

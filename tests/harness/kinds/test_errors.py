@@ -1,0 +1,28 @@
+"""Errors against the reference: the worst array decides, and none is lost."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from harness.measuring.verification.errors import compare_arrays
+
+EXPECTED = {"a": np.array([3.0, 4.0]), "b": np.array([6.0, 8.0])}
+
+
+def test_the_worst_array_and_all_together_are_told() -> None:
+    off = {"a": np.array([3.0, 4.5]), "b": np.array([6.0, 8.5])}
+    worst, total = compare_arrays("gradients", off, EXPECTED, 0.0)
+    assert (worst["quantity"], worst["error"], worst["where"]) == ("gradients", 0.1, "a")
+    assert total["quantity"] == "gradients, total"
+    assert total["error"] == pytest.approx((0.5 / 125) ** 0.5)
+
+
+@pytest.mark.parametrize("broken", ["a", "b"])
+def test_an_error_that_is_no_number_is_the_largest(broken: str) -> None:
+    found = {**EXPECTED, broken: np.array([math.nan, 4.0])}
+    worst, total = compare_arrays("gradients", found, EXPECTED, 0.0)
+    assert worst["where"] == broken
+    assert math.isnan(worst["error"])
+    assert math.isnan(total["error"])
