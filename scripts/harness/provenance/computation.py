@@ -18,6 +18,7 @@ MODULES = (
     "adapter/__init__",
     "adapter/base",
     "adapter/case",
+    "adapter/cuda_driver",
     "adapter/devices",
     "adapter/generation",
     "adapter/layout",
