@@ -10,7 +10,7 @@ from core import parallelism, precisions
 from core.case import Case
 
 from ..config.catalog import Catalog
-from ..config.settings import Settings
+from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
 from ..config.values import bytes_of
 from ..machine.local import Machine
@@ -57,7 +57,14 @@ def skips(case: Case, settings: Settings, place: Capacity) -> bool:
 
 
 def accelerator_of(settings: Settings, machine: Machine) -> str:
-    """Return the accelerator that the configuration asks for, or that the machine has."""
+    """Return the accelerator that the configuration asks for, or that the machine has.
+
+    Raises ConfigError if that is unknown because ``nvidia-smi`` fails."""
+    if machine.fault and settings.accelerator != "cpu":
+        raise ConfigError(
+            f"{SOURCE}: accelerator: found {settings.accelerator!r}, but nvidia-smi fails: "
+            f"{machine.fault}; allowed: a driver that works, or cpu"
+        )
     if settings.accelerator == "auto":
         return "cuda" if machine.gpus else "cpu"
     return settings.accelerator

@@ -157,7 +157,8 @@ TABLES: Mapping[str, KeyTable] = {
             (
                 "accelerator",
                 "`auto`, `cpu`, `cuda`",
-                "`auto`: NVIDIA GPUs if there are any, else the CPU. Also selects the environment"
+                "`auto`: NVIDIA GPUs if there are any, else the CPU; refused where `nvidia-smi` "
+                "fails. Also selects the environment"
                 " file.",
             ),
             (

@@ -18,6 +18,9 @@ from core import bounded
 from . import identities
 from .identities import UNKNOWN, Identity
 
+#: Seconds after which ``nvidia-smi`` is taken to hang.
+SMI_SECONDS = 60.0
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -29,7 +32,8 @@ class Machine:
     equal to ``cores``; ``identity``: of its records, unknown for a cluster, whose nodes differ;
     ``named``: nodes that can be measured one by one, with the reason why one cannot now, else "";
     ``memory_bytes``: of the host, 0 if unknown; ``instruction_sets`` and ``vendor``: of the
-    processor in the kernel's names, empty if unknown, as for a cluster."""
+    processor in the kernel's names, empty if unknown, as for a cluster; ``fault``: why
+    ``nvidia-smi`` could not list the GPUs, in its words, else ""."""
 
     cores: int
     gpus: int
@@ -42,12 +46,13 @@ class Machine:
     memory_bytes: int = 0
     instruction_sets: frozenset[str] = frozenset()
     vendor: str = ""
+    fault: str = ""
 
 
 def detect() -> Machine:
     """Return this machine's resources.
     A GPU counts if ``nvidia-smi`` lists it and CUDA_VISIBLE_DEVICES does not hide it."""
-    gpus, kinds = _gpus()
+    gpus, kinds, fault = _gpus()
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     # Rounded: kernels reserve different amounts of a few MiB.
     memory = ", ".join([f"{round(pages / 2**30)} GiB", *kinds])
@@ -57,7 +62,7 @@ def detect() -> Machine:
         len(cores), gpus, memory, threads_per_core=max(threads), physical_cores=len(threads),
         identity=_identity(kinds), named={_node(): ""}, memory_bytes=pages,
         instruction_sets=frozenset(_instruction_sets().split()),
-        vendor=_entry("/proc/cpuinfo", "vendor_id"),
+        vendor=_entry("/proc/cpuinfo", "vendor_id"), fault=fault,
     )  # fmt: skip
 
 
@@ -91,27 +96,33 @@ def _entry(path: str, key: str) -> str:
     return ""
 
 
-def _gpus() -> tuple[int, list[str]]:
-    """Return the number of usable GPUs, and the kinds of all GPUs."""
+def _gpus() -> tuple[int, list[str], str]:
+    """Return the number of usable GPUs, the kinds of all GPUs, and why they cannot be listed."""
     if shutil.which("nvidia-smi") is None:
-        return 0, []
-    listed = subprocess.run(
-        ["nvidia-smi", "-L"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        encoding="utf-8",
-        errors="replace",
-    )
+        return 0, [], ""
+    try:
+        listed = subprocess.run(
+            ["nvidia-smi", "-L"],
+            capture_output=True,
+            text=True,
+            timeout=SMI_SECONDS,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except subprocess.TimeoutExpired as slow:
+        return 0, [], f"no answer within {slow.timeout:g} s"
+    if listed.returncode:
+        said = " ".join((listed.stdout + listed.stderr).split())
+        return 0, [], said or f"exit status {listed.returncode}"
     lines = [line for line in listed.stdout.splitlines() if line.startswith("GPU ")]
     kinds = sorted({line.partition(": ")[2].partition(" (UUID")[0] for line in lines})
     count = len(lines)
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
-        return count, kinds
+        return count, kinds, ""
     shown = [part for part in visible.split(",") if part.strip() not in ("", "-1")]
-    return min(count, len(shown)), kinds
+    return min(count, len(shown)), kinds, ""
 
 
 def _threads(cores: Iterable[int], sys: Path = Path("/sys")) -> list[int]:

@@ -141,10 +141,8 @@ def _environment(name: str, settings: Settings, known: catalog.Catalog) -> Envir
         raise ConfigError(
             f"--framework: found {name!r}{did_you_mean(name, names)}; allowed: {', '.join(names)}"
         )
-    accelerator = settings.accelerator
-    if accelerator == "auto":
-        machine = settings.cluster.machine if settings.cluster else local.detect()
-        accelerator = "cuda" if machine.gpus else "cpu"
+    machine = settings.cluster.machine if settings.cluster else local.detect()
+    accelerator = fitting.accelerator_of(settings, machine)
     return read_environment_file(known.environment_file(name, accelerator), hashed=False)
 
 
