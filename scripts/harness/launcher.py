@@ -100,7 +100,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
         memory=node_result.memory,
         network=network.fields() if network else None,
     )
-    if not node_result.checks:
+    if not (task.then and node_result.checks):
         return measured
     ran, *checks = node_result.checks
     then = [
@@ -335,9 +335,8 @@ def run(request: Request, arguments: Sequence[str], commands: Dict[str, List[str
     cores = cores_of.allowed()
     common = node.common_environment(request)
     with devices_for(request, isinstance(task.kind, SearchKind), cores, common) as lease:
-        started = record.Started.at(
-            time.monotonic()
-        )  # after waiting for devices, which does not count
+        # After waiting for devices, which does not count.
+        started = record.Started.at(time.monotonic())
         outputs = [one.output for one in (request, *request.then)]
         partial = [reservation.partial(output, identity) for output in outputs]
         files = lease.files if lease else []
