@@ -152,12 +152,12 @@ class Case(_Values):
 
     @property
     def inference(self) -> Case:
-        """The case with inference of the same model, which has no micro-steps."""
+        """Return the case with inference of the same model, which has no micro-steps."""
         return self._replace(mode=axes.INFERENCE, accumulation=1)
 
     @property
     def setting(self) -> Case:
-        """What frameworks that compete have in common."""
+        """Return the case without what tells competing frameworks apart."""
         return self._replace(framework="", compiler="", framework_version="", source="", variant="")
 
     @property

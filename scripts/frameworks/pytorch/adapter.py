@@ -390,13 +390,14 @@ class PyTorchAdapter(
 
     @property
     def _whole_graph(self) -> bool:
-        """Whether a graph break is a failure. In a user's model it is counted unless refused."""
+        """Return whether a graph break is a failure. A user's model counts them, unless it refuses
+        them."""
         return "own" not in self.model_config or self.case.compiler == self._compiler.FULLGRAPH
 
     @property
     def _graph(self) -> Dict[str, bool]:
-        """What DistributedDataParallel may expect of backward passes. Some passes of a user's model
-        may leave out parameters; of ours each has a gradient, once."""
+        """Return what DistributedDataParallel may expect of backward passes. Some passes of a
+        user's model may leave out parameters; of ours each has a gradient, once."""
         own = "own" in self.model_config
         return {"static_graph": not own and self.case.accumulation == 1, "unused": own}
 

@@ -1,4 +1,4 @@
-"""What NVIDIA's driver says where a framework sees no GPU.
+"""Ask NVIDIA's driver why a framework sees no GPU.
 
 Standard library only; Python 3.7 to 3.13.
 """

@@ -18,7 +18,7 @@ from framebench.config import catalog
 from framebench.config.settings import load_settings
 from framebench.machine.identities import Identity
 from framebench.machine.local import Machine
-from framebench.plan.planning import make_plan
+from framebench.plan.planning import Plan, make_plan
 from framebench.records import verifications
 from framebench.runs import verify
 
@@ -66,14 +66,21 @@ def test_generated_text_needs_a_verification_of_its_own(tmp_path: Path) -> None:
     assert flag_of(tmp_path, run) is None
 
 
+def planned(
+    suite: str, results: Path
+) -> tuple[catalog.Catalog, Plan, dict[str, verify.Verification]]:
+    """Return the catalog, PyTorch's plan of a suite, and its full-size verifications by name."""
+    known = catalog.load_catalog(ROOT)
+    given = {"suite": suite, "frameworks": "pytorch", "results": str(results)}
+    plan = make_plan(load_settings(given, known), known, Machine(2, 0), None)
+    return known, plan, verify.names(plan, known, verify.comparisons(plan, known))
+
+
 def test_text_that_a_suite_generates_is_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = catalog.load_catalog(ROOT)
     monkeypatch.chdir(ROOT)
-    given = {"suite": "generate", "frameworks": "pytorch", "results": str(tmp_path)}
-    plan = make_plan(load_settings(given, known), known, Machine(2, 0), None)
-    full = verify.names(plan, known, verify.comparisons(plan, known))
+    known, plan, full = planned("generate", tmp_path)
     (one,) = verify.small(plan, known, full).values()
     assert one.reference == "gpt2_small-s128-generate-small"
     words = verify.arguments(plan, one, "reference")
@@ -117,13 +124,8 @@ def test_a_small_model_that_can_be_compared_verifies_what_the_model_itself_canno
 def test_small_models_are_compared_where_the_models_themselves_were_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = catalog.load_catalog(ROOT)
-    settings = load_settings(
-        {"suite": "dlperf", "frameworks": "pytorch", "results": str(tmp_path)}, known
-    )
     monkeypatch.chdir(ROOT)
-    plan = make_plan(settings, known, Machine(2, 0), None)
-    full = verify.names(plan, known, verify.comparisons(plan, known))
+    known, plan, full = planned("dlperf", tmp_path)
     small = verify.small(plan, known, full)
     assert [one._replace(scale="full") for one in small.values()] == list(full.values())
     assert not set(small) & set(full)

@@ -62,7 +62,7 @@ class Multiplying(Recorder, Rounding):
 
 
 class MultiplyingAlone(Multiplying, SingleOperations):
-    """The same without a model."""
+    """Adapter that multiplies without a model, in the format of :class:`Multiplying`."""
 
     def operation(
         self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
