@@ -69,6 +69,12 @@ class MatmulWatch(TorchDispatchMode):
         super().__init__()
         self.matmuls: List[ExecutedMatmul] = []
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Return False: the model that is watched is not compiled, and only to skip Dynamo PyTorch
+        would import it, which takes longer than the forward pass."""
+        return False
+
     def __torch_dispatch__(
         self,
         func: Any,

@@ -31,6 +31,11 @@ BAD_CONFIG = {
         {"suite": "fast"},
         ["suite: found 'fast'", "careful, collectives, converge_small, dlperf"],
     ),
+    "misspelt suite": ({"suite": "quik"}, ["suite: found 'quik' (did you mean quick?)"]),
+    "other word for an accelerator": (
+        {"accelerator": "GPU"},
+        ["accelerator: found 'GPU' (did you mean cuda?)"],
+    ),
     "suite is no text": ({"suite": 3}, ["suite: found 3", "a text"]),
     "empty name of a node": (
         {"suite": "node_health", "nodes_named": "a,,b"},

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import values
-from .validation import NotAllowed, show
+from .validation import NotAllowed, did_you_mean, show
 from .yaml_files import read_mapping
 
 
@@ -19,8 +19,9 @@ def find(name: str, project: Path) -> Path:
     by_path = name.endswith((".yaml", ".yml"))
     path = values.path(name if by_path else str(folder / f"{name}.yaml"))
     if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
-        raise NotAllowed(f"{known}, or the path of a YAML file", show(name))
+        known = sorted(file.stem for file in folder.glob("*.yaml"))
+        shown = show(name) + did_you_mean(name, known)
+        raise NotAllowed(f"{', '.join(known)}, or the path of a YAML file", shown)
     return path
 
 

@@ -33,6 +33,17 @@ class ConfigError(Exception):
 
 #: Most lines of a message.
 _MOST_FAULTS = 20
+#: Names that other programs use, and ours.
+OTHER_WORDS = {
+    "gpu": "cuda",
+    "nvidia": "cuda",
+    "tf": "tensorflow",
+    "tf1": "tensorflow1",
+    "torch": "pytorch",
+    "paddlepaddle": "paddle",
+    "float32": "fp32",
+    "mixed": "amp",
+}
 
 
 class NotAllowed(ValueError):
@@ -173,6 +184,8 @@ def show(value: Any) -> str:
 
 
 def did_you_mean(value: Any, names: Iterable[Any]) -> str:
-    """Return a hint for a near miss, else ""."""
-    close = difflib.get_close_matches(str(value), [str(name) for name in names], n=1)
+    """Return a hint for a near miss or another word for a name, else ""."""
+    known = [str(name) for name in names]
+    other = OTHER_WORDS.get(str(value).lower())
+    close = [other] if other in known else difflib.get_close_matches(str(value), known, n=1)
     return f" (did you mean {close[0]}?)" if close else ""
