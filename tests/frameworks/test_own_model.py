@@ -80,6 +80,11 @@ NESTED = {
         'parameters["out"], {"two": inputs}\n\n\n'
         "def loss(outputs, targets):\n    outputs, _ = outputs\n",
     ),
+    "tensorflow": (
+        "return model, (inputs, targets), keras.losses.SparseCategoricalCrossentropy("
+        "from_logits=True)",
+        "return Named(model), ({'x': inputs}, [targets]), loss",
+    ),
 }
 #: Changed files that are refused, with the reason.
 REFUSED = {
@@ -159,6 +164,24 @@ class Noise(nn.Module):
 
 def half(x):
     return tf.cast(tf.cast(x, tf.float16), x.dtype)
+
+
+class Named(keras.Model):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def call(self, inputs, training=None):
+        logits = self.model(inputs["x"], training=training)
+        return {"logits": [logits], "norm": tf.reduce_mean(tf.square(logits))}
+
+
+def loss(targets, outputs):
+    assert outputs["norm"].dtype in (tf.float32, tf.float64)
+    crossed = keras.losses.sparse_categorical_crossentropy(
+        targets[0], outputs["logits"][0], from_logits=True
+    )
+    return tf.reduce_mean(crossed) + outputs["norm"]
 """,
 }
 
@@ -201,7 +224,7 @@ def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_fo
     if framework in NESTED:
         nested = written(tmp_path, framework, "nested_good.py", *NESTED[framework])
         cases += [(nested, mode, "fp32") for mode in ("train", "inference")]
-        cases += [] if framework == "jax" else [(nested, "train", "bf16")]
+        cases += [(nested, "train", "bf16")] if framework == "pytorch" else []
     for name, change in MISTAKES[framework].items():
         mode = "inference" if name == "outputs.py" else "train"
         cases.append((written(tmp_path, framework, name, *change), mode, "fp32"))
@@ -266,6 +289,25 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     assert cut["status"] == "unsupported"
     assert cut["reason"].endswith("makes its batch itself, on the device: no accumulation 2")
     bench.assert_nothing_left()
+
+
+@pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
+def test_models_of_keras_are_built_by_name(run: ForkServer) -> None:
+    script = """
+from harness.measuring.model import seed_of_batch
+from harness.request import own_imports
+from harness.request.own_model import NotAModel, model_config
+own_imports.check("keras:MobileNetV2")
+adapter = started(model_config("keras:MobileNetV2"), mode="inference", batch=1)
+adapter.build(seed_of_batch(1, 0))
+(logits,) = adapter.outputs()
+answer(parameters=int(adapter.trainable_parameters()), shape=logits.shape,
+       reason=raised(NotAModel, lambda: own_imports.check("keras:MobileNet9")))
+"""
+    (found,) = run(in_one_process(run.framework) + script)
+    assert found["parameters"] == 3_504_872
+    assert found["shape"] == [1, 1000]
+    assert "'keras:MobileNet9' (did you mean MobileNet" in found["reason"]
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
@@ -346,6 +388,136 @@ def test_models_of_transformers_get_the_inputs_of_their_class(
     refused = found["refused"]
     assert "computes no loss from one label" in refused["transformers:TinyForCTC, train, fp32"]
     assert "takes bbox, whose shape" in refused["transformers:TinyModel, train, fp32"]
+
+
+#: What own models need of Flax.
+FLAX = """
+import contextlib
+from types import SimpleNamespace
+
+INTERCEPTED = []
+
+@contextlib.contextmanager
+def intercepting(function):
+    INTERCEPTED.append(function)
+    yield
+    INTERCEPTED.pop()
+
+def split(model, *kinds):
+    graph = type(model), model.trains, model.dropout.rate
+    return (graph, model.own, model.streams, model.kept) if kinds else (graph,)
+
+def merge(graph, own, streams, kept):
+    model = graph[0](None)
+    model.trains, model.dropout.rate = graph[1:]
+    model.own, model.streams, model.kept = own, streams, kept
+    return model
+
+linen = SimpleNamespace(
+    Module=type("Module", (), {}), Dropout=type("Dropout", (), {}), intercept_methods=intercepting
+)
+nnx = SimpleNamespace(
+    Module=type("Module", (), {}), Dropout=type("Dropout", (), {}), Param=1, RngState=2,
+    split=split, merge=merge, iter_graph=lambda model: [((), model.dropout)],
+)
+"""
+OF_FLAX = """
+from types import SimpleNamespace
+
+import flax
+import jax
+import jax.numpy as jnp
+import optax
+
+FRAMEWORK = "jax"
+KIND = "linen"
+
+def scores(own, mean, x, train, drop):
+    batch = x.mean(0)
+    mean = 0.9 * mean + 0.1 * batch if train else mean
+    return drop(x - (batch if train else mean)) @ own["kernel"], mean
+
+def dropped(key, x):
+    return 2 * x * jax.random.bernoulli(key, 0.5, x.shape)
+
+class Linen(flax.linen.Module):
+    def init(self, key, x, train):
+        assert not train
+        kernel = jax.random.normal(key, (32, 10))
+        return {"params": {"kernel": kernel}, "batch_stats": {"mean": jnp.zeros(32)}}
+
+    def __call__(self, x, train):
+        pass
+
+    def apply(self, variables, x, train, rngs=None, mutable=None):
+        layer = SimpleNamespace(module=flax.linen.Dropout(), method_name="__call__")
+        drop = lambda x: flax.INTERCEPTED[-1](
+            lambda x: dropped(rngs["dropout"], x) if train else x, (x,), {}, layer
+        )
+        found = scores(variables["params"], variables["batch_stats"]["mean"], x, train, drop)
+        assert not train or mutable == ["batch_stats"]
+        return (found[0], {"batch_stats": {"mean": found[1]}}) if train else found[0]
+
+class Nnx(flax.nnx.Module):
+    def __init__(self, key):
+        self.trains, self.dropout, self.kept = False, flax.nnx.Dropout(), {"mean": jnp.zeros(32)}
+        self.own = key is not None and {"kernel": jax.random.normal(key, (32, 10))}
+        self.streams = {"count": jnp.uint32(0)}
+        self.dropout.rate = 0.5
+
+    def train(self):
+        self.trains = True
+
+    def eval(self):
+        self.trains = False
+
+    def __call__(self, x):
+        key = jax.random.PRNGKey(self.streams["count"])
+        dropping = self.trains and self.dropout.rate
+        drop = (lambda x: dropped(key, x)) if dropping else (lambda x: x)
+        found, mean = scores(self.own, self.kept["mean"], x, self.trains, drop)
+        self.kept = {"mean": mean}
+        return found
+
+def loss(outputs, targets):
+    return optax.softmax_cross_entropy_with_integer_labels(outputs, targets).mean()
+
+def make(batch_size, key):
+    model = {"linen": Linen, "nnx": lambda: Nnx(key)}[KIND]()
+    inputs = 1 + jax.random.normal(key, (batch_size, 32))
+    return model, ({"x": inputs}, jax.random.randint(key, (batch_size,), 0, 10)), loss
+"""
+#: Outputs in training, of which each draws other masks, and the running mean after two steps.
+OF_STEPS = """
+from harness.measuring.model import seed_of_batch
+adapter = started(model_config(CASES[0][0]), compiler="jit", batch=8)
+adapter.build(seed_of_batch(1, 0))
+losses = [adapter.read(adapter.step()) for _ in range(2)]
+(mean,) = adapter.statistics().values()
+answer(losses=losses, mean=float(mean.mean()))
+"""
+
+
+@pytest.mark.parametrize("run", ["jax"], indirect=True)
+@pytest.mark.parametrize("kind", ["linen", "nnx"])
+def test_modules_of_flax_have_modes_dropout_and_running_statistics(
+    run: ForkServer, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "flax.py").write_text(FLAX)
+    path = tmp_path / "net.py"
+    path.write_text(OF_FLAX.replace('KIND = "linen"', f"KIND = {kind!r}"))
+    before = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+    cases = [(str(path), mode, "fp32") for mode in ("train", "inference")]
+    (found,) = compared(run, cases, before=before)
+    assert found["refused"] == {}
+    assert not beyond(found["errors"])
+    quantities = {one["quantity"] for one in found["errors"]["net.py, train, fp32"][1]}
+    assert quantities >= {"outputs", "gradients", "first update", "running statistics"}
+    script = in_one_process(run.framework) + before
+    script += "from harness.request.own_model import model_config\n"
+    (stepped,) = run(script + OF_STEPS.replace("CASES[0][0]", repr(str(path))))
+    assert stepped["losses"][0] != stepped["losses"][1]
+    assert 0.15 < stepped["mean"] < 0.25, "0.1 of a mean of 1, and 0.1 of the rest"
 
 
 #: A model some of whose layers have no gradient in some steps, and shapes from its first pass; with

@@ -71,6 +71,9 @@ def _check_name(text: str, library: str, model: str) -> None:
 
 
 def _names(library: str) -> List[str]:
+    if library == "keras":
+        applications = vars(importlib.import_module("keras.applications"))
+        return sorted(name for name in applications if name[0].isupper())
     if library != own_model.TRANSFORMERS:
         module = importlib.import_module(
             "torchvision.models" if library == "torchvision" else library

@@ -17,7 +17,12 @@ from core import bounded
 
 #: Model libraries, with their framework.
 TRANSFORMERS = "transformers"
-LIBRARIES = {"torchvision": "pytorch", "timm": "pytorch", TRANSFORMERS: "pytorch"}
+LIBRARIES = {
+    "torchvision": "pytorch",
+    "timm": "pytorch",
+    TRANSFORMERS: "pytorch",
+    "keras": "tensorflow",
+}
 #: File of a folder that is a model of transformers.
 CONFIG = "config.json"
 #: Definition of users' models in a framework. Each model in ``scripts/models`` has its own

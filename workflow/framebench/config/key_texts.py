@@ -125,7 +125,8 @@ TABLES: Mapping[str, KeyTable] = {
             ),
             (
                 "model",
-                "a `.py` file, `torchvision:NAME`, `timm:NAME`, `transformers:NAME`, a folder",
+                "a `.py` file, `torchvision:NAME`, `timm:NAME`, `transformers:NAME`, `keras:NAME`, "
+                "a folder",
                 "[Your own model](../docs/own-model.md) instead of the models of the suite. "
                 "`models` must be `all`.",
             ),

@@ -22,8 +22,8 @@ from .validation import NotAllowed
 #: Scale of its verification, which compares it with its own float64 run only.
 SCALE = "own float64 run"
 _ALLOWED = (
-    "the path of a Python file, torchvision:NAME, timm:NAME, transformers:NAME, or a folder with "
-    "config.json"
+    "the path of a Python file, torchvision:NAME, timm:NAME, transformers:NAME, keras:NAME, or a "
+    "folder with config.json"
 )
 
 

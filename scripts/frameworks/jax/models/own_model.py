@@ -1,4 +1,5 @@
-"""A model that the user brings, as a definition: parameters and a function, made by a file."""
+"""A model that the user brings, as a definition: parameters and a function, or a module of Flax,
+made by a file."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from harness.adapter import (
 from jax import Array
 
 from .. import optimizers
+from . import own_flax
 from .layers import Arrays
 
 
@@ -53,19 +55,19 @@ class Definition:
     def parameters(
         self, model_config: Dict[str, Any], random: np.random.Generator
     ) -> Dict[str, np.ndarray]:
-        model, _, _, self._loss = self._made(self._rank_context.seed)
-        if not isinstance(model, tuple) or len(model) != 2 or not callable(model[1]):
-            raise TypeError(
-                f"make returned {type(model).__name__} as the model, not (parameters, function)"
-            )
-        parameters, self._apply = model
-        flat, self._parameter_tree = self._flat(parameters)
+        seed, dropout = self._rank_context.seed, model_config["own"].get("dropout", True)
+        model, inputs, _, self._loss = self._made(seed)
+        with jax.enable_x64(False):  # as above
+            parts = own_flax.parts(model, inputs, seed, dropout)
+        self._apply = parts.apply
+        flat, self._parameter_tree = self._flat(parts.parameters)
+        self._statistics, self._statistics_tree = self._flat(parts.statistics)
         self._names = list(flat)
         return flat
 
     def statistics(self, model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
-        """Return no running statistics: the function has no state."""
-        return {}
+        """Return the running statistics of a module of Flax; a function has none."""
+        return self._statistics
 
     def _flat(self, tree: Any) -> Tuple[Dict[str, np.ndarray], Any]:
         leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
@@ -90,17 +92,21 @@ class Definition:
         dtype: Any,
         train: bool,
     ) -> Tuple[Tuple[Array, ...], Arrays]:
-        """Return the result of the user's function for inputs in ``dtype``.
+        """Return outputs for inputs in ``dtype``, and the next running statistics.
 
-        ``key`` and ``train`` are not passed on."""
+        A user's function gets neither ``key`` nor ``train``."""
         inputs, _ = self._batch_of(batch)
-        ordered = [parameters[name] for name in self._names]
-        outputs = self._apply(
-            jax.tree.unflatten(self._parameter_tree, ordered),
+        outputs, changed = self._apply(
+            jax.tree.unflatten(self._parameter_tree, [parameters[name] for name in self._names]),
+            jax.tree.unflatten(
+                self._statistics_tree, [statistics[name] for name in self._statistics]
+            ),
             jax.tree.map(lambda leaf: _as(leaf, dtype), inputs),
+            key,
+            train,
         )
         leaves, self._outputs_tree = jax.tree.flatten(outputs)
-        return tuple(leaves), statistics
+        return tuple(leaves), dict(zip(self._statistics, jax.tree.leaves(changed)))
 
     def loss(self, outputs: Tuple[Array, ...], batch: Arrays, model: None) -> Array:
         """Return the user's loss, from outputs in float32 at least, like those of our models."""

@@ -1,4 +1,5 @@
-"""A model that the user brings, as a definition: a Keras model, made by a file."""
+"""A model that the user brings, as a definition: a Keras model, made by a file or by its name in
+keras.applications."""
 
 from __future__ import annotations
 
@@ -42,12 +43,28 @@ def computing_in(dtype: str) -> Iterator[None]:
         keras.config.set_floatx(width)
 
 
+class Classifier:
+    """A classifier of images from keras.applications without trained weights, with a batch and a
+    loss as a user's file has them."""
+
+    def __init__(self, own: Dict[str, Any]) -> None:
+        self._name = own["source"].partition(":")[2]
+
+    def make(self, batch_size: int) -> Any:
+        new = getattr(keras.applications, self._name)
+        model = new(weights=None, classifier_activation=None)
+        images = tf.random.normal((batch_size, *model.input_shape[1:]))
+        labels = tf.random.uniform((batch_size,), maxval=model.output_shape[-1], dtype=tf.int32)
+        return model, (images, labels), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
 class Definition:
     """Functions that other models have as modules."""
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         self._case, self._model_config = case, model_config
-        self._module = own_module(model_config)
+        own = model_config["own"]
+        self._module = Classifier(own) if own["library"] else own_module(model_config)
 
     def _made(self) -> Tuple[Any, Any, Any, Any]:
         parts = self._module.make(self._case.batch_per_device)
