@@ -279,6 +279,8 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     assert record["metrics"]["throughput"]["unit"] == "samples/s"
     assert record["ranks"][0]["trainable_parameters"] == 32 * 64 + 64 + 64 * 10 + 10
     assert record["ranks"][0]["products"] == {"bfloat16": 2}
+    work = {"multiply_adds": 32 * 64 + 64 * 10, "tokens": None}
+    assert record["ranks"][0]["sample_work"] == work
     assert path in record["command"]
     bench.output.unlink()
     other = bench.run(framework=framework.with_name("jax"), model=path).record

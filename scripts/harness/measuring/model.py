@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Mapping
+from typing import Any, Dict, Iterable, Mapping, Sequence
 
 from core.parallelism import DATA
 
@@ -66,14 +66,30 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     fields["settings"] = adapter.settings()
     fields["trainable_parameters"] = int(adapter.trainable_parameters())
     if own:
-        _observe_batch(context, adapter.batch_arrays())
+        arrays = adapter.batch_arrays()
+        _observe_batch(context, arrays)
     else:
         check_parameters(
             fields["trainable_parameters"], workload.model_config["trainable_parameters"]
         )
     context.phase("product count", lambda: _observe_matmuls(adapter, fields), "products")
+    if own:
+        fields["sample_work"] = _sample_work(adapter, arrays, workload.case.batch_per_device)
     check_matmuls(workload.case.precision, fields["products"])
     micro_steps.check(context)
+
+
+def _sample_work(adapter: MatmulTrace, arrays: Sequence[Any], batch: int) -> Dict[str, Any]:
+    """Return multiply-adds and tokens of one sample of a user's model; None where unknown.
+
+    A sample is a sequence of tokens where the first integers of the batch have two axes."""
+    multiply_adds = sum(one.multiply_adds for one in adapter.matmuls(forward_only=True))
+    whole = [array.shape for array in arrays if array.dtype.kind in "iu"]
+    is_sequence = bool(whole) and len(whole[0]) == 2
+    return {
+        "multiply_adds": multiply_adds / batch if multiply_adds else None,
+        "tokens": int(whole[0][1]) if is_sequence else None,
+    }
 
 
 def _observe_matmuls(adapter: MatmulTrace, fields: Dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ from .fields.communication import all_reduce_of, gradient_exchange_of
 from .fields.curves import curve_of
 from .fields.fed import fed_of
 from .fields.phases import phases_of
+from .fields.sample_work import sample_work_of
 from .fields.step_parts import split_of
 from .index import Index
 from .run import (
@@ -243,6 +244,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         last_cache=_most(record["ranks"], "last_cache_bytes") or None,
         fed=fed_of(record, slowest, record["samples"] // len(steps)) if is_ok and steps else None,
         curve=curve_of(record),
+        sample_work=sample_work_of(record["ranks"]),
     )
 
 

@@ -17,6 +17,7 @@ from .fields.communication import AllReduceTiming, GradientExchange
 from .fields.curves import LearningCurve
 from .fields.fed import Fed
 from .fields.phases import RunPhases
+from .fields.sample_work import SampleWork
 from .fields.step_parts import Split
 
 NO_REASON = "no reason given"
@@ -85,6 +86,7 @@ class Run:
     largest : whether the batch is the largest that fits, found by a search.
     started : seconds since the epoch; None if unknown.
     time_limit : seconds after which the run was to end.
+    sample_work : of a user's own model; None of others.
     """
 
     case: Case
@@ -126,6 +128,7 @@ class Run:
     fed: Fed | None = None
     curve: LearningCurve | None = None
     time_limit: float | None = None
+    sample_work: SampleWork | None = None
 
     @property
     def keys(self) -> tuple[Key, ...]:

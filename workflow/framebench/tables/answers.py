@@ -18,7 +18,7 @@ from ..config import statuses
 from ..statistics.verdicts import FASTER, SLOWER
 from . import contests, formatting, view
 from .columns import Row
-from .declared import coverage, own_peaks
+from .declared import coverage, own_model, own_peaks
 from .declared.fastest import DECIDED, FASTEST, too_few
 from .declared.gains import GAINS
 from .declared.reasons import FAILURES
@@ -104,7 +104,8 @@ class Answers:
     ``variants``: those of suites with variants. ``first_gains``: one for precisions, one for
     compilers, and so on. ``failures``: (status, sentence). ``counted``: all failures in one
     sentence. ``everywhere``: flags of every fastest figure. ``coverage``: how much of each suite
-    has been measured. ``slow``: frameworks whose matmuls are slow on this device."""
+    has been measured. ``slow``: frameworks whose matmuls are slow on this device. ``own_model``:
+    what was found about a user's own model, which no frameworks compete for."""
 
     variants: Sequence[VariantAnswer]
     fastest: Sequence[Answer]
@@ -115,6 +116,7 @@ class Answers:
     everywhere: Sequence[str]
     coverage: Sequence[str]
     slow: Sequence[str]
+    own_model: Sequence[str] = ()
 
     @property
     def variant_verdicts(self) -> str:
@@ -128,6 +130,8 @@ class Answers:
     @property
     def compares_frameworks(self) -> bool:
         """Return whether a setting has several frameworks, or no question is answered otherwise."""
+        if self.own_model and not self.fastest:
+            return False
         return not self.variants or any(one.of > 1 for one in self.fastest)
 
     @property
@@ -181,6 +185,7 @@ def answers_of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
         everywhere,
         coverage.sentences(coverage.rows_of(tables)),
         own_peaks.sentences(tables),
+        own_model.sentences(tables),
     )
 
 
@@ -193,11 +198,12 @@ def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     if answers.everywhere:
         behind.append(f"all of these figures have flags: {' '.join(answers.everywhere)}")
     covered = answers.coverage[:MOST]
-    room = LINES - len(covered) - len(behind) - len(last)
+    own = [one for one in answers.own_model if ": best" in one]
+    room = LINES - len(covered) - len(behind) - len(last) - len(own)
     half = room // 2 if answers.compares_frameworks else room
     of_variants = _variant_lines(answers, max(LEAST, half))
     fastest = _fastest_lines(answers, max(LEAST, room - len(of_variants)))
-    made = (*covered, *of_variants, *fastest, *behind)
+    made = (*covered, *own, *of_variants, *fastest, *behind)
     return [*map(cut, made), *last]
 
 

@@ -71,10 +71,12 @@ class Contest:
 def of(inputs: Inputs) -> list[Contest]:
     """Return the contests of steps and of other benchmarks' principal metrics.
 
-    Controls of scaling series are left out. Order: by model, training first, then inference, then
-    other benchmarks."""
+    Controls of scaling series are left out, and users' own models, which one framework runs. Order:
+    by model, training first, then inference, then other benchmarks."""
     groups: dict[tuple[Key, Identity], list[CaseResult]] = defaultdict(list)
     for result in principal_results(inputs.cases, inputs.others):
+        if result.case.model in inputs.own_models:
+            continue
         groups[_setting(result.key), result.runs[0].machine].append(result)
     several = len({machine for _, machine in groups}) > 1
     present = (os.path.dirname(run.origin) for some in groups.values() for one in some

@@ -13,6 +13,7 @@ from core import axes
 
 from ..cases.conditions import KEYS
 from ..records.device_peaks import PeakFlopsLookup
+from ..records.fields.flags import OWN
 from ..records.run import Run
 from ..records.searches import Result
 from ..records.sidecars.assumptions import NONE, Assumptions
@@ -58,6 +59,11 @@ class Inputs:
     assumptions: Assumptions = NONE
     expected: Sequence[ExpectedCase] = ()
     of_features: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def own_models(self) -> frozenset[str]:
+        """Names of the users' own models among the cases."""
+        return frozenset(one.case.model for one in self.cases.values() if OWN in one.marks)
 
     @cached_property
     def runs(self) -> pd.DataFrame:

@@ -26,14 +26,17 @@ DOUBTED = "peak"
 def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> float | None:
     """Return the model FLOPs of one sample in the run's mode.
 
-    None if the model or its sequence length is unknown. ``models``: model config by name."""
+    None if the model or its sequence length is unknown. ``models``: model config by name. The
+    operations of a user's own model are those that the run counted."""
+    passes = 3 if run.case.mode == "train" else 1
+    if work := run.sample_work:
+        return None if work.multiply_adds is None else 2.0 * passes * work.multiply_adds
     facts = models.get(run.case.model)
     if facts is None:
         return None
     length = run.case.sequence_length
     if facts["sequence_lengths"] and length is None:
         return None
-    passes = 3 if run.case.mode == "train" else 1
     return 2.0 * passes * forward_multiply_adds(dict(facts), length, run.case.mode == "train")
 
 
@@ -41,7 +44,7 @@ def tflops_per_device(result: CaseResult, models: Mapping[str, Mapping[str, Any]
     """Return the model's TFLOP/s per device.
 
     None without a throughput or if :func:`operations_per_sample` is None."""
-    operations = operations_per_sample(result.runs[0], models)
+    operations = operations_per_sample((result.ok or result.runs)[0], models)
     if result.throughput is None or operations is None:
         return None
     return result.throughput * operations / result.case.devices / 1e12
@@ -55,7 +58,7 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
        of_own_peak: the same, of this framework's matmul.
     3. Energy: median over repeats of joules / samples, of all devices.
     4. Memory: highest peak of any rank and repeat."""
-    run = result.runs[0]  # all runs share model, precision and device
+    run = (result.ok or result.runs)[0]  # all share model, precision and device
     achieved = tflops_per_device(result, inputs.models)
     peak = inputs.peaks.of(run)
     own = inputs.peaks.of(run, run.case.framework)

@@ -33,7 +33,8 @@ def _repeats_needed(result: CaseResult) -> int | None:
 
 def tokens_per_second(result: CaseResult) -> float | None:
     """Return tokens per second, padding included; None unless samples are sequences."""
-    length: int | None = result.case.sequence_length
+    work = (result.ok or result.runs)[0].sample_work
+    length: int | None = work.tokens if work else result.case.sequence_length
     if result.throughput is None or length is None:
         return None
     return result.throughput * length

@@ -40,6 +40,8 @@ class Traffic(NamedTuple):
 
 def of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffic:
     """Return the least traffic of a run's step. ``models``: model config by name."""
+    if run.sample_work:
+        return _of_own_model(run, run.sample_work.parameters)
     facts = models.get(run.case.model)
     if facts is None or "trainable_parameters" not in facts:
         return _unknown("the parameters of this model are not known")
@@ -59,6 +61,19 @@ def of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffic:
     if kept is None:
         return _unknown("what its optimizer keeps of each parameter is not known")
     held = stored * (1 + kept) * count + computed * outside
+    return Traffic(2 * held, held)
+
+
+def _of_own_model(run: Run, parameters: int) -> Traffic:
+    """Return the least traffic of a user's own model: a training reads and writes each parameter.
+
+    Its optimizer's values, and gradients, come on top."""
+    stored, _ = _bytes_of(run.case.precision)
+    if run.case.mode != "train":
+        return _unknown("which parameters a forward pass of your model reads is not known")
+    if stored is None:
+        return _unknown(f"in which dtype {run.case.precision} keeps parameters is not known")
+    held = float(stored * parameters)
     return Traffic(2 * held, held)
 
 

@@ -1,0 +1,81 @@
+"""Table and sentences about a user's own model: its combinations, and the best of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from framebench.records.fields.sample_work import SampleWork
+from framebench.records.fields.step_parts import Split
+from framebench.records.run import Flag, Run
+from framebench.tables import answers, frames, grouping
+from framebench.tables.declared.own_model import OWN_MODEL
+from framebench.tables.expectation import traffic
+from framebench.tables.table import Inputs
+
+from ..made_up_runs import repeats, run
+from ..table_rows import row
+
+WORK = SampleWork(multiply_adds=1e9, tokens=128, parameters=1000)
+
+
+def own(*throughputs: float | None, flags: tuple[str, ...] = (), **changes: Any) -> list[Run]:
+    marks = tuple(Flag(name, "") for name in ("own", *flags))
+    given = {"model": "net@01234567", "unit": "samples/s", "sample_work": WORK, **changes}
+    return repeats(*throughputs, flags=marks, **given)
+
+
+def built(*runs: list[Run]) -> dict[Any, Any]:
+    return frames.build(Inputs(grouping.group([one for some in runs for one in some], None)))
+
+
+COMBINATIONS = (
+    own(100.0, batch_per_device=4, waited_seconds=(0.04,) * 20),
+    own(200.0, batch_per_device=8),
+    own(250.0, batch_per_device=8, compiler="inductor", split=Split(
+        (("forward", 0.25), ("backward", 0.75)), 1
+    )),
+    own(900.0, batch_per_device=8, precision="bf16", flags=("parity",)),
+)  # fmt: skip
+
+
+def test_the_best_combination_is_one_that_computes_the_model() -> None:
+    found = answers.answers_of(built(*COMBINATIONS))
+    first, *others = found.own_model
+    assert first.startswith("train: best of 3 combinations: batch 8 inductor: 250")
+    assert "32000" in first.replace(",", ""), "128 tokens in each sample"
+    assert first.endswith("(verified)")
+    assert "train: time of a step: forward 25%, backward 75%" in others
+    slower = answers.answers_of(built(*COMBINATIONS[:2])).own_model
+    assert "train: batch 8 over 4: 2.00x samples/s" in slower
+
+
+def test_no_frameworks_compete_for_it() -> None:
+    tables = built(*COMBINATIONS)
+    found = answers.answers_of(tables)
+    assert (found.fastest, found.compares_frameworks) == ([], False)
+    assert not [line for line in answers.lines(found, []) if "astest" in line]
+    both = answers.answers_of(built(*COMBINATIONS, repeats(1.0)))
+    assert len(both.fastest) == 1
+    assert both.compares_frameworks
+
+
+def test_each_combination_has_step_times_and_its_verification() -> None:
+    frame = built(*COMBINATIONS, own(5.0, batch_per_device=2, flags=("unverified",)))
+    table = next(rows for one, rows in frame.items() if one is OWN_MODEL)
+    assert row(table, batch_per_device=4)["p50_ms"] == pytest.approx(40)
+    assert row(table, precision="bf16")["verification"] == "failed"
+    assert row(table, batch_per_device=2)["verification"] == "unverified"
+    assert row(table, compiler="inductor")["verification"] == "passed"
+
+
+def test_its_operations_are_those_that_the_run_counted() -> None:
+    efficiency = next(
+        rows for one, rows in built(*COMBINATIONS).items() if one.name == "efficiency"
+    )
+    found = row(efficiency, compiler="inductor")
+    assert found["tflops_per_device"] == pytest.approx(250 * 3 * 2 * 1e9 / 1e12)
+    (one,) = own(1.0)
+    assert traffic.of_step(one, {}).moved == 2 * 4 * 1000
+    inference = run(mode="inference", sample_work=WORK)
+    assert "not known" in traffic.of_step(inference, {}).reason

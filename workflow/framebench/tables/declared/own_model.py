@@ -1,0 +1,182 @@
+"""Table of a user's own model: each combination of batch, precision and compiler, and the best."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from core import axes
+
+from ...cases.conditions import KEYS, MODES
+from ...cases.names import topology
+from ...records.fields.step_parts import PARTS
+from .. import formatting
+from ..columns import RESULT_COLUMNS, TEXT, Column, Row, shared
+from ..columns import VERDICT as LOOK
+from ..results import UNCOMPILED, CaseResult
+from ..table import Inputs, Table
+from .efficiency import EFFICIENCY
+from .inference_step_time import STEP_TIME
+from .inference_step_time import cells as step_times
+from .largest_batch import LARGEST
+from .roofline import ROOFLINE
+from .step_breakdown import SPLIT
+from .summary import TOKENS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Verification of a figure, by the flag that says it.
+FAILED, UNVERIFIED = "failed", "unverified"
+_VERIFIED = {"parity": FAILED, UNVERIFIED: UNVERIFIED}
+_PERCENTILES = ("p50_ms", "p90_ms", "p99_ms")
+#: Axes that distinguish combinations, besides batch and devices.
+_TRIED = ("precision", "compiler", "arm", *(axis.name for axis in axes.further()))
+
+
+def rows(inputs: Inputs) -> pd.DataFrame:
+    """Return a row per case of a user's own model."""
+    return inputs.cases_with(lambda result: _cells(inputs, result))
+
+
+def _cells(inputs: Inputs, result: CaseResult) -> Row | None:
+    if result.case.model not in inputs.own_models or result.case.mode not in MODES:
+        return None
+    timed = step_times(result)
+    named = (status for flag, status in _VERIFIED.items() if flag in result.marks)
+    return {
+        "verification": next(named, "passed") if result.ok else "",
+        **{name: timed[name] for name in _PERCENTILES},
+    }
+
+
+def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
+    """Return what was found about each own model: the best combination, what the batch brings,
+    where its time goes, and the largest batch."""
+    from .. import view  # slow to import, and plans need only names
+
+    if OWN_MODEL not in tables:
+        return []
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in view.records(tables[OWN_MODEL]):
+        found.setdefault((row["model"], row["mode"]), []).append(row)
+    names = {model for model, _ in found}
+    beside = {
+        table: {_key(row): row for row in view.records(tables[table])}
+        for table in (EFFICIENCY, ROOFLINE, SPLIT)
+        if table in tables
+    }
+    said = []
+    for (model, mode), some in found.items():
+        usable = [row for row in some if row["throughput_median"] and _is_right(row)]
+        if usable:
+            about = f"{model}, {mode}" if len(names) > 1 else mode
+            said += [f"{about}: {one}" for one in _about(usable, beside)]
+    if LARGEST in tables:
+        said += _largest(view.records(tables[LARGEST]), names)
+    return said
+
+
+def _is_right(row: Row) -> bool:
+    return bool(row["verification"] != FAILED)
+
+
+def _key(row: Row) -> tuple[object, ...]:
+    return tuple(row[name] for name in KEYS)
+
+
+def _about(
+    rows: Sequence[Row], beside: Mapping[Table, Mapping[tuple[object, ...], Row]]
+) -> Iterator[str]:
+    best = max(rows, key=lambda row: float(row["throughput_median"]))
+    figures = [f"{formatting.rounded(best['throughput_median'], '#.4g')} samples/s"]
+    if best["tokens_per_second"]:
+        figures.append(f"{formatting.rounded(best['tokens_per_second'], '#.4g')} tokens/s")
+    if best["p50_ms"]:
+        figures.append(f"{best['p50_ms']:.3g} ms per step")
+    verified = "verified" if best["verification"] == "passed" else "not verified"
+    of = f" of {len(rows)} combinations" if len(rows) > 1 else ""
+    yield f"best{of}: {_combination(best, rows)}: {', '.join(figures)} ({verified})"
+    yield from _batches(best, rows)
+    of_best = {table: found.get(_key(best), {}) for table, found in beside.items()}
+    yield from _time(of_best.get(SPLIT, {}))
+    yield from _roof(of_best.get(EFFICIENCY, {}), of_best.get(ROOFLINE, {}))
+
+
+def _combination(row: Row, among: Sequence[Row]) -> str:
+    """Return the values in which a row differs from others, with its batch."""
+    differs = [name for name in _TRIED if len({one.get(name) for one in among}) > 1]
+    words = [f"batch {row['batch_per_device']}"]
+    words += [_size(row)] if len({_size(one) for one in among}) > 1 else []
+    for name in differs:
+        no_compiler = name == "compiler" and row[name] == UNCOMPILED
+        words += ["no compiler" if no_compiler else str(row[name])]
+    return " ".join(words)
+
+
+def _size(row: Row) -> str:
+    return topology(row["nodes"], row["devices_per_node"])
+
+
+def _batches(best: Row, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what the best batch brings over the smallest, everything else equal."""
+    same = [name for name in KEYS if name not in ("batch_per_device",)]
+    alike = [row for row in rows if all(row[name] == best[name] for name in same)]
+    least = min(alike, key=lambda row: int(row["batch_per_device"]))
+    if least is not best:
+        ratio = best["throughput_median"] / least["throughput_median"]
+        yield (
+            f"batch {best['batch_per_device']} over {least['batch_per_device']}: {ratio:.2f}x "
+            "samples/s"
+        )
+
+
+def _time(split: Row) -> Iterator[str]:
+    shares = [(part, split.get(f"{part}_share")) for part in PARTS]
+    if known := [f"{part.replace('_', '-')} {share:.0%}" for part, share in shares if share]:
+        yield f"time of a step: {', '.join(known)}"
+
+
+def _roof(efficiency: Row, roofline: Row) -> Iterator[str]:
+    if efficiency.get("mfu"):
+        yield (
+            f"{efficiency['mfu']:.0%} of the peak of a device "
+            f"({efficiency['tflops_per_device']:.3g} of {efficiency['peak_tflops']:.3g} TFLOP/s)"
+        )
+    if roofline.get("reached"):
+        limit = roofline["lower_roof"]
+        yield f"{roofline['reached']:.0%} of the roofline of this machine, limited by {limit}"
+
+
+def _largest(searches: Sequence[Row], names: Collection[str]) -> Iterator[str]:
+    for row in searches:
+        if row["model"] in names and row["largest_batch"]:
+            how = " ".join(str(row[name]) for name in ("mode", "precision", "compiler"))
+            yield f"{how}: the largest batch that fits is {row['largest_batch']}"
+
+
+OWN_MODEL = Table(
+    name="own_model",
+    title="Your model",
+    explanation="Each combination of batch, precision and compiler of your own model. Step times "
+    "are of steps that were waited for one by one, and percentiles are medians over repeats of "
+    "those of one repeat; they need many steps. Verification compares it with its own run in "
+    "float64. Tokens count every place of a sequence. What a compiler or a precision brings is "
+    "in the tables of speed-ups.",
+    columns=(
+        *RESULT_COLUMNS,
+        *shared("throughput_median", "unit"),
+        TOKENS,
+        *(STEP_TIME.by_name[name] for name in _PERCENTILES),
+        Column(
+            "verification", TEXT, "`passed`, `failed` or `unverified`; \"\" without a figure",
+            form=LOOK,
+        ),
+        *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "marks", "status", "reason"),
+    ),
+    rows=rows,
+    group="Answers",
+    answers=("throughput_median", "p50_ms", "verification"),
+    order="throughput_median",
+)  # fmt: skip
+TABLES = (OWN_MODEL,)
