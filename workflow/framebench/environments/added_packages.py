@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,9 @@ from ..config.validation import ConfigError, show
 from . import hashes, locking, other_version
 from .venvs import EnvironmentFile, read_environment_file
 
+#: Name of an environment: stem of its file with added packages, and a digest.
+_WITH = re.compile(r"(.+-with-[0-9a-f]{8})-")
+
 
 def file_of(own: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
     """Return the path of the environment file ``own`` with ``pins`` added.
@@ -19,6 +23,13 @@ def file_of(own: EnvironmentFile, pins: Sequence[str], environments: Path) -> Pa
     It is in the folder of ``environments``, and other for other content of ``own``."""
     digest = hashlib.sha256(f"{own.digest} {' '.join(sorted(pins))}".encode()).hexdigest()
     return environments / f"{own.path.stem}-with-{digest[:8]}.yaml"
+
+
+def file_beside(prefix: Path) -> Path | None:
+    """Return the file with added packages that the environment ``prefix`` was made from; None for
+    other environments."""
+    found = _WITH.match(prefix.name)
+    return prefix.with_name(f"{found[1]}.yaml") if found else None
 
 
 def lock(own: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:

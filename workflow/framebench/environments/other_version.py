@@ -4,7 +4,7 @@ Other packages change only if needed: uv prefers the file's own pins."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import yaml
@@ -39,6 +39,16 @@ def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> En
     return read_environment_file(target, hashed=False)
 
 
+def mix(
+    good: EnvironmentFile, bad: EnvironmentFile, changed: Collection[str], target: Path
+) -> None:
+    """Write ``target``: the file ``good`` with the pins that ``bad`` has of the packages
+    ``changed``. Nothing else changes."""
+    kept = [entry for entry in good.packages if _name_of(entry) not in changed]
+    entries = [*kept, *(entry for entry in bad.packages if _name_of(entry) in changed)]
+    _write(bad, "\n".join(entries), target)  # with its options, such as indexes
+
+
 def write_with(own: EnvironmentFile, pins: Sequence[str], target: Path) -> None:
     """Write ``target``: the file ``own`` with more ``pins`` and what they need.
     Raises :class:`ConfigError` with uv's message if they do not go together."""
@@ -62,7 +72,7 @@ def _write(own: EnvironmentFile, compiled: str, target: Path) -> None:
 
 def moved(own: EnvironmentFile, other: EnvironmentFile) -> dict[str, str]:
     """Return the changed versions by package, as ``0.28.0 -> 0.27.0``; ``none`` if missing."""
-    before, after = _pins(own), _pins(other)
+    before, after = pins(own), pins(other)
     return {
         name: f"{before.get(name, 'none')} -> {after.get(name, 'none')}"
         for name in sorted({*before, *after})
@@ -70,9 +80,14 @@ def moved(own: EnvironmentFile, other: EnvironmentFile) -> dict[str, str]:
     }
 
 
-def _pins(file: EnvironmentFile) -> dict[str, str]:
+def pins(file: EnvironmentFile) -> dict[str, str]:
+    """Return the version of each package."""
     pairs = (entry.partition("==") for entry in file.packages)
     return {_bare(head): version for head, _, version in pairs}
+
+
+def _name_of(entry: str) -> str:
+    return _bare(entry.partition("==")[0])
 
 
 def _bare(head: str) -> str:

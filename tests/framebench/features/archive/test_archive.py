@@ -129,6 +129,12 @@ def test_the_command_adds_the_environments_of_the_records(
     own = results.parent / "own.yaml"
     own.write_text(PINS)
     (results.parent / "mine.yaml").write_text(f"variants: {{a: {{environments: {{jax: {own}}}}}}}")
+    added = results.parent / "pytorch-with-0a1b2c3d.yaml"
+    added.write_text(PINS)
+    file = next((results / "runs").rglob("*.json"))
+    record = json.loads(file.read_text())
+    record["environment"]["prefix"] = str(results.parent / f"{added.stem}-4e5f6a7b")
+    file.write_text(json.dumps(record))
     assert cli.main([*words, str(results.parent / "mine.yaml")]) == 0
     (path,) = results.glob("archives/*.zip")
     assert f"archive: {path} (" in capsys.readouterr().out
@@ -136,6 +142,7 @@ def test_the_command_adds_the_environments_of_the_records(
         names = {name for name in archive.namelist() if name.startswith("envs/")}
     assert {
         "envs/own.yaml",
+        "envs/pytorch-with-0a1b2c3d.yaml",
         "envs/pytorch.yaml",
         "envs/pytorch.hashes.txt",
         "envs/jax.yaml",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,10 +11,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from framebench.config.catalog import load_catalog
 from framebench.config.validation import ConfigError
 from framebench.environments import other_version
 from framebench.environments.venvs import read_environment_file
-from framebench.features.gate.bisect import command, messages, steps, versions
+from framebench.features.gate.bisect import candidates, command, messages, steps, versions
 from framebench.features.gate.bisect.search import (
     CHANGED,
     OPEN,
@@ -26,8 +29,10 @@ from framebench.features.gate.bisect.steps import BisectSetup
 from framebench.records.run import RecordsError
 from framebench.tables.grouping import group
 
+from ....conftest import ROOT
 from ...comparison.made_up_sides import paired_sides
 
+CATALOG = load_catalog(ROOT)
 ASKED = messages.BisectRequest("torch", "0", "9", "pytorch x", 0.05)
 
 
@@ -170,11 +175,9 @@ class Scripted(BisectSetup):
 
 
 def scripted(folder: Path, answers: Sequence[BisectStep]) -> Scripted:
-    own: Any = None
-    return Scripted(
-        "toy", "torch", "toy x", "0", own, own, {}, 0.05, 12, [], [], folder,
-        {one.version: one for one in answers},
-    )  # fmt: skip
+    found: Any = None
+    told = {one.version: one for one in answers}
+    return Scripted(found, "toy x", {}, 0.05, 12, [], [], folder, told)
 
 
 def test_the_end_names_the_version_with_its_figure(
@@ -244,6 +247,62 @@ def test_versions_are_those_between_both() -> None:
     ]
 
 
+def git(folder: Path, *given: str) -> None:
+    own = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *own, *given], cwd=folder, check=True, capture_output=True)
+
+
+MODEL = 'FRAMEWORK = "pytorch"\ndef make(batch_size): ...\n'
+
+
+def test_versions_of_a_model_are_the_commits_that_changed_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "models").mkdir()
+    file = tmp_path / "models" / "net.py"
+    for title in ("zero", "one", "other", "two"):
+        path = tmp_path / "other.txt" if title == "other" else file
+        path.write_text(f"{MODEL}# {title}\n")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-qm", title)
+    monkeypatch.chdir(tmp_path / "models")
+    found = candidates.models("HEAD~3:models/net.py", "HEAD:models/net.py", (), CATALOG)
+    assert [found.moved(name) for name in found.names[1:]] == ["commit 'one'", "commit 'two'"]
+    contents = [found.side(name).content.decode().split()[-1] for name in found.names]
+    assert contents == ["zero", "one", "two"]
+    good, case = found.names[0], "pytorch net@{} train fp32 none 1n1g batch 2"
+    digests = [hashlib.sha256(found.side(name).content).hexdigest()[:8] for name in found.names]
+    assert found.case(found.names[2], case.format(digests[0])) == case.format(digests[2])
+    assert found.case(good, case.format(digests[0])) == case.format(digests[0])
+    file.write_text(f"{MODEL}# three\n")
+    found = candidates.models("HEAD~3:models/net.py", "net.py", (), CATALOG)
+    assert found.side(found.names[-1]).content.endswith(b"three\n")
+    assert len(found.names) == 4
+    with pytest.raises(ConfigError, match=r"--bad: found net\.py, which is as net\.py"):
+        candidates.models("net.py", "net.py", (), CATALOG)
+
+
+def test_variables_and_pins_change_one_after_the_other(tmp_path: Path) -> None:
+    found = candidates.variables("A=1,B=2", "B=3,C=x")
+    assert found.names == ["good", "without-A", "B=3", "C=x"]
+    sets = [found.side(name).settings["variables"] for name in found.names]
+    assert sets == [{"A": "1", "B": "2"}, {"B": "2"}, {"B": "3"}, {"B": "3", "C": "x"}]
+    assert candidates.variables("usual", "A=1").side("good").settings == {}
+    files = []
+    for name, pins in (("a", ["torch==1", "numpy==2", "six==1"]), ("b", ["torch==2", "numpy==3"])):
+        files.append(tmp_path / f"{name}.yaml")
+        text = f"dependencies: [python=3.11, {{pip: {pins}}}]\n".replace("'", "")
+        files[-1].write_text(text)
+    good, bad = (read_environment_file(path, hashed=False) for path in files)
+    names = candidates.Environments.changes(good, bad)
+    assert names == ["numpy==3", "six==none", "torch==2"]
+    mixed = tmp_path / "mixed.yaml"
+    other_version.mix(good, bad, {"numpy", "six"}, mixed)
+    pins = other_version.pins(read_environment_file(mixed, hashed=False))
+    assert pins == {"torch": "1", "numpy": "3"}
+
+
 def test_what_moved_beside_a_version_is_named(tmp_path: Path) -> None:
     files = []
     for name, pins in (("a", ["torch==1.0", "numpy==2.0"]), ("b", ["torch==1.1", "sympy==1.0"])):
@@ -256,6 +315,7 @@ def test_what_moved_beside_a_version_is_named(tmp_path: Path) -> None:
 
 USUAL = ["--framework", "pytorch", "--package", "torch", "--good", "1", "--bad", "3"]
 CASE = "pytorch resnet50_v1.5 train fp32 none 1n1g batch 2"
+WITH = ["--case", CASE.replace("pytorch", "jax").replace("none", "jit")]
 BAD = {
     "no framework": (["--framework", "pytorc", *USUAL[2:]], "did you mean pytorch"),
     "no package": (["--framework", "pytorch", "--package", "jax", *USUAL[4:]], "found no jax"),
@@ -263,6 +323,15 @@ BAD = {
     "no case": ([*USUAL, "--case", f"{CASE}1"], f"did you mean {CASE}"),
     "no version": ([*USUAL, "--case", CASE, "--versions", "1,2"], "--bad: found '3'"),
     "a key of its own": ([*USUAL, "--config", "cases=x"], "allowed: --case"),
+    "no sides": (["--good", "1", "--bad", "2", "--framework", "jax", *WITH], "two versions (with"),
+    "versions of no package": (
+        ["--good", "A=1", "--bad", "A=2", "--versions", "1", "--framework", "jax", *WITH],
+        "--versions: found without --package",
+    ),
+    "two models": (
+        ["--good", "x.py", "--bad", "y.py", "--config", "model=x.py"],
+        "--config: found 'model=x.py",
+    ),
     "no margin": ([*USUAL, "--margin", "0"], "above 0"),
 }
 

@@ -13,10 +13,12 @@ import pandas as pd
 import pytest
 import yaml
 from core import bounded
+from framebench.config.validation import ConfigError
 from framebench.features.gate import command, decisions, measuring, sides, summary
 from framebench.features.gate.decisions import Decision
 from framebench.features.gate.measuring import Measuring
 from framebench.records.run import Flag, Run
+from framebench.runs import snakemake_calls
 from framebench.tables.grouping import group
 
 from ...comparison.made_up_sides import PAIR_NOISE, SEVEN_THROUGHPUTS, paired_sides, write_set
@@ -244,22 +246,26 @@ def test_an_error_of_our_own_is_no_regression_and_keeps_its_traceback(
     assert "**Framebench gate: broken**" in (tmp_path / "out" / "gate.md").read_text()
 
 
-class Noted(Measuring):
-    """Measurement that only notes the calls of Snakemake."""
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Return the suites that Snakemake would measure."""
+    found: list[dict[str, Any]] = []
 
-    calls: list[dict[str, Any]] = []  # noqa: RUF012
+    def measure(suite: Path, *_: Any) -> None:
+        found.append(yaml.safe_load(suite.read_text()))
 
-    def _snakemake(self, suite: Path) -> None:
-        self.calls.append(yaml.safe_load(suite.read_text()))
+    monkeypatch.setattr(snakemake_calls, "measure", measure)
+    return found
 
 
-def test_two_models_are_variants_of_one_suite_with_a_copy_of_each_file(tmp_path: Path) -> None:
+def test_two_models_are_variants_of_one_suite_with_a_copy_of_each_file(
+    tmp_path: Path, calls: list[dict[str, Any]]
+) -> None:
     out = tmp_path / "out"
-    plan = Noted({"repeats": 7, "variants": {"x": None}, "axes": {}}, 12, [], [], out)
+    plan = Measuring({"repeats": 7, "variants": {"x": None}, "axes": {}}, 12, [], [], out)
     one, other = (sides.ModelSide(name, "my.py", name.encode()) for name in ("old", "new"))
-    plan.calls.clear()
     plan.measure(one, other)
-    (suite,) = plan.calls
+    (suite,) = calls
     files = {name: side["model"] for name, side in suite["variants"].items()}
     assert [*files] == ["base", "candidate"]
     assert [Path(file).read_text() for file in files.values()] == ["old", "new"]
@@ -268,9 +274,10 @@ def test_two_models_are_variants_of_one_suite_with_a_copy_of_each_file(tmp_path:
     assert Path(files["base"]).read_text() == "old", "the files of another gate are changed"
 
 
+@pytest.mark.usefixtures("calls")
 def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
-    def plan(pairs: int = 6) -> Noted:
-        return Noted({"axes": {}}, pairs, [], [], tmp_path / "out")
+    def plan(pairs: int = 6) -> Measuring:
+        return Measuring({"axes": {}}, pairs, [], [], tmp_path / "out")
 
     usual, other = sides.VariantSide("usual", {}), sides.VariantSide("other", {"tuned": True})
     plan().measure(usual, other)
@@ -279,7 +286,7 @@ def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
         plan().measure(other, usual)
     (tmp_path / "used" / "runs").mkdir(parents=True)
     with pytest.raises(measuring.AnotherGate, match="no gate has made"):
-        Noted({}, 6, [], [], tmp_path / "used").measure(usual, other)
+        Measuring({}, 6, [], [], tmp_path / "used").measure(usual, other)
 
 
 def test_a_model_of_a_commit_is_what_git_has_of_it(
@@ -311,10 +318,21 @@ def test_an_environment_file_is_of_the_framework_that_it_pins() -> None:
     ]
 
 
+def test_a_version_of_a_package_and_variables_are_sides() -> None:
+    base, candidate = sides.both("torch==2.12.0", "usual", {}, ["pytorch"], CATALOG)
+    assert base == sides.PackageSide("torch==2.12.0", "torch", "2.12.0")
+    assert candidate == sides.VariantSide("usual", {})
+    base, candidate = sides.both("usual", "A=1,B=x=y", {}, ["pytorch"], CATALOG)
+    assert isinstance(candidate, sides.VariantSide)
+    assert candidate.settings == {"variables": {"A": "1", "B": "x=y"}}
+    with pytest.raises(ConfigError, match="--candidate: found 'B'; allowed: NAME=VALUE"):
+        sides.both("usual", "A=1,B", {}, ["pytorch"], CATALOG)
+
+
 def test_versions_of_a_model_are_compared_under_its_name() -> None:
     base, candidate = paired_sides(0.9)
     found = [
-        command._called(group([changed(run, model=name) for run in some], None), "my")
+        measuring.called(group([changed(run, model=name) for run in some], None), "my")
         for name, some in (("my@1", base), ("my@2", candidate))
     ]
     assert [one.verdict for one in decisions.decide(*found, 0.05)] == ["regression"]
@@ -324,7 +342,7 @@ def test_a_suite_that_ships_is_found_from_any_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    settings, suite = command.settings_of(["suite=quick"], CATALOG, {})
+    settings, suite = snakemake_calls.settings_of(["suite=quick"], CATALOG, {})
     assert settings.suite.name == "quick"
     assert "axes" in suite
 
@@ -335,7 +353,7 @@ def test_a_suite_of_the_user_is_found_in_the_current_folder(
     monkeypatch.chdir(tmp_path)
     shipped = bounded.read_text(CATALOG.root / "config" / "suites" / "quick.yaml")
     (tmp_path / "speed.yaml").write_text(f"{shipped}repeats: 5\n")
-    _, suite = command.settings_of(["suite=speed.yaml"], CATALOG, {})
+    _, suite = snakemake_calls.settings_of(["suite=speed.yaml"], CATALOG, {})
     assert suite["repeats"] == 5
 
 
@@ -349,7 +367,7 @@ def test_snakemake_s_folder_is_removed_where_the_gate_brought_it(
         locks.mkdir(parents=True)
 
     def interrupted() -> None:
-        with measuring.without_traces():
+        with snakemake_calls.without_traces():
             locks.mkdir(parents=True, exist_ok=True)
             if state == "locked":  # by another call that still runs
                 (locks / "0.input.lock").touch()

@@ -18,6 +18,7 @@ from core import bounded
 from ... import PROJECT, feature_registry
 from ...config import catalog, suite_files
 from ...config.validation import ConfigError
+from ...environments import added_packages
 from ...environments.venvs import read_environment_file
 from ...files import archives, json_files
 from ...files.problem import Problem, cause
@@ -74,7 +75,10 @@ def environments_of(results: Path, suite: Path) -> list[Path]:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             record = json_files.read(path)
             framework, accelerator = record["case"]["framework"], record["settings"]["accelerator"]
-            if framework in known.frameworks and record["environment"]["way"] in ("venv", "conda"):
+            environment = record["environment"]
+            if added := added_packages.file_beside(Path(environment["prefix"])):
+                files.add(added)
+            elif framework in known.frameworks and environment["way"] in ("venv", "conda"):
                 files.add(known.environment_file(framework, accelerator))
     for path in [*files]:
         with contextlib.suppress(ConfigError):  # no hashes, or files that are gone

@@ -6,27 +6,31 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ... import PROJECT
+from ...cases import fitting
 from ...config import catalog
 from ...config.arguments import share
 from ...config.repeats import PAIRS
-from ...config.settings import Settings, load_settings
+from ...config.settings import Settings
 from ...config.validation import ConfigError
-from ...config.values import RecordSource
-from ...config.yaml_files import read_mapping
+from ...environments import added_packages, hashes, other_version
+from ...environments.venvs import EnvironmentFile, read_environment_file
 from ...files.whole_files import write_together, write_whole
+from ...machine import local
 from ...records.run import RecordsError
+from ...runs import snakemake_calls
+from ...runs.snakemake_calls import MeasuringFailed, settings_of
 from ...tables import frames
 from ...tables.judged import grouped
 from ...tables.results import CaseResults
 from . import decisions, measuring, sides, summary
-from .measuring import BASE, CANDIDATE, AnotherGate, Measuring, MeasuringFailed
-from .sides import ModelSide, RecordsSide, Side
+from .built_environments import Absent, built
+from .measuring import AnotherGate, Measuring
+from .sides import Measured, ModelSide, PackageSide, RecordsSide, Side, VariantSide
 
 NOTE, JUNIT, ERRORS = "gate.md", "gate.xml", "gate-error.log"
 STATUSES = (
@@ -35,7 +39,6 @@ STATUSES = (
 )
 #: Configuration keys that the command sets itself, and the options to use instead.
 RESERVED = {"results": "--results"}
-CONFIG_FILE = Path("config", "config.yaml")
 
 
 class Parser(argparse.ArgumentParser):
@@ -78,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
         return int(ended.code or 0)
     asked = summary.GateRequest(given.base, given.candidate, given.fail_on, measured=True)
     try:
-        with measuring.without_traces():
+        with snakemake_calls.without_traces():
             return _gate(given, asked)
     except AnotherGate as error:
         print(f"framebench: broken: {error}", file=sys.stderr)
@@ -116,6 +119,9 @@ def _gate(given: argparse.Namespace, asked: summary.GateRequest) -> int:
             f"--config: model: found {settings.model.source!r} beside two models; allowed: "
             "none, or two variants or environments"
         )
+    base, candidate = (
+        _in_environment(side, settings, known, given.results) for side in (base, candidate)
+    )
     asked = replace(asked, measured=not isinstance(base, RecordsSide))
     until_decided = {"margin": given.fail_on, "at_most": given.pairs}
     models = [own.name for own in settings.own_models]
@@ -132,49 +138,50 @@ def _gate(given: argparse.Namespace, asked: summary.GateRequest) -> int:
     return status
 
 
-def settings_of(
-    given: Sequence[str], known: catalog.Catalog, reserved: Mapping[str, str]
-) -> tuple[Settings, dict[str, Any]]:
-    """Return the settings as Snakemake will read them, and the suite as it is written.
-    ``reserved``: keys that may not be set, and what to use instead. Raises :class:`ConfigError` for
-    an invalid configuration or suite, before anything is measured."""
-    pairs = [word.partition("=") for word in given]
-    if wrong := [word for word, (_, equals, _) in zip(given, pairs, strict=True) if not equals]:
-        raise ConfigError(f"--config: found {wrong[0]!r}; allowed: KEY=VALUE")
-    own = {key: value for key, _, value in pairs}
-    for key, instead in reserved.items():
-        if key in own:
-            raise ConfigError(f"--config: {key}: found {own[key]!r}; allowed: {instead}")
-    file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
-    config = {**read_mapping(file), **own}
-    settings = load_settings(config, known)
-    return settings, read_mapping(settings.suite.file)
-
-
 def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults, CaseResults]:
     """Return the cases of both sides, after measuring them if they are not records."""
     if isinstance(base, RecordsSide) and isinstance(candidate, RecordsSide):
-        return (
-            grouped(base.source),
-            grouped(candidate.source),
+        return grouped(base.source), grouped(candidate.source)
+    both = [one for one in (base, candidate) if isinstance(one, Measured)]
+    assert len(both) == 2, "both are of one kind, and built"
+    plan.measure(*both)
+    name = Path(candidate.name).stem if isinstance(candidate, ModelSide) else ""
+    return measuring.results(plan.folder, name)
+
+
+def own_environment(framework: str, settings: Settings, known: catalog.Catalog) -> EnvironmentFile:
+    """Return the framework's environment file for this machine, with the packages that the
+    configuration adds."""
+    machine = settings.cluster.machine if settings.cluster else local.detect()
+    path = known.environment_file(framework, fitting.accelerator_of(settings, machine))
+    file, pins = read_environment_file(path, hashed=False), settings.packages.get(framework)
+    if not pins:
+        return file
+    return added_packages.read(file, framework, pins, settings.environments, hashed=False)
+
+
+def _in_environment(side: Side, settings: Settings, known: catalog.Catalog, folder: Path) -> Side:
+    """Return a side with a version of a package as one with an environment file, which is written
+    to ``folder`` and built."""
+    if not isinstance(side, PackageSide):
+        return side
+    if len(settings.frameworks) != 1:
+        raise ConfigError(
+            f"{side.text}: found {len(settings.frameworks)} frameworks; allowed: one "
+            "(--config frameworks=NAME, or model=..)"
         )
-    assert not isinstance(base, RecordsSide), "both are of one kind"
-    assert not isinstance(candidate, RecordsSide), "both are of one kind"
-    plan.measure(base, candidate)
-    runs = measuring.runs_of(plan.folder)
-    found = grouped(RecordSource(runs, BASE)), grouped(RecordSource(runs, CANDIDATE))
-    if not isinstance(candidate, ModelSide):
-        return found
-    name = Path(candidate.name).stem
-    return _called(found[0], name), _called(found[1], name)
+    (framework,) = settings.frameworks
+    own = own_environment(framework, settings, known)
+    path = folder / "environments" / f"{side.name}-{side.version}.yaml"
 
+    def write() -> None:
+        other_version.derive(own, side.name, side.version, path)
 
-def _called(cases: CaseResults, name: str) -> CaseResults:
-    """Return the cases under the model ``name``.
-    The name of a user's model contains a digest of its file; it would differ between two versions.
-    """
-    renamed = {key.at(model=name): result for key, result in cases.items()}
-    return {key: replace(result, key=key) for key, result in renamed.items()}
+    try:
+        file = built(path, write, settings, hashes.exemption(own.path))
+    except Absent as error:
+        raise ConfigError(f"{side.text}: cannot be installed: {error}") from None
+    return VariantSide(side.text, {"environments": {framework: str(path)}}, file.digest)
 
 
 def count(text: str) -> int:

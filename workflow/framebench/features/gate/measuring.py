@@ -6,52 +6,31 @@ other, as :mod:`records.pairs` requires.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 from core import bounded
 
-from ... import PROJECT
 from ...config.validation import ConfigError
+from ...config.values import RecordSource
 from ...files.whole_files import write_whole
 from ...records.run import RecordsError
-from ...runs import partial
-from .sides import ModelSide, VariantSide
+from ...runs import snakemake_calls
+from ...tables.judged import grouped
+from ...tables.results import CaseResults
+from .sides import Measured, ModelSide
 
 BASE, CANDIDATE = "base", "candidate"
 #: File that identifies the two sides whose records are in a folder.
 STATE = "gate.json"
-#: Snakemake's folder in the working directory, and the folder of its locks therein.
-SNAKEMAKE, LOCKS = Path(".snakemake"), "locks"
 
 
 class AnotherGate(ConfigError):
     """Results folder that has runs of another gate; they are not changed."""
-
-
-class MeasuringFailed(Exception):
-    """Failure of Snakemake itself."""
-
-
-@contextlib.contextmanager
-def without_traces() -> Iterator[None]:
-    """Remove Snakemake's folder from the working directory at the end, if this call created it.
-    It stays while another call of Snakemake uses it."""
-    was_there = SNAKEMAKE.exists()
-    try:
-        yield
-    finally:
-        locks = SNAKEMAKE / LOCKS
-        if not was_there and not (locks.is_dir() and any(locks.iterdir())):
-            shutil.rmtree(SNAKEMAKE, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -69,7 +48,7 @@ class Measuring:
     folder: Path
     models: Sequence[str] = ()
 
-    def measure(self, base: VariantSide | ModelSide, candidate: VariantSide | ModelSide) -> None:
+    def measure(self, base: Measured, candidate: Measured) -> None:
         """Measure both sides, as variants BASE and CANDIDATE, into ``folder``."""
         both = {BASE: base, CANDIDATE: candidate}
         self._claim({name: _identity(side) for name, side in both.items()})
@@ -84,7 +63,7 @@ class Measuring:
         path = self.folder / "suite.yaml"
         suite = _without_budget(self.suite)
         write_whole(path, yaml.safe_dump({**suite, **changes}, sort_keys=False))
-        self._snakemake(path)
+        snakemake_calls.measure(path, self.folder, self.config, self.words)
 
     def _claim(self, sides: Mapping[str, Any]) -> None:
         """Write STATE, or raise :class:`AnotherGate` if the folder has runs of other sides."""
@@ -105,25 +84,6 @@ class Measuring:
         write_whole(path, text)
         write_whole(self.folder / ".gitignore", "*\n")
 
-    def _snakemake(self, suite: Path) -> None:
-        """Run Snakemake on a suite. Raises :class:`MeasuringFailed`."""
-        profile = [] if "--workflow-profile" in self.words else [
-            "--workflow-profile", str(PROJECT / "profiles" / "default"),
-        ]  # fmt: skip
-        given = [f"suite={suite}", f"results={self.folder}"]
-        command = [
-            *(sys.executable, "-I", "-m", "snakemake", "--cores", "all"),
-            *("--snakefile", str(PROJECT / "workflow" / "Snakefile")),
-            *(*profile, *self.words),
-            *("--config", *self.config, *given),
-        ]
-        outcome = self.folder / partial.OUTCOME
-        outcome.unlink(missing_ok=True)
-        ended = subprocess.run(command, check=False).returncode
-        # A failed run has a record, which decides the gate.
-        if ended and not outcome.exists():
-            raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")
-
 
 def _without_budget(suite: Mapping[str, Any]) -> dict[str, Any]:
     """Return a suite whose repeats no time budget decides, with the same cases."""
@@ -132,13 +92,24 @@ def _without_budget(suite: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "include": blocks} if blocks else kept
 
 
-def _identity(side: VariantSide | ModelSide) -> dict[str, Any]:
+def _identity(side: Measured) -> dict[str, Any]:
     settings = {} if isinstance(side, ModelSide) else side.settings
     return {"text": side.text, "digest": side.digest, "settings": settings}
 
 
-def runs_of(folder: Path) -> Path:
-    """Return the folder of records in a results folder. Raises RecordsError if there is none."""
+def results(folder: Path, model: str = "") -> tuple[CaseResults, CaseResults]:
+    """Return the cases of BASE and CANDIDATE in a results folder.
+
+    ``model``: name for the models of both sides, where these are versions of a user's own model.
+    Their names contain a digest of the file. Raises RecordsError without records."""
     if not (folder / "runs").is_dir():
         raise RecordsError(f"{folder}: holds no record of a run")
-    return folder / "runs"
+    found = [grouped(RecordSource(folder / "runs", side)) for side in (BASE, CANDIDATE)]
+    base, candidate = [called(one, model) for one in found] if model else found
+    return base, candidate
+
+
+def called(cases: CaseResults, model: str) -> CaseResults:
+    """Return the cases under the name ``model``."""
+    renamed = {key.at(model=model): result for key, result in cases.items()}
+    return {key: replace(result, key=key) for key, result in renamed.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -21,9 +22,13 @@ from ...files.whole_files import write_whole_bytes
 #: Name of the variant without changes.
 USUAL = "usual"
 ALLOWED = (
-    "usual, a variant of the suite, an environment file (.yaml), a model of your own (FILE.py or "
-    "REVISION:FILE.py), or a folder of records or a CSV of runs (FOLDER@VARIANT of one variant)"
+    "usual, a variant of the suite, an environment file (.yaml), a version of a package "
+    "(PACKAGE==VERSION), environment variables (NAME=VALUE,NAME=VALUE), a model of your own "
+    "(FILE.py or REVISION:FILE.py), or a folder of records or a CSV of runs (FOLDER@VARIANT of one "
+    "variant)"
 )
+_PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][0-9A-Za-z.!_-]*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=([^=].*)?")
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,18 @@ class RecordsSide:
     source: RecordSource
 
 
-Side = VariantSide | ModelSide | RecordsSide
+@dataclass(frozen=True)
+class PackageSide:
+    """A side with another version of a package. ``name``: of the package."""
+
+    text: str
+    name: str
+    version: str
+
+
+#: A side that is measured.
+Measured = VariantSide | ModelSide
+Side = Measured | RecordsSide | PackageSide
 
 
 def both(
@@ -80,7 +96,7 @@ def both(
         _side(key, text, variants, frameworks, catalog)
         for key, text in (("--base", base), ("--candidate", candidate))
     ]
-    kinds = [type(one) for one in sides]
+    kinds = [VariantSide if isinstance(one, PackageSide) else type(one) for one in sides]
     if kinds[0] is not kinds[1]:
         raise ConfigError(
             f"--base {base}, --candidate {candidate}: found {_WORDS[kinds[0]]} and "
@@ -90,7 +106,7 @@ def both(
 
 
 _WORDS: Mapping[type, str] = {
-    VariantSide: "a variant or an environment file",
+    VariantSide: "a variant, an environment, a version or variables",
     ModelSide: "a model of your own",
     RecordsSide: "records",
 }
@@ -108,7 +124,12 @@ def _side(
     if text == USUAL:
         return VariantSide(text, {})
     if text.endswith(".py"):
-        return _model(key, text)
+        return model(key, text)
+    if _PIN.fullmatch(text):
+        name, _, version = text.partition("==")
+        return PackageSide(text, name, version)
+    if _VARIABLE.match(text) and not Path(text).exists():
+        return VariantSide(text, {"variables": variables(key, text)})
     if text.endswith((".yaml", ".yml")):
         return _environment(key, text, frameworks, catalog)
     try:
@@ -119,7 +140,17 @@ def _side(
     return RecordsSide(text, source)
 
 
-def _model(key: str, text: str) -> ModelSide:
+def variables(key: str, text: str) -> dict[str, str]:
+    """Return environment variables in ``NAME=VALUE,NAME=VALUE``; ``usual`` is none. Raises
+    :class:`ConfigError`."""
+    words = [] if text == USUAL else text.split(",")
+    if wrong := [word for word in words if not _VARIABLE.fullmatch(word)]:
+        raise ConfigError(f"{key}: found {wrong[0]!r}; allowed: NAME=VALUE, with commas between")
+    pairs = (word.partition("=") for word in words)
+    return {name: value for name, _, value in pairs}
+
+
+def model(key: str, text: str) -> ModelSide:
     """Return the model at a path, or of a commit in the notation of ``git show``."""
     path = Path(text)
     _, separator, name = text.partition(":")

@@ -1,16 +1,17 @@
-"""``framebench bisect``: finds the version of a package that changed a figure. Each version is
-measured in pairs against the good one. A call that was killed, and one with more pairs, goes on
-from what is measured."""
+"""``framebench bisect``: finds what changed a figure: the version of a package, the commit or
+file of your own model, or the pin or variable in which two sets differ. Each candidate is measured
+in pairs against the good one. A call that was killed, and one with more pairs, goes on from what is
+measured."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from .... import PROJECT
 from ....cases import fitting, matrix
@@ -18,20 +19,26 @@ from ....config import catalog
 from ....config.arguments import share
 from ....config.settings import Settings
 from ....config.validation import ConfigError, did_you_mean
-from ....environments.venvs import EnvironmentFile, read_environment_file
-from ....files import json_files
+from ....environments.venvs import EnvironmentFile
+from ....files import json_files, temporary
 from ....files.whole_files import write_together, write_whole
 from ....machine import local
 from ....records.run import RecordsError
+from ....runs.snakemake_calls import MeasuringFailed, settings_of, without_traces
 from ....tables import frames
 from .. import command as gate
+from .. import sides
 from ..decisions import FAULTY
-from ..measuring import MeasuringFailed, without_traces
-from . import messages, versions
+from . import candidates, messages, versions
+from .candidates import Candidates, PackageVersions
 from .search import CHANGED, BisectStep, most_steps, search
 from .steps import BisectSetup
 
 STATE, NOTE, ERRORS = "bisect.json", "bisect.md", "bisect-error.log"
+SIDES = (
+    "two versions (with --package), REVISION:FILE.py and REVISION:FILE.py or FILE.py, two files "
+    "(.py), two environment files (.yaml), or variables (NAME=VALUE,NAME=VALUE, or usual)"
+)
 STATUSES = (
     "Exit status: 0 one version is found; 1 the bad one is within the margin of the good one; 3 "
     "cannot tell yet, or between which versions alone; 4 broken. Words behind -- are given to "
@@ -50,11 +57,11 @@ RESERVED = {
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     made = gate.Parser(prog="framebench bisect", description=__doc__, epilog=STATUSES)
-    made.add_argument("--framework", required=True, help="whose environment the package is in")
-    made.add_argument("--package", required=True, help="as its environment file names it")
-    made.add_argument("--good", required=True, metavar="VERSION", help="the figure is as it was")
+    made.add_argument("--framework", help="whose figure it is (default: that of the model)")
+    made.add_argument("--package", help="of the framework's environment, for two of its versions")
+    made.add_argument("--good", required=True, metavar="VERSION", help=f"{SIDES}")
     made.add_argument("--bad", required=True, metavar="VERSION", help="the figure has changed")
-    made.add_argument("--versions", metavar="V,V", help="to look among (default: the index's)")
+    made.add_argument("--versions", metavar="V,V", help="to look among, versions or files")
     made.add_argument("--case", help="as the plan names it, where the suite has several")
     made.add_argument("--margin", type=share, default=0.05, help="a change is more (default: 5%%)")
     gate.add_pairs(made)
@@ -88,24 +95,80 @@ def main(arguments: Sequence[str]) -> int:
 
 def _bisect(given: argparse.Namespace) -> int:
     known = catalog.load_catalog(PROJECT)
-    settings, suite = gate.settings_of(given.config, known, RESERVED)
-    for model in settings.own_models:
-        known = model.among(known)
-    own = _environment(given.framework, settings, known)
-    package = own.pin(given.package).partition("==")[0]
-    case = _case(given.case, given.framework, settings, known)
-    names = _versions(given, package, case, own)
-    asked = messages.BisectRequest(package, given.good, given.bad, case, given.margin)
+    with _model_file(given) as config:
+        settings, suite = settings_of(config, known, RESERVED)
+        for model in settings.own_models:
+            known = model.among(known)
+        framework = _framework(given.framework, settings, known)
+        if given.package:  # a wrong one is told before the index is asked
+            gate.own_environment(framework, settings, known).pin(given.package)
+        case = _case(given.case, framework, settings, known)
+    found = _candidates(given, framework, settings, known)
+    _claim(given, found, case)
+    asked = messages.BisectRequest(
+        found.subject, found.names[0], found.names[-1], case, given.margin
+    )
+    config = [*given.config, *([] if _is_file(given) else [f"frameworks={framework}"])]
     bench = BisectSetup(
-        given.framework, package, case, given.good, own, settings, suite, given.margin,
-        given.pairs, given.config, given.words, given.results,
-    )  # fmt: skip
+        found, case, suite, given.margin, given.pairs, config, given.words, given.results
+    )
     print(
-        f"{package}: {len(names)} versions from {given.good} to {given.bad}, of which at most "
-        f"{most_steps(names)} are measured, each in at most {given.pairs} pairs with {given.good}",
+        f"{found.subject}: {len(found.names)} from {given.good} to {given.bad}, of which at most "
+        f"{most_steps(found.names)} are measured, each in at most {given.pairs} pairs with the "
+        "first",
         flush=True,
     )
-    return go(bench, names, asked)
+    return go(bench, found.names, asked)
+
+
+def _is_file(given: argparse.Namespace) -> bool:
+    """Return whether versions of a user's own model are asked for."""
+    return not given.package and str(given.good).endswith(".py")
+
+
+@contextlib.contextmanager
+def _model_file(given: argparse.Namespace) -> Iterator[list[str]]:
+    """Yield the configuration, with the good version of the model, if versions of one are asked
+    for."""
+    if not _is_file(given):
+        yield given.config
+        return
+    if taken := [word for word in given.config if word.startswith("model=")]:
+        raise ConfigError(f"--config: found {taken[0]!r} beside --good {given.good}; allowed: none")
+    with temporary.folder() as folder:
+        side = sides.model("--good", given.good).in_file(folder)
+        yield [*given.config, f"model={side.settings['model']}"]
+
+
+def _framework(name: str | None, settings: Settings, known: catalog.Catalog) -> str:
+    names = [*settings.frameworks] if name is None else [*known.frameworks]
+    if name is None and len(names) == 1:
+        return names[0]
+    if name in known.frameworks:
+        return str(name)
+    shown = f"found {name!r}{did_you_mean(name, names)}" if name else "found none"
+    raise ConfigError(f"--framework: {shown}; allowed: one of {', '.join(names)}")
+
+
+def _candidates(
+    given: argparse.Namespace, framework: str, settings: Settings, known: catalog.Catalog
+) -> Candidates:
+    good, bad = given.good, given.bad
+    if given.package:
+        own = gate.own_environment(framework, settings, known)
+        package = own.pin(given.package).partition("==")[0]
+        names = _versions(given, package, own)
+        return PackageVersions(package, names, own, framework, settings, given.results)
+    if given.versions and not _is_file(given):
+        raise ConfigError("--versions: found without --package; allowed: with it, or with files")
+    if _is_file(given):
+        between = given.versions.split(",") if given.versions else ()
+        return candidates.models(good, bad, between, known)
+    if good.endswith((".yaml", ".yml")) and bad.endswith((".yaml", ".yml")):
+        return candidates.environments(good, bad, framework, settings, given.results)
+    if "=" in good + bad:
+        return candidates.variables(good, bad)
+    raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
 
 
 def go(bench: BisectSetup, names: Sequence[str], asked: messages.BisectRequest) -> int:
@@ -134,18 +197,6 @@ def _write(
     write_together({**files, folder / NOTE: messages.note(lines, looked, asked)})
 
 
-def _environment(name: str, settings: Settings, known: catalog.Catalog) -> EnvironmentFile:
-    """Return the framework's environment file for this machine."""
-    if name not in known.frameworks:
-        names = [*known.frameworks]
-        raise ConfigError(
-            f"--framework: found {name!r}{did_you_mean(name, names)}; allowed: {', '.join(names)}"
-        )
-    machine = settings.cluster.machine if settings.cluster else local.detect()
-    accelerator = fitting.accelerator_of(settings, machine)
-    return read_environment_file(known.environment_file(name, accelerator), hashed=False)
-
-
 def _case(named: str | None, framework: str, settings: Settings, known: catalog.Catalog) -> str:
     """Return the framework's only case in the suite, or the ``named`` one."""
     machine = settings.cluster.machine if settings.cluster else local.detect()
@@ -163,32 +214,43 @@ def _case(named: str | None, framework: str, settings: Settings, known: catalog.
     )
 
 
-def _versions(
-    given: argparse.Namespace, package: str, case: str, own: EnvironmentFile
-) -> list[str]:
-    """Return the versions to search, fixed by the first call into the folder."""
+def _versions(given: argparse.Namespace, package: str, own: EnvironmentFile) -> list[str]:
+    """Return the versions to search; those of the index are fixed by the first call into the
+    folder."""
+    if given.versions:
+        known, where = versions.listed(given.versions), "--versions"
+    elif stored := _stored(given.results / STATE, given):
+        return stored
+    else:
+        early = any(map(versions.is_early, (given.good, given.bad)))
+        known = versions.in_index(package, own.python, early)
+        where = f"{package} for Python {own.python}"
+    return versions.between(given.good, given.bad, known, where)
+
+
+def _stored(path: Path, given: argparse.Namespace) -> list[str]:
+    """Return the candidates of an earlier call between the same versions; [] without one."""
+    try:
+        there = json_files.read(path)
+        names = [str(name) for name in there["names"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
+    return names if (names[0], names[-1]) == (given.good, given.bad) else []
+
+
+def _claim(given: argparse.Namespace, found: Candidates, case: str) -> None:
+    """Write STATE. Raises :class:`ConfigError` for a folder of another bisection."""
     path = given.results / STATE
-    stated: dict[str, Any] = {
-        **{key: getattr(given, key) for key in ("framework", "good", "bad")},
-        **{"package": package, "case": case, "asked": given.versions, "environment": own.digest},
-    }
+    own = found.own.digest if isinstance(found, PackageVersions) else ""
+    stated = {"subject": found.subject, "names": [*found.names], "case": case, "environment": own}
     if path.exists():
         try:
-            there = json_files.read(path)
-            if {key: there[key] for key in stated} == stated:
-                return [str(name) for name in there["versions"]]
-        except (OSError, ValueError, TypeError, KeyError):
+            if json_files.read(path) == stated:
+                return
+        except (OSError, ValueError):
             pass
         raise ConfigError(
             f"--results: found {given.results}, which is of another bisection ({path}); allowed: "
             "another folder, or that one once it is removed"
         )
-    if given.versions:
-        known, where = versions.listed(given.versions), "--versions"
-    else:
-        early = any(map(versions.is_early, (given.good, given.bad)))
-        known = versions.in_index(package, own.python, early)
-        where = f"{package} for Python {own.python}"
-    found = versions.between(given.good, given.bad, known, where)
-    write_whole(path, json.dumps({**stated, "versions": found}, indent=1) + "\n")
-    return found
+    write_whole(path, json.dumps(stated, indent=1) + "\n")

@@ -31,7 +31,7 @@ TABLE = Table(
     title="Bisection",
     explanation="Each version that was looked at over the good one, in pairs; above 1 is better.",
     columns=(
-        Column("version", TEXT, "of the package"),
+        Column("version", TEXT, "of the package or model, or the change"),
         Column(
             "verdict", TEXT,
             "`changed` by more than the margin, `not changed`, `cannot tell`, or `skipped`",
@@ -64,7 +64,7 @@ TABLE = Table(
 class BisectRequest:
     """Request of a bisection. ``margin``: a fraction."""
 
-    package: str
+    subject: str
     good: str
     bad: str
     case: str
@@ -140,8 +140,8 @@ def ending(found: BisectState, steps: Mapping[str, BisectStep], asked: BisectReq
 
 def note(lines: Sequence[str], steps: Sequence[BisectStep], asked: BisectRequest) -> str:
     """Return a Markdown note."""
-    package, good, bad = (escape(one) for one in (asked.package, asked.good, asked.bad))
-    head = f"**Framebench bisect: {package} {good} to {bad}**, {escape(asked.case)}, "
+    subject, good, bad = (escape(one) for one in (asked.subject, asked.good, asked.bad))
+    head = f"**Framebench bisect: {subject} {good} to {bad}**, {escape(asked.case)}, "
     head += f"margin {asked.margin:.1%}"
     looked = [f"- {escape(line(one))}" for one in steps]
     return "\n".join([head, "", *map(escape, lines), "", "Looked at:", "", *looked]) + "\n"

@@ -4,52 +4,36 @@ gate."""
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ....config.settings import Settings
-from ....config.validation import ConfigError
-from ....config.values import RecordSource
-from ....environments import hashes, locking, other_version, software
-from ....environments.venvs import EnvironmentFile, read_environment_file
 from ....files import json_files
-from ....files.locks import LockError
 from ....files.whole_files import write_whole
 from ....records.run import RecordsError
-from ....runs import ensure_environment
 from ....statistics.verdicts import CANNOT_TELL
-from ....tables.judged import grouped
 from ....tables.results import CaseResults
 from .. import decisions, measuring
+from ..built_environments import Absent
 from ..decisions import Decision
 from ..measuring import BASE, CANDIDATE, Measuring
-from ..sides import VariantSide
+from .candidates import Candidates, ModelVersions, file_name
 from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectStep
 
 #: File in the folder of a step: largest number of pairs that it was measured with.
 NOTED = "measured.json"
 
 
-class Absent(Exception):
-    """Version that cannot be installed, with the reason."""
-
-
 @dataclass(frozen=True)
 class BisectSetup:
     """Common settings of all steps.
-    ``own``: environment file of the ``framework``; ``case``: in the plan's notation; ``suite``:
-    content of the suite file; ``margin``: a fraction; ``config``, ``words``: arguments of
-    Snakemake; ``folder``: results folder."""
+    ``case``: of the good candidate, in the plan's notation; ``suite``: content of the suite file;
+    ``margin``: a fraction; ``config``, ``words``: arguments of Snakemake; ``folder``: results
+    folder."""
 
-    framework: str
-    package: str
+    candidates: Candidates
     case: str
-    good: str
-    own: EnvironmentFile
-    settings: Settings
     suite: Mapping[str, Any]
     margin: float
     pairs: int
@@ -57,75 +41,38 @@ class BisectSetup:
     words: Sequence[str]
     folder: Path
 
-    def environment(self, version: str) -> EnvironmentFile:
-        """Return the environment file of a version, after creating and building it where needed.
-        It has hashes if they are required. Raises :class:`Absent` if that fails."""
-        path = self.folder / "environments" / f"{self.package}-{version}.yaml"
-        try:
-            if not path.is_file():
-                other_version.derive(self.own, self.package, version, path)
-            hashed = self.settings.require_hashes
-            if hashed and not hashes.are_there(path):
-                self._lock(path)
-            found = read_environment_file(path, hashed)
-            if not self.settings.node_local:
-                place = software.from_file(found, self.settings)
-                assert place.marker is not None, "without --sdm we make it"
-                ensure_environment.ensure(path, place.marker, hashed)
-        except (ConfigError, LockError) as error:
-            raise Absent(" ".join(str(error).split())) from None
-        except subprocess.CalledProcessError as error:
-            raise Absent(f"uv ended with {error.returncode}: what it says stands above") from None
-        return found
-
-    def _lock(self, path: Path) -> None:
-        if exempt := hashes.exemption(self.own.path):
-            write_whole(path.with_name(path.stem + hashes.SUFFIX), f"# exempt: {exempt}\n")
-        else:
-            locking.lock(path)
-
     def look(self, version: str, slower: bool | None) -> BisectStep:
         """Test a version, using existing measurements where they are enough.
         ``slower``: whether the bad version is slower; None for the bad version itself. Raises
         RecordsError if the good version has no figure, and what :class:`Measuring` raises."""
+        candidates = self.candidates
+        good = candidates.names[0]
         try:
-            good = self.environment(self.good)
+            base = candidates.side(good)
         except Absent as error:
-            raise RecordsError(
-                f"{self.package} {self.good}: cannot be installed: {error}"
-            ) from None
+            raise RecordsError(f"{good}: cannot be installed: {error}") from None
         try:
-            other = self.environment(version)
+            other = candidates.side(version)
         except Absent as error:
             return BisectStep(version, SKIPPED, f"cannot be installed: {error}")
-        changes = other_version.moved(good, other).items()
-        moved = "; ".join(f"{name} {way}" for name, way in changes if name != self.package)
-        folder = self.folder / version
+        moved, folder = candidates.moved(version), self.folder / file_name(version)
         if there := _noted(folder):
-            step = self._judged(version, folder, slower)
+            step = self._judged(version, slower)
             if step.state != OPEN or there >= self.pairs:
                 return replace(step, moved=moved)
-        self._measure(good, other, folder)
-        write_whole(folder / NOTED, json.dumps({"pairs": self.pairs}) + "\n")
-        return replace(self._judged(version, folder, slower), moved=moved)
-
-    def _measure(self, good: EnvironmentFile, other: EnvironmentFile, folder: Path) -> None:
-        sides = [
-            VariantSide(
-                file.path.stem, {"environments": {self.framework: str(file.path)}}, file.digest
-            )
-            for file in (good, other)
-        ]
-        names = ",".join(f"{self.case} variant {side}" for side in (BASE, CANDIDATE))
-        config = [*self.config, f"frameworks={self.framework}", f"cases={names}"]
+        named = zip((BASE, CANDIDATE), (good, version), strict=True)
+        cases = [f"{candidates.case(name, self.case)} variant {side}" for side, name in named]
         until_decided = {"margin": self.margin, "at_most": self.pairs, "two_sided": True}
-        plan = Measuring(self.suite, until_decided, config, self.words, folder)
-        plan.measure(*sides)
+        config = [*self.config, f"cases={','.join(cases)}"]
+        Measuring(self.suite, until_decided, config, self.words, folder).measure(base, other)
+        write_whole(folder / NOTED, json.dumps({"pairs": self.pairs}) + "\n")
+        return replace(self._judged(version, slower), moved=moved)
 
-    def _judged(self, version: str, folder: Path, slower: bool | None) -> BisectStep:
-        runs = measuring.runs_of(folder)
-        good, other = (principal(grouped(RecordSource(runs, side))) for side in (BASE, CANDIDATE))
-        return judge(version, good, other, self.margin, slower)
+    def _judged(self, version: str, slower: bool | None) -> BisectStep:
+        is_model = isinstance(self.candidates, ModelVersions)
+        model = self.candidates.subject if is_model else ""
+        good, other = measuring.results(self.folder / file_name(version), model)
+        return judge(version, principal(good), principal(other), self.margin, slower)
 
 
 def _noted(folder: Path) -> int:

@@ -1,0 +1,79 @@
+"""Calls of Snakemake by commands that measure: gate, bisection, tuning."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import PROJECT
+from ..config.catalog import Catalog
+from ..config.settings import Settings, load_settings
+from ..config.validation import ConfigError
+from ..config.yaml_files import read_mapping
+from . import partial
+
+#: Snakemake's folder in the working directory, and the folder of its locks therein.
+SNAKEMAKE, LOCKS = Path(".snakemake"), "locks"
+CONFIG_FILE = Path("config", "config.yaml")
+
+
+class MeasuringFailed(Exception):
+    """Failure of Snakemake itself."""
+
+
+@contextlib.contextmanager
+def without_traces() -> Iterator[None]:
+    """Remove Snakemake's folder from the working directory at the end, if this call created it.
+    It stays while another call of Snakemake uses it."""
+    was_there = SNAKEMAKE.exists()
+    try:
+        yield
+    finally:
+        locks = SNAKEMAKE / LOCKS
+        if not was_there and not (locks.is_dir() and any(locks.iterdir())):
+            shutil.rmtree(SNAKEMAKE, ignore_errors=True)
+
+
+def measure(suite: Path, folder: Path, config: Sequence[str], words: Sequence[str]) -> None:
+    """Measure a suite file into ``folder``. Raises :class:`MeasuringFailed`.
+
+    ``config``: arguments of ``--config``; ``words``: further arguments of Snakemake."""
+    profile = [] if "--workflow-profile" in words else [
+        "--workflow-profile", str(PROJECT / "profiles" / "default"),
+    ]  # fmt: skip
+    command = [
+        *(sys.executable, "-I", "-m", "snakemake", "--cores", "all"),
+        *("--snakefile", str(PROJECT / "workflow" / "Snakefile")),
+        *(*profile, *words),
+        *("--config", *config, f"suite={suite}", f"results={folder}"),
+    ]
+    outcome = folder / partial.OUTCOME
+    outcome.unlink(missing_ok=True)
+    ended = subprocess.run(command, check=False).returncode
+    # a failed run has a record, which the caller judges
+    if ended and not outcome.exists():
+        raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")
+
+
+def settings_of(
+    given: Sequence[str], known: Catalog, reserved: Mapping[str, str]
+) -> tuple[Settings, dict[str, Any]]:
+    """Return the settings as Snakemake will read them, and the suite as it is written.
+    ``reserved``: keys that may not be set, and what to use instead. Raises :class:`ConfigError` for
+    an invalid configuration or suite, before anything is measured."""
+    pairs = [word.partition("=") for word in given]
+    if wrong := [word for word, (_, equals, _) in zip(given, pairs, strict=True) if not equals]:
+        raise ConfigError(f"--config: found {wrong[0]!r}; allowed: KEY=VALUE")
+    own = {key: value for key, _, value in pairs}
+    for key, instead in reserved.items():
+        if key in own:
+            raise ConfigError(f"--config: {key}: found {own[key]!r}; allowed: {instead}")
+    file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
+    config = {**read_mapping(file), **own}
+    settings = load_settings(config, known)
+    return settings, read_mapping(settings.suite.file)
