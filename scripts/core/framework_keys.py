@@ -33,6 +33,10 @@ def _is_seconds(value: Any) -> bool:
 
 _NAMES = _Type("a list of names", _is_names)
 _TEXT = _Type("a text", lambda value: isinstance(value, str))
+_LINES = _Type(
+    "lines by precision or compiler",
+    lambda value: isinstance(value, dict) and all(isinstance(one, str) for one in value.values()),
+)
 _COMPILER = _Type("a name, or null", lambda value: value is None or isinstance(value, str))
 
 
@@ -55,6 +59,7 @@ _KEYS: Dict[str, _Key] = {
     "optimizers": _Key(_NAMES, ()),
     "no_stages": _Key(_TEXT, ""),
     "open_ports": _Key(_TEXT, ""),
+    "script_lines": _Key(_LINES, {}),
     "start_seconds": _Key(_Type(f"seconds by {', '.join(START_SECONDS)}", _is_seconds), {}),
 }
 

@@ -1,0 +1,104 @@
+"""Tuning: which combinations are tried within a budget, their order, and how the best is told."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from framebench.config.catalog import load_catalog
+from framebench.config.own_model import OwnModel
+from framebench.features.tune import command
+from framebench.features.tune.search import Search
+from framebench.records.run import Flag
+from framebench.tables import grouping
+from framebench.tables.results import CaseResult
+
+from ....conftest import ROOT
+from ...made_up_runs import run
+
+COMBINATIONS = [(p, c) for p in ("fp32", "bf16", "fp8") for c in ("none", "inductor")]
+#: Seconds of a run.
+TAKES = 10.0
+
+
+class Machine:
+    """A machine on which each run takes TAKES seconds."""
+
+    def __init__(self, figure: Callable[[int, str, str], float | None]) -> None:
+        self.figure, self.now, self.calls = figure, 0.0, list[list[tuple[int, str, str]]]()
+        self.repeats: dict[tuple[int, str, str], int] = {}
+
+    def measure(
+        self, batches: Sequence[int], names: Sequence[str], repeats: int
+    ) -> list[CaseResult]:
+        known = {
+            str(self.run(batch, *one, 1).case): (batch, *one)
+            for batch in batches
+            for one in COMBINATIONS
+        }
+        chosen = [known[name] for name in names] if names else [*known.values()]
+        self.calls.append(chosen)
+        for one in chosen:
+            self.now += TAKES * (repeats - self.repeats.get(one, 0))
+            self.repeats[one] = repeats
+        runs = [
+            self.run(*one, number)
+            for one, count in self.repeats.items()
+            for number in range(1, count + 1)
+        ]
+        return [*grouping.group(runs, None).values()]
+
+    def run(self, batch: int, precision: str, compiler: str, repeat: int) -> object:
+        flags = (Flag("parity", ""),) if (precision, compiler) == ("bf16", "inductor") else ()
+        figure = self.figure(batch, precision, compiler)
+        return run(
+            figure, batch_per_device=batch, precision=precision, compiler=compiler,
+            repeat=repeat, wall_seconds=TAKES, flags=flags if figure else (),
+        )  # fmt: skip
+
+
+def figure(batch: int, precision: str, compiler: str) -> float | None:
+    """Return a throughput that grows up to a batch of 8; 64 does not fit."""
+    if precision == "fp8" or batch >= 64:
+        return None
+    factor = {"fp32": 1.0, "bf16": 1.8}[precision] * {"none": 1.0, "inductor": 1.2}[compiler]
+    return 100.0 * factor * min(batch, 8)
+
+
+def test_batches_grow_while_they_help_and_the_best_are_repeated() -> None:
+    machine = Machine(figure)
+    found = Search(machine.measure, lambda: machine.now, 10_000).run([1, 2, 4, 8, 16, 32, 64])
+    best = found[0].case
+    assert (best.precision, best.compiler, best.batch_per_device) == ("bf16", "none", 8)
+    assert len(found[0].values) == 6
+    assert [len(one) for one in machine.calls] == [6, 3, 3, 3, 3, 3, 3]
+    assert {one.case.batch_per_device for one in found} == {1, 2, 4, 8, 16, 32}
+    assert not found[-1].throughput
+
+
+@pytest.mark.parametrize("budget", [150, 400, 1000])
+def test_a_budget_is_kept(budget: float) -> None:
+    machine = Machine(figure)
+    found = Search(machine.measure, lambda: machine.now, budget).run([1, 2, 4, 8, 16, 32, 64])
+    assert machine.now <= budget
+    assert found[0].throughput
+
+
+def test_the_best_is_told_as_a_call_and_as_lines_of_a_script(tmp_path: Path) -> None:
+    machine = Machine(figure)
+    found = Search(machine.measure, lambda: machine.now, 150).run([1])
+    facts = load_catalog(ROOT).frameworks["pytorch"]
+    own = OwnModel("my_model.py", {"name": "my_model@1"})
+    lines = command.report(found, own, facts, tmp_path)
+    (call,) = [line for line in lines if "snakemake" in line]
+    words = shlex.split(call)
+    assert words[:4] == ["snakemake", "--cores", "all", "--config"]
+    assert f"cases={found[0].case}" in words
+    assert "    model.to(torch.bfloat16)  # and floating-point inputs" in lines
+    assert "    batch_size = 1" in lines
+    rows = [line for line in lines if line.startswith("| ")]
+    assert "| 1 | bf16 | none | 180.0 |" in rows[1]
+    assert "no: it computes something else" in next(row for row in rows if "| bf16 | induc" in row)
+    assert "failed: broke" in rows[-1]

@@ -1,0 +1,169 @@
+"""``framebench tune``: measures a model of your own with growing batches, in each precision and
+with each compiler of its framework, within a time budget, and says which combination is fastest."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ... import PROJECT
+from ...config import catalog
+from ...config.arguments import whole
+from ...config.own_model import OwnModel
+from ...config.validation import ConfigError
+from ...config.values import RecordSource
+from ...files.whole_files import write_whole
+from ...records.run import RecordsError
+from ...runs import snakemake_calls
+from ...tables import formatting
+from ...tables.judged import grouped
+from ...tables.results import CaseResult
+from .search import WRONG, Search
+
+SUITE, NOTE = "suite.yaml", "tune.md"
+#: Configuration keys that the command sets itself, and the options to use instead.
+RESERVED = {
+    "results": "--results", "model": "--model", "frameworks": "--model", "cases": "--batches",
+    "suite": "--batches, --precisions, --compilers and --mode",
+}  # fmt: skip
+BATCHES = tuple(2**power for power in range(13))
+FAULTY = 4
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = argparse.ArgumentParser(prog="framebench tune", description=__doc__)
+    made.add_argument("--model", required=True, help="a file, LIBRARY:NAME, or a folder")
+    made.add_argument("--budget", type=whole(1, 1440), default=30, metavar="MINUTES",
+                      help="time for all of it, about (default: 30)")  # fmt: skip
+    made.add_argument("--mode", choices=("train", "inference"), default="train")
+    made.add_argument("--batches", metavar="B,B", help="per device (default: doubled from 1 on)")
+    made.add_argument("--precisions", metavar="P,P", help="(default: all of the framework)")
+    made.add_argument("--compilers", metavar="C,C", help="(default: all of the framework)")
+    made.add_argument("--results", type=Path, default=Path("results", "tune"))
+    made.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's")
+    made.add_argument("words", nargs="*", metavar="-- WORD", help="for Snakemake")
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the search and return the exit status: 0, or 4 without a combination that runs."""
+    given = parser().parse_args(arguments)
+    try:
+        with snakemake_calls.without_traces():
+            return _tune(given)
+    except (ConfigError, RecordsError, snakemake_calls.MeasuringFailed) as error:
+        print(f"framebench: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"framebench: {error.filename}: {error.strerror or error}", file=sys.stderr)
+    return FAULTY
+
+
+def _tune(given: argparse.Namespace) -> int:
+    known = catalog.load_catalog(PROJECT)
+    snakemake_calls.settings_of(given.config, known, RESERVED)
+    config = [*given.config, f"model={given.model}"]
+    settings, _ = snakemake_calls.settings_of(config, known, {})
+    own = settings.model
+    assert own is not None, "the key is given"
+    facts = known.frameworks[own.framework]
+    path = given.results / SUITE
+
+    def measure(batches: Sequence[int], cases: Sequence[str], repeats: int) -> list[CaseResult]:
+        suite = _suite(given, facts, batches, repeats)
+        write_whole(path, yaml.safe_dump(suite, sort_keys=False))
+        named = [f"cases={','.join(cases)}"] if cases else []
+        snakemake_calls.measure(path, given.results, [*config, *named], given.words)
+        found = grouped(RecordSource(given.results / "runs", ""))
+        wanted = own.name, given.mode
+        return [one for key, one in found.items() if (key.case.model, key.case.mode) == wanted]
+
+    batches = _numbers(given.batches) if given.batches else BATCHES
+    found = Search(measure, time.monotonic, 60.0 * given.budget).run(batches)
+    lines = report(found, own, facts, given.results)
+    write_whole(given.results / NOTE, "\n".join(lines) + "\n")
+    print("\n" + "\n".join(lines))
+    return 0 if found[0].throughput and WRONG not in found[0].marks else FAULTY
+
+
+def _suite(
+    given: argparse.Namespace, facts: Mapping[str, Any], batches: Sequence[int], repeats: int
+) -> dict[str, Any]:
+    """Return the suite of all combinations with ``batches``."""
+    first = ["fp32"] if "fp32" in facts["precisions"] else []
+    precisions = [*first, *(name for name in facts["precisions"] if name not in first)]
+    return {
+        "description": f"Combinations of {given.model} that framebench tune tried.",
+        "repeats": repeats,
+        "steps": {"warmup": 3, "timed": {"at_least": 5, "seconds": 3}},
+        "axes": {
+            "mode": [given.mode],
+            "nodes": [1],
+            "devices_per_node": [1],
+            "batch_per_device": [*batches],
+            "precision": given.precisions.split(",") if given.precisions else precisions,
+            "compiler": given.compilers.split(",") if given.compilers else [*facts["compilers"]],
+        },
+    }
+
+
+def _numbers(text: str) -> list[int]:
+    words = text.split(",")
+    if not all(word.isascii() and word.isdecimal() and 0 < int(word) < 10**6 for word in words):
+        raise ConfigError(f"--batches: found {text!r}; allowed: whole numbers above 0, with commas")
+    return sorted({int(word) for word in words})
+
+
+def report(
+    found: Sequence[CaseResult], own: OwnModel, facts: Mapping[str, Any], folder: Path
+) -> list[str]:
+    """Return the combinations, best first, and how to use the best one."""
+    base = min(
+        (one for one in found if one.throughput),
+        key=lambda one: (one.case.precision != "fp32", one.case.compiler != "none",
+                         one.case.batch_per_device),
+        default=None,
+    )  # fmt: skip
+    lines = [
+        f"# {own.name}",
+        "",
+        "| batch | precision | compiler | samples/s | 95 % interval | times the first | "
+        "device GiB | verified | status |",
+        "|--:|---|---|--:|---|--:|--:|---|---|",
+        *(_row(one, base) for one in found),
+    ]
+    best = found[0]
+    if not best.throughput or WRONG in best.marks:
+        return [*lines, "", "No combination runs and computes the model."]
+    case = best.case
+    used = [facts["script_lines"].get(name, "") for name in (case.precision, case.compiler)]
+    return [
+        *lines, "", f"Best: batch {case.batch_per_device}, {case.precision}, {case.compiler}.", "",
+        "Measure it again:", "",
+        f"    snakemake --cores all --config model={own.source} suite={folder / SUITE} "
+        f'"cases={case}"',
+        "", "In a training script:", "",
+        f"    batch_size = {case.batch_per_device}", *(f"    {line}" for line in used if line),
+    ]  # fmt: skip
+
+
+def _row(one: CaseResult, base: CaseResult | None) -> str:
+    case = one.case
+    start = f"| {case.batch_per_device} | {case.precision} | {case.compiler} |"
+    if not one.throughput:
+        return f"{start} | | | | | {one.status}: {formatting.escape(one.reason)} |"
+    ends = f"{one.interval[0]:.4g} {formatting.DASH} {one.interval[1]:.4g}" if one.interval else ""
+    ratio = f"{one.throughput / base.throughput:.2f}" if base and base.throughput else ""
+    memory = max((run.peak_device_memory or 0 for run in one.ok), default=0)
+    gibibytes = f"{memory / 2**30:.2f}" if memory else ""
+    verified = "no: it computes something else" if WRONG in one.marks else (
+        "not verified" if "unverified" in one.marks else "yes"
+    )  # fmt: skip
+    figure = formatting.rounded(one.throughput, "#.4g")
+    return f"{start} {figure} | {ends} | {ratio} | {gibibytes} | {verified} | ok |"
