@@ -51,6 +51,23 @@ answer(
     assert found["different"]
 
 
+@pytest.mark.parametrize("precision", ["fp32", "amp"])
+def test_batch_normalisation_is_fused(run: ForkServer, precision: str) -> None:
+    (found,) = run(f"""
+import keras
+adapter = built(small_images(), precision="{precision}")
+graph = adapter._step.graph.as_graph_def()
+nodes = [*graph.node, *(node for entry in graph.library.function for node in entry.node_def)]
+count = lambda kind: sum(node.op == kind for node in nodes)
+norms = [l for l in adapter._model.layers if isinstance(l, keras.layers.BatchNormalization)]
+answer(layers=len(norms), forward=count("FusedBatchNormV3"), apart=count("SquaredDifference"),
+       backward=count("FusedBatchNormGradV3"))
+""")
+    assert found["layers"] > 1
+    assert found["forward"] == found["backward"] == found["layers"]
+    assert found["apart"] == 0
+
+
 def test_bert_has_a_tied_decoder(run: ForkServer) -> None:
     (found,) = run("""
 adapter = built(small_bert(), mode="inference")

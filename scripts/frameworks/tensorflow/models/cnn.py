@@ -22,6 +22,31 @@ Tensors = List[tf.Tensor]
 Initials = Dict[str, networks.initials.Initial]
 
 
+class BatchNormalization(layers.BatchNormalization):
+    """Keras's layer of images by TensorFlow's fused kernels, which Keras 3 does not call.
+
+    Running variances are unbiased. The kernels have no float64: there Keras's own call is used."""
+
+    def call(self, inputs: tf.Tensor, training: bool = False, mask: None = None) -> tf.Tensor:
+        if inputs.dtype == tf.float64:
+            return super().call(inputs, training=training)
+        # Not tf.nn.fused_batch_norm, which raises an epsilon below 1.001e-5 to that.
+        y, *moving = tf.raw_ops.FusedBatchNormV3(
+            x=inputs,
+            scale=self.gamma,
+            offset=self.beta,
+            mean=self.moving_mean,
+            variance=self.moving_variance,
+            epsilon=self.epsilon,
+            exponential_avg_factor=1.0 - self.momentum if training else 1.0,
+            is_training=training,
+        )[:3]
+        if training:
+            for variable, value in zip((self.moving_mean, self.moving_variance), moving):
+                variable.assign(value)
+        return y
+
+
 class CNN(keras.Model):
     """Images (batch, h, w, 3) to float32 logits (batch, classes), and in training behind them those
     of the auxiliary heads. Not a functional model: those compute all outputs in inference too."""
@@ -133,7 +158,7 @@ def _convolution(layer: Layer, initials: Initials) -> layers.Layer:
 
 def _batch_norm(layer: Layer, initials: Initials) -> layers.Layer:
     # Keras's momentum is the share of the old statistics, PyTorch's that of the new ones.
-    return layers.BatchNormalization(
+    return BatchNormalization(
         momentum=1.0 - layer.attributes["momentum"],
         epsilon=layer.attributes["epsilon"],
         name=layer.name,
