@@ -29,7 +29,15 @@ from .redaction import Redaction
 
 #: Folders of records, and files of notes that are read with them.
 RECORDS = ("runs", "parity", "probes", searches.FOLDER)
+#: Files of ``gpu-check``, with the commands whose output they hold, and its table.
+GPU_REPORTS = {
+    "nvidia-smi.txt": ("nvidia-smi", "-q"),
+    "topology.txt": ("nvidia-smi", "topo", "-m"),
+}
+GPU_PATHS = "gpu_check.txt"
 NOTED = (
+    *GPU_REPORTS,
+    GPU_PATHS,
     calls.FILE,
     expected.FILE,
     interruptions.FILE,

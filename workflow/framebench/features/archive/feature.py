@@ -1,4 +1,4 @@
-"""Command ``archive``."""
+"""Commands ``archive`` and ``gpu-check``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ def _archive(given: argparse.Namespace) -> None:
     command.make_archive(source, given.redact)
 
 
+def _check_gpus(given: argparse.Namespace) -> None:
+    from . import gpu_check
+
+    gpu_check.check(given.frameworks, given.results, given.config)
+
+
 def _add_commands(commands: Any) -> None:
     archiving = commands.add_parser("archive", help="results as one file to hand on")
     archiving.add_argument("--results", type=Path, default=Path("results"), help="what to archive")
@@ -28,6 +34,13 @@ def _add_commands(commands: Any) -> None:
         "--redact", action="store_true", help="without names of people, hosts, paths"
     )
     archiving.set_defaults(command=_archive)
+    checking = commands.add_parser("gpu-check", help="which ways to use the GPUs work here")
+    checking.add_argument("--frameworks", default="all", help="such as pytorch,jax (default: all)")
+    checking.add_argument("--results", type=Path, default=Path("gpu_check"), help="where to write")
+    checking.add_argument(
+        "--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's"
+    )
+    checking.set_defaults(command=_check_gpus)
 
 
 FEATURE = Feature(add_commands=_add_commands)

@@ -1,0 +1,132 @@
+"""``framebench gpu-check``: tries each way to use the GPUs once, and archives what happened."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from core.case import Case
+
+from ... import PROJECT
+from ...config import catalog
+from ...config.statuses import OK
+from ...files.whole_files import write_whole
+from ...machine import local
+from ...plan import groups
+from ...plan.planning import Plan, make_plan
+from ...records import record_sets, verifications, verified
+from ...runs import snakemake_calls
+from . import command, contents
+
+SUITE = PROJECT / "config" / "suites" / "gpu_check.yaml"
+TEMPLATE = ".github/ISSUE_TEMPLATE/gpu_check.md"
+#: Seconds after which ``nvidia-smi`` is taken to hang.
+SMI_SECONDS = 60.0
+WORKS, FAILS, NOT_TRIED = "works", "fails", "not tried"
+#: Characters of a reason that are shown; the report has all.
+_LONGEST = 200
+#: Paths that are listed with a reason, at most.
+_MOST_PATHS = 3
+
+
+class Outcome(NamedTuple):
+    """What became of a case: one of WORKS, FAILS and NOT_TRIED, and why if it does not work."""
+
+    word: str
+    reason: str = ""
+
+
+def check(frameworks: str, results: Path, config: Sequence[str]) -> None:
+    """Measure the suite, print what works, and write the redacted archive.
+
+    ``config``: further arguments of ``--config``. Raises ConfigError if the GPUs cannot be used,
+    and after the table if nothing was measured."""
+    known = catalog.load_catalog(PROJECT)
+    asked = ["accelerator=cuda", *config, f"frameworks={frameworks}"]
+    own = [f"suite={SUITE}", f"results={results}"]
+    settings, _ = snakemake_calls.settings_of([*asked, *own], known, {})
+    plan = make_plan(settings, known, local.detect(), None)
+    try:
+        with snakemake_calls.without_traces():
+            snakemake_calls.measure(SUITE, results, asked, [])
+    except snakemake_calls.MeasuringFailed as error:
+        print(f"framebench: {error}", file=sys.stderr)
+    for name, words in contents.GPU_REPORTS.items():
+        write_whole(results / name, _said(words))
+    text = "\n".join(lines(outcomes(plan, results, known), known))
+    write_whole(results / contents.GPU_PATHS, f"{text}\n")
+    print(f"\n{text}\n")
+    environments = contents.environments_of(results, SUITE)
+    command.make_archive(contents.ArchiveSource(results, SUITE, environments), redacts=True)
+    print(f"Look at it, then send it with the form in {TEMPLATE}")
+
+
+def _said(words: Sequence[str]) -> str:
+    """Return the output of a program, or why there is none."""
+    try:
+        ended = subprocess.run(
+            words, capture_output=True, encoding="utf-8", errors="replace", check=False,
+            timeout=SMI_SECONDS,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{' '.join(words)}: {error}\n"
+    status = f"exit status {ended.returncode}\n" if ended.returncode else ""
+    return ended.stdout + ended.stderr + status
+
+
+def outcomes(plan: Plan, results: Path, known: catalog.Catalog) -> dict[Case, Outcome]:
+    """Return what became of each case of a plan; with a failed verification, it fails."""
+    found = record_sets.load_results(results)
+    runs = {str(Path(run.origin).parent): run for run in (found.runs if found else ())}
+    proofs, _ = verifications.load(verifications.beside(results / "runs"))
+    flags = verified.VerificationFlags(proofs, known.models)
+    made = {}
+    for case, folder in plan.folders.items():
+        run = runs.get(folder)
+        if run is None:
+            made[case] = Outcome(NOT_TRIED, "it has no record: see above, and logs")
+        elif run.status != OK:
+            made[case] = Outcome(FAILS, f"{run.status}: {run.reason}")
+        elif (flag := flags.flag(run)) and flag.name == verified.FAILED:
+            made[case] = Outcome(FAILS, f"verification: {flag.why}")
+        else:
+            made[case] = Outcome(WORKS)
+    return made | {one.case: Outcome(NOT_TRIED, one.reason) for one in plan.left_out}
+
+
+def lines(found: Mapping[Case, Outcome], known: catalog.Catalog) -> list[str]:
+    """Return a table with a row for each path and a column for each framework, then the reasons."""
+    cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    reasons: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for case, outcome in found.items():
+        path = _path(case, known)
+        cells[path][case.framework].append(outcome.word)
+        if outcome.reason:
+            reasons[outcome.word, case.framework, outcome.reason].append(path)
+    frameworks = sorted({case.framework for case in found})
+    rows = [["path", *frameworks]]
+    rows += [[path, *(_worst(row[name]) for name in frameworks)] for path, row in cells.items()]
+    told = [""] if reasons else []
+    for (word, framework, reason), paths in sorted(reasons.items()):
+        short = textwrap.shorten(reason, _LONGEST, placeholder=" ..")
+        more = [f"{len(paths) - _MOST_PATHS} more"] if len(paths) > _MOST_PATHS else []
+        told.append(f"{framework} {word}: {short} ({', '.join([*paths[:_MOST_PATHS], *more])})")
+    return [*groups.table(rows), *told]
+
+
+def _path(case: Case, known: catalog.Catalog) -> str:
+    """Return what a case tries, without the framework and its usual or native compiler."""
+    usual = {known.compiler(case.framework, word) for word in catalog.WORDS}
+    words = [case.model, case.mode, case.precision, case.topology]
+    words += [case.compiler] if case.compiler not in usual else []
+    words += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
+    return " ".join(filter(None, words))
+
+
+def _worst(words: Iterable[str]) -> str:
+    return next((word for word in (FAILS, NOT_TRIED, WORKS) if word in words), "")
