@@ -100,6 +100,16 @@ def test_a_framework_alone_gets_repeats_for_intervals() -> None:
     assert budget.wanted(runs, costs({alone: 10.0}, 600), MOST) == {alone: 7}
 
 
+def test_the_time_that_is_left_is_not_spread_over_settled_cases() -> None:
+    figures = {case_of(0, 0): 1.0, case_of(0, 1): 0.8, case_of(0, 2): 0.3}
+    runs = {case: [run(n, f + n / 1000) for n in range(1, 8)] for case, f in figures.items()}
+    far = case_of(0, 2)
+    runs[far] = runs[far][:1]
+    seconds = dict.fromkeys(figures, 10.0)
+    assert not asked(budget.wanted(runs, costs(seconds, 59), MOST), runs)
+    assert asked(budget.wanted(runs, costs(seconds, 60), MOST), runs) == {far: 7}
+
+
 def test_what_a_run_took_corrects_what_others_will_take() -> None:
     runs = {case: [run(1, 1.0, 3 * seconds)] for case, seconds in QUICK.items()}
     enough = 3 * 2 * sum(SLOW.values())

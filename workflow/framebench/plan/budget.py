@@ -148,7 +148,9 @@ def _next_round(
     if open_:  # towards the look of a further call
         return _up_to(open_, left, at_most)
     first_look = min(at_most, _next_look([]))
-    return _up_to([one for some in settings for one in some], left, first_look)
+    alone = [one for some in settings if len(_entrants(some)) < 2 for one in some]
+    every = [one for some in settings for one in some]
+    return _whole(every, left, first_look) or _up_to(alone, left, first_look)
 
 
 def _first_repeats(settings: Sequence[Sequence[MeasuredCase]], left: float) -> dict[Case, int]:
@@ -241,6 +243,21 @@ def _entrants(cases: Iterable[MeasuredCase]) -> list[MeasuredCase]:
         if other is None or statistics.median(one.figures) > statistics.median(other.figures):
             best[one.case.framework] = one
     return list(best.values())
+
+
+def _whole(cases: Iterable[MeasuredCase], left: float, at_most: int) -> dict[Case, int]:
+    """Return ``at_most`` repeats of each case that has time for all of them, the cheapest first.
+
+    One repeat more of a case that is far behind would not show that it is, and might hide it.
+    """
+    found: dict[Case, int] = {}
+    lacking = [one for one in cases if one.may_go_on and one.repeats < at_most]
+    for one in sorted(lacking, key=lambda one: one.seconds_to(at_most)):
+        left -= one.seconds_to(at_most)
+        if left < 0:
+            break
+        found[one.case] = at_most
+    return found
 
 
 def _up_to(cases: Iterable[MeasuredCase], left: float, at_most: int) -> dict[Case, int]:

@@ -24,7 +24,7 @@ FIRST_LOOK = min(FIRST_LOOKS)
 LATER_LOOK = 14
 #: Fraction behind the leader's median at which a case is no contender: with one repeat, and with
 #: more, of which the fastest counts.
-FAR_ONCE, FAR = 0.5, 0.15
+FAR_ONCE, FAR = 0.5, 0.12
 #: The same in standard deviations of the repeats, where they scatter more.
 FAR_DEVIATIONS = 4.0
 #: Repeats before the first look, which tell most cases that are far behind.
