@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from core.gpus import Gpu, GpuError, list_gpus, visible_gpus
 from framebench.machine import local
+from harness.devices import devices
 from harness.machine import hardware
 
 from .. import fake_gpus
@@ -87,6 +89,36 @@ def test_records_and_plans_name_an_instance_alike(monkeypatch: pytest.MonkeyPatc
     machine = local.detect()
     assert machine.identity.hardware.startswith(", ".join(names))
     assert (machine.gpus, machine.hidden) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("listed", "visible", "names", "hidden"),
+    [
+        (2, "0,1", ["GPU-000", "GPU-111"], 0),  # a control group hides the GPUs of other jobs
+        (8, "6,7", ["GPU-666", "GPU-777"], 6),  # no control group
+        (8, "GPU-666,GPU-777", ["GPU-666", "GPU-777"], 6),
+        (8, None, [f"GPU-{number}{number}{number}" for number in range(8)], 0),
+    ],
+)
+def test_jobs_of_slurm_have_the_gpus_that_slurm_gave_them(
+    listed: int,
+    visible: str | None,
+    names: list[str],
+    hidden: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of_node = fake_gpus.gpus(listed, "NVIDIA H100 80GB HBM3", 81559, "580.95.05", "9.0")
+    monkeypatch.setenv("PATH", fake_gpus.install(tmp_path, of_node), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    machine = local.detect()
+    assert [gpu.uuid for gpu in machine.devices] == names
+    assert (machine.gpus, machine.hidden, machine.fault) == (len(names), hidden, "")
+    variables = {**os.environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    leased = devices.available("cuda", None, [0], variables)
+    assert [lock for device in leased for lock in device.locks] == [f"gpu-{one}" for one in names]
 
 
 def test_a_machine_without_gpus_hides_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
