@@ -26,6 +26,7 @@ from tests.frameworks.comparing import Errors  # noqa: E402
 from tests.frameworks.fork_server import ForkServer, ForkServers  # noqa: E402
 from tests.frameworks.mistakes import FRAMEWORKS, of_framework  # noqa: E402
 from tests.frameworks.models import write_references  # noqa: E402
+from tests.frameworks.optimizers import write_branch_references  # noqa: E402
 from tests.frameworks.planting import (  # noqa: E402
     ADAPTERS,
     errors_of,
@@ -37,11 +38,15 @@ from tests.frameworks.transformers import write_decoder_references  # noqa: E402
 
 def written(folder: Path) -> dict[str, Path]:
     """Write the references in which mistakes are planted; return their folders by name."""
-    decoders, blocks = folder / "decoders", folder / "blocks"
-    for place, write in ((decoders, write_decoder_references), (blocks, write_block_references)):
-        place.mkdir()
-        write(place)
-    return references_of(write_references(folder / "small"), decoders, blocks)
+    writes = {
+        "decoders": write_decoder_references,
+        "blocks": write_block_references,
+        "branches": write_branch_references,
+    }
+    for name, write in writes.items():
+        (folder / name).mkdir()
+        write(folder / name)
+    return references_of(write_references(folder / "small"), *(folder / name for name in writes))
 
 
 def largest(errors: Errors) -> tuple[float, str]:

@@ -47,7 +47,7 @@ def arms(settings: list[TunedSetting]) -> Iterator[tuple[str, str, list[str]]]:
 
 def throughput(catalog: Catalog, framework: str, words: list[str]) -> float | str:
     """Return the throughput of one run, or the reason why there is none."""
-    file = read_environment_file(catalog.environment_file(framework, ACCELERATOR))
+    file = read_environment_file(ROOT / "envs" / f"{framework}.yaml")
     python = ROOT / ".venvs" / file.name / "bin" / "python"
     if not (python.parent.parent / MARKER).is_file():
         return "its environment is not built"

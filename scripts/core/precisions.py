@@ -8,7 +8,8 @@ whether weights are stored finely enough to compare updates.
 ``cpu``, for a precision that a CPU may emulate: the ``dtype`` that frameworks use on a CPU, and
 ``instructions``, any of which computes in it, as named by the kernel.
 
-``usual_on``: accelerators and instruction sets that are made for the precision.
+``usual_on``: accelerators and instruction sets that are made for the precision. ``capability``:
+the least compute capability of a GPU that has it.
 
 ``variables``: environment variables that make libraries compute in another precision while the
 matmuls look the same, with the values at which they do not.
@@ -40,7 +41,8 @@ class Precision(NamedTuple):
     them, are compared. ``variables``: allowed values by environment variable. ``storage``: dtype of
     the parameters, "" if not stated. ``cpu_dtype``: dtype that frameworks use on a CPU, "" for a
     precision that no CPU emulates; ``instructions``: instruction sets, any of which computes in it.
-    ``usual_on``: accelerators and instruction sets with units of their own for it.
+    ``usual_on``: accelerators and instruction sets with units of their own for it. ``capability``:
+    least compute capability of a GPU that has it, "" for any.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Precision(NamedTuple):
     cpu_dtype: str
     instructions: Tuple[str, ...]
     usual_on: Tuple[str, ...]
+    capability: str
 
 
 @lru_cache(maxsize=None)
@@ -118,6 +121,26 @@ def emulated(name: str, instruction_sets: Collection[str]) -> str:
     return f"{EMULATED}this CPU has no instructions for {dtype} ({', '.join(needed)})"
 
 
+def unsupported(name: str, capability: str) -> str:
+    """Return why no GPU of this compute capability has the precision.
+
+    Returns "" if it has, or one of them is unknown.
+    """
+    precision = known().get(name)
+    if not precision or not precision.capability or not capability:
+        return ""
+    if version(capability) >= version(precision.capability):
+        return ""
+    return (
+        f"has no {name}: its compute capability is {capability}, {precision.capability} is needed"
+    )
+
+
+def version(text: str) -> Tuple[int, ...]:
+    """Return the numbers of a version such as ``9.0``, which compare as they should."""
+    return tuple(int(number) for number in text.split("."))
+
+
 def _precision(path: str) -> Precision:
     with open(path, encoding="utf-8") as file:
         declared = json.load(file)
@@ -136,4 +159,5 @@ def _precision(path: str) -> Precision:
         cpu_dtype=cpu.get("dtype", ""),
         instructions=tuple(cpu.get("instructions", ())),
         usual_on=tuple(declared.get("usual_on", ())),
+        capability=declared.get("capability", ""),
     )

@@ -22,14 +22,16 @@ REQUIRED: Mapping[str, Iterable[str]] = {
 
 
 def check(hyper: Mapping[str, Any]) -> None:
-    """Raise ValueError where hyper-parameters of the optimizer are missing, or lists are
-    invalid."""
+    """Raise ValueError where hyper-parameters of the optimizer are missing or of another one, or
+    lists are invalid."""
     name = hyper.get("optimizer")
     for key in REQUIRED.get(str(name), ()):
         if key not in hyper:
             raise ValueError(f"the optimizer {name} needs the hyper-parameter {key}")
     if "layer_decay" in hyper and name != "adamw":
         raise ValueError(f"layer_decay is of the optimizer adamw, not of {name}")
+    if hyper.get("clip_global_norm") is not None and name == "sgd":
+        raise ValueError("clip_global_norm is of the optimizers adamw and lamb, not of sgd")
     for key in (NO_DECAY, NO_TRUST_RATIO):
         parts = hyper.get(key, [])
         if not isinstance(parts, list) or not all(isinstance(p, str) and p for p in parts):

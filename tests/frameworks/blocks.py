@@ -42,13 +42,17 @@ WIDE = {"width": 0.0625}
 #: MnasNet with a kernel of 5 in each of its blocks.
 FIVES = {"stages": [[5, 2, 3, 2, 16]]}
 
+#: ResNets of two stages, wider than the small ones.
+STAGES = {"blocks": [1, 2], "width": 16}
+
 BLOCKS = {
-    "ResNet's first layers": Block("resnet50", "conv1|bn1|relu|maxpool", (23, 20)),
-    "basic residual": Block("resnet18", r"layer2\.1\..*"),
-    "basic residual, halving": Block("resnet18", r"layer2\.0\..*"),
-    "bottleneck, halving": Block("resnet50", r"layer2\.0\..*"),
-    "grouped bottleneck": Block("resnext50_32x4d", r"layer2\.1\..*"),
-    "grouped bottleneck, halving": Block("resnext50_32x4d", r"layer2\.0\..*"),
+    "ResNet's first layers": Block("resnet50", "conv1|bn1|relu|maxpool", (23, 20), STAGES),
+    "basic residual": Block("resnet18", r"layer2\.1\..*", hyperparameters=STAGES),
+    "basic residual, halving": Block("resnet18", r"layer2\.0\..*", hyperparameters=STAGES),
+    "bottleneck, halving": Block("resnet50", r"layer2\.0\..*", hyperparameters=STAGES),
+    "grouped bottleneck": Block("resnext50_32x4d", r"layer2\.1\..*", hyperparameters=STAGES),
+    "grouped bottleneck, halving": Block(
+        "resnext50_32x4d", r"layer2\.0\..*", hyperparameters=STAGES),
     "dense layer": Block("densenet121", r"features\.denseblock1\.denselayer2\..*"),
     "transition between dense blocks": Block("densenet121", r"features\.transition1\..*"),
     "inverted residual": Block("mobilenet_v2", r"features\.3\.conv\..*", hyperparameters={
@@ -77,7 +81,7 @@ BLOCKS = {
     "AlexNet's first layers": Block("alexnet", r"features\.[012]", (35, 31)),
     "AlexNet's classifier": Block(
         "alexnet", r"avgpool|flatten|classifier\..*", (10, 7), {"features": 128}),
-    "VGG's layers": Block("vgg11_bn", r"features\.[0-3]"),
+    "VGG's layers": Block("vgg11_bn", r"features\.[0-6]"),
 }  # fmt: skip
 
 
@@ -135,10 +139,11 @@ def _listed(layer: Layer, network: LayerGraph) -> dict[str, Any]:
 
 def kinds(network: LayerGraph) -> set[tuple[Any, ...]]:
     """Return the properties that distinguish layers, except widths, for an interpreter."""
-    return {kind for layer in network.layers for kind in _kinds_of(layer)}
+    return {kind for layer in network.layers for kind in kinds_of_layer(layer)}
 
 
-def _kinds_of(layer: Layer) -> Iterator[tuple[Any, ...]]:
+def kinds_of_layer(layer: Layer) -> Iterator[tuple[Any, ...]]:
+    """Yield the properties that distinguish a layer, except widths, for an interpreter."""
     given = layer.attributes
     told = ("kernel", "stride", "padding", "ceil")
     yield (layer.op, *((name, given[name]) for name in told if name in given))

@@ -15,13 +15,17 @@ from .comparing import BEFORE, Errors
 from .fork_server import ForkServer
 from .mistakes.planted import FP32_TRAINING, Computation, PlantedMistake
 from .models import BLOCKS, EMBEDDING, MODELS
+from .optimizers import BRANCHES
 from .transformers import COMPARED, GENERATED
 
 ADAPTERS = ROOT / "scripts/frameworks"
 #: Block of a network, which is trained by SGD, and quick.
 BLOCK = "basic residual, halving"
 #: Names of the small references in which mistakes are planted.
-PLANTED_IN = (*MODELS, BLOCKS, EMBEDDING, *COMPARED, *GENERATED.values(), BLOCK)
+PLANTED_IN = (
+    *(*MODELS, BLOCKS, EMBEDDING, BLOCK),
+    *(*COMPARED, *GENERATED.values(), *BRANCHES.values()),
+)
 PYTORCH = ADAPTERS / "pytorch"
 
 COMPARE = """
@@ -47,11 +51,14 @@ def plant(folder: Path, mistakes: Iterable[Change], framework: str = "pytorch") 
     return adapter
 
 
-def references_of(small: Mapping[str, Path], decoders: Path, blocks: Path) -> dict[str, Path]:
+def references_of(
+    small: Mapping[str, Path], decoders: Path, blocks: Path, branches: Path
+) -> dict[str, Path]:
     """Return the folders of all PLANTED_IN by name, from those of small models, and from the
-    folders that hold the references of language models and of blocks."""
+    folders that hold the references of language models, of blocks and of optimizers' branches."""
     return {
         **small,
+        **{name: branches / name for name in BRANCHES.values()},
         **{name: decoders / name for name in (*COMPARED, *GENERATED.values())},
         BLOCK: blocks / BLOCK,
     }

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from .. import fake_gpus
 from ..interpreters import find_interpreter
 from .conftest import ONE_RUN, Project
 
@@ -123,9 +124,7 @@ def test_containers_see_the_project_from_another_folder_and_the_gpus(
 ) -> None:
     """Fail if a container cannot see the project from another folder, or the GPUs.
     The call's folder is the home folder, which is always mounted."""
-    gpu = '#!/bin/sh\n[ "$1" = -L ] && echo "GPU 0: Example (UUID: GPU-0)"\n'
-    (host / "nvidia-smi").write_text(gpu)
-    (host / "nvidia-smi").chmod(0o755)
+    fake_gpus.install(host, fake_gpus.gpus(1, "Example", 81559, "580.95", "9.0"))
     there = tmp_path / "elsewhere"
     there.mkdir()
     snakefile = str(project.folder / "workflow" / "Snakefile")

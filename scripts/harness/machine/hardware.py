@@ -2,41 +2,56 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from typing import Any, Dict, List, Mapping, Sequence
 
+from core.gpus import VISIBLE, Gpu, GpuError, list_gpus
+
 from harness.machine.cores import physical
 from harness.machine.processor import processor
-from harness.machine.sources import command_output, file_entry
+from harness.machine.sources import file_entry
 
 
 def gpus() -> List[Dict[str, Any]]:
     """Return name, memory in bytes, driver, uuid and PCI address of every NVIDIA GPU, ordered by
     address; empty without GPUs."""
-    query = "--query-gpu=name,memory.total,driver_version,uuid,pci.bus_id"
-    lines = command_output(["nvidia-smi", query, "--format=csv,noheader,nounits"]) or ""
-    devices = []
-    for line in lines.splitlines():
-        parts = [part.strip() for part in line.split(",")]
-        if len(parts) == 5:
-            name, mebibytes, driver, uuid, address = parts
-            memory = int(mebibytes) * 2**20 if mebibytes.isdigit() else None
-            devices.append(
-                {
-                    "name": name,
-                    "memory_bytes": memory,
-                    "driver": driver,
-                    "uuid": uuid,
-                    "pci_address": address,
-                }
-            )
-    return devices
+    return [_facts(gpu) for gpu in _listed()]
+
+
+def _listed() -> List[Gpu]:
+    try:
+        return list_gpus()
+    except GpuError:
+        return []
+
+
+def _facts(gpu: Gpu) -> Dict[str, Any]:
+    return {
+        "name": gpu.name,
+        "memory_bytes": gpu.memory_bytes,
+        "driver": gpu.driver,
+        "uuid": gpu.uuid,
+        "pci_address": gpu.pci_address,
+    }
+
+
+def _own_gpus(variables: Mapping[str, str]) -> List[Dict[str, Any]]:
+    """Return the GPUs of a machine; of GPUs that MIG divides only the instances that a process with
+    these variables may use, which compute less than the whole."""
+    known = _listed()
+    names = [word.strip() for word in variables.get(VISIBLE, "").split(",")]
+    found: List[Gpu] = []
+    for gpu in known:
+        named = [one for one in gpu.instances or () if one.uuid in names]
+        found += named or [gpu]
+    return [_facts(gpu) for gpu in found]
 
 
 def visible_gpus(variables: Mapping[str, str]) -> List[str]:
     """Return the GPUs that a process with these variables may use, as CUDA names them: numbers, or
     beginnings of uuids."""
-    visible = variables.get("CUDA_VISIBLE_DEVICES")
+    visible = variables.get(VISIBLE)
     if visible is None:
         return [str(number) for number in range(len(gpus()))]
     return [part.strip() for part in visible.split(",") if part.strip() not in ("", "-1")]
@@ -65,5 +80,5 @@ def hardware(cores: Sequence[int]) -> Dict[str, Any]:
         "cores": len(cores),
         "physical_cores": len(physical(cores)),
         "memory_bytes": int(memory[0]) * 1024 if memory else None,
-        "gpus": gpus(),
+        "gpus": _own_gpus(os.environ),
     }

@@ -12,6 +12,8 @@ from framebench.cases.fitting import accelerator_of
 from framebench.config.validation import ConfigError
 from framebench.machine import local
 
+from ... import fake_gpus
+
 MISMATCH = "Failed to initialize NVML: Driver/library version mismatch"
 
 
@@ -28,9 +30,7 @@ def test_a_broken_driver_asks_for_the_cpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, said: str
 ) -> None:
     monkeypatch.setattr(local, "SMI_SECONDS", 0.1 if "sleep" in does else 60)
-    script = tmp_path / "nvidia-smi"
-    script.write_text(f"#!/bin/sh\n{does}\n")
-    script.chmod(0o755)
+    fake_gpus.write(tmp_path, f"#!/bin/sh\n{does}\n")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     machine = local.detect()
     for asked in ("auto", "cuda"):

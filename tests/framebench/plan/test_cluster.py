@@ -119,11 +119,31 @@ def test_a_run_asks_for_as_many_gpus_of_a_type_as_it_has_devices(gres: str, aske
     assert "gres" not in asked(devices=2, gres=gres, cuda=False)
 
 
+@pytest.mark.parametrize("kind", ["nvidia_a100-sxm4-80gb", "a100_1g.10gb+me"])
+def test_types_of_gpus_are_asked_for_as_nvml_names_them(kind: str) -> None:
+    """Fail if a type is not requested that Snakemake's plugin refuses in the resource gres."""
+    found = asked(devices=2, gres=f"gpu:{kind}")
+    assert "gres" not in found
+    plugin.validate_slurm_extra(job(slurm_extra=found["slurm_extra"]))
+    assert f"--gpus-per-node={kind}:2" in shlex.split(found["slurm_extra"])
+    described = Cluster(**{**GIVEN, "gres": f"gpu:{kind}"})
+    assert f"--gpus-per-node={kind}:2" in described.options(1, 2, 11, True)
+    assert "--gpus-per-node" not in asked(gres=f"gpu:{kind}", cuda=False)["slurm_extra"]
+
+
+@pytest.mark.parametrize("option", ["--gpus", "--gpus-per-node", "--gpus-per-task"])
+def test_gpus_are_asked_for_by_suite_and_description_alone(option: str, tmp_path: Path) -> None:
+    """Fail if a task may get fewer GPUs than its run has devices: a node has one task."""
+    for extra in (f"{option}=1", [option, "1"]):
+        with pytest.raises(ConfigError, match=r"cluster.extra: .* cluster.gres and the suite"):
+            settings(tmp_path, cluster={**GIVEN, "extra": extra})
+
+
 @pytest.mark.parametrize(
     ("key", "value", "allowed"),
     [
         ("gres", "gpu:h100:4", "as many as gpus_per_node says \\(8\\)"),
-        ("gres", "gpu:sxm2-16", "letters, digits, _ and ."),
+        ("gres", "gpu:sxm2/16", r"letters, digits, _ \. \+ and -"),
         ("gres", "nvme:1", "gpu, gpu:TYPE or"),
         ("reservation", "a b", "without blanks"),
         ("licenses", "two of them", "NAME:COUNT"),

@@ -40,6 +40,10 @@ def written(folder: Path, model: Path = ELECTRA, **changes: Any) -> str:
     ("changes", "words"),
     [
         ({"layer_decay": 0.8}, "layer_decay is of the optimizer adamw, not of lamb"),
+        (
+            {"optimizer": "sgd", "momentum": 0.9},
+            "clip_global_norm is of the optimizers adamw and lamb, not of sgd",
+        ),
         ({"no_trust_ratio": None}, "the optimizer lamb needs the hyper-parameter no_trust_ratio"),
         ({"beta1": None}, "the optimizer lamb needs the hyper-parameter beta1"),
         ({"no_weight_decay": "bias"}, "no_weight_decay: found 'bias'; allowed: a list of parts"),

@@ -15,7 +15,7 @@ from harness.adapter import Case, Mismatch
 from harness.kind import TargetMissed, Workload, combined
 from harness.kinds import converge
 from harness.learning import batches, curve
-from harness.learning.rates import FIRST, SCHEDULES, rate_at, schedule_of
+from harness.learning.rates import FIRST, LAST, SCHEDULES, rate_at, schedule_of
 from harness.learning.training import Recipe, is_done
 from harness.request import described
 
@@ -63,6 +63,11 @@ def test_the_schedules_are_those_that_they_are_named_after() -> None:
     assert rate_at("one_cycle", 1.0, 0.3, 0, 10) == pytest.approx(
         1 + (FIRST - 1) * (1 + math.cos(math.pi / 3)) / 2
     )
+    assert rate_at("one_cycle", 1.0, 0.3, 9, 10) == pytest.approx(
+        LAST + (1 - LAST) * (1 + math.cos(math.pi * 6 / 7)) / 2
+    )
+    assert rate_at("linear", 1.0, 0.29, 1, 10) == pytest.approx(2 / 3)
+    assert rate_at("linear", 1.0, 0.0, 5, 10) == pytest.approx(1 / 2)
     assert rate_at("cosine", 1.0, 0.5, 0, 8) == pytest.approx(1 / 4)
     assert rate_at("cosine", 1.0, 0.5, 6, 8) == pytest.approx(0.5)
     assert rate_at("polynomial:0.5:0", 1.0, 0.2, 0, 10) == pytest.approx(1 / 2)

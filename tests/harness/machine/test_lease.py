@@ -445,9 +445,9 @@ def test_ended_while_it_waits_it_leaves_nothing(toy: Bench, tmp_path: Path) -> N
 
 
 NVIDIA_SMI = """#!/bin/sh
-echo 'Example A, 81920, 550.1, GPU-aa, 00000000:0A:00.0'
-echo 'Example B, 40960, 550.1, GPU-bb, 00000000:0B:00.0'
-echo 'Example A, 81920, 550.1, GPU-cc, 00000000:0C:00.0'
+echo 'Example A, 81920, 550.1, GPU-aa, 00000000:0A:00.0, Disabled, 9.0'
+echo 'Example B, 40960, 550.1, GPU-bb, 00000000:0B:00.0, Disabled, 9.0'
+echo 'Example A, 81920, 550.1, GPU-cc, 00000000:0C:00.0, Disabled, 9.0'
 """
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from core import parallelism, precisions
 from core.case import Case
+from core.gpus import Gpu
 
 from ..config.catalog import Catalog
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
 from ..config.values import bytes_of
 from ..machine.local import Machine
-from .memory import why_too_large
+from .memory import why_too_large, why_too_large_for_gpu
 
 #: Value of the key ``emulated``: emulated precisions are measured.
 MEASURE = "measure"
@@ -33,7 +34,8 @@ class Capacity:
 
     ``cores_per_device`` is None on GPUs. ``unusable``: reason by node that cannot be measured.
     ``memory``: bytes that a run may use per node; 0 on GPUs and if unknown. ``instruction_sets``,
-    ``vendor``: of the CPUs; empty on GPUs and if unknown.
+    ``vendor``: of the CPUs; empty on GPUs and if unknown. ``gpus``: usable on a node, empty if
+    nothing is known of them; ``hidden``: number of GPUs that CUDA_VISIBLE_DEVICES hides.
     """
 
     accelerator: str
@@ -44,6 +46,8 @@ class Capacity:
     memory: int = 0
     instruction_sets: frozenset[str] = frozenset()
     vendor: str = ""
+    gpus: tuple[Gpu, ...] = ()
+    hidden: int = 0
 
     def emulates(self, case: Case) -> bool:
         """Return whether the precision of a case is known to be emulated here."""
@@ -59,15 +63,23 @@ def skips(case: Case, settings: Settings, place: Capacity) -> bool:
 def accelerator_of(settings: Settings, machine: Machine) -> str:
     """Return the accelerator that the configuration asks for, or that the machine has.
 
-    Raises ConfigError if that is unknown because ``nvidia-smi`` fails."""
+    Raises ConfigError if there may be GPUs that cannot be used, so that no CPU is measured for
+    them."""
     if machine.fault and settings.accelerator != "cpu":
         raise ConfigError(
-            f"{SOURCE}: accelerator: found {settings.accelerator!r}, but nvidia-smi fails: "
-            f"{machine.fault}; allowed: a driver that works, or cpu"
+            f"{SOURCE}: accelerator: found {settings.accelerator!r}, but {machine.fault}, or cpu"
         )
     if settings.accelerator == "auto":
         return "cuda" if machine.gpus else "cpu"
     return settings.accelerator
+
+
+def on_machine(settings: Settings, machine: Machine) -> Settings:
+    """Return the settings with the suite that replaces theirs on GPUs, if the machine has any."""
+    suite = settings.suite.gpu_suite
+    if suite is None or accelerator_of(settings, machine) == "cpu":
+        return settings
+    return settings.model_copy(update={"suite": suite})
 
 
 def usual_precision(settings: Settings, machine: Machine) -> str:
@@ -91,7 +103,10 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
                 "config: accelerator: found 'cuda', but this machine shows no NVIDIA GPU; "
                 "allowed here: auto, cpu"
             )
-        return Capacity("cuda", machine.gpus, machine.nodes, None, machine.named)
+        return Capacity(
+            "cuda", machine.gpus, machine.nodes, None, machine.named,
+            gpus=machine.devices, hidden=machine.hidden,
+        )  # fmt: skip
     if settings.cores_per_device == "auto":
         possible = [c for c in cases if c.divides and c.devices_per_node <= machine.cores]
         most = max((c.devices_per_node for c in possible), default=1)
@@ -116,12 +131,31 @@ def fit(found: list[Case], place: Capacity, catalog: Catalog) -> tuple[list[Case
     kept: list[Case] = []
     left: list[LeftOut] = []
     for case in found:
-        reason = _misfit(case, place) or why_too_large(case, place.memory, catalog)
+        reason = (
+            _misfit(case, place)
+            or why_too_large(case, place.memory, catalog)
+            or _misfit_on_gpus(case, place.gpus, catalog)
+        )
         if reason:
             left.append(LeftOut(case, reason))
         else:
             kept.append(case)
     return kept, left
+
+
+def _misfit_on_gpus(case: Case, gpus: Sequence[Gpu], catalog: Catalog) -> str:
+    """Return why a case cannot run on these GPUs; "" if it may, or nothing is known of them."""
+    if case.devices > 1 and any(gpu.is_instance for gpu in gpus):
+        return "needs several devices, and CUDA shows a process one instance of MIG"
+    for gpu in gpus:
+        if reason := precisions.unsupported(case.precision, gpu.capability):
+            return f"{gpu.name} {reason}"
+    smallest = min((gpu for gpu in gpus if gpu.memory_bytes), key=_memory, default=None)
+    return why_too_large_for_gpu(case, smallest, catalog) if smallest else ""
+
+
+def _memory(gpu: Gpu) -> int:
+    return gpu.memory_bytes or 0
 
 
 def _misfit(case: Case, place: Capacity) -> str:

@@ -16,7 +16,7 @@ from core.parallelism import DATA
 from ..config.catalog import Catalog
 from ..config.kinds import Measurement
 from ..config.settings import Settings
-from ..config.suite import BATCHES, USUAL, Axes, Suite
+from ..config.suite import ALL, BATCHES, USUAL, Axes, Suite
 from ..config.validation import ConfigError, did_you_mean
 from .conditions import input_axis
 
@@ -28,13 +28,14 @@ class RunKey(NamedTuple):
     repeat: int
 
 
-def cases(suite: Suite, catalog: Catalog, usual: str = "") -> dict[Case, int]:
+def cases(suite: Suite, catalog: Catalog, usual: str = "", gpus: int = 0) -> dict[Case, int]:
     """Return all cases of a suite in a stable order, with the stage in which each is measured.
 
     They are the product of the axes, and that product again with the values of each block of
     ``include`` and ``then``, without the matches of exclude patterns. Each block of ``then`` is a
-    further stage. ``usual``: precision that the machine is made for; "" for the default. Raises
-    ConfigError for a pattern without a match and for a suite without cases.
+    further stage. ``usual``: precision that the machine is made for; "" for the default.
+    ``gpus``: number of GPUs of a node. Raises ConfigError for a pattern without a match and for a
+    suite without cases.
     """
     matrix = [suite.axes] if suite.axes else []
     blocks = [(0, block) for block in matrix]
@@ -45,12 +46,12 @@ def cases(suite: Suite, catalog: Catalog, usual: str = "") -> dict[Case, int]:
     of_steps = (
         (case, stage)
         for stage, block in blocks
-        for case in _product(suite, _with_precision(block, usual), catalog)
+        for case in _product(suite, _on_machine(block, usual, gpus), catalog)
     )
     of_kinds = (
         (case, 0)
         for one in suite.measurements.values()
-        for case in _measured(replace(one, axes=_with_precision(one.axes, usual)), catalog)
+        for case in _measured(replace(one, axes=_on_machine(one.axes, usual, gpus)), catalog)
     )
     found: dict[Case, int] = {}
     for case, stage in itertools.chain(of_steps, of_kinds):
@@ -140,11 +141,17 @@ def _replaced(axes: Axes, block: Axes) -> Axes:
     return {**{axis: values for axis, values in axes.items() if axis not in taken}, **block}
 
 
-def _with_precision(block: Mapping[str, Any], usual: str) -> Axes:
-    """Return a block with the name of the precision that the word USUAL stands for."""
-    asked = block.get("precision", ())
-    names = [usual or precisions.default() if one == USUAL else one for one in asked]
-    chosen = {"precision": list(dict.fromkeys(names))} if names else {}
+def _on_machine(block: Mapping[str, Any], usual: str, gpus: int) -> Axes:
+    """Return a block with what the words USUAL and ALL stand for."""
+    meant: dict[str, dict[str, Any]] = {
+        "precision": {USUAL: usual or precisions.default()},
+        "devices_per_node": {ALL: max(gpus, 1)},
+    }
+    chosen = {
+        axis: list(dict.fromkeys(words.get(one, one) for one in block[axis]))
+        for axis, words in meant.items()
+        if axis in block
+    }
     return {**block, **chosen}
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from core import precisions
 from core.case import Case
+from core.gpus import Gpu
 from core.parallelism import layout_of
 
 from ..config.catalog import Catalog
@@ -30,26 +32,70 @@ def why_too_large(case: Case, there: int, catalog: Catalog) -> str:
     )
 
 
+def why_too_large_for_gpu(case: Case, gpu: Gpu, catalog: Catalog) -> str:
+    """Return why the weights of a case and what trains them do not fit a GPU, with the arithmetic;
+    "" if they may fit."""
+    arrays, there = _arrays(case, catalog), gpu.memory_bytes
+    if arrays is None or not there or arrays.of_device <= there:
+        return ""
+    ways = f" / {arrays.devices} devices" if arrays.devices > 1 else ""
+    return (
+        f"{arrays.parameters:,} parameters x {arrays.each} bytes x {arrays.count} "
+        f"({arrays.what}){ways} take {arrays.of_device / 2**30:.1f} GiB of a GPU, {gpu.name} has "
+        f"{there / 2**30:.1f} GiB"
+    )
+
+
 def least_bytes(case: Case, catalog: Catalog) -> int:
     """Return the least bytes of a case per node: the weights of its devices and training state.
 
-    The training state is the optimizer's moments, and the gradients if all exist at once.
     Activations, batch and framework come on top. Returns 0 for an unknown number of parameters and
     for benchmarks without steps.
     """
+    arrays = _arrays(case, catalog)
+    return int(arrays.of_device * case.devices // case.nodes) if arrays else 0
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    """Arrays of the size of the weights.
+
+    ``each``: bytes of a value; ``count``: number of arrays; ``devices``: number of devices that
+    share one copy; ``what``: the arrays as text."""
+
+    parameters: int
+    each: int
+    count: int
+    devices: int
+    what: str
+
+    @property
+    def of_device(self) -> float:
+        """Bytes on a device."""
+        return self.parameters * self.each * self.count / self.devices
+
+
+def _arrays(case: Case, catalog: Catalog) -> _Arrays | None:
+    """Return the arrays that exist at once: weights, the optimizer's moments, and the gradients if
+    all exist before the first update; None if unknown."""
     facts = catalog.models.get(case.model, {})
     parameters = facts.get("trainable_parameters")
     precision = precisions.known().get(case.precision)
     if not case.is_step or not parameters or precision is None:
-        return 0
-    arrays = 1
+        return None
+    what = {"weights": 1}
     if case.mode == "train":
         hyper = facts.get("hyperparameters", {})
-        arrays += _MOMENTS.get(hyper.get("optimizer"), 0)
-        arrays += _all_gradients(case, hyper, catalog)
+        what["moments"] = _MOMENTS.get(hyper.get("optimizer"), 0)
+        what["gradients"] = int(_all_gradients(case, hyper, catalog))
     copies = layout_of(case.parallelism, case.devices).data  # others shard one copy
-    each = precisions.BYTES.get(precision.storage, 0)
-    return int(parameters * each * arrays * copies // case.nodes)
+    return _Arrays(
+        parameters,
+        precisions.BYTES.get(precision.storage, 0),
+        sum(what.values()),
+        case.devices // copies,
+        ", ".join(name for name, count in what.items() if count),
+    )
 
 
 def _all_gradients(case: Case, hyper: dict[str, Any], catalog: Catalog) -> bool:

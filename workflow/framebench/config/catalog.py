@@ -5,17 +5,20 @@ Only their JSON files are read; frameworks and adapters are never imported here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from core import framework_keys
+from core.gpus import Gpu
 from core.merging import merge_patch
 
 from .. import PROJECT
 from ..files import json_files
 from ..files.problem import cause
+from . import gpu_environments
 from .validation import ConfigError, show
 
 #: Words that a suite may use for a compiler, with the key of framework.json that names it.
@@ -53,15 +56,22 @@ class Catalog:
         declared = self.frameworks[framework].get(WORDS[word])
         return str(declared or {"native": "native", "usual": "none"}[word])
 
-    def environment_file(self, framework: str, accelerator: str) -> Path:
-        """Return ``envs/FRAMEWORK.yaml`` for CPUs, ``envs/FRAMEWORK-cuda.yaml`` for CUDA.
+    def environment_file(
+        self, framework: str, accelerator: str, gpus: Sequence[Gpu] = ()
+    ) -> tuple[Path | None, str]:
+        """Return the environment file of a framework in ``envs``, or None and the reason.
 
-        Without a CUDA file it is the one for CPUs; the runs are then ``unsupported``, with the
-        framework's reason.
+        ``gpus``: those of the machine; for none of them the file that is preferred.
         """
-        plain = self.root / "envs" / f"{framework}.yaml"
-        special = self.root / "envs" / f"{framework}-{accelerator}.yaml"
-        return special if special.exists() else plain
+        if accelerator == "cpu":
+            return self.root / "envs" / f"{framework}.yaml", ""
+        return gpu_environments.choose(self.root, framework, gpus)
+
+    def environment_files(self, framework: str, accelerator: str) -> list[Path]:
+        """Return the environment files of a framework in ``envs``, whatever the GPU."""
+        if accelerator == "cpu":
+            return [self.root / "envs" / f"{framework}.yaml"]
+        return gpu_environments.files(self.root, framework)
 
 
 def load_catalog(root: Path) -> Catalog:

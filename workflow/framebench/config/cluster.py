@@ -7,8 +7,10 @@ import shlex
 from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
+from core.gpus import Gpu
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     StringConstraints,
     ValidationError,
@@ -52,6 +54,9 @@ _HANDED_ON = {
     "mail_type": "--mail-type",
 }
 
+#: Characters of types of GPUs, as NVML names them, that Snakemake's plugin has no resource for.
+_NOT_IN_GRES = "+-"
+
 #: Options of ``sbatch`` that ``extra`` may not have, with what sets them.
 _OWNED = {
     **dict.fromkeys(("--account", "-A"), "cluster.account"),
@@ -62,7 +67,8 @@ _OWNED = {
     **dict.fromkeys(("--mem", "--mem-per-cpu"), "cluster.memory_gib"),
     **dict.fromkeys(("--cpus-per-task", "-c", "--cpus-per-gpu"), "cluster.cores_per_node"),
     **dict.fromkeys(
-        ("--gres", "--gpus", "-G"), "cluster.gpus_per_node, cluster.gres and the suite"
+        ("--gres", "--gpus", "-G", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket"),
+        "cluster.gpus_per_node, cluster.gres and the suite",
     ),
     **dict.fromkeys(("--nodes", "-N", "--ntasks", "-n", "--ntasks-per-gpu"), "the suite's"),
     **dict.fromkeys(
@@ -84,9 +90,21 @@ _Reservation = Annotated[
 _Gres = Annotated[
     str,
     StringConstraints(
-        pattern=r"^gpu(:[A-Za-z0-9_.]*[A-Za-z_.][A-Za-z0-9_.]*)?(:[1-9][0-9]{0,5})?$"
+        pattern=r"^gpu(:[A-Za-z0-9_.+-]*[A-Za-z_.+-][A-Za-z0-9_.+-]*)?(:[1-9][0-9]{0,5})?$"
     ),
-    AllowedValues("gpu, gpu:TYPE or gpu:TYPE:COUNT; TYPE: letters, digits, _ and ."),
+    AllowedValues("gpu, gpu:TYPE or gpu:TYPE:COUNT; TYPE: letters, digits, _ . + and -"),
+]
+_Gibibytes = Annotated[
+    float,
+    Field(gt=0, le=2**20),
+    FromText,
+    AllowedValues("a number of GiB above 0 and up to 1048576"),
+]
+_Version = Annotated[
+    str,
+    BeforeValidator(lambda value: str(value) if isinstance(value, float) else value),
+    StringConstraints(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){1,2}$"),
+    AllowedValues("a version as nvidia-smi writes it, such as 550.54.15 or 9.0"),
 ]
 _Licences = Annotated[
     str,
@@ -159,12 +177,10 @@ class Cluster(Keys):
     nodes: Annotated[int, Whole(1, MILLION), FromText]
     gpus_per_node: Annotated[int, Whole(0, MILLION), FromText] = 0
     cores_per_node: Annotated[int, Whole(1, MILLION), FromText]
-    memory_gib: Annotated[
-        float,
-        Field(gt=0, le=2**20),
-        FromText,
-        AllowedValues("a number of GiB above 0 and up to 1048576"),
-    ]
+    memory_gib: _Gibibytes
+    gpu_driver: Annotated[_Version | None, OrNull] = None
+    gpu_capability: Annotated[_Version | None, OrNull] = None
+    gpu_memory_gib: _Gibibytes | None = None
     partition: OptionalText = None
     account: OptionalText = None
     constraint: OptionalText = None
@@ -212,6 +228,9 @@ class Cluster(Keys):
         if self.mail_user and not self.mail_type:
             raise NotAllowed("beside mail_type, or nothing", show(self.mail_user), "mail_user")
         count = (self.gres or "").rpartition(":")[2]
+        for key in ("gpu_driver", "gpu_capability", "gpu_memory_gib"):
+            if getattr(self, key) and not self.gpus_per_node:
+                raise NotAllowed("with gpus_per_node: 0, none", show(getattr(self, key)), key)
         if self.gres and not self.gpus_per_node:
             raise NotAllowed("with gpus_per_node: 0, no gres", show(self.gres), "gres")
         if count.isdigit() and int(count) != self.gpus_per_node:
@@ -254,8 +273,18 @@ class Cluster(Keys):
         memory = f"{self.memory_gib:g} GiB{kind}"
         return Machine(
             self.cores_per_node, self.gpus_per_node, memory, self.nodes,
-            memory_bytes=int(self.memory_gib * 2**30),
+            memory_bytes=int(self.memory_gib * 2**30), devices=self._gpus,
         )  # fmt: skip
+
+    @property
+    def _gpus(self) -> tuple[Gpu, ...]:
+        """GPUs of a node, as far as the description has them; () for none of it."""
+        if not (self.gpu_driver or self.gpu_capability or self.gpu_memory_gib):
+            return ()
+        memory = int(self.gpu_memory_gib * 2**30) if self.gpu_memory_gib else None
+        kind = self._kind_of_gpu.partition(":")[2] or "GPU"
+        one = Gpu(kind, memory, self.gpu_driver or "", "", "", self.gpu_capability or "")
+        return (one,) * self.gpus_per_node
 
     def resources(
         self, nodes: int, devices: int, minutes: int, cuda: bool, node: str = ""
@@ -267,12 +296,16 @@ class Cluster(Keys):
         """
         named = [f"--nodelist={node}"] if node else []  # overrides the key nodelist
         extra = [*["--exclusive"] * self.exclusive, *self._handed_on(), *named, *self.extra]
+        gres = f"{self._kind_of_gpu}:{devices}" if cuda else None
+        if gres and {*gres} & {*_NOT_IN_GRES}:
+            extra.append(f"--gpus-per-node={gres.partition(':')[2]}")
+            gres = None
         values = (
             nodes,
             nodes,
             # The harness starts its processes on other nodes itself.
             "srun" if nodes > 1 else None,
-            f"{self._kind_of_gpu}:{devices}" if cuda else None,
+            gres,
             # Otherwise SLURM counts tasks by GPUs.
             0 if cuda else None,
             self.memory_mib,

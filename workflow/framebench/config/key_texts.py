@@ -159,8 +159,8 @@ TABLES: Mapping[str, KeyTable] = {
                 "accelerator",
                 "`auto`, `cpu`, `cuda`",
                 "`auto`: NVIDIA GPUs if there are any, else the CPU; refused where `nvidia-smi` "
-                "fails. Also selects the environment"
-                " file.",
+                "fails, or CUDA_VISIBLE_DEVICES hides all GPUs. Also selects the "
+                "[environment](../docs/frameworks.md#gpus).",
             ),
             (
                 "cores_per_device",
@@ -284,7 +284,7 @@ TABLES: Mapping[str, KeyTable] = {
             (
                 "devices_per_node",
                 "`[1]`",
-                "numbers",
+                "numbers, or `all`: all GPUs of a node; on a CPU one device",
             ),
             (
                 "batch_per_device",
@@ -364,6 +364,12 @@ TABLES: Mapping[str, KeyTable] = {
                 "`repeats` (30 by default): see [time budget](#time-budget).",
             ),
             (
+                "on_gpus",
+                "none",
+                "Suite that replaces this one on GPUs, whose batches and steps differ: a name in "
+                "`config/suites/`, or a path.",
+            ),
+            (
                 "axes",
                 "none",
                 "Values of each axis. Optional if there are `measurements`.",
@@ -413,6 +419,13 @@ TABLES: Mapping[str, KeyTable] = {
                 "take more have the flag *shared*.",
             ),
             (
+                "gpu_driver, gpu_capability, gpu_memory_gib",
+                "What `nvidia-smi --query-gpu=driver_version,compute_cap,memory.total` says on a "
+                "node: 550.54.15, 9.0, 81559 MiB (79.6). The plan chooses [environments]"
+                "(frameworks.md#gpus) by them and leaves out what cannot run. Unknown where they "
+                "are `null`: then those for the newest driver are chosen.",
+            ),
+            (
                 "partition, account, constraint, qos",
                 "As `sbatch` takes them. `null`: the value of `--default-resources` "
                 "(`slurm_account`, `slurm_partition`, `constraint`, `qos`), else the cluster's "
@@ -426,7 +439,8 @@ TABLES: Mapping[str, KeyTable] = {
             (
                 "gres",
                 "GPU type, if nodes have several: `gpu:h100`, or `gpu:h100:8` with "
-                "`gpus_per_node`. A run requests as many as it has devices.",
+                "`gpus_per_node`. A run requests as many as it has devices, types with `-` or `+` by "
+                "`--gpus-per-node`.",
             ),
             (
                 "nodelist, exclude",

@@ -52,6 +52,7 @@ def of_own_model(suite: Suite, own: OwnModel) -> Suite:
             "exclude": [one for one in suite.exclude if "model" not in one],
             "measurements": measurements,
             "own_model": own.name,
+            "gpu_suite": suite.gpu_suite and of_own_model(suite.gpu_suite, own),
         }
     )
 

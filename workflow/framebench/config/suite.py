@@ -52,7 +52,7 @@ from .own_model import OwnModel, OwnModelKey
 from .provided import Interpreter
 from .repeats import AUTO, FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, Repeats
 from .tuned import Tuned, load_tuned
-from .validation import MissingKey, NotAllowed, did_you_mean, show
+from .validation import ConfigError, MissingKey, NotAllowed, did_you_mean, show
 from .variables import Variables
 from .yaml_files import read_yaml
 
@@ -60,6 +60,8 @@ from .yaml_files import read_yaml
 BATCHES = ("batch_per_device", "batch_total")
 #: Word for the precision that a machine is made for.
 USUAL = "usual"
+#: Word for all GPUs of a node.
+ALL = "all"
 #: Values of each axis of a block.
 Axes = dict[str, Any]
 
@@ -227,6 +229,10 @@ _Batch = Annotated[
     Count | Literal["max"],
     AllowedValues("a whole number of at least 1 and at most 1000000, or max"),
 ]
+_Devices = Annotated[
+    Count | Literal["all"],
+    AllowedValues("a whole number of at least 1 and at most 1000000, or all"),
+]
 _BATCHES = AllowedValues(
     "a list of at least 1 value, each value once, or a mapping from model to these"
 )
@@ -294,7 +300,7 @@ class _AxesKeys(_WithAxes):
     model: Annotated[Values[ModelName], OrAll("models")] = default("all")
     mode: Values[_Mode] = default(["train"])
     nodes: Values[Count] = default([1])
-    devices_per_node: Values[Count] = default([1])
+    devices_per_node: Values[_Devices] = default([1])
     batch_per_device: _Batches | None = None
     batch_total: _Totals | None = None
     precision: Values[_AskedPrecision] = default([precisions.default()])
@@ -471,6 +477,7 @@ class SuiteFile(Keys):
     ] = default({})
     largest_batch: Annotated[BatchBounds, ReadAs(_BoundsKeys, _bounds)] = default({})
     time_budget: Seconds | None = None
+    on_gpus: Text | None = None
     axes: Annotated[Axes, ReadAs(AxesKeys, _all_axes)] | None = None
     include: list[Annotated[Axes, ReadAs(AxesKeys, _named_axes)]] = default([])
     then: list[Annotated[Axes, ReadAs(AxesKeys, _named_axes)]] = default([])
@@ -551,13 +558,15 @@ class Suite(SuiteFile):
 
     ``path``: the file in messages, relative to the project for a shipped suite; ``file``: its
     absolute path; ``tuned``: settings of each framework, if a variant uses them; ``own_model``:
-    name of the user's model that replaces those of the suite, or of the first variant's.
+    name of the user's model that replaces those of the suite, or of the first variant's;
+    ``gpu_suite``: the suite that replaces it on GPUs.
     """
 
     path: Path
     file: Path
     tuned: Tuned = default({})
     own_model: str = ""
+    gpu_suite: Suite | None = None
 
     @property
     def name(self) -> str:
@@ -609,11 +618,17 @@ def load_suite(
         ValidationContext(catalog, kinds=kinds, storage=storage, data=data, results=results),
         str(shown),
     )
+    gpu_suite = None
+    if checked.on_gpus:
+        try:
+            gpu_suite = load_suite(checked.on_gpus, catalog, kinds, storage, data, results)
+        except NotAllowed as error:
+            raise ConfigError(f"{shown}: {error.line('on_gpus', checked.on_gpus)}") from None
     asked = any(variant.tuned for variant in checked.variants.values())
     settings = load_tuned(catalog) if asked else {}
     keys = {**dict(checked), "repeats": _repeats_of(checked)}
     return Suite.model_construct(
-        path=shown, file=path.absolute(), tuned=settings, own_model="", **keys
+        path=shown, file=path.absolute(), tuned=settings, own_model="", gpu_suite=gpu_suite, **keys
     )
 
 

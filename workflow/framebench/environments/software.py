@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from core.gpus import Gpu
 
 from ..config.catalog import Catalog
 from ..config.provided import Image, Modules
@@ -85,12 +87,30 @@ def from_modules(modules: Modules) -> Software:
     return Software("modules", python, identity, modules=tuple(modules.load))
 
 
+def misfit(
+    name: str, settings: Settings, catalog: Catalog, accelerator: str, gpus: Sequence[Gpu]
+) -> str:
+    """Return why no environment of a name's framework works on these GPUs.
+
+    Returns "" if one does, and for software that the user provides.
+    """
+    framework, _, variant = name.partition("@")
+    is_provided = variant or settings.deployment in PROVIDED or framework in settings.interpreters
+    if not framework or is_provided:
+        return ""
+    return catalog.environment_file(framework, accelerator, gpus)[1]
+
+
 def choose(
-    names: Iterable[str], settings: Settings, catalog: Catalog, accelerator: str
+    names: Iterable[str],
+    settings: Settings,
+    catalog: Catalog,
+    accelerator: str,
+    gpus: Sequence[Gpu] = (),
 ) -> dict[str, Software]:
-    """Return the software of each name (see :func:`plan.software`).
+    """Return the software of each name (see :func:`plan.software`), for these GPUs.
     Raises :class:`ConfigError` naming all frameworks for which required software is missing."""
-    asked = {name: _software(name, settings, catalog, accelerator) for name in names}
+    asked = {name: _software(name, settings, catalog, accelerator, gpus) for name in names}
     missing = dict.fromkeys(
         name.partition("@")[0] for name, software in asked.items() if not software
     )
@@ -122,7 +142,9 @@ def check_interpreters(known: Mapping[str, Software], settings: Settings) -> Non
         raise ConfigError("\n".join(faults))
 
 
-def _software(name: str, settings: Settings, catalog: Catalog, accelerator: str) -> Software | None:
+def _software(
+    name: str, settings: Settings, catalog: Catalog, accelerator: str, gpus: Sequence[Gpu]
+) -> Software | None:
     """Return the software of a name; None if required software was not provided."""
     framework, _, variant = name.partition("@")
     if not framework:
@@ -153,7 +175,9 @@ def _software(name: str, settings: Settings, catalog: Catalog, accelerator: str)
         return from_interpreter(settings.interpreters[framework])
     if settings.deployment in PROVIDED:
         return None
-    file = catalog.environment_file(framework, accelerator)
+    file, reason = catalog.environment_file(framework, accelerator, gpus)
+    if file is None:
+        raise ConfigError(f"{SOURCE}: accelerator: found {accelerator!r}, but {reason}")
     if not pins:
         return from_file(_read(file, settings), settings)
     base = read_environment_file(file, hashed=False)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import shutil
 import socket
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core import bounded
+from core import bounded, gpus
+from core.gpus import Gpu, GpuError
 
 from . import identities
 from .identities import UNKNOWN, Identity
@@ -32,8 +31,9 @@ class Machine:
     equal to ``cores``; ``identity``: of its records, unknown for a cluster, whose nodes differ;
     ``named``: nodes that can be measured one by one, with the reason why one cannot now, else "";
     ``memory_bytes``: of the host, 0 if unknown; ``instruction_sets`` and ``vendor``: of the
-    processor in the kernel's names, empty if unknown, as for a cluster; ``fault``: why
-    ``nvidia-smi`` could not list the GPUs, in its words, else ""."""
+    processor in the kernel's names, empty if unknown, as for a cluster; ``devices``: its usable
+    GPUs and instances of MIG, empty if nothing is known of them; ``hidden``: number of GPUs that
+    CUDA_VISIBLE_DEVICES hides; ``fault``: why GPUs cannot be used and what helps, else ""."""
 
     cores: int
     gpus: int
@@ -46,23 +46,27 @@ class Machine:
     memory_bytes: int = 0
     instruction_sets: frozenset[str] = frozenset()
     vendor: str = ""
+    devices: tuple[Gpu, ...] = ()
+    hidden: int = 0
     fault: str = ""
 
 
 def detect() -> Machine:
     """Return this machine's resources.
     A GPU counts if ``nvidia-smi`` lists it and CUDA_VISIBLE_DEVICES does not hide it."""
-    gpus, kinds, fault = _gpus()
+    devices, hidden, kinds, fault = _gpus()
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     # Rounded: kernels reserve different amounts of a few MiB.
     memory = ", ".join([f"{round(pages / 2**30)} GiB", *kinds])
     cores = os.sched_getaffinity(0)
     threads = _threads(cores)
     return Machine(
-        len(cores), gpus, memory, threads_per_core=max(threads), physical_cores=len(threads),
+        len(cores), len(devices), memory,
+        threads_per_core=max(threads), physical_cores=len(threads),
         identity=_identity(kinds), named={_node(): ""}, memory_bytes=pages,
         instruction_sets=frozenset(_instruction_sets().split()),
-        vendor=_entry("/proc/cpuinfo", "vendor_id"), fault=fault,
+        vendor=_entry("/proc/cpuinfo", "vendor_id"),
+        devices=devices, hidden=hidden, fault=fault,
     )  # fmt: skip
 
 
@@ -96,33 +100,24 @@ def _entry(path: str, key: str) -> str:
     return ""
 
 
-def _gpus() -> tuple[int, list[str], str]:
-    """Return the number of usable GPUs, the kinds of all GPUs, and why they cannot be listed."""
-    if shutil.which("nvidia-smi") is None:
-        return 0, [], ""
+def _gpus() -> tuple[tuple[Gpu, ...], int, list[str], str]:
+    """Return the usable GPUs, the number of hidden ones, the kinds of all, and why none can be
+    used."""
+    listed: list[Gpu] = []
     try:
-        listed = subprocess.run(
-            ["nvidia-smi", "-L"],
-            capture_output=True,
-            text=True,
-            timeout=SMI_SECONDS,
-            check=False,
-            encoding="utf-8",
-            errors="replace",
-        )
-    except subprocess.TimeoutExpired as slow:
-        return 0, [], f"no answer within {slow.timeout:g} s"
-    if listed.returncode:
-        said = " ".join((listed.stdout + listed.stderr).split())
-        return 0, [], said or f"exit status {listed.returncode}"
-    lines = [line for line in listed.stdout.splitlines() if line.startswith("GPU ")]
-    kinds = sorted({line.partition(": ")[2].partition(" (UUID")[0] for line in lines})
-    count = len(lines)
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is None:
-        return count, kinds, ""
-    shown = [part for part in visible.split(",") if part.strip() not in ("", "-1")]
-    return min(count, len(shown)), kinds, ""
+        listed = gpus.list_gpus(SMI_SECONDS)
+        visible = gpus.visible_gpus(listed, os.environ.get(gpus.VISIBLE))
+    except GpuError as error:
+        return (), 0, sorted({gpu.name for gpu in listed}), str(error)
+    # As in records: those that MIG divides are their instances.
+    kinds = {
+        one.name
+        for gpu in listed
+        for one in [own for own in gpu.instances or () if own in visible] or [gpu]
+    }
+    addresses = {gpu.pci_address for gpu in visible}
+    hidden = [gpu for gpu in listed if gpu.pci_address not in addresses]
+    return tuple(visible), len(hidden), sorted(kinds), ""
 
 
 def _threads(cores: Iterable[int], sys: Path = Path("/sys")) -> list[int]:

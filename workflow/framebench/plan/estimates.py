@@ -6,6 +6,7 @@ import os
 import statistics
 from collections import defaultdict
 
+from core import precisions
 from core.case import NONE, Case
 from core.framework_keys import START_SECONDS
 
@@ -18,8 +19,12 @@ from ..records.run import Run
 from . import amounts, batch_searches, repeats
 from .amounts import SampleCounts, Wrong
 
-#: Floating-point operations per second of a core with AVX-512 and of a GPU.
+#: Floating-point operations per second of a core with AVX-512, and of a V100 in fp32: DLPerf's
+#: ResNet-50, 390 images/s.
 CORE_RATE, GPU_RATE = 6e10, 1e13
+#: Rate of a GPU in other precisions over that in fp32, as in published figures of V100 and A100; of
+#: Hopper and later over that of Ampere, as in their data sheets.
+OTHER_PRECISIONS, HOPPER = 3, 3
 #: Time of a core without AVX-512 over that of one with it: AMD Zen 3 against Intel Sapphire Rapids.
 SLOWER = 2.4
 #: Time of an emulated precision over that of fp32.
@@ -151,10 +156,18 @@ def _estimate(
 def _seconds_of_sample(case: Case, place: Capacity, catalog: Catalog, trains: bool) -> float:
     operations = 2 * forward_multiply_adds(catalog.models[case.model], case.sequence_length)
     cores = place.cores_per_device
-    rate = GPU_RATE if cores is None else CORE_RATE * cores / slowness(place)
+    rate = _gpu_rate(case, place) if cores is None else CORE_RATE * cores / slowness(place)
     slower = EMULATED if place.emulates(case) else 1
     # the backward pass costs about two forward passes
     return operations * slower * (3 if trains else 1) / rate
+
+
+def _gpu_rate(case: Case, place: Capacity) -> float:
+    """Return the floating-point operations per second of a GPU, of the slowest on a node."""
+    versions = [precisions.version(gpu.capability) for gpu in place.gpus if gpu.capability]
+    is_new = min(versions, default=(0,)) >= (9,)
+    faster = 1 if case.precision == precisions.default() else OTHER_PRECISIONS
+    return GPU_RATE * faster * (HOPPER if is_new else 1)
 
 
 def of_search(case: Case, settings: Settings, place: Capacity, catalog: Catalog) -> float:

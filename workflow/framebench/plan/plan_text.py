@@ -41,6 +41,7 @@ def describe(plan: Plan, description: str = "") -> str:
         f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
         f"  {len(cases)} cases x {repeats} = {len(plan.runs)} runs{steps}",
         f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}{kind}",
+        *(f"  {line}" for line in _gpus(plan)),
         *_side_by_side(plan),
         *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),
         *_provided(plan),
@@ -62,6 +63,7 @@ def describe(plan: Plan, description: str = "") -> str:
             if plan.cached
             else "(rough estimate: none of these runs has a record here yet)"
         ),
+        *_over_limit(plan),
         *(_reached(plan) if plan.settings.budget else _at_most(plan)),
     ]
     missing = [
@@ -78,6 +80,27 @@ def describe(plan: Plan, description: str = "") -> str:
             sources = " and ".join(own.source for own in models)
             lines += [f"Imports of {sources} are checked once it is built"]
     return "\n".join(lines)
+
+
+def _gpus(plan: Plan) -> list[str]:
+    """Return lines on the GPUs: kinds and driver, hidden ones, and what is not known of them."""
+    place = plan.place
+    if place.accelerator == "cpu":
+        return []
+    kinds = Counter(
+        f"{gpu.name}, driver {gpu.driver or 'unknown'}, compute capability "
+        f"{gpu.capability or 'unknown'}"
+        for gpu in place.gpus
+    )
+    lines = [f"{count} x {kind}" for kind, count in kinds.items()]
+    if place.hidden:
+        lines.append(f"{place.hidden} more GPU(s) are hidden by CUDA_VISIBLE_DEVICES")
+    if plan.settings.cluster and not place.gpus:
+        lines.append(
+            "driver and compute capability are not known: cluster.gpu_driver and "
+            "cluster.gpu_capability say them"
+        )
+    return lines
 
 
 def left_as_they_are(plan: Plan) -> list[str]:
@@ -106,6 +129,22 @@ def _time_limits(plan: Plan) -> str:
     then = _range({run.limit for run in stopped if run.limit})
     now = _range({limits.run_limit(plan.settings, plan.minutes.get(r.case)) for r in stopped})
     return f" (time_limit was {then} and is {now} now)" if then else f" (time_limit is {now} now)"
+
+
+def _over_limit(plan: Plan) -> list[str]:
+    """Return a line on pending runs that are expected to be ended by their time limit."""
+    settings = plan.settings
+    long = [
+        run.seconds
+        for run in plan.pending
+        if run.seconds > limits.run_limit(settings, plan.minutes.get(run.case))
+    ]
+    if not long:
+        return []
+    return [
+        f"{len(long)} of them may take longer than time_limit, up to {max(long):.0f} s by these "
+        "estimates: --config time_limit=.. allows it"
+    ]
 
 
 def _range(seconds: Collection[float]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from ..config import tuned, values
 from ..config.catalog import Catalog
 from ..config.settings import Settings
 from ..config.suite import Suite
-from ..environments.software import Software, choose
+from ..environments.software import Software, choose, misfit
 from ..files.attempt_names import attempt_name, repeat_and_attempt
 from ..machine.identities import Identity, is_here
 from ..machine.local import Machine
@@ -164,15 +165,19 @@ def make_plan(
     ``minutes``: requested minutes of jobs by case folder, from the submitting call.
     ``searches_ended``: the call has searched already, and repeats no search.
     """
+    settings = fitting.on_machine(settings, machine)
     usual = fitting.usual_precision(settings, machine)
-    stages = matrix.cases(settings.suite, catalog, usual)
+    stages = matrix.cases(settings.suite, catalog, usual, machine.gpus)
     everything = on_each_node([*stages], settings, machine)
     wanted = matrix.narrow(everything, settings)
     place = fitting.capacity(settings, machine, everything)
-    cases, left_out = fitting.fit(wanted, place, catalog)
+    fitted, left_out = fitting.fit(wanted, place, catalog)
+    without = _without_software(fitted, settings, catalog, place)
+    left_out += [LeftOut(case, why) for case, why in without.items()]
+    cases = [case for case in fitted if case not in without]
     # Peak-FLOPS benchmarks use the default software, even where only variants run.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
-    runs_in = choose(dict.fromkeys(names), settings, catalog, place.accelerator)
+    runs_in = choose(dict.fromkeys(names), settings, catalog, place.accelerator, place.gpus)
     requests = {
         case: {
             **request(software(case, settings.suite), settings, place, runs_in),
@@ -232,6 +237,22 @@ def make_plan(
         len(wanted) == len(everything),
         staged,
     )  # fmt: skip
+
+
+def _without_software(
+    cases: Iterable[Case], settings: Settings, catalog: Catalog, place: Capacity
+) -> dict[Case, str]:
+    """Return why the software of cases does not work on the GPUs of a place, for those of which it
+    does not."""
+
+    @functools.cache
+    def reason(name: str) -> str:
+        return misfit(name, settings, catalog, place.accelerator, place.gpus)
+
+    found = {
+        case: reason(case.framework) or reason(software(case, settings.suite)) for case in cases
+    }
+    return {case: why for case, why in found.items() if why}
 
 
 def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:

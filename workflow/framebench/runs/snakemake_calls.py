@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from .. import PROJECT
+from ..cases import fitting
 from ..config.catalog import Catalog
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError
 from ..config.yaml_files import read_mapping
+from ..machine import local
 from . import partial
 
 #: Snakemake's folder in the working directory, and the folder of its locks therein.
@@ -63,7 +65,7 @@ def measure(suite: Path, folder: Path, config: Sequence[str], words: Sequence[st
 def settings_of(
     given: Sequence[str], known: Catalog, reserved: Mapping[str, str]
 ) -> tuple[Settings, dict[str, Any]]:
-    """Return the settings as Snakemake will read them, and the suite as it is written.
+    """Return the settings as Snakemake will read them, and the suite for this machine as written.
     ``reserved``: keys that may not be set, and what to use instead. Raises :class:`ConfigError` for
     an invalid configuration or suite, before anything is measured."""
     pairs = [word.partition("=") for word in given]
@@ -76,4 +78,9 @@ def settings_of(
     file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
     config = {**read_mapping(file), **own}
     settings = load_settings(config, known)
-    return settings, read_mapping(settings.suite.file)
+    if settings.suite.gpu_suite:
+        machine = settings.cluster.machine if settings.cluster else local.detect()
+        settings = fitting.on_machine(settings, machine)
+    suite = read_mapping(settings.suite.file)
+    suite.pop("on_gpus", None)  # of another suite that is made of this one
+    return settings, suite

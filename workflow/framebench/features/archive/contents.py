@@ -87,7 +87,7 @@ def environments_of(results: Path, suite: Path) -> list[Path]:
             if added := added_packages.file_beside(Path(environment["prefix"])):
                 files.add(added)
             elif framework in known.frameworks and environment["way"] in ("venv", "conda"):
-                files.add(known.environment_file(framework, accelerator))
+                files.update(known.environment_files(framework, accelerator))
     for path in [*files]:
         with contextlib.suppress(ConfigError):  # no hashes, or files that are gone
             files.update(read_environment_file(path, hashed=True).hash_files)

@@ -153,7 +153,10 @@ def own_environment(framework: str, settings: Settings, known: catalog.Catalog) 
     """Return the framework's environment file for this machine, with the packages that the
     configuration adds."""
     machine = settings.cluster.machine if settings.cluster else local.detect()
-    path = known.environment_file(framework, fitting.accelerator_of(settings, machine))
+    accelerator = fitting.accelerator_of(settings, machine)
+    path, reason = known.environment_file(framework, accelerator, machine.devices)
+    if path is None:
+        raise ConfigError(f"frameworks: found {framework}, but {reason}")
     file, pins = read_environment_file(path, hashed=False), settings.packages.get(framework)
     if not pins:
         return file

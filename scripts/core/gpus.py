@@ -1,0 +1,197 @@
+"""NVIDIA GPUs and instances of MIG, as ``nvidia-smi`` lists and CUDA_VISIBLE_DEVICES names them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+#: Variable that names the GPUs that CUDA shows a process.
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+_SMI = "nvidia-smi"
+_FIELDS = ("name", "memory.total", "driver_version", "uuid", "pci.bus_id", "mig.mode.current")
+_CAPABILITY = "compute_cap"  # drivers before R510 do not know this field
+_INSTANCE = re.compile(r"^\s+MIG\s+(\S+)\s+Device\s+\d+:\s+\(UUID:\s*([^)\s]+)\)")
+_GPU = re.compile(r"^GPU \d+: .*\(UUID:\s*([^)\s]+)\)")
+#: Memory at the end of a profile: ``3g.20gb``, ``1g.10gb+me``.
+_MEMORY = re.compile(r"\.(\d+)gb")
+
+
+class GpuError(Exception):
+    """Raised where GPUs cannot be listed or used; the message has the reason, in the driver's own
+    words where it has any, and behind ``allowed:`` what helps."""
+
+
+class Gpu(NamedTuple):
+    """GPU, or instance of MIG.
+
+    ``name``: of an instance with its profile. ``memory_bytes``: None if unknown, the nominal size
+    of an instance. ``capability``: compute capability, such as ``9.0``; "" if unknown.
+    ``instances``: of a GPU that MIG divides, None without MIG. ``is_instance``: of MIG."""
+
+    name: str
+    memory_bytes: Optional[int]
+    driver: str
+    uuid: str
+    pci_address: str
+    capability: str = ""
+    instances: Optional[Tuple[Gpu, ...]] = None
+    is_instance: bool = False
+
+
+def list_gpus(seconds: float = 60.0) -> List[Gpu]:
+    """Return all GPUs that ``nvidia-smi`` lists; none without that command.
+
+    Raises GpuError where it fails or does not answer within ``seconds``."""
+    if shutil.which(_SMI) is None:
+        return []
+    fields = [*_FIELDS, _CAPABILITY]
+    try:
+        status, text = _ask(_query(fields), seconds)
+        if status and f'"{_CAPABILITY}" is not a valid field' in text:
+            fields = [*_FIELDS]
+            status, text = _ask(_query(fields), seconds)
+        _check(status, text)
+        gpus = [gpu for line in text.splitlines() for gpu in _parse(line, fields)]
+        if not any(gpu.instances is not None for gpu in gpus):
+            return gpus
+        status, text = _ask(["-L"], seconds)
+        _check(status, text)
+    except subprocess.TimeoutExpired:
+        raise GpuError(f"{_SMI} fails: no answer within {seconds:g} s; {_DRIVER}") from None
+    profiles = _profiles(text)
+    return [
+        gpu
+        if gpu.instances is None
+        else gpu._replace(
+            instances=tuple(_instance(gpu, *one) for one in profiles.get(gpu.uuid, ()))
+        )
+        for gpu in gpus
+    ]
+
+
+def visible_gpus(gpus: Sequence[Gpu], visible: Optional[str]) -> List[Gpu]:
+    """Return the GPUs and instances that CUDA shows a process, in its order.
+
+    ``visible``: value of CUDA_VISIBLE_DEVICES, None if it is not set. CUDA stops at the first entry
+    that it does not know.
+
+    Raises GpuError for GPUs that are all hidden, for unknown ones, and for a GPU that MIG divides
+    without a named instance, because CUDA would choose one."""
+    if visible is None:
+        chosen = list(gpus)
+    else:
+        chosen = [_named(word.strip(), gpus, visible) for word in visible.split(",") if gpus]
+    for gpu in chosen:
+        if gpu.instances is not None:
+            raise GpuError(_undivided(gpu))
+    return chosen
+
+
+def _named(word: str, gpus: Sequence[Gpu], visible: str) -> Gpu:
+    """Return the GPU or instance that an entry of CUDA_VISIBLE_DEVICES names."""
+    if word in ("", "-1", "NoDevFiles"):
+        raise GpuError(
+            f"{VISIBLE}={visible!r} hides {_count(len(gpus))}; allowed: GPUs by number or UUID, or "
+            "no such variable"
+        )
+    if word.isdigit() and int(word) < len(gpus):
+        return gpus[int(word)]
+    everything = [*gpus, *(one for gpu in gpus for one in gpu.instances or ())]
+    like = [] if word.isdigit() else [gpu for gpu in everything if gpu.uuid.startswith(word)]
+    if len(like) != 1:
+        names = ", ".join([str(number) for number in range(len(gpus))])
+        names += "".join(f", {one.uuid}" for gpu in gpus for one in gpu.instances or ())
+        raise GpuError(
+            f"{VISIBLE}={visible!r} names {word!r}, which {_SMI} does not list; allowed: {names}, "
+            "or a UUID"
+        )
+    return like[0]
+
+
+def _undivided(gpu: Gpu) -> str:
+    if not gpu.instances:
+        return (
+            f"MIG is on for {gpu.name} ({gpu.uuid}), which has no instance; allowed: instances "
+            f"({_SMI} mig -cgi .. -C), or no MIG ({_SMI} -mig 0)"
+        )
+    names = " or ".join(
+        f"{VISIBLE}={one.uuid} ({one.name.rpartition(' ')[2]})" for one in gpu.instances
+    )
+    return f"MIG divides {gpu.name} and no instance is named; allowed: {names}"
+
+
+def _count(number: int) -> str:
+    return "the GPU" if number == 1 else f"all {number} GPUs"
+
+
+_DRIVER = "allowed: a driver that works"
+
+
+def _check(status: int, text: str) -> None:
+    if status:
+        said = " ".join(text.split()) or f"exit status {status}"
+        raise GpuError(f"{_SMI} fails: {said}; {_DRIVER}")
+
+
+def _query(fields: Sequence[str]) -> List[str]:
+    return [f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
+
+
+def _ask(arguments: Sequence[str], seconds: float) -> Tuple[int, str]:
+    """Return exit status and output of ``nvidia-smi``, with its errors if it fails."""
+    ended = subprocess.run(
+        [_SMI, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=seconds,
+    )
+    return ended.returncode, ended.stdout + (ended.stderr if ended.returncode else "")
+
+
+def _parse(line: str, fields: Sequence[str]) -> List[Gpu]:
+    """Return the GPU of a line of ``nvidia-smi --query-gpu``; [] for another line."""
+    words = [word.strip() for word in line.split(",")]
+    if len(words) != len(fields):
+        return []
+    values = dict(zip(fields, words))
+    mebibytes, capability = values["memory.total"], values.get(_CAPABILITY, "")
+    return [
+        Gpu(
+            values["name"],
+            int(mebibytes) * 2**20 if mebibytes.isdigit() else None,
+            values["driver_version"],
+            values["uuid"],
+            values["pci.bus_id"],
+            capability if re.match(r"^\d+\.\d+$", capability) else "",
+            () if values["mig.mode.current"] == "Enabled" else None,
+        )
+    ]
+
+
+def _profiles(listing: str) -> Dict[str, List[Tuple[str, str]]]:
+    """Return profile and UUID of the instances of each GPU in the output of ``nvidia-smi -L``."""
+    found: Dict[str, List[Tuple[str, str]]] = {}
+    for line in listing.splitlines():
+        gpu, instance = _GPU.match(line), _INSTANCE.match(line)
+        if gpu:
+            found[gpu.group(1)] = []
+        elif instance and found:
+            found[list(found)[-1]].append((instance.group(1), instance.group(2)))
+    return found
+
+
+def _instance(gpu: Gpu, profile: str, uuid: str) -> Gpu:
+    memory = _MEMORY.search(profile)
+    return gpu._replace(
+        name=f"{gpu.name} MIG {profile}",
+        memory_bytes=int(memory.group(1)) * 2**30 if memory else None,
+        uuid=uuid,
+        instances=None,
+        is_instance=True,
+    )

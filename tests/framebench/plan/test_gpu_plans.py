@@ -1,0 +1,141 @@
+"""Plans of fake machines with GPUs, as files: ``WRITE_PLANS=1 pytest ..`` writes them anew."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from core.gpus import Gpu
+from framebench.config.settings import load_settings
+from framebench.config.validation import ConfigError
+from framebench.machine import local
+from framebench.plan import plan_text, targets
+from framebench.plan.planning import Plan, make_plan
+
+from ... import fake_gpus
+from ..settings import CATALOG, CONFIG, ROOT
+
+PLANS = ROOT / "tests" / "data" / "plans"
+H100 = ("NVIDIA H100 80GB HBM3", 81559)
+A100 = fake_gpus.gpus(
+    *(1, "NVIDIA A100-SXM4-40GB", 40960, "580.95.05", "8.0", "Enabled"),
+    [("3g.20gb", "MIG-b0b8"), ("1g.5gb", "MIG-17c2")],
+)
+MACHINES: dict[str, list[dict[str, Any]]] = {
+    "8_h100_r580": fake_gpus.gpus(8, *H100, "580.95.05", "9.0"),
+    "8_h100_r550": fake_gpus.gpus(8, *H100, "550.54.15", "9.0"),
+    "4_v100_r535": fake_gpus.gpus(4, "Tesla V100-SXM2-16GB", 16384, "535.183.01", "7.0", "[N/A]"),
+    "1_a100_mig": A100,
+    "1_rtx_5090": fake_gpus.gpus(1, "NVIDIA GeForce RTX 5090", 32607, "580.95.05", "12.0", "[N/A]"),
+}
+BROKEN = "Failed to initialize NVML: Driver/library version mismatch"
+
+
+@pytest.fixture(autouse=True)
+def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+def on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, listed: list[dict[str, Any]], **config: Any
+) -> Plan:
+    """Return the plan of a machine with these GPUs."""
+    monkeypatch.setenv("PATH", fake_gpus.install(folder / "bin", listed), prepend=":")
+    given = {**CONFIG, "environments": str(folder / "venvs"), **config}
+    plan = make_plan(load_settings(given, CATALOG), CATALOG, local.detect(), None)
+    targets.check_runs(plan)
+    return plan
+
+
+def said(plan: Plan) -> str:
+    return plan_text.describe(plan)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_plans_of_machines_with_gpus(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "mig" in name:
+        with pytest.raises(ConfigError) as refused:
+            on(tmp_path, monkeypatch, MACHINES[name])
+        parts = [str(refused.value)]
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-b0b8")
+    else:
+        parts = []
+    parts += [said(on(tmp_path, monkeypatch, MACHINES[name], suite=s)) for s in ("quick", "dlperf")]
+    check(name, "\n\n".join(parts))
+
+
+def test_the_plan_with_a_broken_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_gpus.write(tmp_path, f"#!/bin/sh\necho '{BROKEN}'; exit 18\n")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(ConfigError, match=BROKEN) as refused:
+        make_plan(load_settings(CONFIG, CATALOG), CATALOG, local.detect(), None)
+    check("broken_driver", str(refused.value))
+
+
+def test_weights_that_no_gpu_holds_are_left_out_with_the_arithmetic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = tmp_path / "large.yaml"
+    axes = {
+        "framework": ["pytorch"], "model": ["gpt_6.7b"], "devices_per_node": [1, 8],
+        "batch_per_device": [1], "compiler": ["none"], "parallelism": ["data", "fsdp"],
+    }  # fmt: skip
+    suite.write_text(yaml.safe_dump({"axes": axes}))
+    plan = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], suite=str(suite))
+    assert [(case.devices, case.parallelism) for case in plan.folders] == [(8, "fsdp")]
+    assert {(one.case.devices, one.case.parallelism) for one in plan.left_out} == {
+        (1, "data"), (8, "data"),
+    }  # fmt: skip
+    for one in plan.left_out:
+        assert "parameters x 4 bytes x 4 (weights, moments, gradients) take" in one.reason
+        assert one.reason.endswith("GiB of a GPU, NVIDIA H100 80GB HBM3 has 79.6 GiB")
+
+
+@pytest.mark.parametrize(
+    ("framework", "driver", "capability", "chosen"),
+    [
+        ("pytorch", "580.95.05", "9.0", "pytorch-cuda"),
+        ("pytorch", "550.54.15", "9.0", "pytorch-cuda12"),
+        ("pytorch", "580.95.05", "7.0", "pytorch-cuda12"),
+        ("pytorch", "470.82.01", "7.0", "driver 525 or newer"),
+        ("jax", "535.183.01", "7.0", "jax-cuda12"),
+        ("jax", "", "", "jax-cuda"),
+        ("tensorflow", "535.183.01", "9.0", "tensorflow-cuda"),
+        ("tensorflow", "535.183.01", "7.0", "tensorflow-cuda-volta"),
+        ("tensorflow", "580.95.05", "12.0", "it has no kernels for GPU, compute capability 12.0"),
+        ("oneflow", "580.95.05", "8.9", "oneflow-cuda"),
+        ("oneflow", "580.95.05", "9.0", "an image, or a Python of your own"),
+        ("mxnet", "580.95.05", "7.0", "config/images-cuda.yaml"),
+    ],
+)
+def test_an_environment_is_chosen_by_driver_and_compute_capability(
+    framework: str, driver: str, capability: str, chosen: str
+) -> None:
+    gpu = Gpu("GPU", None, driver, "", "", capability)
+    file, reason = CATALOG.environment_file(framework, "cuda", [gpu])
+    assert file.stem == chosen if file else chosen in reason
+
+
+def test_a_cluster_states_its_gpus(tmp_path: Path) -> None:
+    nodes = {"nodes": 2, "gpus_per_node": 4, "cores_per_node": 8, "memory_gib": 64}
+    files = []
+    for more in ({}, {"gpu_driver": 550.54, "gpu_capability": 9.0, "gpu_memory_gib": 79.6}):
+        given = load_settings({**CONFIG, "cluster": {**nodes, **more}}, CATALOG)
+        plan = make_plan(given, CATALOG, given.cluster.machine, None)
+        files.append(plan.software["pytorch"].file.path.stem)
+        assert ("cluster.gpu_driver" in said(plan)) == (not more)
+    assert files == ["pytorch-cuda", "pytorch-cuda12"]
+
+
+def check(name: str, text: str) -> None:
+    """Compare a plan with its file, or write it."""
+    file = PLANS / f"{name}.txt"
+    if os.environ.get("WRITE_PLANS"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"{text}\n")
+    assert f"{text}\n" == file.read_text()

@@ -1,0 +1,126 @@
+"""GPUs that ``nvidia-smi`` lists, and those that CUDA_VISIBLE_DEVICES shows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from core.gpus import Gpu, GpuError, list_gpus, visible_gpus
+from framebench.machine import local
+from harness.devices import devices
+from harness.machine import hardware
+
+from .. import fake_gpus
+
+TWO = fake_gpus.gpus(2, "NVIDIA A100-SXM4-40GB", 40960, "580.95.05", "8.0")
+DIVIDED = fake_gpus.gpus(
+    *(1, "NVIDIA A100-SXM4-40GB", 40960, "580.95.05", "8.0", "Enabled"),
+    [("3g.20gb", "MIG-b0b8"), ("1g.10gb+me", "MIG-17c2")],
+)
+
+
+@pytest.fixture
+def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Gpu]:
+    """Return a whole GPU and one that MIG divides."""
+    other = {"uuid": "GPU-111", "pci.bus_id": "00000000:11:00.0"}
+    both = [*TWO[:1], {**DIVIDED[0], **other}]
+    monkeypatch.setenv("PATH", fake_gpus.install(tmp_path, both), prepend=":")
+    return list_gpus()
+
+
+def test_gpus_and_instances_are_listed(listed: list[Gpu]) -> None:
+    whole, divided = listed
+    assert (whole.name, whole.capability, whole.driver) == (
+        *("NVIDIA A100-SXM4-40GB", "8.0", "580.95.05"),
+    )
+    assert (whole.memory_bytes, whole.instances) == (40960 * 2**20, None)
+    assert [(one.name, one.uuid, one.memory_bytes) for one in divided.instances or ()] == [
+        ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", "MIG-b0b8", 20 * 2**30),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.10gb+me", "MIG-17c2", 10 * 2**30),
+    ]
+
+
+def test_an_old_driver_does_not_know_compute_capabilities(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", fake_gpus.install(tmp_path, TWO, ["compute_cap"]), prepend=":")
+    assert [(gpu.driver, gpu.capability) for gpu in list_gpus()] == [("580.95.05", "")] * 2
+
+
+@pytest.mark.parametrize(
+    ("visible", "uuids"),
+    [
+        ("0", ["GPU-000"]),
+        ("GPU-0", ["GPU-000"]),
+        ("MIG-17c2", ["MIG-17c2"]),
+        (" MIG-b0b8, 0", ["MIG-b0b8", "GPU-000"]),
+    ],
+)
+def test_cuda_shows_the_named_gpus(listed: list[Gpu], visible: str, uuids: list[str]) -> None:
+    assert [gpu.uuid for gpu in visible_gpus(listed, visible)] == uuids
+
+
+@pytest.mark.parametrize(
+    ("visible", "why"),
+    [
+        (None, "MIG divides .*allowed: CUDA_VISIBLE_DEVICES=MIG-b0b8 .3g.20gb. or"),
+        ("1", "MIG divides"),
+        ("", "='' hides all 2 GPUs"),
+        ("-1", "hides all 2 GPUs"),
+        ("NoDevFiles", "hides all 2 GPUs"),
+        ("2", "names '2', which nvidia-smi does not list; allowed: 0, 1, MIG-b0b8"),
+        ("GPU-9", "names 'GPU-9'"),
+        ("GPU-", "names 'GPU-'"),
+    ],
+)
+def test_what_cuda_would_not_show_is_refused(
+    listed: list[Gpu], visible: str | None, why: str
+) -> None:
+    with pytest.raises(GpuError, match=why):
+        visible_gpus(listed, visible)
+
+
+@pytest.mark.usefixtures("listed")
+def test_records_and_plans_name_an_instance_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-b0b8")
+    names = [gpu["name"] for gpu in hardware.hardware([0])["gpus"]]
+    assert names == ["NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB MIG 3g.20gb"]
+    machine = local.detect()
+    assert machine.identity.hardware.startswith(", ".join(names))
+    assert (machine.gpus, machine.hidden) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("listed", "visible", "names", "hidden"),
+    [
+        (2, "0,1", ["GPU-000", "GPU-111"], 0),  # a control group hides the GPUs of other jobs
+        (8, "6,7", ["GPU-666", "GPU-777"], 6),  # no control group
+        (8, "GPU-666,GPU-777", ["GPU-666", "GPU-777"], 6),
+        (8, None, [f"GPU-{number}{number}{number}" for number in range(8)], 0),
+    ],
+)
+def test_jobs_of_slurm_have_the_gpus_that_slurm_gave_them(
+    listed: int,
+    visible: str | None,
+    names: list[str],
+    hidden: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of_node = fake_gpus.gpus(listed, "NVIDIA H100 80GB HBM3", 81559, "580.95.05", "9.0")
+    monkeypatch.setenv("PATH", fake_gpus.install(tmp_path, of_node), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    machine = local.detect()
+    assert [gpu.uuid for gpu in machine.devices] == names
+    assert (machine.gpus, machine.hidden, machine.fault) == (len(names), hidden, "")
+    variables = {**os.environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    leased = devices.available("cuda", None, [0], variables)
+    assert [lock for device in leased for lock in device.locks] == [f"gpu-{one}" for one in names]
+
+
+def test_a_machine_without_gpus_hides_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert list_gpus() == visible_gpus([], "") == visible_gpus([], "0") == []

@@ -1,0 +1,126 @@
+"""Small models, with which verification runs, have every distinct layer and connection of the full
+ones, in all frameworks: each builds them from the same config."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from typing import Any
+
+import networks
+import pytest
+from reference import compute
+
+from .blocks import kinds_of_layer
+from .cnns import CNNS
+from .models import DEFINITIONS, facts_of, reference_module
+
+NETWORKS = sorted(CNNS)
+#: Transformers and LSTMs, whose layers are numbered.
+NUMBERED = [
+    name for name in sorted({*DEFINITIONS} - {*CNNS}) if "small" in facts_of(name)["parity"]
+]
+
+
+def layers_by_stage(network: networks.LayerGraph) -> set[tuple[Any, ...]]:
+    """Return the kinds of layers, with their stage and the operations that they read.
+
+    Stages end where an image gets smaller. Of an operation that is read, whether others read it,
+    too; of a concatenation, the kinds that it reads, without their number."""
+    stages, operations = {networks.IMAGES: 0}, {networks.IMAGES: networks.IMAGES}
+    readers = Counter(name for layer in network.layers for name in layer.inputs)
+    found = set()
+    for layer in network.layers:
+        strides = layer.attributes.get("stride", 1) > 1
+        stages[layer.name] = max(stages[name] for name in layer.inputs) + strides
+        operations[layer.name] = layer.op
+        read = [(operations[name], readers[name] == 1) for name in layer.inputs]
+        sources = frozenset(read) if layer.op == "concatenate" else tuple(read)
+        found.add((stages[layer.name], frozenset(kinds_of_layer(layer)), sources))
+    return found
+
+
+def lost_layers(full: dict[str, Any], small: dict[str, Any]) -> set[tuple[Any, ...]]:
+    """Return the kinds of layers and connections of a stage that only the full network has."""
+    return layers_by_stage(networks.describe(full)) - layers_by_stage(networks.describe(small))
+
+
+@pytest.mark.parametrize("model", NETWORKS)
+def test_a_small_network_has_all_kinds_of_layers_of_each_stage(model: str) -> None:
+    lost = lost_layers(CNNS[model], compute.reduced(CNNS[model]))
+    assert not lost, sorted(map(str, lost))
+
+
+def test_a_lost_stage_block_or_residual_is_found() -> None:
+    model = "resnet50_v1.5"
+    for blocks in ([2, 2, 2], [2, 2, 2, 1], [1, 2, 2, 2]):
+        small = compute.reduced(CNNS[model])
+        small["hyperparameters"]["blocks"] = blocks
+        assert lost_layers(CNNS[model], small), blocks
+    small = compute.reduced(CNNS["mobilenet_v2"])
+    small["hyperparameters"]["stages"][2][2] = 1  # block of the third stage, without a residual
+    assert lost_layers(CNNS["mobilenet_v2"], small)
+
+
+def shapes(facts: dict[str, Any]) -> dict[str, set[tuple[int, ...]]]:
+    """Return the shapes of the parameters by name, without the numbers of layers."""
+    found = defaultdict(set)
+    for name, drawn in reference_module(facts["name"]).parameters(facts).items():
+        found[re.sub(r"(layers\.|_l)\d+", r"\1*", name)].add(tuple(drawn.shape))
+    return found
+
+
+def differences(full: dict[str, Any], small: dict[str, Any]) -> list[str]:
+    """Return in what a small model differs from the full one, except sizes.
+
+    Extents that differ in the full model must differ in the small one: exchanged, they would have
+    the right shape."""
+    own, other = shapes(full), shapes(small)
+    found = sorted(own.keys() ^ other.keys())
+    origins = defaultdict(set)
+    for name in own.keys() & other.keys():
+        # A parameter has two shapes where the first layer reads another width.
+        if len(own[name]) != len(other[name]):
+            found.append(f"{name} in {len(other[name])} shapes")
+        for shape, reduced in zip(sorted(own[name]), sorted(other[name]), strict=False):
+            for extent, size in zip(shape, reduced, strict=True):
+                origins[size].add(extent)
+    found += [f"{size} for {sorted(many)}" for size, many in origins.items() if len(many) > 1]
+    hyper, changed = full["hyperparameters"], small["hyperparameters"]
+    found += [
+        name
+        for name, value in hyper.items()
+        if changed[name] != value and type(value) not in (int, dict)
+    ]
+    if changed["layers"] < min(2, hyper["layers"]):
+        found.append("no layer reads another")
+    if "key_value_heads" in hyper:
+        grouped = [one["heads"] > one["key_value_heads"] > 1 for one in (hyper, changed)]
+        found += ["key_value_heads"] * (grouped[0] != grouped[1])
+    return found
+
+
+@pytest.mark.parametrize("model", NUMBERED)
+def test_a_small_language_model_or_lstm_differs_in_sizes_alone(model: str) -> None:
+    facts = facts_of(model)
+    assert not differences(facts, compute.reduced(facts))
+
+
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [
+        ("bert_base", {"layers": 1}),
+        ("bert_base", {"intermediate": 32}),
+        ("bert_base", {"head": "span"}),
+        ("gpt2_small", {"tied": False}),
+        ("llama_8b", {"key_value_heads": 4}),
+        ("llama_8b", {"position": "learned", "positions": 8}),
+        ("superbench_lstm", {"layers": 1}),
+        ("superbench_lstm", {"features": 16}),
+    ],
+)
+def test_a_lost_layer_or_shape_is_found(model: str, changes: dict[str, Any]) -> None:
+    facts = facts_of(model)
+    small = compute.reduced(facts)
+    small["hyperparameters"].update(changes)
+    assert differences(facts, small)
