@@ -13,7 +13,8 @@ from framebench.config.cluster import Cluster
 from framebench.config.fields import Keys
 from framebench.config.key_texts import TABLES
 from framebench.config.settings import Configuration
-from framebench.config.suite import AxesKeys, SuiteFile
+from framebench.config.suite import SuiteFile
+from framebench.config.suite_axes import AxesKeys
 from framebench.config.tuned import TunedFile, TunedSetting
 from framebench.tables import legend
 

@@ -7,7 +7,8 @@ import re
 import pytest
 from core.precisions import known as precisions
 from framebench.config.settings import Configuration
-from framebench.config.suite import AxesKeys, SuiteFile
+from framebench.config.suite import SuiteFile
+from framebench.config.suite_axes import AxesKeys
 from framebench.tables import registry
 from harness import kinds
 from harness.learning.rates import schedule_of

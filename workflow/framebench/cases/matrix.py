@@ -16,7 +16,8 @@ from core.parallelism import DATA
 from ..config.catalog import Catalog
 from ..config.kinds import Measurement
 from ..config.settings import Settings
-from ..config.suite import ALL, BATCHES, USUAL, Axes, Suite
+from ..config.suite import Suite
+from ..config.suite_axes import ALL, BATCHES, USUAL, Axes
 from ..config.validation import ConfigError, did_you_mean
 from .conditions import input_axis
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from .kinds import INDEPENDENT
 from .own_model import OwnModel
-from .suite import Axes, Suite
+from .suite import Suite
+from .suite_axes import Axes
 from .validation import ConfigError
 
 

@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple
 
-from core import axes, parallelism, precisions
-from core.axes import COUNT, Axis
 from pydantic import (
     AfterValidator,
-    ConfigDict,
     Discriminator,
-    Field,
     StringConstraints,
     Tag,
     ValidationInfo,
-    create_model,
     model_validator,
 )
 
-from . import kinds, suite_files, values
+from . import suite_files
 from .allocators import Allocator
 from .catalog import Catalog
 from .each_node import NodesNamed
 from .fields import (
     MILLION,
     AllowedValues,
-    CompilerName,
     Count,
     EnvironmentPath,
     FrameworkName,
     Keys,
-    ModelName,
-    OneOf,
-    OrAll,
     ReadAs,
     Seconds,
     Share,
@@ -41,30 +32,27 @@ from .fields import (
     Switch,
     Text,
     ValidationContext,
-    Values,
     Whole,
     default,
-    each_once,
     validated,
 )
 from .kinds import MODES, Measurement
 from .own_model import OwnModel, OwnModelKey
 from .provided import Interpreter
 from .repeats import AUTO, FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, Repeats
+from .suite_axes import (
+    Axes,
+    AxesKeys,
+    MeasurementKeys,
+    Pattern,
+    all_axes,
+    named_axes,
+    read_measurements,
+)
 from .tuned import Tuned, load_tuned
 from .validation import ConfigError, MissingKey, NotAllowed, did_you_mean, show
 from .variables import Variables
 from .yaml_files import read_yaml
-
-#: Axes of the batch: samples of one device, or of all devices together. A block has one of them.
-BATCHES = ("batch_per_device", "batch_total")
-#: Word for the precision that a machine is made for.
-USUAL = "usual"
-#: Word for all GPUs of a node.
-ALL = "all"
-#: Values of each axis of a block.
-Axes = dict[str, Any]
-
 
 _WARMUP = "a whole number of at least 1, or {at_least: .., at_most: ..}, up to 1000000"
 _TIMED = (
@@ -225,232 +213,6 @@ _VariantName = Annotated[
     StringConstraints(pattern=r"^[A-Za-z0-9_.]{1,100}$"),
     AllowedValues("a name of at most 100 letters, digits, _ and ."),
 ]
-_Batch = Annotated[
-    Count | Literal["max"],
-    AllowedValues("a whole number of at least 1 and at most 1000000, or max"),
-]
-_Devices = Annotated[
-    Count | Literal["all"],
-    AllowedValues("a whole number of at least 1 and at most 1000000, or all"),
-]
-_BATCHES = AllowedValues(
-    "a list of at least 1 value, each value once, or a mapping from model to these"
-)
-_Batches = Annotated[
-    Values[_Batch] | Annotated[dict[ModelName, Values[_Batch]], Field(min_length=1)], _BATCHES
-]
-_Totals = Annotated[
-    Values[Count] | Annotated[dict[ModelName, Values[Count]], Field(min_length=1)], _BATCHES
-]
-if TYPE_CHECKING:
-    _ModeName = str
-else:
-    _ModeName = Literal[MODES]
-_Mode = Annotated[_ModeName, OneOf()]
-if TYPE_CHECKING:
-    _PrecisionName = str
-    _AskedName = str
-else:
-    _PrecisionName = Literal[tuple(precisions.known())]
-    _AskedName = Literal[(*precisions.known(), USUAL)]
-_Precision = Annotated[_PrecisionName, OneOf()]
-_AskedPrecision = Annotated[_AskedName, OneOf()]
-
-
-def _values(axis: Axis) -> Any:
-    """Return the type of the values of an axis with a default."""
-    if axis.form == COUNT:
-        return Values[Count]
-    if axis.allowed:
-        literal: Any = Literal
-        return Values[Annotated[literal[axis.allowed], OneOf()]]
-    words = AllowedValues(parallelism.ALLOWED)
-    return Values[Annotated[str, StringConstraints(pattern=axis.pattern), words]]
-
-
-def _read(axis: Axis, written: Any) -> list[Any]:
-    """Return the values of a user's axis. Raises NotAllowed."""
-    values = written if isinstance(written, list) else [written]
-    try:
-        return each_once([axis.type(text) for text in _texts(axis.name, values)])
-    except ValueError as error:
-        raise NotAllowed(str(error), show(written), axis.name) from None
-
-
-class _WithAxes(Keys):
-    """Keys that include the axes of a user."""
-
-    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
-
-    @classmethod
-    def allowed_keys(cls) -> list[str] | None:
-        return [*cls.key_names(), *(axis.name for axis in axes.further())]
-
-    @model_validator(mode="after")
-    def _of_user(self) -> Self:
-        extra = self.model_extra or {}
-        for axis in axes.further():
-            if axis.name in extra:
-                extra[axis.name] = _read(axis, extra[axis.name])
-        return self
-
-
-class _AxesKeys(_WithAxes):
-    framework: Annotated[Values[FrameworkName], OrAll("frameworks")] = default("all")
-    model: Annotated[Values[ModelName], OrAll("models")] = default("all")
-    mode: Values[_Mode] = default(["train"])
-    nodes: Values[Count] = default([1])
-    devices_per_node: Values[_Devices] = default([1])
-    batch_per_device: _Batches | None = None
-    batch_total: _Totals | None = None
-    precision: Values[_AskedPrecision] = default([precisions.default()])
-    compiler: Values[CompilerName] = default(["usual"])
-    sequence_length: Values[Count] = default([128])
-
-    @model_validator(mode="after")
-    def _only_of_its_modes(self) -> Self:
-        for axis in axes.optional():
-            asked, usual = {"mode", axis.name} <= self.model_fields_set, [axis.default]
-            value = getattr(self, axis.name, usual)
-            if asked and value != usual and not {*axis.applies_to} & {*self.mode}:
-                modes = ", ".join(axis.applies_to)
-                allowed = f"{show(usual)}, or mode: {modes}"
-                raise NotAllowed(allowed, show(value), axis.name)
-        return self
-
-    @model_validator(mode="after")
-    def _each_group_once(self) -> Self:
-        for number, way in enumerate(getattr(self, "parallelism", ())):
-            try:
-                parallelism.checked(way)
-            except ValueError:
-                key = f"parallelism[{number}]"
-                raise NotAllowed("a product that has each name once", show(way), key) from None
-        return self
-
-    @model_validator(mode="after")
-    def _one_batch(self) -> Self:
-        if self.batch_per_device is not None and self.batch_total is not None:
-            raise NotAllowed(
-                "one of them (the other in an include block of its own)", " and ".join(BATCHES)
-            )
-        return self
-
-
-_OPTIONAL = [axis for axis in axes.BUILT_IN if axis.default is not None]
-_FIELDS: Any = {axis.name: (_values(axis), default([axis.default])) for axis in _OPTIONAL}
-AxesKeys = create_model(
-    "AxesKeys",
-    __base__=_AxesKeys,
-    __doc__="Axes of the matrix, or of a block that is added to it.",
-    **_FIELDS,
-)
-#: Keys of a block of axes, in documented order.
-AXES = tuple(AxesKeys.model_fields)
-
-
-class _MeasurementKeys(AxesKeys):  # type: ignore[misc, valid-type]
-    """Axes, and the parameters that a benchmark declares."""
-
-    model_config = ConfigDict(extra="allow", json_schema_extra={})
-
-    @classmethod
-    def allowed_keys(cls) -> list[str] | None:
-        return None
-
-
-#: Placeholder of the results folder in a parameter.
-RESULTS = "{results}"
-_Scalar = str | int | float | bool
-_PARAMETER = "a text, a number, true or false, or a list of these"
-
-
-def _measurements(
-    written: dict[str, _MeasurementKeys], info: ValidationInfo[ValidationContext]
-) -> dict[str, Measurement]:
-    usual: Axes = {axis.name: [axis.default] for axis in axes.further()}
-    block = info.data.get("axes")
-    usual |= dict(AxesKeys.model_validate({}, context=info.context)) if block is None else block
-    known = {*AXES, *usual}
-    found = {}
-    for kind, keys in written.items():
-        chosen = {axis: value for axis, value in _named(keys).items() if axis in known}
-        try:
-            results = str(info.context.results or values.path("results"))
-            texts = {
-                name: [text.replace(RESULTS, results) for text in _texts(name, value)]
-                for name, value in (keys.model_extra or {}).items()
-                if name not in known
-            }
-            if kind == kinds.STORAGE and info.context.storage:
-                texts.setdefault("folder", [str(info.context.storage)])
-            if kind == kinds.CONVERGE and info.context.data and _read_files(chosen, info):
-                texts.setdefault("data", [str(info.context.data)])
-            found[kind] = kinds.measurement(
-                kind, chosen, usual, texts, info.context.catalog, info.context.kinds
-            )
-        except NotAllowed as error:
-            key = ".".join(filter(None, (kind, error.key)))
-            raise NotAllowed(error.allowed, error.shown or "nothing", key) from None
-    return found
-
-
-def _read_files(chosen: Axes, info: ValidationInfo[ValidationContext]) -> bool:
-    """Return whether one of the chosen models trains on files."""
-    models = info.context.catalog.models
-    return any(models[name].get("reads_files", False) for name in chosen.get("model", ()))
-
-
-def _texts(name: str, written: Any) -> list[str]:
-    """Return the values of a parameter as texts for the harness."""
-    values = written if isinstance(written, list) else [written]
-    if not values or not all(isinstance(value, _Scalar) for value in values):
-        raise NotAllowed(_PARAMETER, show(written), name)
-    return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
-
-
-class _PatternKeys(_WithAxes):
-    """Values that excluded cases have in common."""
-
-    framework: Values[FrameworkName] | None = None
-    model: Values[ModelName] | None = None
-    mode: Values[Text] | None = None  # or another benchmark
-    nodes: Values[Count] | None = None
-    devices_per_node: Values[Count] | None = None
-    batch_per_device: Values[_Batch] | None = None
-    batch_total: Values[Count] | None = None
-    precision: Values[_Precision] | None = None
-    compiler: Values[CompilerName] | None = None
-    sequence_length: Values[Count] | None = None
-
-
-_FORMS: Any = {axis.name: (_values(axis) | None, None) for axis in _OPTIONAL}
-_Pattern = create_model(
-    "_Pattern",
-    __base__=_PatternKeys,
-    __doc__="Values that excluded cases have in common.",
-    **_FORMS,
-)
-
-
-def _all_axes(block: _AxesKeys) -> Axes:
-    if block.batch_per_device is None and block.batch_total is None:
-        raise MissingKey(*BATCHES)
-    return {axis: chosen for axis, chosen in block if chosen is not None}
-
-
-def _named(block: _WithAxes) -> Axes:
-    return {axis: chosen for axis, chosen in block if axis in block.model_fields_set}
-
-
-def _named_axes(block: _WithAxes) -> Axes:
-    named = _named(block)
-    if not named:
-        raise NotAllowed("at least 1 axis")
-    for axis, chosen in named.items():
-        if chosen is None:
-            raise NotAllowed("a list of at least 1 value", show(chosen), axis)
-    return named
 
 
 class SuiteFile(Keys):
@@ -478,12 +240,12 @@ class SuiteFile(Keys):
     largest_batch: Annotated[BatchBounds, ReadAs(_BoundsKeys, _bounds)] = default({})
     time_budget: Seconds | None = None
     on_gpus: Text | None = None
-    axes: Annotated[Axes, ReadAs(AxesKeys, _all_axes)] | None = None
-    include: list[Annotated[Axes, ReadAs(AxesKeys, _named_axes)]] = default([])
-    then: list[Annotated[Axes, ReadAs(AxesKeys, _named_axes)]] = default([])
-    exclude: list[Annotated[Axes, ReadAs(_Pattern, _named_axes)]] = default([])
+    axes: Annotated[Axes, ReadAs(AxesKeys, all_axes)] | None = None
+    include: list[Annotated[Axes, ReadAs(AxesKeys, named_axes)]] = default([])
+    then: list[Annotated[Axes, ReadAs(AxesKeys, named_axes)]] = default([])
+    exclude: list[Annotated[Axes, ReadAs(Pattern, named_axes)]] = default([])
     measurements: Annotated[
-        dict[str, Measurement], ReadAs(dict[str, _MeasurementKeys], _measurements)
+        dict[str, Measurement], ReadAs(dict[str, MeasurementKeys], read_measurements)
     ] = default({})
     nodes_named: NodesNamed | None = None
 
