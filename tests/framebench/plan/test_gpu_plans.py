@@ -14,6 +14,7 @@ from framebench.config.validation import ConfigError
 from framebench.machine import local
 from framebench.plan import plan_text, targets
 from framebench.plan.planning import Plan, make_plan
+from framebench.runs import snakemake_calls
 
 from ... import fake_gpus
 from ..settings import CATALOG, CONFIG, ROOT
@@ -130,6 +131,21 @@ def test_a_cluster_states_its_gpus(tmp_path: Path) -> None:
         files.append(plan.software["pytorch"].file.path.stem)
         assert ("cluster.gpu_driver" in said(plan)) == (not more)
     assert files == ["pytorch-cuda", "pytorch-cuda12"]
+
+
+def test_commands_that_make_suites_begin_with_that_for_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", fake_gpus.install(tmp_path, MACHINES["1_rtx_5090"]), prepend=":")
+    for accelerator, name in (("auto", "quick_gpu"), ("cpu", "quick")):
+        given = ["suite=quick", f"accelerator={accelerator}"]
+        settings, written = snakemake_calls.settings_of(given, CATALOG, {})
+        assert settings.suite.name == name
+        assert "on_gpus" not in written
+    suite = tmp_path / "mine.yaml"
+    suite.write_text(yaml.safe_dump({"on_gpus": "quick_gpus", "axes": {"batch_per_device": [2]}}))
+    with pytest.raises(ConfigError, match=r"mine.yaml: on_gpus: found 'quick_gpus'.* allowed: "):
+        load_settings({**CONFIG, "suite": str(suite)}, CATALOG)
 
 
 def check(name: str, text: str) -> None:
