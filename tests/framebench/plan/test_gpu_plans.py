@@ -125,15 +125,25 @@ def test_an_environment_is_chosen_by_driver_and_compute_capability(
     assert file.stem == chosen if file else chosen in reason
 
 
-def test_a_cluster_states_its_gpus(tmp_path: Path) -> None:
+def made_on(cluster: dict[str, Any], **config: Any) -> Plan:
+    """Return the plan for a node of a cluster."""
+    given = load_settings({**CONFIG, "cluster": cluster, **config}, CATALOG)
+    assert given.cluster is not None
+    return make_plan(given, CATALOG, given.cluster.machine, None)
+
+
+def test_a_cluster_states_its_gpus() -> None:
     nodes = {"nodes": 2, "gpus_per_node": 4, "cores_per_node": 8, "memory_gib": 64}
     files = []
     for more in ({}, {"gpu_driver": 550.54, "gpu_capability": 9.0, "gpu_memory_gib": 79.6}):
-        given = load_settings({**CONFIG, "cluster": {**nodes, **more}}, CATALOG)
-        plan = make_plan(given, CATALOG, given.cluster.machine, None)
+        plan = made_on({**nodes, **more})
         files.append(plan.software["pytorch"].file.path.stem)
         assert ("cluster.gpu_driver" in said(plan)) == (not more)
     assert files == ["pytorch-cuda", "pytorch-cuda12"]
+    sliced = {**nodes, "gres": "gpu:a100_3g.20gb"}
+    plan = made_on(sliced, suite="quick_gpu", frameworks="pytorch")
+    assert {case.devices for case in plan.folders} == {1}
+    assert "one instance of MIG" in said(plan)
 
 
 def test_commands_that_make_suites_begin_with_that_for_gpus(
