@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, Dict, Mapping, NamedTuple
 
 #: Default seconds of a run besides its steps. "start": process start, imports and building a model;
@@ -28,6 +29,12 @@ def _is_seconds(value: Any) -> bool:
         isinstance(value, dict)
         and set(value) <= set(START_SECONDS)
         and all(isinstance(one, (int, float)) and one >= 0 for one in value.values())
+    )
+
+
+def _is_capabilities(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(one, str) and re.match(r"^\d+\.\d+$", one) for one in value.values()
     )
 
 
@@ -60,6 +67,7 @@ _KEYS: Dict[str, _Key] = {
     "no_stages": _Key(_TEXT, ""),
     "open_ports": _Key(_TEXT, ""),
     "script_lines": _Key(_LINES, {}),
+    "capability": _Key(_Type("compute capabilities by precision", _is_capabilities), {}),
     "start_seconds": _Key(_Type(f"seconds by {', '.join(START_SECONDS)}", _is_seconds), {}),
 }
 

@@ -14,8 +14,9 @@ _FIELDS = ("name", "memory.total", "driver_version", "uuid", "pci.bus_id", "mig.
 _CAPABILITY = "compute_cap"  # drivers before R510 do not know this field
 _INSTANCE = re.compile(r"^\s+MIG\s+(\S+)\s+Device\s+\d+:\s+\(UUID:\s*([^)\s]+)\)")
 _GPU = re.compile(r"^GPU \d+: .*\(UUID:\s*([^)\s]+)\)")
-#: Memory at the end of a profile: ``3g.20gb``, ``1g.10gb+me``.
-_MEMORY = re.compile(r"\.(\d+)gb")
+#: Profile of MIG with its memory: ``3g.20gb``, ``1g.10gb+me``; SLURM has it in types of GPUs.
+_PROFILE = re.compile(r"\d+g\.(\d+)gb")
+_VERSION = re.compile(r"^\d+(\.\d+)+$")
 
 
 class GpuError(Exception):
@@ -160,18 +161,29 @@ def _parse(line: str, fields: Sequence[str]) -> List[Gpu]:
     if len(words) != len(fields):
         return []
     values = dict(zip(fields, words))
-    mebibytes, capability = values["memory.total"], values.get(_CAPABILITY, "")
+    mebibytes = values["memory.total"]
     return [
         Gpu(
             values["name"],
             int(mebibytes) * 2**20 if mebibytes.isdigit() else None,
-            values["driver_version"],
+            _version(values["driver_version"]),
             values["uuid"],
             values["pci.bus_id"],
-            capability if re.match(r"^\d+\.\d+$", capability) else "",
+            _version(values.get(_CAPABILITY, "")),
             () if values["mig.mode.current"] == "Enabled" else None,
         )
     ]
+
+
+def _version(text: str) -> str:
+    """Return a version; "" for what ``nvidia-smi`` writes where it knows none."""
+    return text if _VERSION.match(text) else ""
+
+
+def profile_bytes(name: str) -> Optional[int]:
+    """Return the nominal memory of the profile of MIG in a name; None for another name."""
+    profile = _PROFILE.search(name)
+    return int(profile.group(1)) * 2**30 if profile else None
 
 
 def _profiles(listing: str) -> Dict[str, List[Tuple[str, str]]]:
@@ -187,10 +199,9 @@ def _profiles(listing: str) -> Dict[str, List[Tuple[str, str]]]:
 
 
 def _instance(gpu: Gpu, profile: str, uuid: str) -> Gpu:
-    memory = _MEMORY.search(profile)
     return gpu._replace(
         name=f"{gpu.name} MIG {profile}",
-        memory_bytes=int(memory.group(1)) * 2**30 if memory else None,
+        memory_bytes=profile_bytes(profile),
         uuid=uuid,
         instances=None,
         is_instance=True,

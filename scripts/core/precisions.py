@@ -121,19 +121,16 @@ def emulated(name: str, instruction_sets: Collection[str]) -> str:
     return f"{EMULATED}this CPU has no instructions for {dtype} ({', '.join(needed)})"
 
 
-def unsupported(name: str, capability: str) -> str:
-    """Return why no GPU of this compute capability has the precision.
+def unsupported(name: str, capability: str, own: str = "") -> str:
+    """Return why no GPU of this compute capability has the precision; "" if it has, or may have.
 
-    Returns "" if it has, or one of them is unknown.
+    ``own``: the least capability with which a framework has it, "" for any.
     """
     precision = known().get(name)
-    if not precision or not precision.capability or not capability:
+    least = own or (precision.capability if precision else "")
+    if not least or not capability or version(capability) >= version(least):
         return ""
-    if version(capability) >= version(precision.capability):
-        return ""
-    return (
-        f"has no {name}: its compute capability is {capability}, {precision.capability} is needed"
-    )
+    return f"has compute capability {capability}, but {name} needs {least}"
 
 
 def version(text: str) -> Tuple[int, ...]:

@@ -32,6 +32,10 @@ ATTEMPTS, OTHER_SEED, ROUNDS = 20, 1_000_003, 5
 #: less than a minute of a large model.
 FEWEST_PASSES, MOST_PASSES, DROPOUT_MULTIPLY_ADDS = 16, 256, 4 * 10**11
 
+#: Bound on the norm of averaged gradients, as part of the smallest share in their mean. It clips
+#: every share, too: to clip before gradients are averaged gives them other weights.
+PART_CLIPPED = 0.8
+
 Arrays = dict[str, Any]
 
 
@@ -92,8 +96,9 @@ def write(
     ``outputs.npz`` (``train`` or ``inference``, rank, number),
     ``gradients-BATCHES.npz`` (averaged over the first one or both batches),
     ``update-BATCHES-STEP.npz`` (change of the weights by the first steps with these, see UPDATES),
-    ``statistics-biased-RANK.npz`` and ``statistics-unbiased-RANK.npz`` (change of the running
-    statistics by the first step, see :func:`reference.operations.running_statistics`),
+    ``statistics-biased-BATCHES-STEP-RANK.npz`` and ``statistics-unbiased-BATCHES-STEP-RANK.npz``
+    (change of the first running statistics by the forward pass of the first steps with these, see
+    :func:`reference.operations.running_statistics`),
     ``dropout-weights-NAME.npz`` and ``dropout-outputs-NAME.npz`` (changed weights, and outputs
     ``plain-NUMBER`` and ``scaled-NUMBER`` with them, see
     :mod:`harness.measuring.verification.dropout`) and ``expected.json``.
@@ -206,11 +211,14 @@ def _write(
         value, gradients = autograd.value_and_grad(loss)({name: weights[name] for name in trained})
         return float(value), gradients
 
-    for rank, batch in enumerate(batches):
-        for convention, change in _statistics(model, exact, batch, hyper).items():
-            _save(partial / f"statistics-{convention}-{rank}.npz", change)
+    def save_statistics(weights: Arrays, parts: int, step: int) -> None:
+        for rank, batch in enumerate(batches[:parts]):
+            for convention, change in _statistics(model, weights, batch, hyper).items():
+                name = f"statistics-{convention}-{parts}-{step}-{rank}"
+                _save(partial / f"{name}.npz", change)
+
     expected: dict[str, Any] = {
-        **_train(exact, batches, hyper, differentiate, partial),
+        **_train(exact, batches, hyper, differentiate, save_statistics, partial),
         "multiply_adds": {
             mode: count_multiply_adds(model, exact, batches[0], hyper, mode == "train")
             for mode in ("train", "inference")
@@ -260,9 +268,11 @@ def _statistics(
 ) -> dict[str, Arrays]:
     """Change of the running statistics by one pass in training; {} of a model without, by how the
     variance is kept."""
+    if "batch_norm_momentum" not in hyper:
+        return {}
     Moments.seen.clear()
     model.forward(weights, batch, hyper, True)
-    share = hyper.get("batch_norm_momentum", 0.0)
+    share = hyper["batch_norm_momentum"]
     after = {
         "biased": running_statistics(weights, share),
         "unbiased": running_statistics(weights, share, unbiased=True),
@@ -287,14 +297,16 @@ def _train(
     batches: list[Arrays],
     hyper: dict[str, Any],
     differentiate: Callable[[Arrays, Arrays], tuple[float, Arrays]],
+    save_statistics: Callable[[Arrays, int, int], None],
     folder: Path,
 ) -> dict[str, Any]:
     """Losses before each of STEPS optimizer steps on the first batch, and after the last, as
     ``losses``; those of both batches before each of UPDATES steps with the gradients averaged over
     them, as ``averaged_losses``. Changes ``weights``, and in ``hyper`` the bound on the gradients'
-    norm, see :func:`_bound_between`. The first gradients, the averaged ones, and
-    the first updates by both are left in ``folder``. Each of these is a gibibyte of a large model:
-    none is kept for longer."""
+    norm, see :func:`_bound_between`; ``clip_averaged`` is that on averaged ones. The first
+    gradients, the averaged ones, and the first updates by both are left in ``folder``. Each of
+    these is a gibibyte of a large model: none is kept for longer. ``save_statistics`` is called
+    with the weights, the number of batches and the number of the step before each of these."""
     loss, gradients = differentiate(weights, batches[0])
     _save(folder / "gradients-1.npz", gradients)
     if hyper.get("clip_global_norm") is not None:
@@ -302,27 +314,38 @@ def _train(
             gradients, weights, hyper, lambda other: differentiate(other, batches[0])[1]
         )
     other, others = differentiate(weights, batches[1])
+    averaged_hyper = dict(hyper)
+    if hyper.get("clip_global_norm") is not None:
+        lower = min(global_norm(gradients), global_norm(others))
+        averaged_hyper["clip_global_norm"] = PART_CLIPPED * lower / RANKS
     mean = {name: (gradients[name] + others.pop(name)) / RANKS for name in gradients}
     _save(folder / "gradients-2.npz", mean)
     averaged, start = [[loss, other]], dict(weights)
     together, optimizer = dict(weights), OPTIMIZERS[hyper["optimizer"]](hyper)
     for step in range(len(UPDATES)):
+        save_statistics(together, RANKS, step)
         if step:
             (loss_0, mean), (loss_1, others) = (differentiate(together, one) for one in batches)
             averaged.append([loss_0, loss_1])
             mean = {name: (mean.pop(name) + others[name]) / RANKS for name in others}
-        _update(together, mean, optimizer, hyper)
+        _update(together, mean, optimizer, averaged_hyper)
         _save(folder / f"update-2-{step}.npz", _change(together, start, gradients))
     together.clear()
     mean.clear()
     losses, optimizer = [loss], OPTIMIZERS[hyper["optimizer"]](hyper)
     for step in range(STEPS):
+        if step < len(UPDATES):
+            save_statistics(weights, 1, step)
         _update(weights, gradients, optimizer, hyper)
         if step < len(UPDATES):
             _save(folder / f"update-1-{step}.npz", _change(weights, start, gradients))
         loss, gradients = differentiate(weights, batches[0])
         losses.append(loss)
-    return {"losses": losses, "averaged_losses": averaged}
+    return {
+        "losses": losses,
+        "averaged_losses": averaged,
+        "clip_averaged": averaged_hyper.get("clip_global_norm"),
+    }
 
 
 def _bound_between(

@@ -23,6 +23,7 @@ OPENING = {
     "framebench/runs/ensure_environment.py": {"os.open"},
     "framebench/features/archive/contents.py": {"zipfile.ZipFile"},
     "framebench/files/archives.py": {"open", "zipfile.ZipFile", "tarfile.open", "entry.open"},
+    "framebench/environments/fat_binaries.py": {"zipfile.ZipFile", "mmap.mmap"},
     "framebench/files/temporary.py": {"os.open"},
     "framebench/driver/signals.py": {"os.open"},
     "framebench/features/history/index.py": {"sqlite3.connect"},

@@ -26,16 +26,15 @@ class Block(NamedTuple):
     """A block of a network.
     ``layers``: pattern that matches the whole name of each of its layers in the small description
     of ``model`` with changed ``hyperparameters``; ``size``: of the images, with different edges
-    that are no multiples, where that matters."""
+    that are no multiples, where that matters; ``rate``: of learning."""
 
     model: str
     layers: str
     size: tuple[int, int] = (6, 5)
     hyperparameters: Mapping[str, Any] = {}
+    #: A linear layer over every value learns fast: with a higher rate most losses vanish.
+    rate: float = 4e-4
 
-
-#: Learning rate. A linear layer over every value learns fast: with a higher rate its loss vanishes.
-RATE = 4e-4
 
 #: Inception's channels: in the small whole network it would have single ones.
 WIDE = {"width": 0.0625}
@@ -48,7 +47,8 @@ STAGES = {"blocks": [1, 2], "width": 16}
 BLOCKS = {
     "ResNet's first layers": Block("resnet50", "conv1|bn1|relu|maxpool", (23, 20), STAGES),
     "basic residual": Block("resnet18", r"layer2\.1\..*", hyperparameters=STAGES),
-    "basic residual, halving": Block("resnet18", r"layer2\.0\..*", hyperparameters=STAGES),
+    "basic residual, halving": Block(
+        "resnet18", r"layer2\.0\..*", hyperparameters=STAGES, rate=1e-3),
     "bottleneck, halving": Block("resnet50", r"layer2\.0\..*", hyperparameters=STAGES),
     "grouped bottleneck": Block("resnext50_32x4d", r"layer2\.1\..*", hyperparameters=STAGES),
     "grouped bottleneck, halving": Block(
@@ -92,7 +92,7 @@ def facts_of_block(name: str) -> dict[str, Any]:
     facts["hyperparameters"].update(block.hyperparameters)
     layers = list(_alone(networks.describe(facts), block))
     hyper = {**facts["hyperparameters"], "family": "layers", "layers": layers}
-    parity = {**facts["parity"]["hyperparameters"], "learning_rate": RATE}
+    parity = {**facts["parity"]["hyperparameters"], "learning_rate": block.rate}
     drops = any(one["op"] == "dropout" and one.get("key") == "dropout" for one in layers)
     for given in (hyper, parity):
         if not drops:  # otherwise the amount of dropout would be compared

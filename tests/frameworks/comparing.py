@@ -75,7 +75,7 @@ for folder, name, mode, precision, wrong in COMPUTATIONS:
     reference = Comparison(folder)
     adapter = started(facts, mode=mode, precision=precision)
     with planted(adapter._definition, *wrong.get("code", ())):
-        adapter.build(reference.batch_of(adapter))
+        adapter.build(reference.prepare(adapter))
         key = f"{facts['name']}, {name}, {mode}, {precision}{wrong.get('about', '')}"
         errors[key] = [precision, compare(adapter, reference, print)]
     adapter.stop()

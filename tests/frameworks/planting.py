@@ -16,7 +16,7 @@ from .fork_server import ForkServer
 from .mistakes.planted import FP32_TRAINING, Computation, PlantedMistake
 from .models import BLOCKS, EMBEDDING, MODELS
 from .optimizers import BRANCHES
-from .transformers import COMPARED, GENERATED
+from .transformers import COMPARED, GENERATED, LONG
 
 ADAPTERS = ROOT / "scripts/frameworks"
 #: Block of a network, which is trained by SGD, and quick.
@@ -24,7 +24,7 @@ BLOCK = "basic residual, halving"
 #: Names of the small references in which mistakes are planted.
 PLANTED_IN = (
     *(*MODELS, BLOCKS, EMBEDDING, BLOCK),
-    *(*COMPARED, *GENERATED.values(), *BRANCHES.values()),
+    *(*COMPARED, LONG, *GENERATED.values(), *BRANCHES.values()),
 )
 PYTORCH = ADAPTERS / "pytorch"
 
@@ -37,7 +37,7 @@ with open(f"{FOLDER}/{FACTS}.json") as file:
     facts = json.load(file)
 reference = Comparison(FOLDER)
 adapter = started(facts, **OPTIONS)
-adapter.build(reference.batch_of(adapter))
+adapter.build(reference.prepare(adapter))
 answer(errors=(compare_generation if GENERATED else compare)(adapter, reference, print))
 """
 
@@ -59,7 +59,7 @@ def references_of(
     return {
         **small,
         **{name: branches / name for name in BRANCHES.values()},
-        **{name: decoders / name for name in (*COMPARED, *GENERATED.values())},
+        **{name: decoders / name for name in (*COMPARED, LONG, *GENERATED.values())},
         BLOCK: blocks / BLOCK,
     }
 

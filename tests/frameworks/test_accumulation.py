@@ -43,8 +43,7 @@ def prepared(compiler, planted=None, **options):
         assert right in source, right
         kept = dict(steps.__dict__)
         exec(source.replace(right, wrong), steps.__dict__)
-    two_micro_steps = started(facts, steps=2).case
-    adapter.build(reference.batch(0, two_micro_steps))
+    adapter.build(reference.prepare(adapter))
     if planted:
         steps.__dict__.update(kept)
     return adapter

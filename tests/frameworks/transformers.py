@@ -38,6 +38,10 @@ LAYERWISE = ("pytorch", "tensorflow", "jax", "paddle")
 WITH_DECAY, WITHOUT_DECAY = "electra_base_squad", "bert_base_squad"
 
 
+#: Model with rotary positions, and its reference with so many tokens that angles in half precision
+#: show.
+ROTARY, LONG, LONG_SEQUENCE = "llama_8b", "llama_8b, 256 tokens", 256
+
 #: Name of the reference of the text that each model generates.
 GENERATED = {model: f"{model}, generated" for model in CAUSAL}
 
@@ -46,6 +50,8 @@ def write_decoder_references(folder: Path) -> None:
     """Write the references of the compared models, and of what they generate."""
     for model in COMPARED:
         compute.write(compute.reduced(facts_of(model)), SEQUENCE, 0, folder / model)
+    rotary = compute.reduced(facts_of(ROTARY))
+    compute.write(rotary, LONG_SEQUENCE, 0, folder / LONG)
     for model, name in GENERATED.items():
         compute.write_generation(compute.reduced(facts_of(model)), SEQUENCE, 0, folder / name)
 

@@ -6,6 +6,7 @@ own float64 run. Standard library and numpy.
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
@@ -37,6 +38,10 @@ UPDATES = ("first update", "two updates")
 OTHER_DTYPES = "other dtypes"
 
 RANKS = 2  # that the reference has batches for
+
+#: Significant bits that every loss in float32 has not by chance. The sum of a few numbers of half
+#: precision has fewer.
+LOSS_BITS = 16
 
 
 class Compared(MatmulTrace, Numerics):
@@ -83,7 +88,7 @@ class Parity(Kind):
         if not folder:
             raise ValueError("--kind parity needs --parameter reference=..: what to compare with")
         reference = Comparison(folder)
-        model.build(context, reference.batch_of(context.adapter))
+        model.build(context, reference.prepare(context.adapter))
         return reference
 
     def _with_reference(self, context: Context) -> List[Dict[str, Any]]:
@@ -116,9 +121,15 @@ class Comparison:
         )
         return arrays
 
-    def batch_of(self, adapter: Compared) -> Dict[str, Any]:
-        """Return the batch of an adapter's replica; with dropout that of the first, so that
-        replicas differ in their masks alone."""
+    def prepare(self, adapter: Compared) -> Dict[str, Any]:
+        """Return the batch of an adapter's replica, with which it is to be built; with dropout that
+        of the first, so that replicas differ in their masks alone.
+
+        Changes the adapter's bound on the norm of gradients to one for averaged gradients, where
+        it averages some."""
+        bound = self.expected.get("clip_averaged")
+        if bound is not None and adapter.case.parts > 1:
+            adapter.model_config["hyperparameters"]["clip_global_norm"] = bound
         return self.batch(0 if _drops(adapter) else _replica(adapter), adapter.case)
 
     def batch(self, replica: int, case: Case) -> Dict[str, Any]:
@@ -173,7 +184,12 @@ def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, 
     found = {**adapter.weights(), **adapter.statistics()}
     errors = [(standard_errors(array, *known[name]), name) for name, array in found.items()]
     errors.append(repeated({name: a for name, a in found.items() if known[name][1]}))
-    return [measured("initial values", *largest(errors))]
+    compared, case = [measured("initial values", *largest(errors))], adapter.case
+    if case.parallelism == DATA and case.devices > 1:
+        own = adapter.weights_checksum()
+        error = abs(adapter.all_reduce(own) / case.devices - own) / own
+        compared.append(measured("initial values of ranks", error))
+    return compared
 
 
 def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
@@ -216,13 +232,15 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
         adapter.load_weights(dict(start))
 
     exact = _expected_losses(adapter, reference)
-    errors, differences = [], []
+    errors, differences, bits = [], [], []
     for step in range(len(exact) if precision.updates else 1):
         loss = adapter.read(adapter.step())
+        bits.append(_significant_bits(loss))
         errors.append(float(abs(loss - exact[step]) / abs(exact[step])))
         if step == 0:
             differences.append(measured("loss", errors[0]))
-            differences += compare_statistics(adapter, reference)
+        if step < len(UPDATES):
+            differences += compare_statistics(adapter, reference, step)
         if precision.updates and step < len(UPDATES):
             change = {name: array - start[name] for name, array in adapter.weights().items()}
             update = reference.arrays(f"update-{case.parts}-{step}")
@@ -231,7 +249,16 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
         later = range(1, len(errors))
         worst = max(later, key=lambda step: (errors[step] != errors[step], errors[step]))
         differences.append(measured("losses", errors[worst], f"after {worst} step(s)"))
+        differences.append(measured("losses in half precision", float(max(bits) <= LOSS_BITS)))
     return differences
+
+
+def _significant_bits(value: float) -> int:
+    """Return the number of bits from the first 1 to the last; 0 unless finite."""
+    if not math.isfinite(value):
+        return 0
+    mantissa, _ = math.frexp(value)
+    return len(f"{int(abs(mantissa) * 2**53):b}".rstrip("0"))
 
 
 def _expected_losses(adapter: Compared, reference: Comparison) -> List[float]:
@@ -246,8 +273,9 @@ def _expected_losses(adapter: Compared, reference: Comparison) -> List[float]:
     ]
 
 
-def compare_statistics(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
-    """Return the errors of the changes that the first step made to the running statistics.
+def compare_statistics(adapter: Compared, reference: Comparison, step: int) -> List[Dict[str, Any]]:
+    """Return the errors of the changes that the steps up to ``step`` made to the running
+    statistics.
 
     Whether the variance is biased or not is the framework's choice, the same for all statistics."""
     after, weights = adapter.statistics(), reference.arrays("weights")
@@ -256,7 +284,10 @@ def compare_statistics(adapter: Compared, reference: Comparison) -> List[Dict[st
     change = {name: array - weights[name] for name, array in after.items()}
     conventions = [
         compare_arrays(
-            "running statistics", change, _expected_statistics(adapter, reference, estimator), 0.0
+            "running statistics",
+            change,
+            _expected_statistics(adapter, reference, step, estimator),
+            0.0,
         )
         for estimator in ("biased", "unbiased")
     ]
@@ -264,12 +295,15 @@ def compare_statistics(adapter: Compared, reference: Comparison) -> List[Dict[st
 
 
 def _expected_statistics(
-    adapter: Compared, reference: Comparison, estimator: str
+    adapter: Compared, reference: Comparison, step: int, estimator: str
 ) -> Mapping[str, Any]:
-    """Return the changes of the running statistics by all micro-steps of this rank's replica."""
+    """Return the changes of the running statistics by the micro-steps of this rank's replica in the
+    steps up to ``step``."""
+    case = adapter.case
     first, *others = (
-        reference.arrays(f"statistics-{estimator}-{part}")
-        for part in adapter.case.parts_of(_replica(adapter))
+        reference.arrays(f"statistics-{estimator}-{case.parts}-{number}-{part}")
+        for number in range(step + 1)
+        for part in case.parts_of(_replica(adapter))
     )
     change = dict(first)
     share = adapter.model_config["hyperparameters"]["batch_norm_momentum"]  # of the new statistics

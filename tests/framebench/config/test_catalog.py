@@ -74,6 +74,7 @@ def test_the_file_that_a_framework_lacks_is_named(
         ({**FACTS, "title": None}, "title: found None; allowed: a text"),
         ({**FACTS, "trained_with": ["jit"]}, "trained_with: found"),
         ({**FACTS, "none_is": "slow"}, "none_is: found 'slow'; allowed: op by op, eager, graph"),
+        ({**FACTS, "capability": {"amp": 8.0}}, "allowed: compute capabilities by precision"),
         ({**FACTS, "start_seconds": {"begin": 1}}, "allowed: seconds by start, import, "),
         ({**FACTS, "start_seconds": {"start": "1"}}, "start_seconds: found {'start': '1'}"),
     ],

@@ -14,6 +14,7 @@ from framebench.config.validation import ConfigError
 from framebench.machine import local
 from framebench.plan import plan_text, targets
 from framebench.plan.planning import Plan, make_plan
+from framebench.runs import snakemake_calls
 
 from ... import fake_gpus
 from ..settings import CATALOG, CONFIG, ROOT
@@ -91,6 +92,9 @@ def test_weights_that_no_gpu_holds_are_left_out_with_the_arithmetic(
     assert {(one.case.devices, one.case.parallelism) for one in plan.left_out} == {
         (1, "data"), (8, "data"),
     }  # fmt: skip
+    assert "may take longer than time_limit" not in said(plan)
+    limited = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], suite=str(suite), time_limit=9.0)
+    assert "7 of them may take longer than time_limit" in said(limited)
     for one in plan.left_out:
         assert "parameters x 4 bytes x 4 (weights, moments, gradients) take" in one.reason
         assert one.reason.endswith("GiB of a GPU, NVIDIA H100 80GB HBM3 has 79.6 GiB")
@@ -121,15 +125,40 @@ def test_an_environment_is_chosen_by_driver_and_compute_capability(
     assert file.stem == chosen if file else chosen in reason
 
 
-def test_a_cluster_states_its_gpus(tmp_path: Path) -> None:
+def made_on(cluster: dict[str, Any], **config: Any) -> Plan:
+    """Return the plan for a node of a cluster."""
+    given = load_settings({**CONFIG, "cluster": cluster, **config}, CATALOG)
+    assert given.cluster is not None
+    return make_plan(given, CATALOG, given.cluster.machine, None)
+
+
+def test_a_cluster_states_its_gpus() -> None:
     nodes = {"nodes": 2, "gpus_per_node": 4, "cores_per_node": 8, "memory_gib": 64}
     files = []
     for more in ({}, {"gpu_driver": 550.54, "gpu_capability": 9.0, "gpu_memory_gib": 79.6}):
-        given = load_settings({**CONFIG, "cluster": {**nodes, **more}}, CATALOG)
-        plan = make_plan(given, CATALOG, given.cluster.machine, None)
+        plan = made_on({**nodes, **more})
         files.append(plan.software["pytorch"].file.path.stem)
         assert ("cluster.gpu_driver" in said(plan)) == (not more)
     assert files == ["pytorch-cuda", "pytorch-cuda12"]
+    sliced = {**nodes, "gres": "gpu:a100_3g.20gb"}
+    plan = made_on(sliced, suite="quick_gpu", frameworks="pytorch")
+    assert {case.devices for case in plan.folders} == {1}
+    assert "one instance of MIG" in said(plan)
+
+
+def test_commands_that_make_suites_begin_with_that_for_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", fake_gpus.install(tmp_path, MACHINES["1_rtx_5090"]), prepend=":")
+    for accelerator, name in (("auto", "quick_gpu"), ("cpu", "quick")):
+        given = ["suite=quick", f"accelerator={accelerator}"]
+        settings, written = snakemake_calls.settings_of(given, CATALOG, {})
+        assert settings.suite.name == name
+        assert "on_gpus" not in written
+    suite = tmp_path / "mine.yaml"
+    suite.write_text(yaml.safe_dump({"on_gpus": "quick_gpus", "axes": {"batch_per_device": [2]}}))
+    with pytest.raises(ConfigError, match=r"mine.yaml: on_gpus: found 'quick_gpus'.* allowed: "):
+        load_settings({**CONFIG, "suite": str(suite)}, CATALOG)
 
 
 def check(name: str, text: str) -> None:

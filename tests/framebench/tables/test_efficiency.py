@@ -109,13 +109,17 @@ def test_the_datasheet_stands_next_to_the_measured_peak_and_is_not_used() -> Non
         ("NVIDIA A10", 31.2, 125),
         ("Tesla V100-SXM2-32GB", 15.7, 125),
         ("NVIDIA L40", None, None),
+        ("NVIDIA B200", 75, 2250),
+        ("NVIDIA GB200", 80, 2500),
+        ("NVIDIA B300 SXM6 AC", 75, 2250),
+        ("NVIDIA GeForce RTX 5090", 104.8, 209.5),
     ],
 )
 def test_a_device_is_found_by_its_whole_name(
     name: str, fp32: float | None, amp: float | None
 ) -> None:
     sheets = datasheets.load_datasheets()
-    for precision, expected in (("fp32", fp32), ("amp", amp)):
+    for precision, expected in (("fp32", fp32), ("amp", amp), ("amp_fp16", amp)):
         made = run(precision=precision, **{**GPU, "hardware": f"{name}, Example CPU"})
         assert datasheets.datasheet_tflops(sheets, made) == expected
 

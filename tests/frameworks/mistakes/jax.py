@@ -16,7 +16,6 @@ MISTAKES = [
         "bert_base",
         Change("models/layers.py", "logits = logits.astype(jnp.float32)", "logits = logits * 1"),
         precision="amp",
-        missed="rounds a loss by less than the bound, which allows what rounding brings",
     ),
     PlantedMistake(
         "gradients that JAX sums over the ranks, then averaged",

@@ -333,7 +333,6 @@ MISTAKES = [
             "parallel/data_parallel.py", '"broadcast_buffers": False', '"broadcast_buffers": True'
         ),
         ranks=2,
-        missed="sent after the step whose statistics are compared; training reads none",
     ),
     PlantedMistake(
         "the same dropout in all ranks",

@@ -147,9 +147,10 @@ def _misfit_on_gpus(case: Case, gpus: Sequence[Gpu], catalog: Catalog) -> str:
     """Return why a case cannot run on these GPUs; "" if it may, or nothing is known of them."""
     if case.devices > 1 and any(gpu.is_instance for gpu in gpus):
         return "needs several devices, and CUDA shows a process one instance of MIG"
+    own = catalog.frameworks.get(case.framework, {}).get("capability", {}).get(case.precision, "")
     for gpu in gpus:
-        if reason := precisions.unsupported(case.precision, gpu.capability):
-            return f"{gpu.name} {reason}"
+        if reason := precisions.unsupported(case.precision, gpu.capability, own):
+            return f"{gpu.name} {reason}" + (f" in {case.framework}" if own else "")
     smallest = min((gpu for gpu in gpus if gpu.memory_bytes), key=_memory, default=None)
     return why_too_large_for_gpu(case, smallest, catalog) if smallest else ""
 

@@ -29,6 +29,17 @@ def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -
             print(locking.lock(file), flush=True)
 
 
+def write_capabilities(
+    name: str, places: Sequence[Path], pattern: str, needs: Sequence[Path]
+) -> None:
+    """Write the row of an environment in ``envs/capabilities.csv``, from the GPU code in the wheels
+    and folders ``places``, and in libraries that these need. Name, framework and version of CUDA
+    stand there already."""
+    from ..environments import capabilities
+
+    print(capabilities.update(PROJECT, name, places, pattern, needs))
+
+
 def write_recipes(names: Sequence[str], folder: Path) -> None:
     """Write image recipes, and print their paths."""
     from ..environments import recipe

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
-from core.gpus import Gpu
+from core.gpus import Gpu, profile_bytes
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -279,11 +279,19 @@ class Cluster(Keys):
     @property
     def _gpus(self) -> tuple[Gpu, ...]:
         """GPUs of a node, as far as the description has them; () for none of it."""
-        if not (self.gpu_driver or self.gpu_capability or self.gpu_memory_gib):
-            return ()
-        memory = int(self.gpu_memory_gib * 2**30) if self.gpu_memory_gib else None
         kind = self._kind_of_gpu.partition(":")[2] or "GPU"
-        one = Gpu(kind, memory, self.gpu_driver or "", "", "", self.gpu_capability or "")
+        nominal = profile_bytes(kind)
+        if not (self.gpu_driver or self.gpu_capability or self.gpu_memory_gib or nominal):
+            return ()
+        one = Gpu(
+            kind,
+            int(self.gpu_memory_gib * 2**30) if self.gpu_memory_gib else nominal,
+            self.gpu_driver or "",
+            uuid="",
+            pci_address="",
+            capability=self.gpu_capability or "",
+            is_instance=nominal is not None,
+        )
         return (one,) * self.gpus_per_node
 
     def resources(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from ..files import marked_block
+from .gpu_environments import load
 from .key_texts import TABLES
 from .settings import Configuration
 from .suite import SuiteFile
@@ -65,16 +66,34 @@ def page(name: str) -> str:
     text = bounded.read_text(PROJECT / name)
     for model in PAGES.get(name, ()):
         text = marked_block.replaced(text, model, TABLES[model].markdown())
-    return marked_block.replaced(text, "bounds", bounds()) if name == BOUNDS else text
+    for block, (place, table) in _TABLES.items():
+        text = marked_block.replaced(text, block, table()) if name == place else text
+    return text
 
 
 def bounds() -> str:
     """Return a Markdown table of the largest relative errors, by quantity and precision."""
     known = precisions.known()
     quantities = dict.fromkeys(key for one in known.values() for key in one.bounds)
-    rows = [("quantity", *known), ("---",) * (len(known) + 1)]
+    rows = [("quantity", *known)]
     rows += [(key, *(_error(one.bounds, key) for one in known.values())) for key in quantities]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return _markdown(rows)
+
+
+def gpu_environments() -> str:
+    """Return a Markdown table of the environments for CUDA and the GPUs that they work on."""
+    rows = [("environment", "version", "CUDA", "oldest driver", "machine code for", "PTX for")]
+    for one in load(PROJECT):
+        code = (" ".join(one.machine_code) or "unknown", " ".join(one.ptx))
+        rows.append((f"`{one.environment}`", one.version, one.cuda, one.minimum_driver, *code))
+    return _markdown(rows)
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table; the first row is its header."""
+    header, *others = rows
+    lines = [header, ["---"] * len(header), *others]
+    return "\n".join(f"| {' | '.join(row)} |" for row in lines)
 
 
 def _error(bounds: Mapping[str, float], quantity: str) -> str:
@@ -84,6 +103,12 @@ def _error(bounds: Mapping[str, float], quantity: str) -> str:
     value = bounds[quantity]
     return f"{value:.0e}".replace("e-0", "e-") if value < 0.01 else f"{value:g}"
 
+
+#: Further tables: their page, and their text.
+_TABLES: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "bounds": (BOUNDS, bounds),
+    "gpu_environments": ("docs/frameworks.md", gpu_environments),
+}
 
 if __name__ == "__main__":
     for file, described in SCHEMAS.items():

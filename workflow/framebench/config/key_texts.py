@@ -439,8 +439,8 @@ TABLES: Mapping[str, KeyTable] = {
             (
                 "gres",
                 "GPU type, if nodes have several: `gpu:h100`, or `gpu:h100:8` with "
-                "`gpus_per_node`. A run requests as many as it has devices, types with `-` or `+` "
-                "by `--gpus-per-node`.",
+                "`gpus_per_node`. A run requests as many as it has devices, types with `-` or "
+                "`+` by `--gpus-per-node`.",
             ),
             (
                 "nodelist, exclude",

@@ -101,12 +101,19 @@ def check(message: str, file: Path, environment: Path) -> None:
         return
     named = re.search(r"`([\w.-]+(?:==[\w.+!-]+)?)`|found: ([\w.-]+==\S+)|Because (\S+)", message)
     package = next(filter(None, named.groups())) if named else "a package"
-    raise ConfigError(
-        f"{file}: {package} is refused: {' '.join(message.split())}\n"
+    why = (
         "These are not the hashes of what your package index has: somebody has tampered with it, "
         "or it is another build of that version. Nothing was installed. Find out where it is from; "
         f"allowed: {_remedy(environment)}"
     )
+    if "trusted hash" in message:
+        why = (
+            f"{file.name} has no hash of the build that your index or find-links offer: probably "
+            "one for other devices, such as +cpu, which installers prefer. Nothing was installed; "
+            "allowed: PIP_EXTRA_INDEX_URL= PIP_FIND_LINKS= in front of the command, which leave "
+            f"only the main index, or {_remedy(environment)}"
+        )
+    raise ConfigError(f"{file}: {package} is refused: {' '.join(message.split())}\n{why}")
 
 
 def _remedy(environment: Path) -> str:

@@ -30,7 +30,8 @@ KIND = "parity"
 FULL, SMALL = "full", "small"
 
 #: Bounds for every precision. Counts are exact; no generated token is wrong, or in float32 where
-#: the precision is narrower. Initial values and statistics of dropout lie within so many standard
+#: the precision is narrower; no losses are in half precision. Ranks start with the same values,
+#: whose sums float32 rounds. Initial values and statistics of dropout lie within so many standard
 #: errors: right code is beyond them in less than one of a million verifications. A model's own
 #: float64 run has no half-precision operation.
 EVERYWHERE = {
@@ -41,6 +42,8 @@ EVERYWHERE = {
     "dropout": 6.0,
     "dropout of ranks": 6.0,
     "initial values": 6.0,
+    "initial values of ranks": 1e-6,
+    "losses in half precision": 0.0,
     "float64 run": 0.0,
 }
 

@@ -43,10 +43,12 @@ def datasheet_tflops(datasheets: Sequence[Datasheet], run: Run) -> float | None:
     if run.conditions.accelerator == "cpu":
         return None
     names = run.hardware.split(", ")
+    mixed = run.case.precision.startswith("amp")  # bfloat16 and float16 are equally fast
+    precision = "amp" if mixed else run.case.precision
     stated = {
         sheet.tflops
         for sheet in datasheets
-        if sheet.precision == run.case.precision
+        if sheet.precision == precision
         if any(fnmatchcase(name, sheet.device) for name in names)
     }
     return stated.pop() if len(stated) == 1 else None

@@ -376,3 +376,14 @@ def test_snakemake_s_folder_is_removed_where_the_gate_brought_it(
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert locks.exists() == (state != "absent")
+
+
+def test_a_version_of_a_package_is_of_the_framework_of_the_model(tmp_path: Path) -> None:
+    file = tmp_path / "my.py"
+    file.write_text('FRAMEWORK = "jax"\ndef make(batch_size, key): ...\n')
+    settings, _ = snakemake_calls.settings_of([f"model={file}"], CATALOG, {})
+    assert command.measured_frameworks(settings) == ["jax"]
+    both, _ = snakemake_calls.settings_of(["frameworks=jax,mxnet"], CATALOG, {})
+    assert command.measured_frameworks(both) == ["jax", "mxnet"]
+    assert gate("--base", "jax==0.9.0", "--candidate", "usual", results=tmp_path / "out") == 4
+    assert "found 7 frameworks; allowed: one" in (tmp_path / "out" / "gate.md").read_text()

@@ -102,3 +102,18 @@ def test_the_best_is_told_as_a_call_and_as_lines_of_a_script(tmp_path: Path) -> 
     assert "| 1 | bf16 | none | 180.0 |" in rows[1]
     assert "no: it computes something else" in next(row for row in rows if "| bf16 | induc" in row)
     assert "failed: broke" in rows[-1]
+
+
+@pytest.mark.parametrize(
+    ("framework", "compilers"),
+    [("pytorch", ["usual", "inductor"]), ("jax", ["jit"]), ("tensorflow", ["usual", "xla"])],
+)
+def test_a_model_is_tried_as_it_is_trained_and_compiled(
+    framework: str, compilers: list[str]
+) -> None:
+    facts = load_catalog(ROOT).frameworks[framework]
+    given = command.parser().parse_args(["--model", "my_model.py"])
+    axes = command._suite(given, facts, [1, 2], 1)["axes"]
+    assert axes["compiler"] == compilers
+    assert axes["precision"][0] == "fp32"
+    assert {*axes["precision"]} == {*facts["precisions"]}

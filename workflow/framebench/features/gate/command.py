@@ -149,6 +149,12 @@ def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults,
     return measuring.results(plan.folder, name)
 
 
+def measured_frameworks(settings: Settings) -> list[str]:
+    """Return the frameworks of the user's own models, or those that the configuration asks for."""
+    own = dict.fromkeys(one.framework for one in settings.own_models)
+    return [*(own or settings.frameworks)]
+
+
 def own_environment(framework: str, settings: Settings, known: catalog.Catalog) -> EnvironmentFile:
     """Return the framework's environment file for this machine, with the packages that the
     configuration adds."""
@@ -168,12 +174,13 @@ def _in_environment(side: Side, settings: Settings, known: catalog.Catalog, fold
     to ``folder`` and built."""
     if not isinstance(side, PackageSide):
         return side
-    if len(settings.frameworks) != 1:
+    names = measured_frameworks(settings)
+    if len(names) != 1:
         raise ConfigError(
-            f"{side.text}: found {len(settings.frameworks)} frameworks; allowed: one "
-            "(--config frameworks=NAME, or model=..)"
+            f"{side.text}: found {len(names)} frameworks; allowed: one (--config frameworks=NAME, "
+            "or model=..)"
         )
-    (framework,) = settings.frameworks
+    (framework,) = names
     own = own_environment(framework, settings, known)
     path = folder / "environments" / f"{side.name}-{side.version}.yaml"
 

@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--mode", choices=("train", "inference"), default="train")
     made.add_argument("--batches", metavar="B,B", help="per device (default: doubled from 1 on)")
     made.add_argument("--precisions", metavar="P,P", help="(default: all of the framework)")
-    made.add_argument("--compilers", metavar="C,C", help="(default: all of the framework)")
+    made.add_argument("--compilers", metavar="C,C", help="(default: without, and the framework's)")
     made.add_argument("--results", type=Path, default=Path("results", "tune"))
     made.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's")
     made.add_argument("words", nargs="*", metavar="-- WORD", help="for Snakemake")
@@ -98,6 +98,9 @@ def _suite(
     """Return the suite of all combinations with ``batches``."""
     first = ["fp32"] if "fp32" in facts["precisions"] else []
     precisions = [*first, *(name for name in facts["precisions"] if name not in first)]
+    compilers = list(dict.fromkeys(["usual", facts["native_compiler"] or "none"]))
+    if facts["trained_with"] in compilers:
+        compilers = [facts["trained_with"]]
     return {
         "description": f"Combinations of {given.model} that framebench tune tried.",
         "repeats": repeats,
@@ -108,7 +111,7 @@ def _suite(
             "devices_per_node": [1],
             "batch_per_device": [*batches],
             "precision": given.precisions.split(",") if given.precisions else precisions,
-            "compiler": given.compilers.split(",") if given.compilers else [*facts["compilers"]],
+            "compiler": given.compilers.split(",") if given.compilers else compilers,
         },
     }
 

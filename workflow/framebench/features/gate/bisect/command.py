@@ -141,7 +141,7 @@ def _model_file(given: argparse.Namespace) -> Iterator[list[str]]:
 
 
 def _framework(name: str | None, settings: Settings, known: catalog.Catalog) -> str:
-    names = [*settings.frameworks] if name is None else [*known.frameworks]
+    names = gate.measured_frameworks(settings) if name is None else [*known.frameworks]
     if name is None and len(names) == 1:
         return names[0]
     if name in known.frameworks:
