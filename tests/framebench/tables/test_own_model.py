@@ -58,6 +58,9 @@ def test_no_frameworks_compete_for_it() -> None:
     both = answers.answers_of(built(*COMBINATIONS, repeats(1.0)))
     assert len(both.fastest) == 1
     assert both.compares_frameworks
+    wrong = answers.answers_of(built(COMBINATIONS[-1]))
+    assert not wrong.compares_frameworks
+    assert "no combination that runs passes verification" in wrong.own_model[0]
 
 
 def test_each_combination_has_step_times_and_its_verification() -> None:

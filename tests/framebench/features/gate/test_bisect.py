@@ -11,7 +11,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
+from framebench.cases import matrix
 from framebench.config.catalog import load_catalog
+from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.environments import other_version
 from framebench.environments.venvs import read_environment_file
@@ -27,10 +30,12 @@ from framebench.features.gate.bisect.search import (
 )
 from framebench.features.gate.bisect.steps import BisectSetup
 from framebench.records.run import RecordsError
+from framebench.runs import snakemake_calls
 from framebench.tables.grouping import group
 
 from ....conftest import ROOT
 from ...comparison.made_up_sides import paired_sides
+from ...settings import CONFIG
 
 CATALOG = load_catalog(ROOT)
 ASKED = messages.BisectRequest("torch", "0", "9", "pytorch x", 0.05)
@@ -355,3 +360,43 @@ def test_a_folder_is_of_one_bisection(tmp_path: Path, capsys: pytest.CaptureFixt
     given = [*USUAL, "--case", CASE, "--versions", "1,2,3", "--results", str(folder)]
     assert command.main(given) == 4
     assert "of another bisection" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "given"),
+    [
+        ("HEAD~1:net.py", "net.py", []),
+        ("usual", "A=1", ["--config", "model=net.py"]),
+    ],
+)
+def test_both_sides_are_cases_of_the_suite_that_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, good: str, bad: str, given: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    git(tmp_path, "init", "-q")
+    for title in ("one", "two"):
+        Path("net.py").write_text(f"{MODEL}# {title}\n")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-qm", title)
+    axes = {"mode": ["train"], "nodes": [1], "devices_per_node": [1], "batch_per_device": [2]}
+    suite = {"axes": axes, "steps": {"warmup": 1, "timed": 5}}
+    Path("one.yaml").write_text(yaml.safe_dump(suite))
+    found: list[str] = []
+
+    def measure(suite: Path, folder: Path, config: Sequence[str], words: Sequence[str]) -> None:
+        changed = {key: one for key, _, one in (word.partition("=") for word in config)}
+        settings = load_settings(
+            {**CONFIG, **changed, "suite": str(suite), "results": str(folder)}, CATALOG
+        )
+        known = CATALOG
+        for model in settings.own_models:
+            known = model.among(known)
+        cases = matrix.narrow(matrix.cases(settings.suite, known, "fp32"), settings)
+        found.extend(case.variant for case in cases)
+        raise snakemake_calls.MeasuringFailed("no more")
+
+    monkeypatch.setattr(snakemake_calls, "measure", measure)
+    given = given or ["--config"]
+    words = ["--good", good, "--bad", bad, *given, "suite=one.yaml", "--results", "out"]
+    assert command.main(words) == 4
+    assert sorted(found) == ["base", "candidate"]

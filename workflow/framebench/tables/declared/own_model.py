@@ -69,9 +69,11 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     said = []
     for (model, mode), some in found.items():
         usable = [row for row in some if row["throughput_median"] and _is_right(row)]
-        if usable:
-            about = f"{model}, {mode}" if len(names) > 1 else mode
-            said += [f"{about}: {one}" for one in _about(usable, beside)]
+        about = f"{model}, {mode}" if len(names) > 1 else mode
+        if not usable:
+            said.append(f"{about}: best: none, as no combination that runs passes verification")
+            continue
+        said += [f"{about}: {one}" for one in _about(usable, beside)]
     if LARGEST in tables:
         said += _largest(view.records(tables[LARGEST]), names)
     return said
