@@ -19,7 +19,7 @@ from .records.run import RecordsError
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
 PINS = "packages to add to NAME's, as packages in the configuration: written to --environments"
-NEEDS = "wheels or folders of libraries that the build needs and that may know fewer GPUs: cuDNN"
+CUDNN = "its wheel or folder, if it may know fewer GPUs than the build"
 LEAVE = "tables that are made already, from runs.json, which is then read in place of records"
 BEFORE_ROUND = "leave runs.json, which is made once all rounds of a call are over"
 VARIANTS = "further suites whose variants name environment files: their environments stay"
@@ -109,10 +109,10 @@ def _run(arguments: list[str]) -> int:
     reading.add_argument("name", help="environment with a row in envs/capabilities.csv")
     reading.add_argument("places", nargs="+", type=Path, metavar="PATH", help="wheel or folder")
     reading.add_argument("--library", default="*.so*", help="libraries to read (default: *.so*)")
-    reading.add_argument("--needs", nargs="+", type=Path, default=[], metavar="PATH", help=NEEDS)
+    reading.add_argument("--cudnn", nargs="+", type=Path, default=[], metavar="PATH", help=CUDNN)
     reading.set_defaults(
         command=lambda given: upkeep.write_capabilities(
-            given.name, given.places, given.library, given.needs
+            given.name, given.places, given.library, given.cudnn
         )
     )
     containing = commands.add_parser("recipe", help="write Containerfiles from envs/NAME.yaml")

@@ -77,8 +77,8 @@ def test_the_command_writes_the_row_of_an_environment(
     assert table.read_text() == f"{HEADER}pytorch-cuda,pytorch,2.13.0,13.0,580,8.0 9.0,9.0\n{other}"
     newer = tmp_path / "cudnn"
     newer.mkdir()
-    (newer / "libcudnn.so.9").write_bytes(fat_binary([(ELF, 86), (ELF, 90)]))
-    assert cli.main([*words, "--library", "lib.so", "--needs", str(newer)]) == 0
+    (newer / "libcudnn_ops.so.9").write_bytes(fat_binary([(ELF, 86), (ELF, 90)]))
+    assert cli.main([*words, "--library", "lib.so", "--cudnn", str(newer)]) == 0
     assert ",8.6 9.0,9.0\n" in table.read_text()
     assert cli.main(["capabilities", "jax-cuda", str(tmp_path)]) == 1
     assert "found 'jax-cuda', which has no row in" in capsys.readouterr().err

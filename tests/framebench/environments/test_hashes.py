@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import sys
 from dataclasses import dataclass
@@ -134,6 +135,35 @@ def test_a_wheel_for_a_newer_glibc_is_locked(place: Place) -> None:
     wheel.rename(wheel.with_name("toy-1.0-py3-none-manylinux_2_35_x86_64.whl"))
     assert locking.lock(place.file) == place.hashes
     assert "toy==1.0" in place.hashes.read_text()
+
+
+def test_a_lock_names_the_processors_that_it_holds_for(place: Place) -> None:
+    """Fail if a lock claims wheels that the index lacks, or the claim renames environments."""
+    locking.lock(place.file)
+    assert "\n# Machines: x86_64 aarch64\n" in place.hashes.read_text()
+    wheel = place.wheels / "other-2.0-py3-none-any.whl"
+    wheel.rename(wheel.with_name("other-2.0-py3-none-manylinux_2_17_x86_64.whl"))
+    locking.lock(place.file)
+    assert "\n# Machines: x86_64\n" in place.hashes.read_text()
+    before = read_environment_file(place.file)
+    assert before.hashes
+    assert before.hashes.machines == {"x86_64"}
+    place.hashes.write_text(place.hashes.read_text().replace("x86_64\n", "x86_64 aarch64\n"))
+    assert read_environment_file(place.file).name == before.name
+
+
+def test_a_plan_leaves_out_frameworks_without_wheels_for_the_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    suite = {**SUITE, "axes": {**SUITE["axes"], "framework": ["jax", "paddle"]}}
+    made = plan(tmp_path, suite)
+    assert {case.framework for case in made.folders} == {"jax"}
+    (left,) = {one.reason for one in made.left_out}
+    assert left.startswith("paddle.yaml has no wheels for aarch64, but for x86_64; allowed: ")
+    assert not plan(tmp_path, suite, require_hashes=False).left_out
+    provided = plan(tmp_path, suite, interpreters={"paddle": sys.executable})
+    assert not provided.left_out
 
 
 @pytest.mark.usefixtures("fresh")

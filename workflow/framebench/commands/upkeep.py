@@ -30,14 +30,14 @@ def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -
 
 
 def write_capabilities(
-    name: str, places: Sequence[Path], pattern: str, needs: Sequence[Path]
+    name: str, places: Sequence[Path], pattern: str, cudnn: Sequence[Path]
 ) -> None:
     """Write the row of an environment in ``envs/capabilities.csv``, from the GPU code in the wheels
-    and folders ``places``, and in libraries that these need. Name, framework and version of CUDA
-    stand there already."""
+    and folders ``places``, and in those of cuDNN. Name, framework and version of CUDA stand there
+    already."""
     from ..environments import capabilities
 
-    print(capabilities.update(PROJECT, name, places, pattern, needs))
+    print(capabilities.update(PROJECT, name, places, pattern, cudnn))
 
 
 def write_recipes(names: Sequence[str], folder: Path) -> None:

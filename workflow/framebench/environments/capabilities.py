@@ -19,14 +19,16 @@ from .venvs import read_environment_file
 #: Oldest driver branch that runs programs of a major version of CUDA ("CUDA Compatibility",
 #: minor version compatibility).
 DRIVERS = {"11": "450", "12": "525", "13": "580"}
+#: Library of cuDNN with the kernels that it always needs. Others have some for few GPUs each.
+CUDNN = "libcudnn_ops.so*"
 
 
 def update(
-    root: Path, name: str, places: Sequence[Path], pattern: str, needs: Sequence[Path]
+    root: Path, name: str, places: Sequence[Path], pattern: str, cudnn: Sequence[Path]
 ) -> str:
     """Write what ``places`` hold into the row of the environment ``name``; return it as text.
 
-    ``needs``: libraries that the build needs, which may know fewer GPUs. Raises ConfigError for an
+    ``cudnn``: its wheel or folder, if it may know fewer GPUs than the build. Raises ConfigError for an
     environment without a row, and for wheels without GPU code."""
     rows = {one.environment: one for one in load(root)}
     if name not in rows:
@@ -36,8 +38,8 @@ def update(
         )
     row, code = rows[name], fat_binaries.read(places, pattern)
     machine_code = code.machine_code
-    if needs:
-        machine_code = supported(machine_code, fat_binaries.read(needs).machine_code[0])
+    if cudnn:
+        machine_code = supported(machine_code, fat_binaries.read(cudnn, CUDNN).machine_code[0])
     own = read_environment_file(root / "envs" / f"{name}.yaml", hashed=False)
     package = load_catalog(root).frameworks[row.framework]["package"]
     rows[name] = row._replace(

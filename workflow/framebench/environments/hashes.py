@@ -23,6 +23,9 @@ SUFFIX = ".hashes.txt"
 COMMAND = ".venv/bin/python workflow/framebench hashes"
 WITHOUT = "require_hashes: false, which installs whatever the index has of these versions"
 _DIGEST = re.compile(r"^# .* sha256:([0-9a-f]{64})$", re.MULTILINE)
+#: Beginning of the line with the processors that the locked versions have wheels for.
+MACHINES = "# Machines: "
+_MACHINES = re.compile(f"^{MACHINES}(.*)\n", re.MULTILINE)
 _EXEMPT = re.compile(r"^# exempt: (.+)$", re.MULTILINE)
 #: Messages of uv about a file or package that the hashes do not cover.
 _REFUSED = re.compile(r"hash mismatch|trusted hash|must have a hash|matching hash", re.IGNORECASE)
@@ -32,11 +35,13 @@ _REFUSED = re.compile(r"hash mismatch|trusted hash|must have a hash|matching has
 class Hashes:
     """Hashes of an environment.
     ``files``: in the order in which they are tried; ``exempt``: reason for installing without
-    hashes, else ""; ``digest``: of the content of all files."""
+    hashes, else ""; ``digest``: of the content of all files; ``machines``: processors that the
+    files are for, empty if that is unknown."""
 
     files: tuple[Path, ...]
     exempt: str
     digest: str
+    machines: frozenset[str] = frozenset()
 
 
 def digest_of(environment: Path) -> str:
@@ -61,8 +66,13 @@ def read(environment: Path) -> Hashes:
                 f"{file}: is out of date: {environment.name} has changed since it was written; "
                 f"allowed: {_remedy(environment)}"
             )
-    digest = hashlib.sha256(b"".join(bounded.read_bytes(file) for file in files)).hexdigest()
-    return Hashes(files, exempt, digest)
+    texts = [_text(file) for file in files]
+    machines = [_MACHINES.findall(text) for text in texts]
+    known = frozenset(" ".join(name for found in machines for name in found).split())
+    # Environments stay as they are when a further processor is known.
+    built = "".join(_MACHINES.sub("", text) for text in texts)
+    digest = hashlib.sha256(built.encode()).hexdigest()
+    return Hashes(files, exempt, digest, known if all(machines) else frozenset())
 
 
 def exemption(environment: Path) -> str:

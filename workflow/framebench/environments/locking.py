@@ -13,12 +13,17 @@ from ..files.whole_files import write_whole
 from . import hashes, uv
 from .venvs import EnvironmentFile, read_environment_file
 
-#: Only wheels, for Linux on x86_64 with the newest glibc that uv knows: whether a machine supports
-#: a wheel shows at installation. The options in the file also apply there.
+#: Processors that environments are locked for; the first one must have wheels.
+MACHINES = ("x86_64", "aarch64")
+#: Only wheels. The options in the file also apply at installation.
 _COMPILE = (
     *("pip", "compile", "--generate-hashes", "--only-binary", ":all:", "--emit-build-options"),
-    *("--python-platform", "x86_64-manylinux_2_40", "--no-header", "--no-annotate"),
+    *("--no-header", "--no-annotate"),
 )
+#: Words of uv for versions without files for a platform.
+_NO_WHEELS = "No solution found"
+_PIN = re.compile(r"^[^\s#]+==\S+", re.MULTILINE)
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def lock(environment: Path) -> Path:
@@ -28,10 +33,34 @@ def lock(environment: Path) -> Path:
     """
     wanted = read_environment_file(environment, hashed=False)
     failed = f"{environment}: cannot be locked"
-    text = compiled(wanted, wanted.packages, (*_COMPILE, "--quiet"), failed)
+    text = compiled(wanted, wanted.packages, (*_words(MACHINES[0]), "--quiet"), failed)
     target = environment.with_name(environment.stem + _local(text) + hashes.SUFFIX)
-    write_whole(target, _header(wanted) + text)
+    write_whole(target, _header(wanted, machines(wanted, text)) + text)
     return target
+
+
+def machines(wanted: EnvironmentFile, text: str) -> list[str]:
+    """Return the processors that a lock holds for: the index has wheels of all its pins, whose
+    hashes are in its ``text``. Raises :class:`ConfigError` for another fault of uv's."""
+    found = [MACHINES[0]]
+    for machine in MACHINES[1:]:
+        words, failed = (*_words(machine), "--quiet"), f"{wanted.path} for {machine}"
+        try:
+            other = compiled(wanted, _PIN.findall(text), words, failed)
+        except ConfigError as error:
+            if _NO_WHEELS not in str(error):
+                raise
+            continue
+        if {*_HASH.findall(other)} <= {*_HASH.findall(text)}:
+            found.append(machine)
+    return found
+
+
+def _words(machine: str) -> tuple[str, ...]:
+    """Return arguments of uv for Linux on a processor, with the newest glibc that uv knows.
+
+    Whether a machine supports a wheel shows at installation."""
+    return (*_COMPILE, "--python-platform", f"{machine}-manylinux_2_40")
 
 
 def compiled(
@@ -62,9 +91,10 @@ def _local(text: str) -> str:
     return "".join(sorted(set(re.findall(r"^[^\s#]+==[^\s+]+(\+\S+)", text, re.MULTILINE))))
 
 
-def _header(wanted: EnvironmentFile) -> str:
-    words = " ".join((*_COMPILE, "--python-version", wanted.python))
+def _header(wanted: EnvironmentFile, known: Sequence[str]) -> str:
+    words = " ".join((*_words(MACHINES[0]), "--python-version", wanted.python))
     return (
         f"# Written by `framebench hashes`: uv {words}\n"
         f"# For {wanted.path.name} sha256:{hashes.digest_of(wanted.path)}\n"
+        f"{hashes.MACHINES}{' '.join(known)}\n"
     )

@@ -90,7 +90,7 @@ def from_modules(modules: Modules) -> Software:
 def misfit(
     name: str, settings: Settings, catalog: Catalog, accelerator: str, gpus: Sequence[Gpu]
 ) -> str:
-    """Return why no environment of a name's framework works on these GPUs.
+    """Return why no environment of a name's framework works on this processor and these GPUs.
 
     Returns "" if one does, and for software that the user provides.
     """
@@ -98,7 +98,20 @@ def misfit(
     is_provided = variant or settings.deployment in PROVIDED or framework in settings.interpreters
     if not framework or is_provided:
         return ""
-    return catalog.environment_file(framework, accelerator, gpus)[1]
+    file, reason = catalog.environment_file(framework, accelerator, gpus)
+    return reason if file is None else _no_wheels(file, settings)
+
+
+def _no_wheels(file: Path, settings: Settings) -> str:
+    """Return that an environment file is locked for other processors; "" if it is for this one."""
+    own = _read(file, settings).hashes
+    if own is None or not own.machines or platform.machine() in own.machines:
+        return ""
+    others = " ".join(sorted(own.machines))
+    return (
+        f"{file.name} has no wheels for {platform.machine()}, but for {others}; allowed: an image, "
+        "or a Python of your own (interpreters)"
+    )
 
 
 def choose(
