@@ -11,6 +11,8 @@ from pathlib import Path
 
 import networks
 import pytest
+from networks import fusing
+from networks.layers import IMAGES
 
 from ..conftest import ROOT
 from .blocks import BLOCKS, facts_of_block
@@ -135,6 +137,23 @@ def test_networks_compute_what_the_reference_does(
     assert bool(inception) == all_networks
     assert not beyond(others, {"gradients": GRADIENT})
     assert not beyond(inception, {"gradients": SINGLE_GRADIENT})
+
+
+@pytest.mark.parametrize(
+    ("model", "fused", "norms"), [("resnet50", 49, 4), ("densenet121", 121, 0), ("vgg11", 0, 0)]
+)
+def test_fused_layers_take_the_place_of_normalisation_addition_and_relu(
+    model: str, fused: int, norms: int
+) -> None:
+    network = networks.describe(CNNS[model])
+    before = [layer.op for layer in network.layers]
+    found = fusing.fused(network)
+    after = [layer.op for layer in found.layers]
+    assert (after.count(fusing.FUSED), after.count("batch_norm")) == (fused, norms)
+    assert after.count("relu") == before.count("relu") - fused
+    assert after.count("add") == 0
+    names = {IMAGES, *(layer.name for layer in found.layers)}
+    assert {*found.outputs} | {name for layer in found.layers for name in layer.inputs} <= names
 
 
 @pytest.mark.parametrize("run", sorted(COUNTED), indirect=True)

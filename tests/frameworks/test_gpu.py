@@ -5,17 +5,21 @@ entry in the record."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.communication import ALL_REDUCE
 
+from .comparing import beyond, compared
 from .fork_server import ForkServer, ForkServers
-from .models import BERT, small
+from .models import BERT, BLOCKS, RESNET, small
 
 DOUBLES = Path(__file__).with_name("gpus")
 #: Small enough for a second in every framework.
 MODEL, EMBEDDING = small(BERT, layers=1), small(BERT, layers=0)
+TEXT = small("gpt2_small")
 
 
 FRAMEWORKS = ("pytorch", "tensorflow", "paddle", "jax", "oneflow", "mxnet", "tensorflow1")
@@ -33,7 +37,8 @@ def run(request: pytest.FixtureRequest, fork_servers: ForkServers) -> ForkServer
 def on_gpu(fork_servers: ForkServers, framework: str) -> ForkServer:
     """Return the server of a framework, behind the double of a GPU."""
     parts = [DOUBLES / f"{framework}.py", DOUBLES / "running.py"]
-    return fork_servers(framework).after("\n".join(part.read_text() for part in parts))
+    lines = f"GPU_LINES = {os.environ.get('FRAMEBENCH_GPU_LINES', '')!r}"
+    return fork_servers(framework).after("\n".join([lines, *(part.read_text() for part in parts)]))
 
 
 def measured(run: ForkServer, call: str, ranks: int = 1) -> list[dict[str, Any]]:
@@ -58,6 +63,52 @@ def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
         assert rank["peak_device_memory_bytes"] == peak
 
 
+QUICK = "blocks=2, block_seconds=1e-4"
+#: Benchmarks on one device, and on two.
+ALONE = {
+    "elementwise": f"elements=64, {QUICK}",
+    "launch": QUICK,
+    "sustained": "seconds=1e-3, size=16, block_seconds=1e-4",
+    "convolution": f"facts={small(RESNET)!r}, {QUICK}",
+}
+TOGETHER = {
+    "collective": f"operation='{ALL_REDUCE}', largest_bytes=64, {QUICK}",
+    "sharded_matmul": f"shapes='16x16x16', {QUICK}",
+}
+
+
+def test_operations_run_on_a_gpu(run: ForkServer) -> None:
+    calls = ", ".join(f"measured({name!r}, {given})" for name, given in ALONE.items())
+    (found,) = run(f"""
+from harness.kinds import sustained
+from harness.telemetry import meters
+sustained.device_meter = lambda context: meters.CpuMeter([0])
+answer(ranks=[{calls}], observed=observed())
+""")
+    for name, rank in zip(ALONE, found["ranks"], strict=True):
+        assert rank["blocks"], name
+    assert (found["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_two_gpus_exchange_arrays(run: ForkServer, name: str) -> None:
+    # Blocks of this size are too short to tell whether both together take longer than one.
+    script = f"""
+from harness.kinds import sharded_matmul
+sharded_matmul.check_longer = lambda seconds, runs: None
+answer(**measured({name!r}, {TOGETHER[name]}))
+"""
+    for rank in run(script, ranks=2):
+        assert rank["blocks"]
+
+
+@pytest.mark.parametrize("run", ["pytorch", "tensorflow", "paddle", "jax"], indirect=True)
+def test_text_is_generated_on_a_gpu(run: ForkServer) -> None:
+    compiler = "jit" if run.framework == "jax" else "none"
+    (rank,) = measured(run, f"'generate', {TEXT!r}, compiler={compiler!r}, new_tokens=4")
+    assert rank["generated"]
+
+
 def test_matmuls_run_on_a_gpu_without_a_model(run: ForkServer) -> None:
     parameters = "shapes='16x16x16', blocks=1, block_seconds=1e-3"
     (rank,) = measured(run, f"'matmul', {parameters}")
@@ -72,6 +123,46 @@ def test_a_gpu_without_bfloat16_trains_in_float16_and_scales_its_loss(run: ForkS
     assert rank["settings"]["amp_dtype"] == "float16"
     assert rank["settings"].get("grad_scaler", rank["settings"].get("loss_scaling")) is True
     assert list(rank["products"]) == ["float16"]
+
+
+#: Starts adapters on the double unless a test names another device.
+STARTED_ON_GPU = """
+_started = started
+def started(facts, **options):
+    return _started(facts, **{"rank_context": CUDA, **options})
+"""
+
+
+@pytest.mark.parametrize("run", ["paddle", "oneflow", "mxnet"], indirect=True)
+def test_networks_in_the_layout_of_gpus_compute_what_the_reference_does(
+    run: ForkServer, references: dict[str, Path]
+) -> None:
+    server = run.after(STARTED_ON_GPU)
+    assert not beyond(compared(server, [references[BLOCKS]]))
+    (found,) = server("""
+adapter = built(small_images())
+fused = sum("Fused" in type(part).__name__ for part in getattr(adapter._model, "modules", list)())
+answer(settings=adapter.settings(), fused=fused)
+""")
+    assert (found["fused"] > 0) == (run.framework == "oneflow")
+    layout = {"paddle": "data_format", "oneflow": "memory_format", "mxnet": "layout"}
+    last = "channels_last" if run.framework == "oneflow" else "NHWC"
+    assert found["settings"][layout[run.framework]] == last
+
+
+@pytest.mark.parametrize("run", ["pytorch", "tensorflow"], indirect=True)
+def test_mixed_precision_is_in_the_dtype_of_its_name_or_refused(run: ForkServer) -> None:
+    (found,) = run(f"""
+def trained(precision):
+    return measured('train', {EMBEDDING!r}, precision)
+float16, bfloat16 = trained('amp_fp16'), trained('amp_bf16')
+CAPABILITY = (7, 0)
+answer(float16=float16, bfloat16=bfloat16, refused=raised(Unsupported, lambda: trained('amp_bf16')))
+""")
+    for dtype in ("float16", "bfloat16"):
+        assert list(found[dtype]["products"]) == [dtype]
+        assert found[dtype]["settings"]["amp_dtype"] == dtype
+    assert "is in float16, not in bfloat16" in found["refused"]
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +194,38 @@ answer(one=one, several=several, inference=inference, by_variable=by_variable,
     for reason in (*found["several"][1:], found["by_variable"]):
         assert "a micro-step overwrites gradients" in reason
     assert "on a GPU with 56 multiprocessors" in found["small"]
+
+
+def test_copies_by_pytorch_that_nobody_waits_for_arrive_late(pytorch: ForkServer) -> None:
+    """Fail if the double of late copies, or the adapter's waiting for them, is not what it says."""
+    (found,) = pytorch(f"""
+from harness.adapter import zeros
+from harness.transfers import DEVICE_TO_HOST
+adapter = built({EMBEDDING!r}, rank_context=CUDA)
+copied = adapter.transfer(DEVICE_TO_HOST, zeros(4) + 1, True)
+copied.run()
+early = copied.result().tolist()
+adapter.synchronize()
+late = copied.result().tolist()
+batch = batch_of(adapter.model_config)
+def fed():
+    adapter.put(batch)
+    return [bool((one.numpy() == batch[name]).all())
+            for name, one in adapter._micro_batches[0].tensors.items()]
+waited = fed()
+Stream.wait_stream = lambda stream, other: None
+answer(early=early, late=late, waited=waited, not_waited=fed())
+""")
+    assert (found["early"], found["late"]) == ([0.0], [1.0])
+    assert all(found["waited"])
+    assert not all(found["not_waited"]), "copies are not by a stream of their own"
+
+
+def test_pytorch_copies_on_and_between_gpus(pytorch: ForkServer) -> None:
+    (alone,) = measured(pytorch, f"'transfer', largest_bytes=2**20, {QUICK}")
+    first, _ = measured(pytorch, f"'device_pairs', bytes=64, {QUICK}", ranks=2)
+    assert alone["blocks"]
+    assert len(first["blocks"]) == 2
 
 
 def test_pytorch_keeps_the_random_state_of_its_gpu(pytorch: ForkServer) -> None:
@@ -190,6 +313,19 @@ paddle.set_flags({{"FLAGS_use_legacy_linear": True}})
 answer(linear=[linear, multiply_adds], legacy=counted(), observed=observed())
 """)
     assert found["linear"] == found["legacy"]
+    assert found["observed"]["attention"] == ["mem_efficient"]
+
+
+def test_paddle_attends_with_the_kernels_of_gpus_as_the_reference_does(
+    paddle: ForkServer, references: dict[str, Path], decoder_references: Path
+) -> None:
+    """Fail if masks of BERT or ELECTRA are not those that memory-efficient attention takes."""
+    folders = [references[BERT], decoder_references / "electra_base"]
+    assert not beyond(compared(paddle.after(STARTED_ON_GPU), folders, modes=("train",)))
+    (found,) = paddle("""
+built(facts_of("topics_electra"), rank_context=CUDA).step()
+answer(observed=observed())
+""")
     assert found["observed"]["attention"] == ["mem_efficient"]
 
 

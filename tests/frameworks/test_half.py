@@ -9,7 +9,7 @@ from core import precisions
 
 from .comparing import beyond, compared
 from .fork_server import ForkServer, served
-from .models import BERT, BLOCKS
+from .models import BERT, BLOCKS, EMBEDDING
 from .transformers import COMPARED
 
 HALVES = {"bf16": "bfloat16", "fp16": "float16"}
@@ -17,6 +17,7 @@ HALVES = {"bf16": "bfloat16", "fp16": "float16"}
 run = served("jax", "pytorch")
 pytorch_run = served("pytorch")
 jax_run = served("jax")
+mixed = served("pytorch", "tensorflow")
 
 
 def test_they_compute_what_the_reference_does(
@@ -31,6 +32,13 @@ def test_they_compute_what_the_reference_does(
     quantities = {one["quantity"] for _, measured in errors.values() for one in measured}
     assert quantities >= {"outputs", "loss", "gradients"}
     assert not quantities & {"first update", "losses"}, "bounds that no precision can hold"
+
+
+def test_mixed_precision_in_a_dtype_by_name_computes_what_the_reference_does(
+    mixed: ForkServer, references: dict[str, Path]
+) -> None:
+    named = ["amp_bf16", "amp_fp16"]
+    assert not beyond(compared(mixed, [references[EMBEDDING]], named, modes=("train",)))
 
 
 @pytest.mark.parametrize("precision", HALVES)

@@ -21,6 +21,7 @@ from harness.adapter import (
     Rounding,
     Unsupported,
     Variable,
+    is_mixed,
     micro_batches,
     zeros,
 )
@@ -167,7 +168,7 @@ class JaxAdapter(
 
     def _kept(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
         """Convert parameters to the dtype in which the precision stores them."""
-        if self.case.precision in ("fp32", "tf32", "amp"):
+        if self.case.precision in ("fp32", "tf32") or is_mixed(self.case.precision):
             return parameters
         return {name: array.astype(self._dtype) for name, array in parameters.items()}
 
@@ -213,7 +214,7 @@ class JaxAdapter(
     def settings(self) -> Dict[str, Any]:
         settings = self._devices.settings(self._device)
         settings["layout"] = "NHWC, HWIO"
-        settings["amp_dtype"] = self._dtype.__name__ if self.case.precision == "amp" else None
+        settings["amp_dtype"] = self._dtype.__name__ if is_mixed(self.case.precision) else None
         settings["collectives"] = (
             self._data_parallel.collectives(self._device) if self._ranks else None
         )

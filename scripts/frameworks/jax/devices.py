@@ -63,6 +63,7 @@ DTYPES = {
     "fp32": jnp.float32,
     "tf32": jnp.float32,
     "amp": jnp.bfloat16,
+    "amp_bf16": jnp.bfloat16,
     "bf16": jnp.bfloat16,
     "fp16": jnp.float16,
 }

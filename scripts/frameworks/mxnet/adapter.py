@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 from harness.adapter import (
+    CONVOLUTION_OHWI,
     CONVOLUTION_OIHW,
     DENSE_OI,
     SAME,
@@ -18,6 +19,7 @@ from harness.adapter import (
     Rounding,
     Unsupported,
     Variable,
+    is_mixed,
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
@@ -93,7 +95,8 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         parts = self._parts = [tuple(map(self._arrays, part)) for part in self._taken(batch)]
         self._inputs = parts[0][0]
         mx.random.seed(self.rank_context.seed)  # the same weights in every rank
-        self._model = definition.build(self.model_config)
+        with self._context:
+            self._model = definition.build(self.model_config)
         self._model.initialize(ctx=self._context)
         mx.random.seed(
             self.rank_context.seed + 1 + self.rank_context.rank
@@ -138,9 +141,11 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         loss."""
         definition, train = self._definition, self.case.mode == "train"
         parts = micro_batches(batch, self.case.accumulation)
-        return [
-            (definition.inputs(part), definition.labels(part) if train else ()) for part in parts
-        ]
+        with self._context:
+            return [
+                (definition.inputs(part), definition.labels(part) if train else ())
+                for part in parts
+            ]
 
     def put(self, batch: Dict[str, Any]) -> None:
         # into the arrays that the step has, once what was enqueued has read them
@@ -198,8 +203,8 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
 
     def settings(self) -> Dict[str, Any]:
         settings = self._devices.settings()
-        settings["layout"] = self._definition.LAYOUT
-        settings["amp_dtype"] = self._dtype if self.case.precision == "amp" else None
+        settings["layout"] = self._definition.LAYOUTS.get(self._context.device_type)
+        settings["amp_dtype"] = self._dtype if is_mixed(self.case.precision) else None
         settings["hybridize"] = self._hybridize if self.case.compiler != "none" else None
         settings["process_group"] = self._group.settings() if self._group else None
         if self.case.mode == "train":
@@ -212,12 +217,13 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
     def _named(self) -> Dict[Any, Tuple[str, Any, Tuple[int, ...]]]:
         """Return the shared name, axes and unfolded shape of each parameter."""
         named: Dict[Any, Tuple[str, Any, Tuple[int, ...]]] = {}
+        kernels = CONVOLUTION_OIHW if self._context.device_type == "cpu" else CONVOLUTION_OHWI
         for prefix, block in _blocks(self._model):
             for own, parameter in block._reg_params.items():
                 kinds = (self._mx.gluon.nn.Dense, self._mx.gluon.rnn.LSTM)
                 dense = isinstance(block, kinds) and own.endswith("weight")
                 convolution = len(parameter.shape) == 4
-                axes = DENSE_OI if dense else CONVOLUTION_OIHW if convolution else SAME
+                axes = DENSE_OI if dense else kernels if convolution else SAME
                 unfolded: Tuple[int, ...] = ()
                 if dense and hasattr(block, "flattened"):  # images: (channels, height, width)
                     axes, unfolded = CONVOLUTION_OIHW, (parameter.shape[0], *block.flattened)

@@ -7,7 +7,7 @@ from typing import Any, Dict, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
-from harness.adapter import RankContext, Unsupported, require_visible
+from harness.adapter import RankContext, Unsupported, mixed_dtype, require_visible
 from mxnet.contrib import amp
 
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)])  # MXNet's own stand-in: numpy has none
@@ -64,7 +64,8 @@ def set_precision(
     if precision == "fp32":
         return "float32", dict.fromkeys(matmuls, "")
     # what MXNet's AMP has for each device: the other one is refused or ignored there
-    dtype = "bfloat16" if device.device_type == "cpu" else "float16"
+    available = ("bfloat16",) if device.device_type == "cpu" else ("float16",)
+    dtype = mixed_dtype(precision, available, f"MXNet on a {device.device_type}")
     reasons = {name: refusal(name, dtype, device) for name in matmuls}
     refused = {name for name, reason in reasons.items() if reason}
     if refused == set(matmuls) or "RNN" in refused:

@@ -7,12 +7,15 @@ import os
 from typing import Any, Dict, List, Sequence, Tuple
 
 from harness.adapter import (
+    CONVOLUTION_OHWI,
+    CONVOLUTION_OIHW,
     AllReduce,
     ChainedMatmul,
     ExecutedMatmul,
     Rounding,
     Unsupported,
     Variable,
+    is_mixed,
     state_of_modules,
 )
 from harness.common_capabilities import CommonCapabilities
@@ -37,6 +40,9 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
     def start(self) -> None:
         # OneFlow reads these when it is imported.
         os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] = "0"
+        # OneFlow's layers read it when they are made. Channels last: Tensor Cores take it without
+        # conversions, and DLPerf's and OneFlow's own ResNet-50 have it.
+        os.environ["ONEFLOW_ENABLE_NHWC"] = str(int(self.rank_context.accelerator == "cuda"))
         os.environ.setdefault("GLOG_minloglevel", "3")  # the build says at length: no GPU
         if self.rank_context.rank > 0:
             from .parallel import rendezvous
@@ -66,10 +72,13 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         self._operations, self._collectives = operations, collectives
         self._kernels = kernels
         self._device = devices.take(self.rank_context)
+        self._channels_last = devices.channels_last()
         self._graph_mode = self.case.compiler == "graph"
         self._amp = None
-        if self.case.precision == "amp":
-            self._amp = mixed_precision.amp_dtype(self._device, self._graph_mode, self._train)
+        if is_mixed(self.case.precision):
+            self._amp = mixed_precision.amp_dtype(
+                self.case.precision, self._device, self._graph_mode, self._train
+            )
         self._definition: Any = self.definition()
 
     @property
@@ -92,7 +101,8 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
 
     def _moved(self, batch: Dict[str, Any]) -> Dict[str, Any]:
         # images come as (batch, height, width, channels)
-        arrays = {n: a.transpose(0, 3, 1, 2) if a.ndim == 4 else a for n, a in batch.items()}
+        axes = (0, 1, 2, 3) if self._channels_last else (0, 3, 1, 2)
+        arrays = {n: a.transpose(axes) if a.ndim == 4 else a for n, a in batch.items()}
         return {
             name: self._oneflow.tensor(array.copy(), device=self._device)
             for name, array in arrays.items()
@@ -225,7 +235,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
             "threads": self.rank_context.threads,
             "tf32": os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] != "0",
             "onednn": os.environ.get("ONEFLOW_ENABLE_ONEDNN_OPTS", "default"),
-            "memory_format": "channels_first",  # kernels for the CPU have no other
+            "memory_format": "channels_last" if self._channels_last else "channels_first",
             "amp_dtype": None if self._amp is None else str(self._amp).replace("oneflow.", ""),
         }
         if self._graph_mode:
@@ -235,11 +245,12 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
             settings["data_parallel"] = "global tensors" if self._graph_mode else "DDP"
         if self._train:
             settings["fused_optimizer"] = self._optimizer.param_groups[0]["fused"]
-            settings["grad_scaler"] = self._graph_mode and self._amp is not None
+            settings["grad_scaler"] = self._graph_mode and self._amp == self._oneflow.float16
         return settings
 
     def state(self) -> Dict[str, Variable]:
-        return state_of_modules(self._model, self._oneflow.nn.Linear)
+        kernels = CONVOLUTION_OHWI if self._channels_last else CONVOLUTION_OIHW
+        return state_of_modules(self._model, self._oneflow.nn.Linear, kernels)
 
     def to_numpy(self, tensor: Any) -> Any:
         return self._data_parallel.local(tensor.detach()).float().numpy()

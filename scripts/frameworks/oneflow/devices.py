@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import oneflow
 from harness.adapter import RankContext, Unsupported, require_visible
 from oneflow import sysconfig
@@ -9,6 +11,11 @@ from oneflow import sysconfig
 #: The wheels of OneFlow 0.9 have machine code for compute capability 6.0 to 8.6, and no PTX that a
 #: driver could compile for newer ones.
 BUILT_UP_TO = 8
+
+
+def channels_last() -> bool:
+    """Return whether OneFlow's layers take images as (batch, height, width, channels)."""
+    return os.environ["ONEFLOW_ENABLE_NHWC"] == "1"
 
 
 def take(rank_context: RankContext) -> oneflow.device:

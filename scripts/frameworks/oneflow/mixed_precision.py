@@ -7,16 +7,17 @@ import warnings
 from typing import Tuple
 
 import oneflow
-from harness.adapter import Unsupported
+from harness.adapter import Unsupported, mixed_dtype
 from oneflow import Tensor, nn
 
 from . import matmuls
 
 
-def amp_dtype(device: oneflow.device, graph: bool, train: bool) -> oneflow.dtype:
-    """Return the dtype of matmuls under mixed precision: OneFlow's default. Raises
+def amp_dtype(precision: str, device: oneflow.device, graph: bool, train: bool) -> oneflow.dtype:
+    """Return the dtype of matmuls in the mixed ``precision``, by default float16. Raises
     :class:`Unsupported` where matmuls stay in float32."""
-    dtype = oneflow.float16
+    name = mixed_dtype(precision, ("float16", "bfloat16"), "OneFlow")
+    dtype: oneflow.dtype = getattr(oneflow, name)
     eager, warning = _autocast(device, dtype)
     if graph:
         if _enable_amp(device, dtype) == "float32":
@@ -26,7 +27,7 @@ def amp_dtype(device: oneflow.device, graph: bool, train: bool) -> oneflow.dtype
         return dtype
     if eager == oneflow.float32:
         raise Unsupported(f"autocast leaves products in float32; OneFlow warns: {warning}")
-    if train and not hasattr(oneflow.amp.GradScaler, "scale"):
+    if train and name == "float16" and not hasattr(oneflow.amp.GradScaler, "scale"):
         raise Unsupported("OneFlow's GradScaler, which float16 needs, works in nn.Graph alone")
     return dtype
 

@@ -22,6 +22,7 @@ from harness.adapter import (
     MicroBatch,
     Rounding,
     Variable,
+    is_mixed,
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
@@ -75,7 +76,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         self._overlap, self._kernels = overlap, kernels
 
         self._gpu = devices.take(self.rank_context)
-        self._amp = self.case.precision == "amp"
+        self._amp = is_mixed(self.case.precision)
         if self.case.precision == "tf32":
             devices.allow_tf32(self._gpu)
         self._dtype = devices.matmul_dtype(self.case.precision, self._gpu)
@@ -105,9 +106,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
             self.rank_context.seed + 1 + self.rank_context.rank
         )  # dropout differs between ranks
         if self._compiled:
-            self._compiler.compile_model(
-                self._network, self.case.compiler, self._inputs, self.case.precision
-            )
+            self._compiler.compile_model(self._network, self.case.compiler, self._inputs, self._amp)
             if self._amp and not self._gpu:
                 self._compiler.require_amp(self.case.mode)
         if not train:

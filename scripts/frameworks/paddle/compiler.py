@@ -47,9 +47,7 @@ def require_amp(mode: str) -> None:
         raise Unsupported(f"{operation} in a program: {_error_in(tried.stdout)}")
 
 
-def compile_model(
-    model: nn.Layer, compiler: str, inputs: Tuple[Tensor, ...], precision: str
-) -> None:
+def compile_model(model: nn.Layer, compiler: str, inputs: Tuple[Tensor, ...], amp: bool) -> None:
     """Turn ``model.forward`` into a program, in place and now. Raises :class:`Unsupported` where
     an operator does not take what auto_cast gives it."""
     # full_graph: a graph break would leave a part of the model to the dynamic graph
@@ -57,7 +55,7 @@ def compile_model(
     try:
         trace(model, inputs)
     except TypeError as error:
-        if precision != "amp":
+        if not amp:
             raise
         raise Unsupported(f"auto_cast in a program: {_error_in(str(error))}") from error
 

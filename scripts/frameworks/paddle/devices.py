@@ -7,7 +7,7 @@ import warnings
 from typing import Any, Dict, Tuple
 
 import paddle
-from harness.adapter import RankContext, Unsupported, require_tf32, require_visible
+from harness.adapter import RankContext, Unsupported, mixed_dtype, require_tf32, require_visible
 from paddle import Tensor, nn
 from paddle.amp.amp_lists import WHITE_LIST
 
@@ -30,6 +30,12 @@ def take(rank_context: RankContext) -> bool:
     return True
 
 
+def data_format() -> str:
+    """Return the layout of images: on GPUs channels last, which Tensor Cores take without
+    conversions; on the CPU channels first, Paddle's default."""
+    return "NHWC" if paddle.get_device().startswith("gpu") else "NCHW"
+
+
 def allow_tf32(gpu: bool) -> None:
     """Allow TF32 for matmuls and convolutions. Raise :class:`Unsupported` where the device has
     none."""
@@ -42,10 +48,12 @@ def allow_tf32(gpu: bool) -> None:
 
 def matmul_dtype(precision: str, gpu: bool) -> str:
     """Return the dtype that matmuls shall have: under ``amp`` bfloat16 wherever the device has
-    it."""
+    it. Raises :class:`Unsupported` where it has not the dtype that is asked for."""
     if precision in ("fp32", "tf32"):
         return "float32"
-    return "bfloat16" if not gpu or paddle.amp.is_bfloat16_supported() else "float16"
+    wide = not gpu or paddle.amp.is_bfloat16_supported()
+    available = ("bfloat16", "float16") if wide else ("float16",)
+    return mixed_dtype(precision, available, "PaddlePaddle on this GPU")
 
 
 def require_amp(dtype: str) -> None:
@@ -89,7 +97,7 @@ class Network(nn.Layer):
 
 def settings(rank_context: RankContext, gpu: bool) -> Dict[str, Any]:
     """Return the settings that act on the device: JSON values."""
-    settings: Dict[str, Any] = {"threads": rank_context.threads, "data_format": "NCHW"}
+    settings: Dict[str, Any] = {"threads": rank_context.threads, "data_format": data_format()}
     if not gpu:
         core = paddle.base.core
         settings["compiled_with_onednn"] = core.is_compiled_with_onednn()

@@ -20,6 +20,7 @@ from harness.adapter import (
     OwnModels,
     Unsupported,
     Variable,
+    is_mixed,
     micro_batches,
     state_of_modules,
 )
@@ -70,10 +71,11 @@ class PyTorchAdapter(
             torch.set_num_interop_threads(1)
         self._device = devices.take(self.rank_context)
         self._cuda = self._device.type == "cuda"
+        self._copies = devices.Copies(self._device)
         self._in_float8 = self.case.precision in float8.RECIPES
         if self._in_float8:
             float8.require(self.case.precision, self._device)
-        self._amp = self._in_float8 or self.case.precision == "amp"
+        self._amp = self._in_float8 or is_mixed(self.case.precision)
         self._dtype = devices.set_precision(self.case.precision, self._device)
         if self.case.compiler != "none":
             train = self.case.mode == "train"
@@ -166,14 +168,9 @@ class PyTorchAdapter(
         self._micro_batches = [self._moved(part) for part in parts]
 
     def _moved(self, batch: Dict[str, Any]) -> MicroBatch:
-        torch = self._torch
-        tensors = {
-            # copied on the CPU, too, where the tensor would be the array that is overwritten
-            name: torch.from_numpy(array).to(self._device, copy=True)
-            for name, array in batch.items()
-        }
+        tensors = self._copies(batch)
         inputs = self._definition.inputs(tensors)
-        if not self._amp and self._dtype != torch.float32:
+        if not self._amp and self._dtype != self._torch.float32:
             inputs = self._devices.narrow_inputs(inputs, self._dtype)
         return MicroBatch(tensors, inputs)
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Mapping, Optional
 
 import torch
-from harness.adapter import RankContext, Unsupported, require_tf32, require_visible
+from harness.adapter import (
+    RankContext,
+    Unsupported,
+    is_mixed,
+    mixed_dtype,
+    require_tf32,
+    require_visible,
+)
 from torch import nn
 
 #: Precisions in which the model itself is kept.
@@ -41,7 +48,7 @@ def take(rank_context: RankContext) -> torch.device:
 
 def set_precision(precision: str, device: torch.device) -> torch.dtype:
     """Switch TF32 off, or on where it is the ``precision``, and return the dtype of what matmuls
-    take. Raises :class:`Unsupported` where the device has no TF32."""
+    take. Raises :class:`Unsupported` where the device has no TF32, or no bfloat16."""
     tf32 = precision == "tf32"
     if tf32:
         gpu = device.type == "cuda"
@@ -57,9 +64,37 @@ def set_precision(precision: str, device: torch.device) -> torch.dtype:
     torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
     if precision in WHOLE:
         return WHOLE[precision]
-    if device.type == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False):
-        return torch.bfloat16
-    return torch.float16
+    wide = device.type == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False)
+    available = ("bfloat16", "float16") if wide else ("float16",)
+    where = "PyTorch on this GPU"
+    half = mixed_dtype(precision, available, where) if is_mixed(precision) else available[0]
+    dtype: torch.dtype = getattr(torch, half)
+    return dtype
+
+
+class Copies:
+    """Copy arrays to the device; to a GPU by a stream of its own, so that a copy takes place while
+    the step before it runs."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+
+    def __call__(self, arrays: Mapping[str, Any]) -> Dict[str, torch.Tensor]:
+        if self._stream is None:
+            # copied here, too, where the tensor would be the array that is overwritten
+            return {name: torch.from_numpy(array).clone() for name, array in arrays.items()}
+        with torch.cuda.stream(self._stream):
+            tensors = {
+                # from page-locked memory, which a device reads by itself
+                name: torch.from_numpy(array).pin_memory().to(self._device, non_blocking=True)
+                for name, array in arrays.items()
+            }
+        steps = torch.cuda.current_stream(self._device)
+        steps.wait_stream(self._stream)
+        for tensor in tensors.values():
+            tensor.record_stream(steps)  # else its memory were free for the next copy too early
+        return tensors
 
 
 def narrow(model: nn.Module, dtype: torch.dtype) -> nn.Module:

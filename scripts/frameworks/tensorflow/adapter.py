@@ -227,7 +227,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
             "inter_op_threads": config.threading.get_inter_op_parallelism_threads(),
             "keras": self._tf.keras.__version__,
             "policy": self._policy,
-            "amp_dtype": self._policy[len("mixed_") :] if self.case.precision == "amp" else None,
+            "amp_dtype": self._policy[len("mixed_") :] if "mixed_" in self._policy else None,
             "tf32": config.experimental.tensor_float_32_execution_enabled(),
             "data_format": self._tf.keras.config.image_data_format(),
             "onednn_built_in": self._devices.onednn_built_in(),
@@ -269,7 +269,15 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
 
     def raw_gradients(self) -> Dict[str, Any]:
         names = map(self._name, self._model.trainable_variables)
-        return dict(zip(names, self._training.gradients(self._step_batch)))
+        gradients = self._training.gradients(self._step_batch)
+        while self.loss_scale() > 1 and not all(map(self._is_finite, gradients)):
+            # as the optimizer does after a step of which it has made nothing
+            self._optimizer.dynamic_scale.assign(self.loss_scale() / 2)
+            gradients = self._training.gradients(self._step_batch)
+        return dict(zip(names, gradients))
+
+    def _is_finite(self, tensor: Any) -> bool:
+        return bool(self._tf.reduce_all(self._tf.math.is_finite(tensor)).numpy())
 
     def loss_scale(self) -> float:
         scaled = self._policy == "mixed_float16"

@@ -6,7 +6,7 @@ import re
 from typing import List, Optional, Tuple
 
 import tensorflow as tf
-from harness.adapter import RankContext, Unsupported, require_tf32, require_visible
+from harness.adapter import RankContext, Unsupported, mixed_dtype, require_tf32, require_visible
 
 MACHINE_CODE, PTX = "machine code", "PTX, compiled by the driver at first use"
 
@@ -80,12 +80,13 @@ def has_gradient_of_groups() -> bool:
 
 
 def policy(precision: str, gpu: Optional[tf.config.PhysicalDevice]) -> str:
-    """Return Keras's dtype policy: for ``amp`` bfloat16 wherever the hardware has it."""
+    """Return Keras's dtype policy: for ``amp`` bfloat16 wherever the hardware has it. Raises
+    :class:`Unsupported` where it has not the dtype that is asked for."""
     if precision in ("fp32", "tf32"):
         return "float32"
-    if gpu is None or capability_and_name(gpu)[0] >= (8, 0):
-        return "mixed_bfloat16"
-    return "mixed_float16"
+    wide = gpu is None or capability_and_name(gpu)[0] >= (8, 0)
+    available = ("bfloat16", "float16") if wide else ("float16",)
+    return f"mixed_{mixed_dtype(precision, available, 'TensorFlow on this GPU')}"
 
 
 def collective(rank_context: RankContext) -> tf.distribute.experimental.CommunicationImplementation:

@@ -16,6 +16,7 @@ from harness.adapter import (
     Unsupported,
     Variable,
     in_shared_layout,
+    is_mixed,
     zeros,
 )
 from harness.common_capabilities import CommonCapabilities
@@ -114,7 +115,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
                     if entry.trainable
                 }
                 optimizer = self._optimizers.from_model_config(model_config, self._rate, trained)
-                if self.case.precision == "amp":
+                if is_mixed(self.case.precision):
                     optimizer = self._mixed_precision.scaled(optimizer)
                 average = self._devices.averaging(self.rank_context)
                 self._training = self._steps.training(*parts, optimizer, scope, average)
@@ -133,7 +134,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
         self.note_form(batch)
         self.put(batch)
         self._step: Any = self._first_step
-        if self.case.precision == "amp":
+        if is_mixed(self.case.precision):
             self._mixed_precision.require(self.matmuls(forward_only=False))
 
     def put(self, batch: Dict[str, Any]) -> None:
@@ -193,7 +194,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
             "inter_op_threads": self._config.inter_op_parallelism_threads,
             # Grappler's layout optimizer makes it NCHW on a GPU.
             "data_format": "NHWC",
-            "amp_dtype": "float16" if self.case.precision == "amp" else None,
+            "amp_dtype": "float16" if is_mixed(self.case.precision) else None,
             "tf32": os.environ["NVIDIA_TF32_OVERRIDE"] != "0",
             "onednn_built_in": self._devices.onednn_built_in(),
             "grappler_remapping": rewriting.remapping != rewriting.OFF,
@@ -203,7 +204,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
             settings["xla_scope"] = "each block or layer, forward and backward pass apart"
         if train:
             settings["fused_optimizer"] = True
-            settings["loss_scaling"] = self.case.precision == "amp"
+            settings["loss_scaling"] = is_mixed(self.case.precision)
         return settings
 
     def state(self) -> Dict[str, Variable]:
@@ -261,7 +262,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
         return self._session(graph).run(matmul, {a: left, b: right})
 
     def forward_dtypes_run(self) -> bool:
-        return self.case.precision != "amp"  # which is a rewriting of the graph
+        return not is_mixed(self.case.precision)  # which is a rewriting of the graph
 
     def compiled(self) -> Dict[str, Any]:
         return self._compiler.proof(self._executed)
@@ -317,7 +318,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
     def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         tf, graph = self._tf, self._tf.Graph()
         arrays = {"left": left, "right": right}
-        if self.case.precision == "amp":
+        if is_mixed(self.case.precision):
             self._require_amp()
             # what the rewrite makes of operands, without its conversions around a single matmul
             arrays = {name: array.astype("float16") for name, array in arrays.items()}

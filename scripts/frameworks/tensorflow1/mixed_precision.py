@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterable
 
 import tensorflow as tf
-from harness.adapter import ExecutedMatmul, Unsupported
+from harness.adapter import ExecutedMatmul, Unsupported, is_mixed
 
 
 def configure(precision: str, config: tf.ConfigProto) -> None:
@@ -13,7 +13,7 @@ def configure(precision: str, config: tf.ConfigProto) -> None:
 
     That function needs an optimizer, which inference does not have."""
     rewriting = config.graph_options.rewrite_options
-    rewriting.auto_mixed_precision = rewriting.ON if precision == "amp" else rewriting.OFF
+    rewriting.auto_mixed_precision = rewriting.ON if is_mixed(precision) else rewriting.OFF
 
 
 def scaled(optimizer: tf.train.Optimizer) -> tf.train.Optimizer:

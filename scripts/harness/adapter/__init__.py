@@ -40,9 +40,18 @@ from __future__ import annotations
 
 from harness.adapter.base import Adapter, Capability, require
 from harness.adapter.case import Case, Mismatch, RankContext, Unsupported
-from harness.adapter.devices import AllReduce, Collectives, require_tf32, require_visible, zeros
+from harness.adapter.devices import (
+    AllReduce,
+    Collectives,
+    is_mixed,
+    mixed_dtype,
+    require_tf32,
+    require_visible,
+    zeros,
+)
 from harness.adapter.generation import Generation
 from harness.adapter.layout import (
+    CONVOLUTION_OHWI,
     CONVOLUTION_OIHW,
     DENSE_CHWO,
     DENSE_OI,
@@ -65,6 +74,7 @@ from harness.adapter.peak import ChainedMatmul, PeakMatmul
 from harness.adapter.training import Accumulation, MicroBatch, StepBreakdown, micro_batches
 
 __all__ = [
+    "CONVOLUTION_OHWI",
     "CONVOLUTION_OIHW",
     "DENSE_CHWO",
     "DENSE_OI",
@@ -92,7 +102,9 @@ __all__ = [
     "Unsupported",
     "Variable",
     "in_shared_layout",
+    "is_mixed",
     "micro_batches",
+    "mixed_dtype",
     "own_model_optimizer",
     "own_model_parts",
     "own_module",

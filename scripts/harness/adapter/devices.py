@@ -8,9 +8,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
+from core import precisions
+
 from harness.adapter import cuda_driver
 from harness.adapter.base import Capability
 from harness.adapter.case import RankContext, Unsupported
+
+HALVES = frozenset(("bfloat16", "float16"))
 
 
 class AllReduce(NamedTuple):
@@ -77,6 +81,26 @@ def require_tf32(capability: Optional[Sequence[int]], device: str) -> None:
             "TF32 is in NVIDIA's GPUs of compute capability 8.0 and later; the device is "
             f"{device}{version}"
         )
+
+
+def is_mixed(precision: str) -> bool:
+    """Return whether matmuls are in a half precision and parameters in float32."""
+    known = precisions.known().get(precision)
+    return bool(known and known.storage == "float32" and {*known.dtypes} <= HALVES)
+
+
+def mixed_dtype(precision: str, available: Sequence[str], where: str) -> str:
+    """Return the first of the ``available`` dtypes in which the mixed ``precision`` may compute.
+
+    ``available``: of the framework, its default first; ``where``: words for framework and device.
+    Raises :class:`Unsupported` where it has none."""
+    dtypes = precisions.known()[precision].dtypes
+    for dtype in available:
+        if dtype in dtypes:
+            return dtype
+    raise Unsupported(
+        f"mixed precision of {where} is in {' or '.join(available)}, not in {' or '.join(dtypes)}"
+    )
 
 
 def require_visible(framework: str, devices: int, rank_context: RankContext) -> None:

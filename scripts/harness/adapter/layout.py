@@ -11,6 +11,7 @@ from typing import Any, Dict, NamedTuple, Sequence, Tuple
 Axes = Tuple[int, ...]
 SAME: Axes = ()
 CONVOLUTION_OIHW: Axes = (2, 3, 1, 0)  # (out, in, height, width) -> (height, width, in, out)
+CONVOLUTION_OHWI: Axes = (1, 2, 3, 0)  # (out, height, width, in) -> (height, width, in, out)
 DENSE_OI: Axes = (1, 0)  # (out, in) -> (in, out)
 DENSE_CHWO: Axes = (1, 2, 0, 3)  # (channels, height, width, out) -> (height, width, channels, out)
 
@@ -35,11 +36,13 @@ class Variable(NamedTuple):
     gates: Tuple[int, ...] = ()
 
 
-def state_of_modules(model: Any, dense: type) -> Dict[str, Variable]:
+def state_of_modules(
+    model: Any, dense: type, kernels: Axes = CONVOLUTION_OIHW
+) -> Dict[str, Variable]:
     """Return :meth:`Adapter.state` of a model whose modules are named and laid out as PyTorch's.
 
-    ``dense``: class of its dense layers. A layer after flattened images has the attribute
-    ``flattened``: (channels, height, width)."""
+    ``dense``: class of its dense layers; ``kernels``: axes of convolutions. A layer after flattened
+    images has the attribute ``flattened``: (channels, height, width)."""
     layers = model.named_modules()
     matrices = {
         f"{name}.weight": getattr(layer, "flattened", ())
@@ -54,7 +57,7 @@ def state_of_modules(model: Any, dense: type) -> Dict[str, Variable]:
         # one of a recurrent layer is named weight_ih_l0 and the like
         dense_or_recurrent = name in matrices or name.rpartition(".")[2].startswith("weight_")
         convolution = tensor.dim() == 4
-        axes = DENSE_OI if dense_or_recurrent else CONVOLUTION_OIHW if convolution else SAME
+        axes = DENSE_OI if dense_or_recurrent else kernels if convolution else SAME
         return Variable(tensor, axes, tensor.requires_grad)
 
     named = (*model.named_parameters(), *model.named_buffers())

@@ -33,6 +33,21 @@ def _gpu(number=0):  # noqa: ANN001, ANN202
     return Gpu("cpu", 0)
 
 
+def _channels_last(run):  # noqa: ANN001, ANN202
+    """Return ``run`` with the layout NHWC, which MXNet has on GPUs alone."""
+
+    def operation(images, *weights, layout="NCHW", out=None, **options):  # noqa: ANN001, ANN002, ANN003, ANN202
+        infers_shapes = "num_filter" in options and not weights
+        if layout == "NCHW" or infers_shapes:
+            given = {} if out is None else {"out": out}
+            return run(images, *weights, layout=layout, **given, **options)
+        first = [array.transpose((0, 3, 1, 2)) for array in (images, *weights[:1])]
+        result = run(*first, *weights[1:], **options).transpose((0, 2, 3, 1))
+        return result if out is None else result.copyto(out)
+
+    return operation
+
+
 def _create(kind):  # noqa: ANN001, ANN202
     assert kind == "dist_device_sync"
     return _CREATE("dist_sync")
@@ -43,6 +58,9 @@ mx.runtime.Features = Features
 mx.context.num_gpus = lambda: COUNT
 mx.gpu = _gpu
 mx.kv.create = _create
+for namespace in (mx.nd, mx.sym):
+    for name in ("Convolution", "Pooling"):
+        setattr(namespace, name, _channels_last(getattr(namespace, name)))
 
 
 def observed():  # noqa: ANN201

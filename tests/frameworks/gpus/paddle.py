@@ -27,13 +27,15 @@ class Stream:
         return Event()
 
 
-def _attended(name, mask, query, key, value, dropout, training):  # noqa: ANN001, ANN202
+def _attended(name, mask, query, key, value, dropout, training, causal=False):  # noqa: ANN001, ANN202
     attentions.append(name)
-    return sdpa._math_attention(query, key, value, mask, dropout, False, False, training, None)[0]
+    return sdpa._math_attention(query, key, value, mask, dropout, causal, False, training, None)[0]
 
 
 def _efficient(query, key, value, attn_bias=None, p=0.0, scale=None, training=True):  # noqa: ANN001, ANN202
     batch, rows, heads = query.shape[:3]
+    if isinstance(attn_bias, efficient.LowerTriangularMask):
+        return _attended("mem_efficient", None, query, key, value, p, training, causal=True)
     if attn_bias is not None and list(attn_bias.shape[-2:]) != [rows, key.shape[1]]:
         raise ValueError(
             "(InvalidArgument) The 2nd last dim of attn_bias should be equal to the sequence "

@@ -1,5 +1,9 @@
-"""Double of a GPU for PyTorch: a device of the type ``cuda`` whose tensors lie on the processor."""
+"""Double of a GPU for PyTorch: a device of the type ``cuda`` whose tensors lie on the processor.
 
+Copies that the host does not wait for complete late: those to the host when the device is waited
+for, those of a stream of its own when another stream waits for it."""
+
+import contextlib
 import importlib.util
 import os
 from types import SimpleNamespace
@@ -12,6 +16,8 @@ _FIND, _DEVICE = importlib.util.find_spec, torch.device
 _AUTOCAST, _JOIN = torch.autocast, torch.distributed.init_process_group
 _SCALER = torch.amp.GradScaler
 _PARALLEL = torch.nn.parallel.DistributedDataParallel
+_COPY, _TO, _ZEROS_LIKE = torch.Tensor.copy_, torch.Tensor.to, torch.zeros_like
+streams, pinned = [], []
 
 
 class Device(str):
@@ -36,8 +42,51 @@ class Event:
 
 
 class Stream:
+    def __init__(self, device=None):  # noqa: ANN001, ANN204
+        self.pending = []
+        streams.append(self)
+
     def record_event(self):  # noqa: ANN201
         return Event()
+
+    def wait_stream(self, other):  # noqa: ANN001, ANN201
+        while other.pending:
+            other.pending.pop(0)()
+
+
+@contextlib.contextmanager
+def _on_stream(stream):  # noqa: ANN001, ANN202
+    current.append(stream)
+    yield
+    current.pop()
+
+
+def _synchronize(device=None):  # noqa: ANN001, ANN202
+    waits.append(device)
+    for stream in streams:
+        stream.wait_stream(stream)
+
+
+def _zeros_like(tensor, pin_memory=False, **options):  # noqa: ANN001, ANN003, ANN202
+    zeros = _ZEROS_LIKE(tensor, **options)
+    if pin_memory:
+        pinned.append(zeros)
+    return zeros
+
+
+def _copy(target, source, non_blocking=False):  # noqa: ANN001, ANN202
+    if non_blocking and any(target is one for one in pinned):
+        current[0].pending.append(lambda: _COPY(target, source))
+        return target
+    return _COPY(target, source)
+
+
+def _to(tensor, *arguments, non_blocking=False, **options):  # noqa: ANN001, ANN002, ANN003, ANN202
+    if not non_blocking or len(current) == 1:
+        return _TO(tensor, *arguments, **options)
+    moved = torch.zeros_like(tensor)
+    current[-1].pending.append(lambda: _COPY(moved, tensor))
+    return moved
 
 
 def _parallel(model, device_ids, **options):  # noqa: ANN001, ANN003, ANN202
@@ -67,7 +116,12 @@ def _set_device(device):  # noqa: ANN001, ANN202
         raise RuntimeError("CUDA error: invalid device ordinal\nCompile with `TORCH_USE_CUDA_DSA`")
 
 
+current = [Stream()]
 torch.device = Devices("device", (), {})
+torch.zeros_like = _zeros_like
+torch.Tensor.copy_, torch.Tensor.to = _copy, _to
+torch.Tensor.pin_memory = torch.Tensor.clone
+torch.Tensor.record_stream = lambda tensor, stream: None
 torch.autocast = _autocast
 torch.amp.GradScaler = _scaler
 torch.nn.parallel.DistributedDataParallel = _parallel
@@ -83,8 +137,10 @@ for _name, _function in {
     "get_device_name": lambda device=None: NAME,
     "get_device_properties": lambda device=None: SimpleNamespace(multi_processor_count=56),
     "is_bf16_supported": lambda including_emulation=True: CAPABILITY >= (8, 0),
-    "synchronize": waits.append,
-    "current_stream": lambda device=None: Stream(),
+    "synchronize": _synchronize,
+    "Stream": Stream,
+    "stream": _on_stream,
+    "current_stream": lambda device=None: current[-1],
     "get_rng_state": lambda device=None: torch.get_rng_state(),
     "set_rng_state": lambda state, device=None: None,
     "reset_peak_memory_stats": peaks.append,

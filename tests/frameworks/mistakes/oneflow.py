@@ -176,7 +176,9 @@ MISTAKES = [
     PlantedMistake(
         "the second half of the channels from the first",
         "all_blocks",
-        Change("models/cnn.py", "x.narrow(1, begin, end - begin)", "x.narrow(1, 0, end - begin)"),
+        Change(
+            "models/cnn.py", "x.narrow(axis, begin, end - begin)", "x.narrow(axis, 0, end - begin)"
+        ),
     ),
     PlantedMistake(
         "initial values of all layers as OneFlow has them",

@@ -309,8 +309,8 @@ MISTAKES = [
         "all_blocks",
         Change(
             "models/cnn.py",
-            'partial(F.channel_shuffle, groups=layer.attributes["groups"])',
-            'partial(F.channel_shuffle, groups=layer.shape.channels // layer.attributes["groups"])',
+            "partial(F.channel_shuffle, groups=groups,",
+            "partial(F.channel_shuffle, groups=layer.shape.channels // groups,",
         ),
     ),
     PlantedMistake(
@@ -356,8 +356,8 @@ MISTAKES = [
         "resnet50_v1.5",
         Change(
             "models/cnn.py",
-            'batch["images"].transpose([0, 3, 1, 2])',
-            'batch["images"].reshape([0, 3, *batch["images"].shape[1:3]])',
+            "images.transpose([0, 3, 1, 2])",
+            "images.reshape([0, 3, *images.shape[1:3]])",
         ),
     ),
     PlantedMistake(

@@ -303,9 +303,10 @@ TABLES: Mapping[str, KeyTable] = {
                 "`[fp32]`",
                 "`usual` (`amp` on GPUs and processors with AMX, else `fp32`), "
                 "`fp32` (TF32 off), `tf32` (PyTorch, JAX, TensorFlow 2, PaddlePaddle), `amp` (the"
-                " framework's own mixed precision), `bf16`, `fp16` (the model itself in half "
-                "precision: PyTorch, JAX), `fp8`, `fp8_e4m3` (linear layers in float8, the rest "
-                "`amp`: PyTorch's transformers)",
+                " framework's own mixed precision, in its default dtype, which the cell says), "
+                "`amp_bf16`, `amp_fp16` (the same in this dtype), `bf16`, `fp16` (the model itself "
+                "in half precision: PyTorch, JAX), `fp8`, `fp8_e4m3` (linear layers in float8, the "
+                "rest `amp`: PyTorch's transformers)",
             ),
             (
                 "compiler",

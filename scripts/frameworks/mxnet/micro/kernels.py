@@ -14,19 +14,21 @@ from ..devices import (
     name_of,
 )
 
-#: Axes of images and kernels as MXNet has them, and back.
-_IMAGES, _KERNEL = (0, 3, 1, 2), (3, 2, 0, 1)
-_IMAGES_BACK, _KERNEL_BACK = (0, 2, 3, 1), (2, 3, 1, 0)
+#: Layout of the models' images, by type of device; axes of images and kernels, and back.
+_LAYOUTS = {
+    "cpu": ("NCHW", (0, 3, 1, 2), (3, 2, 0, 1), (0, 2, 3, 1), (2, 3, 1, 0)),
+    "gpu": ("NHWC", (0, 1, 2, 3), (3, 0, 1, 2), (0, 1, 2, 3), (1, 2, 3, 0)),
+}
 
 
 def convolution(
     shape: ConvolutionShape, arrays: Sequence[Any], device: mx.Context, dtype: str
 ) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
-    layouts = (_IMAGES, _KERNEL, _IMAGES)
+    layout, to_images, to_kernel, from_images, from_kernel = _LAYOUTS[device.device_type]
     tensors = [
         mx.nd.array(array.transpose(axes), dtype="float32", ctx=device)
-        for array, axes in zip(arrays, layouts)
+        for array, axes in zip(arrays, (to_images, to_kernel, to_images))
     ]
     if dtype != "float32":
         tensors = [mx.nd.amp_cast(tensor, dtype=DTYPES[dtype]) for tensor in tensors]
@@ -37,6 +39,7 @@ def convolution(
         "pad": shape.padding,
         "num_filter": shape.filters,
         "num_group": shape.groups,
+        "layout": layout,
         "no_bias": True,
     }
     try:
@@ -61,12 +64,12 @@ def convolution(
     return ForwardBackward(
         Operation(
             lambda: mx.nd.Convolution(images, kernel, out=held, **options),
-            lambda: result(held, _IMAGES_BACK),
+            lambda: result(held, from_images),
             name,
         ),
         Operation(
             lambda: kept.backward(gradient, retain_graph=True),
-            lambda: [result(images.grad, _IMAGES_BACK), result(kernel.grad, _KERNEL_BACK)],
+            lambda: [result(images.grad, from_images), result(kernel.grad, from_kernel)],
             name,
         ),
     )

@@ -11,7 +11,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
 
-LAYOUT = None
+LAYOUTS: Dict[str, str] = {}
 MATMULS = ("FullyConnected", "batch_dot")
 MASKED_SCORE = -10000.0  # the authors' value; unlike -1e9 it fits float16
 

@@ -12,7 +12,9 @@ from mxnet.gluon import nn
 from networks import Layer, LayerGraph
 from networks.schedule import Schedule, flattened, schedule
 
-LAYOUT = "NCHW"  # the only layout of convolutions on the CPU; oneDNN reorders it by itself
+# On GPUs channels last, which Tensor Cores take without conversions. Convolutions on the CPU have
+# no other layout than channels first; oneDNN reorders it by itself.
+LAYOUTS = {"cpu": "NCHW", "gpu": "NHWC"}
 MATMULS = ("Convolution", "FullyConnected")
 
 Operation = Callable[..., Any]  # of mx.nd or mx.sym, and its inputs
@@ -25,6 +27,11 @@ INITIALIZERS = {
 }
 
 
+def layout() -> str:
+    """Return the layout of images on the current context."""
+    return LAYOUTS[mx.context.current_context().device_type]
+
+
 def convolution(layer: Layer, initials: Initials) -> nn.HybridBlock:
     return nn.Conv2D(
         layer.attributes["channels"],
@@ -32,6 +39,7 @@ def convolution(layer: Layer, initials: Initials) -> nn.HybridBlock:
         strides=layer.attributes["stride"],
         padding=layer.attributes["padding"],
         groups=layer.attributes["groups"],
+        layout=layout(),
         use_bias="bias" in initials,
         in_channels=layer.in_shape.channels,
         weight_initializer=initials["weight"],
@@ -41,6 +49,7 @@ def convolution(layer: Layer, initials: Initials) -> nn.HybridBlock:
 
 def batch_norm(layer: Layer, initials: Initials) -> nn.HybridBlock:
     return nn.BatchNorm(
+        axis=_channel_axis(),
         # MXNet's momentum is the share of the old statistics, PyTorch's that of the new ones
         momentum=1.0 - layer.attributes["momentum"],
         epsilon=layer.attributes["epsilon"],
@@ -71,6 +80,7 @@ def relu6(layer: Layer) -> Operation:
 
 def pool(layer: Layer, **options: Any) -> Operation:
     """Pool over windows of the layer's own size."""
+    options["layout"] = layout()
     kernel, stride, padding = (
         (layer.attributes[name],) * 2 for name in ("kernel", "stride", "padding")
     )
@@ -89,12 +99,20 @@ def average_pool(layer: Layer) -> Operation:
 
 def adaptive_average_pool(layer: Layer) -> Operation:
     size = layer.attributes["size"]
-    return lambda F, x: F.contrib.AdaptiveAvgPooling2D(x, output_size=size)
+
+    def first(F: Any, x: Any) -> Any:
+        return F.contrib.AdaptiveAvgPooling2D(x, output_size=size)
+
+    def last(F: Any, x: Any) -> Any:
+        return F.transpose(first(F, F.transpose(x, (0, 3, 1, 2))), (0, 2, 3, 1))
+
+    return first if layout() == "NCHW" else last
 
 
 def global_average_pool(layer: Layer) -> Operation:
-    # (batch, channels, 1, 1), which Dense takes as it is
-    return lambda F, x: F.Pooling(x, kernel=(1, 1), global_pool=True, pool_type="avg")
+    # one row and one column, which Dense takes as they are
+    options = {"global_pool": True, "pool_type": "avg", "layout": layout()}
+    return lambda F, x: F.Pooling(x, kernel=(1, 1), **options)
 
 
 def flatten(layer: Layer) -> Operation:
@@ -110,33 +128,45 @@ def add(layer: Layer) -> Operation:
     return lambda F, x, y: F.elemwise_add(x, y)  # by oneDNN, unlike +, which broadcasts
 
 
+def _channel_axis() -> int:
+    return layout().index("C")
+
+
 def concatenate(layer: Layer) -> Operation:
-    return lambda F, *parts: F.concat(*parts, dim=1)
+    axis = _channel_axis()
+    return lambda F, *parts: F.concat(*parts, dim=axis)
 
 
 def widened(layer: Layer) -> Operation:
     """Concatenate under AMP where some parts are slices, which AMP keeps in float32: MXNet refuses
     parts of different types."""
 
+    axis = _channel_axis()
+
     def operation(F: Any, *parts: Any) -> Any:
-        return F.concat(*F.amp_multicast(*parts, num_outputs=len(parts)), dim=1)
+        return F.concat(*F.amp_multicast(*parts, num_outputs=len(parts)), dim=axis)
 
     return operation
 
 
 def channels(layer: Layer) -> Operation:
     begin, end = layer.attributes["begin"], layer.attributes["end"]
-    return lambda F, x: F.slice_axis(x, axis=1, begin=begin, end=end)
+    axis = _channel_axis()
+    return lambda F, x: F.slice_axis(x, axis=axis, begin=begin, end=end)
 
 
 def shuffle(layer: Layer) -> Operation:
     groups = layer.attributes["groups"]
 
-    def operation(F: Any, x: Any) -> Any:
+    def first(F: Any, x: Any) -> Any:
         x = F.reshape(x, (0, -4, groups, -1, -2))  # (batch, groups, channels of one, h, w)
         return F.reshape(F.swapaxes(x, 1, 2), (0, -3, -2))
 
-    return operation
+    def last(F: Any, x: Any) -> Any:
+        x = F.reshape(x, (0, 0, 0, -4, groups, -1))
+        return F.reshape(F.swapaxes(x, 3, 4), (0, 0, 0, -3))
+
+    return first if layout() == "NCHW" else last
 
 
 BLOCKS: Dict[str, Callable[[Layer, Initials], nn.HybridBlock]] = {
@@ -152,7 +182,7 @@ OPERATIONS: Dict[str, Callable[[Layer], Operation]] = {
 
 
 class CNN(nn.HybridBlock):
-    """Images (batch, 3, h, w) -> logits (batch, classes); in training, behind them those of the
+    """Images in :func:`layout` -> logits (batch, classes); in training, behind them those of the
     auxiliary heads."""
 
     def __init__(self, network: LayerGraph) -> None:
@@ -176,8 +206,9 @@ class CNN(nn.HybridBlock):
                 operations[layer.name] = widened(layer)
             if layer.name in network.outputs and layer.op == "global_average_pool":
                 operations[layer.name] = _flat(operations[layer.name])
-        for name, shape in flattened(network).items():
-            self._children[name].flattened = shape
+        if layout() == "NCHW":  # else in the order of the shared layout
+            for name, shape in flattened(network).items():
+                self._children[name].flattened = shape
         self.plans = {
             training: _plan(schedule(network, training), operations) for training in (True, False)
         }
@@ -213,7 +244,8 @@ def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     """Return the batch's numpy arrays that the model takes."""
-    return (np.ascontiguousarray(batch["images"].transpose(0, 3, 1, 2)),)
+    axes = (0, 3, 1, 2) if layout() == "NCHW" else (0, 1, 2, 3)
+    return (np.ascontiguousarray(batch["images"].transpose(axes)),)
 
 
 def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:

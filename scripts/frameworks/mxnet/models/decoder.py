@@ -11,7 +11,7 @@ from mxnet.gluon import nn
 
 from .bert import MASKED_SCORE
 
-LAYOUT = None
+LAYOUTS: Dict[str, str] = {}
 MATMULS = ("FullyConnected", "batch_dot")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from mxnet.gluon import nn, rnn
 
 LAYOUT = "TNC"  # of the fused operator: NTC has its input transposed to it
+LAYOUTS = dict.fromkeys(("cpu", "gpu"), LAYOUT)
 MATMULS = ("RNN", "FullyConnected")
 
 

@@ -9,16 +9,20 @@ from harness.operations import ConvolutionShape, ForwardBackward, Operation
 from oneflow import Tensor
 from oneflow.nn import functional as F
 
+from ..devices import channels_last
+
 #: Axes of images and kernels as OneFlow has them, and back.
-_IMAGES, _KERNEL = (0, 3, 1, 2), (3, 2, 0, 1)
-_IMAGES_BACK, _KERNEL_BACK = (0, 2, 3, 1), (2, 3, 1, 0)
+_FIRST = ((0, 3, 1, 2), (3, 2, 0, 1), (0, 2, 3, 1), (2, 3, 1, 0))
+_LAST = ((0, 1, 2, 3), (3, 0, 1, 2), (0, 1, 2, 3), (1, 2, 3, 0))
 
 
 def convolution(
     shape: ConvolutionShape, arrays: Sequence[Any], device: oneflow.device, dtype: oneflow.dtype
 ) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
-    layouts = (_IMAGES, _KERNEL, _IMAGES)
+    last = channels_last()
+    to_images, to_kernel, from_images, from_kernel = _LAST if last else _FIRST
+    layouts = (to_images, to_kernel, to_images)
     images, kernel, gradient = (
         oneflow.tensor(array.transpose(axes).copy(), dtype=dtype, device=device)
         for array, axes in zip(arrays, layouts)
@@ -27,7 +31,12 @@ def convolution(
 
     def convolved() -> Tensor:
         return F.conv2d(
-            images, kernel, stride=shape.stride, padding=list(shape.padding), groups=shape.groups
+            images,
+            kernel,
+            stride=shape.stride,
+            padding=list(shape.padding),
+            groups=shape.groups,
+            channel_pos="channels_last" if last else "channels_first",
         )
 
     def differentiated() -> Any:
@@ -52,8 +61,6 @@ def convolution(
 
     name = str(held.dtype).replace("oneflow.", "")
     return ForwardBackward(
-        Operation(forward, lambda: result(held, _IMAGES_BACK), name),
-        Operation(
-            backward, lambda: list(map(result, gradients, (_IMAGES_BACK, _KERNEL_BACK))), name
-        ),
+        Operation(forward, lambda: result(held, from_images), name),
+        Operation(backward, lambda: list(map(result, gradients, (from_images, from_kernel))), name),
     )

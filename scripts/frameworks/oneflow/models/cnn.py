@@ -9,9 +9,11 @@ import networks
 import oneflow
 import oneflow.nn.functional as F
 from networks import Layer, LayerGraph
+from networks.fusing import fused
 from networks.schedule import Schedule, flattened, schedule
 from oneflow import Tensor, nn
 
+from ..devices import channels_last
 from .classification import cross_entropies
 
 Operation = Callable[..., Tensor]
@@ -36,7 +38,15 @@ def convolution(layer: Layer) -> nn.Module:
 
 
 def batch_norm(layer: Layer) -> nn.Module:
-    return nn.BatchNorm2d(
+    return _batch_norm(nn.BatchNorm2d, layer)
+
+
+def batch_norm_relu(layer: Layer) -> nn.Module:
+    return _batch_norm(nn.FusedBatchNorm2d, layer)
+
+
+def _batch_norm(kind: Callable[..., nn.Module], layer: Layer) -> nn.Module:
+    return kind(
         layer.shape.channels,
         eps=layer.attributes["epsilon"],
         momentum=layer.attributes["momentum"],
@@ -68,24 +78,38 @@ def max_pool(layer: Layer) -> Operation:
         stride=layer.attributes["stride"],
         padding=layer.attributes["padding"],
         ceil_mode=layer.attributes["ceil"],
+        data_format="channels_last" if channels_last() else "channels_first",
     )
 
 
 def average_pool(layer: Layer) -> Operation:
-    return partial(
-        F.avg_pool2d,
-        kernel_size=layer.attributes["kernel"],
-        stride=layer.attributes["stride"],
-        padding=layer.attributes["padding"],
-        count_include_pad=True,
+    # The pool that OneFlow has for channels last leaves padding out of the mean.
+    return _channels_first(
+        partial(
+            F.avg_pool2d,
+            kernel_size=layer.attributes["kernel"],
+            stride=layer.attributes["stride"],
+            padding=layer.attributes["padding"],
+            count_include_pad=True,
+        )
     )
 
 
 def adaptive_average_pool(layer: Layer) -> Operation:
-    return partial(F.adaptive_avg_pool2d, output_size=layer.attributes["size"])
+    size = layer.attributes["size"]
+    return _channels_first(partial(F.adaptive_avg_pool2d, output_size=size))
+
+
+def _channels_first(pool: Operation) -> Operation:
+    """Return ``pool``, which has no kernel for channels last, between conversions where needed."""
+    if not channels_last():
+        return pool
+    return lambda x: pool(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
 
 
 def global_average_pool(layer: Layer) -> Operation:
+    if channels_last():
+        return lambda x: x.mean((1, 2))
     return lambda x: F.adaptive_avg_pool2d(x, 1).flatten(1)
 
 
@@ -98,12 +122,18 @@ def add(layer: Layer) -> Operation:
 
 
 def concatenate(layer: Layer) -> Operation:
-    return lambda *parts: oneflow.cat(parts, dim=1)
+    axis = _channel_axis()
+    return lambda *parts: oneflow.cat(parts, dim=axis)
+
+
+def _channel_axis() -> int:
+    return 3 if channels_last() else 1
 
 
 def channels(layer: Layer) -> Operation:
     begin, end = layer.attributes["begin"], layer.attributes["end"]
-    return lambda x: x.narrow(1, begin, end - begin)
+    axis = _channel_axis()
+    return lambda x: x.narrow(axis, begin, end - begin)
 
 
 def shuffle(layer: Layer) -> Operation:
@@ -113,11 +143,15 @@ def shuffle(layer: Layer) -> Operation:
         x = x.reshape(-1, groups, all_channels // groups, height, width)
         return x.transpose(1, 2).reshape(-1, all_channels, height, width)
 
-    return operation
+    def last(x: Tensor) -> Tensor:
+        x = x.reshape(-1, height, width, groups, all_channels // groups)
+        return x.transpose(3, 4).reshape(-1, height, width, all_channels)
+
+    return last if channels_last() else operation
 
 
 MODULES: Dict[str, Callable[[Layer], nn.Module]] = {
-    make.__name__: make for make in (convolution, batch_norm, linear, dropout)
+    make.__name__: make for make in (convolution, batch_norm, batch_norm_relu, linear, dropout)
 }
 FUNCTIONS: Dict[str, Callable[[Layer], Operation]] = {
     make.__name__: make
@@ -129,8 +163,8 @@ FUNCTIONS: Dict[str, Callable[[Layer], Operation]] = {
 
 
 class CNN(nn.Module):
-    """Images (batch, 3, h, w) -> logits (batch, classes); in training, behind them those of the
-    auxiliary heads."""
+    """Images, channels last on GPUs -> logits (batch, classes); in training, behind them those of
+    the auxiliary heads."""
 
     def __init__(self, network: LayerGraph) -> None:
         super().__init__()
@@ -138,8 +172,9 @@ class CNN(nn.Module):
             if layer.op in MODULES:
                 # add_module takes no dot, which modules within modules would have in their names
                 self._modules[layer.name] = MODULES[layer.op](layer)
-        for name, shape in flattened(network).items():
-            self._modules[name].flattened = shape
+        if not channels_last():  # else in the order of the shared layout
+            for name, shape in flattened(network).items():
+                self._modules[name].flattened = shape
         self.plans = {training: _plan(schedule(network, training)) for training in (True, False)}
 
     def forward(self, images: Tensor) -> Tuple[Tensor, ...]:
@@ -171,7 +206,9 @@ def _plan(plan: Schedule) -> Tuple[Any, int, Tuple[int, ...]]:
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
     network = networks.describe(model_config)
-    model, drawn = CNN(network), networks.weights(network)
+    drawn = networks.weights(network)
+    # one kernel, which GPUs alone have
+    model = CNN(fused(network) if channels_last() else network)
     for name, parameter in model.named_parameters():
         distribution, value = drawn[name].initial
         INITIALIZERS[distribution](parameter, value)

@@ -9,6 +9,8 @@ import paddle.nn.functional as F
 from harness.operations import AttentionShape, ConvolutionShape, ForwardBackward, Layer, Operation
 from paddle import Tensor
 
+from ..devices import data_format
+
 Layout = Tuple[int, ...]
 
 
@@ -21,14 +23,22 @@ def passes(layer: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
 
 def _convolution(shape: ConvolutionShape, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     images, kernel, gradient = arrays
+    layout = data_format()
+    last = layout == "NHWC"
+    to_images, back = ((0, 1, 2, 3),) * 2 if last else ((0, 3, 1, 2), (0, 2, 3, 1))
     return _passes(
         lambda x, weight: F.conv2d(
-            x, weight, stride=shape.stride, padding=list(shape.padding), groups=shape.groups
+            x,
+            weight,
+            stride=shape.stride,
+            padding=list(shape.padding),
+            groups=shape.groups,
+            data_format=layout,
         ),
-        [images.transpose(0, 3, 1, 2), kernel.transpose(3, 2, 0, 1)],
-        gradient.transpose(0, 3, 1, 2),
+        [images.transpose(to_images), kernel.transpose(3, 2, 0, 1)],
+        gradient.transpose(to_images),
         dtype,
-        [(0, 2, 3, 1), (2, 3, 1, 0)],
+        [back, (2, 3, 1, 0)],
     )
 
 

@@ -12,6 +12,8 @@ from networks import Layer, LayerGraph
 from networks.schedule import Schedule, flattened, schedule
 from paddle import Tensor, nn
 
+from ..devices import data_format
+
 Operation = Callable[..., Tensor]
 Initials = Dict[str, Any]  # of the arrays of a layer, by their names in it
 
@@ -32,6 +34,7 @@ def convolution(layer: Layer, initials: Initials) -> Operation:
         groups=layer.attributes["groups"],
         weight_attr=initials["weight"],
         bias_attr=initials.get("bias", False),  # False: it has none
+        data_format=data_format(),
     )
 
 
@@ -43,6 +46,7 @@ def batch_norm(layer: Layer, initials: Initials) -> Operation:
         epsilon=layer.attributes["epsilon"],
         weight_attr=initials["weight"],
         bias_attr=initials["bias"],
+        data_format=data_format(),
     )
 
 
@@ -75,6 +79,7 @@ def max_pool(layer: Layer, initials: Initials) -> Operation:
         padding=layer.attributes["padding"],
         # not "ceil": Paddle's has a window more where that would begin in the padding
         ceil_mode=any(layer.attributes["extra"]),
+        data_format=data_format(),
     )
 
 
@@ -85,15 +90,18 @@ def average_pool(layer: Layer, initials: Initials) -> Operation:
         stride=layer.attributes["stride"],
         padding=layer.attributes["padding"],
         exclusive=False,  # the padding counts
+        data_format=data_format(),
     )
 
 
 def adaptive_average_pool(layer: Layer, initials: Initials) -> Operation:
-    return partial(F.adaptive_avg_pool2d, output_size=layer.attributes["size"])
+    size = layer.attributes["size"]
+    return partial(F.adaptive_avg_pool2d, output_size=size, data_format=data_format())
 
 
 def global_average_pool(layer: Layer, initials: Initials) -> Operation:
-    return lambda x: F.adaptive_avg_pool2d(x, 1).flatten(1)
+    layout = data_format()
+    return lambda x: F.adaptive_avg_pool2d(x, 1, data_format=layout).flatten(1)
 
 
 def flatten(layer: Layer, initials: Initials) -> Operation:
@@ -105,16 +113,22 @@ def add(layer: Layer, initials: Initials) -> Operation:
 
 
 def concatenate(layer: Layer, initials: Initials) -> Operation:
-    return lambda *parts: paddle.concat(parts, axis=1)
+    axis = _channel_axis()
+    return lambda *parts: paddle.concat(parts, axis=axis)
 
 
 def channels(layer: Layer, initials: Initials) -> Operation:
     begin, end = layer.attributes["begin"], layer.attributes["end"]
-    return partial(paddle.slice, axes=[1], starts=[begin], ends=[end])
+    return partial(paddle.slice, axes=[_channel_axis()], starts=[begin], ends=[end])
 
 
 def shuffle(layer: Layer, initials: Initials) -> Operation:
-    return partial(F.channel_shuffle, groups=layer.attributes["groups"])
+    groups = layer.attributes["groups"]
+    return partial(F.channel_shuffle, groups=groups, data_format=data_format())
+
+
+def _channel_axis() -> int:
+    return data_format().index("C")
 
 
 OPERATIONS: Dict[str, Callable[[Layer, Initials], Operation]] = {
@@ -127,8 +141,8 @@ OPERATIONS: Dict[str, Callable[[Layer, Initials], Operation]] = {
 
 
 class CNN(nn.Layer):
-    """Images (batch, 3, h, w) -> logits (batch, classes); in training, behind them those of the
-    auxiliary heads."""
+    """Images, laid out as ``data_format`` says -> logits (batch, classes); in training, behind them
+    those of the auxiliary heads."""
 
     def __init__(self, network: LayerGraph) -> None:
         super().__init__()
@@ -144,8 +158,9 @@ class CNN(nn.Layer):
             operations[layer.name] = operation
             if isinstance(operation, nn.Layer):
                 self.add_sublayer(layer.name, operation)
-        for name, shape in flattened(network).items():
-            self._sub_layers[name].flattened = shape
+        if data_format() == "NCHW":  # else in the order of the shared layout
+            for name, shape in flattened(network).items():
+                self._sub_layers[name].flattened = shape
         self.plans = {
             training: _plan(schedule(network, training), operations) for training in (True, False)
         }
@@ -172,8 +187,8 @@ def build(model_config: Dict[str, Any]) -> nn.Layer:
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
-    # NCHW, the layout of Paddle's layers and kernels unless told otherwise
-    return (batch["images"].transpose([0, 3, 1, 2]),)
+    images = batch["images"]
+    return (images.transpose([0, 3, 1, 2]) if data_format() == "NCHW" else images,)
 
 
 def loss(

@@ -156,7 +156,7 @@ _NAMINGS: dict[str, Callable[[CaseResult, str, Mapping[str, Any]], Name | None]]
 def _dtype(case: CaseResult) -> str:
     """Return the element type of the matmuls; "" if unknown or not unique."""
     precision = case.case.precision
-    if precision not in ("amp", ""):
+    if precision and not precision.startswith("amp"):
         return precision
     observed = {dtype for run in case.ok for dtype in run.product_dtypes[:1]}
     return _DTYPES.get(observed.pop(), "") if len(observed) == 1 else ""
