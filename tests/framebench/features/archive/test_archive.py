@@ -256,6 +256,17 @@ def test_a_job_of_a_cluster_tells_neither_nodes_nor_whose_it_is() -> None:
     assert redaction.record({"scheduler": {**job, **named}}) == {"scheduler": {**job, **stand_ins}}
 
 
+def test_the_suite_that_replaces_another_on_gpus_is_archived(tmp_path: Path) -> None:
+    quick, on_gpus = (
+        ROOT / "config" / "suites" / f"{name}.yaml" for name in ("quick", "quick_gpu")
+    )
+    assert contents.measured_suite(tmp_path, quick) == quick
+    calls.note(tmp_path, "quick_gpu", "snakemake")
+    assert contents.measured_suite(tmp_path, quick) == on_gpus
+    calls.note(tmp_path, "quick", "snakemake")
+    assert contents.measured_suite(tmp_path, quick) == quick
+
+
 def test_results_of_another_suite_are_refused(results: Path) -> None:
     with pytest.raises(ConfigError, match=r"--suite: found quick, .* measured by mine; allowed"):
         contents.check(contents.ArchiveSource(results, Path("quick.yaml"), []))

@@ -18,6 +18,7 @@ from core import bounded
 from ... import PROJECT, feature_registry
 from ...config import catalog, suite_files
 from ...config.validation import ConfigError
+from ...config.yaml_files import read_mapping
 from ...environments import added_packages
 from ...environments.venvs import read_environment_file
 from ...files import archives, json_files
@@ -71,6 +72,21 @@ class ArchiveSource:
     results: Path
     suite: Path
     environments: Sequence[Path]
+
+
+def measured_suite(results: Path, suite: Path) -> Path:
+    """Return the suite, or that which replaced it on GPUs, if calls measured that alone."""
+    on_gpus = read_mapping(suite).get("on_gpus")
+    known = _suites(results)
+    if not isinstance(on_gpus, str) or suite.stem in known:
+        return suite
+    other = suite_files.find(on_gpus, PROJECT)
+    return other if other.stem in known else suite
+
+
+def _suites(results: Path) -> set[str]:
+    """Return the names of the suites that were measured into a folder."""
+    return {call.suite for call in calls.load(results)[0]}
 
 
 def environments_of(results: Path, suite: Path) -> list[Path]:
@@ -159,7 +175,7 @@ def check(source: ArchiveSource) -> None:
             f"--results: found {source.results}, which has no record in runs/; allowed: a folder "
             "that was measured into"
         )
-    known = {call.suite for call in calls.load(source.results)[0]}
+    known = _suites(source.results)
     if known and source.suite.stem not in known:
         raise ConfigError(
             f"--suite: found {source.suite.stem}, but {source.results} was measured by "

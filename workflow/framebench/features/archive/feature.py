@@ -13,8 +13,9 @@ from ...feature_registry import Feature
 def _archive(given: argparse.Namespace) -> None:
     from . import command, contents
 
-    environments = contents.environments_of(given.results, given.suite)
-    source = contents.ArchiveSource(given.results, given.suite, environments)
+    suite = contents.measured_suite(given.results, given.suite)
+    environments = contents.environments_of(given.results, suite)
+    source = contents.ArchiveSource(given.results, suite, environments)
     command.make_archive(source, given.redact)
 
 
