@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "workflow")]
 
 from framebench.config import allocators  # noqa: E402
-from framebench.config.catalog import Catalog, load_catalog  # noqa: E402
+from framebench.config.catalog import load_catalog  # noqa: E402
 from framebench.config.tuned import TunedSetting, load_tuned, variables  # noqa: E402
 from framebench.environments.venvs import MARKER, read_environment_file  # noqa: E402
 from framebench.statistics import descriptive, intervals  # noqa: E402
@@ -45,7 +45,7 @@ def arms(settings: list[TunedSetting]) -> Iterator[tuple[str, str, list[str]]]:
     yield "huge pages", "", ["--huge-pages"]
 
 
-def throughput(catalog: Catalog, framework: str, words: list[str]) -> float | str:
+def throughput(framework: str, words: list[str]) -> float | str:
     """Return the throughput of one run, or the reason why there is none."""
     file = read_environment_file(ROOT / "envs" / f"{framework}.yaml")
     python = ROOT / ".venvs" / file.name / "bin" / "python"
@@ -61,12 +61,12 @@ def throughput(catalog: Catalog, framework: str, words: list[str]) -> float | st
     return record["reason"] if value is None else value
 
 
-def compare(catalog: Catalog, framework: str, base: list[str], own: list[str], pairs: int) -> str:
+def compare(framework: str, base: list[str], own: list[str], pairs: int) -> str:
     ratios: list[float] = []
     for number in range(pairs):
         found: dict[bool, float | str] = {}
         for tuned in (False, True) if number % 2 else (True, False):
-            found[tuned] = throughput(catalog, framework, base + own if tuned else base)
+            found[tuned] = throughput(framework, base + own if tuned else base)
         plain, tuned_one = found[False], found[True]
         if isinstance(plain, str) or isinstance(tuned_one, str):
             return plain if isinstance(plain, str) else str(tuned_one)
@@ -99,7 +99,7 @@ def main() -> int:
             if not any(part in name for part in given.only):
                 continue
             compiled = ["--compiler", compiler or usual]
-            told = compare(catalog, framework, base + compiled, own, given.pairs)
+            told = compare(framework, base + compiled, own, given.pairs)
             under = f" under {compiler}" if compiler else ""
             print(f"{framework:12} {name}{under}: {told}", flush=True)
     return 0

@@ -19,6 +19,7 @@ from .records.run import RecordsError
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
 PINS = "packages to add to NAME's, as packages in the configuration: written to --environments"
+OLD = "for the old files, and what is measured against them"
 CUDNN = "its wheel or folder, if it may know fewer GPUs than the build"
 LEAVE = "tables that are made already, from runs.json, which is then read in place of records"
 BEFORE_ROUND = "leave runs.json, which is made once all rounds of a call are over"
@@ -104,6 +105,13 @@ def _run(arguments: list[str]) -> int:
     locking.add_argument("--environments", type=Path, default=Path(".venvs"), help="for --with")
     locking.set_defaults(
         command=lambda given: upkeep.make_hashes(given.names, given.pins, given.environments)
+    )
+    updating = commands.add_parser("update", help="move a framework's pins to its newest version")
+    updating.add_argument("framework", help="all its environments that envs/held.csv does not hold")
+    updating.add_argument("--results", type=Path, default=Path("results", "update"), help=OLD)
+    updating.add_argument("--pins-only", action="store_true", help="neither test nor measure")
+    updating.set_defaults(
+        command=lambda given: upkeep.update(given.framework, given.results, not given.pins_only)
     )
     reading = commands.add_parser("capabilities", help="GPUs of a CUDA build, from its wheels")
     reading.add_argument("name", help="environment with a row in envs/capabilities.csv")

@@ -161,6 +161,20 @@ def test_commands_that_make_suites_begin_with_that_for_gpus(
         load_settings({**CONFIG, "suite": str(suite)}, CATALOG)
 
 
+def test_hidden_gpus_are_said_and_no_cpu_takes_their_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = MACHINES["8_h100_r580"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "6,7")
+    text = said(on(tmp_path, monkeypatch, listed))
+    assert "on cuda: 2 device(s)" in text
+    assert "6 more GPU(s) are hidden by CUDA_VISIBLE_DEVICES" in text
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(ConfigError, match="hides all 8 GPUs; allowed: .*, or cpu"):
+        on(tmp_path, monkeypatch, listed)
+    assert on(tmp_path, monkeypatch, listed, accelerator="cpu").place.accelerator == "cpu"
+
+
 def check(name: str, text: str) -> None:
     """Compare a plan with its file, or write it."""
     file = PLANS / f"{name}.txt"

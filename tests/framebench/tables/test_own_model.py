@@ -61,6 +61,8 @@ def test_no_frameworks_compete_for_it() -> None:
     wrong = answers.answers_of(built(COMBINATIONS[-1]))
     assert not wrong.compares_frameworks
     assert "no combination that runs passes verification" in wrong.own_model[0]
+    failed = answers.answers_of(built(own(None)))
+    assert not failed.compares_frameworks
 
 
 def test_each_combination_has_step_times_and_its_verification() -> None:

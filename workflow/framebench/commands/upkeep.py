@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from .. import PROJECT
 from .. import feature_registry as features
+from ..config.validation import ConfigError, did_you_mean
 
 
 def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -> None:
@@ -27,6 +31,54 @@ def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -
             print(f"{file.name} is exempt: {reason}")
         else:
             print(locking.lock(file), flush=True)
+
+
+def update(framework: str, folder: Path, measures: bool) -> None:
+    """Move the pins of a framework to its newest version, and print what changes.
+
+    Then runs its contract tests, and measures old and new environment in pairs: a gate. Prints
+    their exit statuses. ``folder``: of old files and results; ``measures``: False leaves both
+    out."""
+    from ..config import catalog
+    from ..environments import updating
+
+    known = catalog.load_catalog(PROJECT)
+    if framework not in known.frameworks:
+        hint, names = did_you_mean(framework, known.frameworks), ", ".join(known.frameworks)
+        raise ConfigError(f"FRAMEWORK: found {framework!r}{hint}; allowed: {names}")
+    for one in updating.update(PROJECT, framework, known.frameworks[framework]["package"], folder):
+        if isinstance(one, str):
+            print(one, flush=True)
+            continue
+        print(
+            f"{one.file.stem}:",
+            *(f"  {name} {what}" for name, what in one.changes.items()),
+            sep="\n",
+        )
+        for words in _checks(framework, one.before, one.file, folder) if measures else ():
+            print(f"$ {shlex.join(words)}", flush=True)
+            status = subprocess.run(words, check=False, cwd=PROJECT).returncode
+            print(f"exit status {status}", flush=True)
+
+
+def _checks(framework: str, before: Path, after: Path, folder: Path) -> list[list[str]]:
+    """Return the commands that test an environment and measure it against the one before."""
+    accelerator = "cpu" if after.stem == framework else "cuda"
+    sides = ["--base", str(before.resolve()), "--candidate", str(after)]
+    config = [f"frameworks={framework}", f"accelerator={accelerator}"]
+    gate = [*sides, "--results", str(folder.resolve() / after.stem), "--config", *config]
+    return [
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "tests/frameworks/test_contract.py",
+            "-k",
+            framework,
+        ],
+        [sys.executable, str(PROJECT / "workflow" / "framebench"), "gate", *gate],
+    ]
 
 
 def write_capabilities(

@@ -28,8 +28,8 @@ def update(
 ) -> str:
     """Write what ``places`` hold into the row of the environment ``name``; return it as text.
 
-    ``cudnn``: its wheel or folder, if it may know fewer GPUs than the build. Raises ConfigError for an
-    environment without a row, and for wheels without GPU code."""
+    ``cudnn``: its wheel or folder, if it may know fewer GPUs than the build. Raises ConfigError for
+    an environment without a row, and for wheels without GPU code."""
     rows = {one.environment: one for one in load(root)}
     if name not in rows:
         raise ConfigError(

@@ -16,10 +16,12 @@ from ..files.whole_files import write_whole
 from . import locking
 from .venvs import EnvironmentFile, read_environment_file
 
-_COMPILE = (
+COMPILE = (
     *("pip", "compile", "--only-binary", ":all:", "--no-strip-extras"),
     *("--python-platform", "linux", "--no-header", "--no-annotate", "--quiet"),
 )
+#: Version of a package that is missing.
+NONE = "none"
 
 
 def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> EnvironmentFile:
@@ -27,12 +29,12 @@ def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> En
     Raises :class:`ConfigError` with uv's message if there is none for its Python."""
     name = own.pin(package).partition("==")[0]
     heads = [entry.partition("==")[0] for entry in own.packages]
-    asked = [f"{head}=={version}" if _bare(head) == _bare(name) else head for head in heads]
+    asked = [f"{head}=={version}" if bare(head) == bare(name) else head for head in heads]
     with temporary.folder() as folder:
         # uv prefers the versions in an existing output file. The first call fills it with the
         # builds that the file itself would get, for example for CPUs.
         file = Path(folder, "pins.txt")
-        words = (*_COMPILE, "--output-file", str(file))
+        words = (*COMPILE, "--output-file", str(file))
         locking.compiled(own, own.packages, words, own.path.name)
         locking.compiled(own, asked, words, f"{name}=={version}")
         _write(own, bounded.read_text(file), target)
@@ -53,7 +55,7 @@ def write_with(own: EnvironmentFile, pins: Sequence[str], target: Path) -> None:
     """Write ``target``: the file ``own`` with more ``pins`` and what they need.
     Raises :class:`ConfigError` with uv's message if they do not go together."""
     asked = [*own.packages, *pins]
-    _write(own, locking.compiled(own, asked, _COMPILE, f"{own.path.name} with {pins}"), target)
+    _write(own, locking.compiled(own, asked, COMPILE, f"{own.path.name} with {pins}"), target)
 
 
 def _write(own: EnvironmentFile, compiled: str, target: Path) -> None:
@@ -74,7 +76,7 @@ def moved(own: EnvironmentFile, other: EnvironmentFile) -> dict[str, str]:
     """Return the changed versions by package, as ``0.28.0 -> 0.27.0``; ``none`` if missing."""
     before, after = pins(own), pins(other)
     return {
-        name: f"{before.get(name, 'none')} -> {after.get(name, 'none')}"
+        name: f"{before.get(name, NONE)} -> {after.get(name, NONE)}"
         for name in sorted({*before, *after})
         if before.get(name) != after.get(name)
     }
@@ -83,13 +85,13 @@ def moved(own: EnvironmentFile, other: EnvironmentFile) -> dict[str, str]:
 def pins(file: EnvironmentFile) -> dict[str, str]:
     """Return the version of each package."""
     pairs = (entry.partition("==") for entry in file.packages)
-    return {_bare(head): version for head, _, version in pairs}
+    return {bare(head): version for head, _, version in pairs}
 
 
 def _name_of(entry: str) -> str:
-    return _bare(entry.partition("==")[0])
+    return bare(entry.partition("==")[0])
 
 
-def _bare(head: str) -> str:
+def bare(head: str) -> str:
     """Return a package's name without extras, in the spelling of indexes."""
     return re.sub(r"[-_.]+", "-", head.partition("[")[0]).lower()

@@ -217,7 +217,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         hardware=hardware,
         environment=environment_digest(environment),
         record=file,
-        flags=flags.flags_of(record) if is_ok else (),
+        flags=flags.flags_of(record),
         peak_device_memory=_most(record["ranks"], "peak_device_memory_bytes") if is_ok else None,
         allocated_memory=_most(record["ranks"], "allocated_memory_bytes") if is_ok else None,
         peak_reserved_memory=_most(record["ranks"], "peak_reserved_memory_bytes")

@@ -69,7 +69,7 @@ class Run:
     hardware : label of the machine; "" if unknown.
     environment : digest of Python, packages and NCCL settings; "" if unknown.
     machine : identity of the machine; with several nodes, of the first.
-    flags : reasons not to trust the figure of an ok run; () for imported runs.
+    flags : reasons not to trust the figure; () for imported runs.
     peak_device_memory, peak_reserved_memory, peak_host_memory : bytes, on the rank with the most.
     joules, joules_per_sample : energy of the timed region, and per sample.
     energy_sources : what that energy includes.

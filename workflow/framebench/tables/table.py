@@ -63,7 +63,10 @@ class Inputs:
     @cached_property
     def own_models(self) -> frozenset[str]:
         """Names of the users' own models among the cases."""
-        return frozenset(one.case.model for one in self.cases.values() if OWN in one.marks)
+        runs = (run for one in self.cases.values() for run in one.runs)
+        return frozenset(
+            run.case.model for run in runs if any(flag.name == OWN for flag in run.flags)
+        )
 
     @cached_property
     def runs(self) -> pd.DataFrame:

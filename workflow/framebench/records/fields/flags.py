@@ -20,8 +20,10 @@ RESOLVED = 2.0**-23
 
 
 def flags_of(record: Mapping[str, Any]) -> tuple[Flag, ...]:
-    """Return the flags of an ok record."""
-    own = [Flag(OWN, "")] if "own_model" in record else []
+    """Return the flags of a record; a failed one has at most OWN."""
+    own = (Flag(OWN, ""),) if "own_model" in record else ()
+    if record["status"] != "ok":
+        return own
     return (
         *_never_settled(record),
         *_vanished(record),

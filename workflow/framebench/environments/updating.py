@@ -1,0 +1,102 @@
+"""``framebench update``: moves the pins of a framework to its newest version."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from core import bounded
+
+from ..config.gpu_environments import files
+from ..config.validation import ConfigError
+from ..files import temporary
+from ..files.whole_files import write_whole
+from . import locking, other_version
+from .venvs import EnvironmentFile, read_environment_file
+
+#: Environments whose pins stay, with date and reason.
+HELD = Path("envs", "held.csv")
+_PIN = re.compile(r"^( +- )[A-Za-z0-9._-]+(\[.*\])?==")
+#: Packages that a build for CUDA needs, such as the one of PyTorch on the main index. A build for
+#: CPUs needs none, so they are no pins of an environment for CPUs.
+_OF_CUDA = re.compile(r"(nvidia|cuda)-|triton$")
+
+
+class Moved(NamedTuple):
+    """Environment file with other pins. ``before``: copy with the old ones and their hashes;
+    ``changes``: old and new version by package."""
+
+    file: Path
+    before: Path
+    changes: dict[str, str]
+
+
+def update(root: Path, framework: str, package: str, folder: Path) -> Iterator[Moved | str]:
+    """Move the pins of all environments of a framework, and write their hashes.
+
+    Other packages change only if ``package`` needs it. Yields what moved, or why nothing did.
+    ``folder``: for the old files. Raises ConfigError with uv's message."""
+    held = {row["environment"]: row for row in csv.DictReader(_lines(root / HELD))}
+    for file in (root / "envs" / f"{framework}.yaml", *files(root, framework)):
+        if row := held.get(file.stem):
+            yield f"{file.stem}: held back ({row['date']}): {row['reason']}"
+            continue
+        own = read_environment_file(file)
+        name, _, old = own.pin(package).partition("==")
+        new = newest(own, name)
+        if new == old:
+            yield f"{file.stem}: {name} {old} is the newest for Python {own.python}"
+        else:
+            yield _move(own, name, new, folder)
+
+
+def newest(own: EnvironmentFile, package: str) -> str:
+    """Return the newest version of a package with a build for the Python of an environment."""
+    found = locking.compiled(own, [package], other_version.COMPILE, f"{package}: no version")
+    match = re.search(rf"^{re.escape(package)}==([^\s+;]+)", found, re.MULTILINE)
+    if match is None:
+        raise ConfigError(f"{own.path}: found no version of {package}; allowed: one in an index")
+    return match[1]
+
+
+def _move(own: EnvironmentFile, package: str, version: str, folder: Path) -> Moved:
+    before = folder / f"{own.path.stem}-before.yaml"
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in (own.path, *own.hash_files):
+        shutil.copy(path, folder / path.name.replace(own.path.stem, before.stem, 1))
+    with temporary.folder() as made:
+        other = other_version.derive(own, package, version, made / own.path.name)
+        changes = other_version.moved(own, other)
+    if "-cuda" not in own.path.stem:
+        changes = {
+            name: change
+            for name, change in changes.items()
+            if not (change.startswith(other_version.NONE) and _OF_CUDA.match(name))
+        }
+    pins = [pin for pin in other.packages if pin in own.packages or _name(pin) in changes]
+    write_whole(own.path, with_pins(bounded.read_text(own.path), pins))
+    locking.lock(own.path)
+    return Moved(own.path, before, changes)
+
+
+def _name(pin: str) -> str:
+    return other_version.bare(pin.partition("==")[0])
+
+
+def with_pins(text: str, pins: Sequence[str]) -> str:
+    """Return the text of an environment file with other pins, each on a line; the rest stays."""
+    lines = text.splitlines()
+    places = [number for number, line in enumerate(lines) if _PIN.match(line)]
+    indent = _PIN.match(lines[places[0]])
+    assert indent
+    rest = [line for line in lines[places[0] :] if not _PIN.match(line)]
+    made = [*lines[: places[0]], *(f"{indent[1]}{pin}" for pin in sorted(pins)), *rest]
+    return "\n".join(made) + "\n"
+
+
+def _lines(file: Path) -> list[str]:
+    return bounded.read_text(file).splitlines()
