@@ -22,9 +22,13 @@ ROOT = Path(__file__).resolve().parent.parent
 ADAPTERS = ROOT / "scripts" / "frameworks"
 #: Conditions that tell GPUs from CPUs, and those that hold on CPUs.
 GPU = re.compile(r"gpu|cuda|nccl|channels_last|NCHW|device_type|accelerator|platform|_stream\b")
-CPU = re.compile(r"^not |is None|== '(cpu|NCHW)'|!= '(cuda|gpu)'|not in|layout\(\) == 'NCHW'")
+CPU = re.compile(
+    r"^not |not self\._gpu|is None|== '(cpu|NCHW)'|!= '(cuda|gpu)'|not in|layout\(\) == 'NCHW'"
+)
 #: Why no double executes a line, by the beginning of its text.
-REASONS: dict[str, str] = {}
+REASONS = {
+    'raise Mismatch(f"parts of the model are in no CUDA graph': "TorchInductor counts them on GPUs",
+}
 
 
 def branches(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

@@ -196,6 +196,20 @@ answer(one=one, several=several, inference=inference, by_variable=by_variable,
     assert "on a GPU with 56 multiprocessors" in found["small"]
 
 
+def test_pytorch_refuses_gpus_before_those_of_triton_and_float8(pytorch: ForkServer) -> None:
+    (found,) = pytorch(f"""
+adapter = started({MODEL!r}, rank_context=CUDA)
+CAPABILITY = (6, 1)
+compiled = raised(Unsupported, lambda: adapter._compiler.require(
+    "inductor", adapter._device, True, 1))
+CAPABILITY = (8, 0)
+narrow = raised(Unsupported, lambda: started({MODEL!r}, precision="fp8", rank_context=CUDA))
+answer(compiled=compiled, narrow=narrow)
+""")
+    assert "Triton needs compute capability" in found["compiled"]
+    assert "fp8 needs NVIDIA's GPUs of compute capability 8.9" in found["narrow"]
+
+
 def test_copies_by_pytorch_that_nobody_waits_for_arrive_late(pytorch: ForkServer) -> None:
     """Fail if the double of late copies, or the adapter's waiting for them, is not what it says."""
     (found,) = pytorch(f"""
