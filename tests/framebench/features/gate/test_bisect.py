@@ -18,6 +18,7 @@ from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.environments import other_version
 from framebench.environments.venvs import read_environment_file
+from framebench.features.gate import measuring
 from framebench.features.gate.bisect import candidates, command, messages, steps, versions
 from framebench.features.gate.bisect.search import (
     CHANGED,
@@ -35,6 +36,7 @@ from framebench.tables.grouping import group
 
 from ....conftest import ROOT
 from ...comparison.made_up_sides import paired_sides
+from ...made_up_runs import changed
 from ...settings import CONFIG
 
 CATALOG = load_catalog(ROOT)
@@ -165,6 +167,19 @@ def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
         steps.judge("2", group(dead, None), group(good, None), 0.05, None)
     with pytest.raises(RecordsError, match="has no run"):
         steps.judge("2", {}, group(good, None), 0.05, None)
+
+
+def test_versions_of_a_model_are_judged_though_their_names_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [
+        group([changed(run, model=name) for run in runs], None)
+        for runs, name in zip(paired_sides(0.9), ("net@1", "net@2"), strict=True)
+    ]
+    monkeypatch.setattr(measuring, "results", lambda folder: tuple(found))
+    versions_of = candidates.ModelVersions("net.py", ["1", "2"], {}, {}, CATALOG)
+    bench = BisectSetup(versions_of, "toy x", {}, 0.05, 12, [], [], tmp_path)
+    assert bench._judged("2", None).state == CHANGED
 
 
 @dataclass(frozen=True)

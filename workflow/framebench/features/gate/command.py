@@ -145,8 +145,11 @@ def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults,
     both = [one for one in (base, candidate) if isinstance(one, Measured)]
     assert len(both) == 2, "both are of one kind, and built"
     plan.measure(*both)
-    name = Path(candidate.name).stem if isinstance(candidate, ModelSide) else ""
-    return measuring.results(plan.folder, name)
+    found = measuring.results(plan.folder)
+    if not isinstance(candidate, ModelSide):
+        return found
+    name = Path(candidate.name).stem
+    return measuring.called(found[0], name), measuring.called(found[1], name)
 
 
 def measured_frameworks(settings: Settings) -> list[str]:

@@ -97,19 +97,17 @@ def _identity(side: Measured) -> dict[str, Any]:
     return {"text": side.text, "digest": side.digest, "settings": settings}
 
 
-def results(folder: Path, model: str = "") -> tuple[CaseResults, CaseResults]:
-    """Return the cases of BASE and CANDIDATE in a results folder.
-
-    ``model``: name for the models of both sides, where these are versions of a user's own model.
-    Their names contain a digest of the file. Raises RecordsError without records."""
+def results(folder: Path) -> tuple[CaseResults, CaseResults]:
+    """Return the cases of BASE and CANDIDATE in a results folder. Raises RecordsError without
+    records."""
     if not (folder / "runs").is_dir():
         raise RecordsError(f"{folder}: holds no record of a run")
-    found = [grouped(RecordSource(folder / "runs", side)) for side in (BASE, CANDIDATE)]
-    base, candidate = [called(one, model) for one in found] if model else found
+    base, candidate = (grouped(RecordSource(folder / "runs", side)) for side in (BASE, CANDIDATE))
     return base, candidate
 
 
 def called(cases: CaseResults, model: str) -> CaseResults:
-    """Return the cases under the name ``model``."""
+    """Return the cases under the name ``model``. Names of versions of a user's own model differ by
+    a digest of their files."""
     renamed = {key.at(model=model): result for key, result in cases.items()}
     return {key: replace(result, key=key) for key, result in renamed.items()}

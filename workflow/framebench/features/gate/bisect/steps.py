@@ -69,10 +69,11 @@ class BisectSetup:
         return replace(self._judged(version, slower), moved=moved)
 
     def _judged(self, version: str, slower: bool | None) -> BisectStep:
-        is_model = isinstance(self.candidates, ModelVersions)
-        model = self.candidates.subject if is_model else ""
-        good, other = measuring.results(self.folder / file_name(version), model)
-        return judge(version, principal(good), principal(other), self.margin, slower)
+        good, other = map(principal, measuring.results(self.folder / file_name(version)))
+        if isinstance(self.candidates, ModelVersions):
+            name = self.candidates.subject
+            good, other = measuring.called(good, name), measuring.called(other, name)
+        return judge(version, good, other, self.margin, slower)
 
 
 def _noted(folder: Path) -> int:
