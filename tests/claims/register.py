@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from framebench.files import marked_block
 
+from .calls import CALLS
 from .claim import Claim
-from .driver import FLAGS, REPEATS, VERIFICATION
+from .figures import FLAGS, STATISTICS, VERIFICATION
 from .harness import CHECKED, TIMING
 
 #: Page with the table of claims, and the name of its block there.
 PAGE, BLOCK = "docs/measuring.md", "claims"
 
-CLAIMS: tuple[Claim, ...] = (*TIMING, *CHECKED, *REPEATS, *FLAGS, *VERIFICATION)
+CLAIMS: tuple[Claim, ...] = (*TIMING, *CHECKED, *CALLS, *STATISTICS, *FLAGS, *VERIFICATION)
 
 
 def table() -> str:

@@ -304,13 +304,12 @@ def test_the_library_of_the_products_says_what_it_is(toy: Bench) -> None:
 
 
 def test_of_several_devices_the_slowest_tells_the_peak(toy: Bench) -> None:
-    done = toy.run("exact", **PEAK, devices_per_node=2)
+    done = toy.run("exact,matmul=0.04", **PEAK, devices_per_node=2)
     assert_valid(done.record)
     assert done.record["status"] == "ok", done.record["reason"]
     ranks = done.record["ranks"]
     rates = [device_peaks.tflops_of(rank["sustained"]) for rank in ranks]
-    assert done.record["metrics"]["peak"]["value"] == min(rates)
-    assert len(rates) == 2
+    assert done.record["metrics"]["peak"]["value"] == min(rates) < max(rates)
 
 
 def test_no_device_begins_before_all_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,6 +408,7 @@ def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:
     record = toy.run("sleep=0.2", timed_steps=3, parameters=asked).record
     parts = [part["seconds"] for part in record["ranks"][0]["split"]["parts"]]
     steps = [sum(step) for step in zip(*parts, strict=True)]
+    assert steps
     assert sum(steps[:-1]) < step_timing.SHARE * record["wall_seconds"], (
         "more than a tenth and one step"
     )

@@ -204,6 +204,13 @@ def test_two_modes_are_named_and_their_median_is_not_believed() -> None:
     assert "noisy" in found["marks"].split()
 
 
+def test_two_modes_within_a_narrow_interval_are_noisy() -> None:
+    values = [2831.0, 2732.0, 2829.0, 2728.0, 2834.0, 2826.0, 2730.0, 2830.0]
+    found = only(build(repeats(*values))["summary"])
+    assert found["remarks"] == "two modes: 3 near 2730 and 5 near 2830"
+    assert found["marks"] == "noisy"
+
+
 def test_the_spread_stands_next_to_the_median() -> None:
     """DLPerf: only the median is printed, of groups whose (max - min) / median is up to 17.9 %."""
     values = [100.0, 91.0, 108.9, 95.0, 104.0, 98.0, 102.0]

@@ -245,7 +245,8 @@ class ToyAdapter(plain.PlainToy):
             print("MKL_VERBOSE SGEMM(N,N,1,1) 1us")
         multiply, dtype = super().matmul(left, right)
         if "matmul" in self.does:
-            multiply = lambda: self.occupy(self.does["matmul"])  # noqa: E731
+            seconds = self.does["matmul"] * (1 + self.rank_context.rank / 2)
+            multiply = lambda: self.occupy(seconds)  # noqa: E731
         return ChainedMatmul(multiply, "float32" if "fp32_amp" in self.does else dtype)
 
     def operation_seconds(self) -> float:

@@ -1,11 +1,10 @@
-"""Claims about the driver: order of runs, statistics, flags, ratios and verification."""
+"""Claims about figures: statistics, flags, ratios and verification."""
 
 from __future__ import annotations
 
 from .claim import claim, violation
 
 _DRIVER = "workflow/framebench"
-_MATRIX = f"{_DRIVER}/cases/matrix.py"
 _INTERVALS = f"{_DRIVER}/statistics/intervals.py"
 _STEADY = f"{_DRIVER}/statistics/steady.py"
 _DESCRIPTIVE = f"{_DRIVER}/statistics/descriptive.py"
@@ -28,60 +27,7 @@ _OF_LINT = f"{_TESTS}/features/audit/test_lint.py"
 _OF_ERRORS = "tests/harness/kinds/test_errors.py"
 _OF_PARITY = "tests/frameworks/test_parity.py"
 
-REPEATS = (
-    claim(
-        "Repeats are new processes, interleaved and shuffled, and never overlap",
-        violation(
-            "all repeats of a case follow each other",
-            _MATRIX,
-            "        for some in order:\n"
-            "            shuffled.shuffle(some)\n"
-            "            yield from (RunKey(case, repeat) for case in some)",
-            "        for some in order:\n"
-            "            shuffled.shuffle(some)\n"
-            "            if repeat == 1:\n"
-            "                yield from (\n"
-            "                    RunKey(case, n) for case in some for n in range(1, repeats + 1)\n"
-            "                )",
-            f"{_TESTS}/plan/test_matrix.py"
-            "::test_without_variants_each_round_is_shuffled_with_a_seed_of_its_own",
-            "tests/workflow/test_workflow.py::test_runs_never_overlap_and_repeats_are_interleaved",
-        ),
-        violation(
-            "rounds are not shuffled",
-            _MATRIX,
-            "        shuffled.shuffle(order)\n",
-            "",
-            f"{_TESTS}/plan/test_matrix.py"
-            "::test_without_variants_each_round_is_shuffled_with_a_seed_of_its_own",
-        ),
-        violation(
-            "all rounds have one order",
-            _MATRIX,
-            'random.Random(f"{seed}/{repeat}")',
-            'random.Random(f"{seed}")',
-            f"{_TESTS}/plan/test_matrix.py"
-            "::test_variants_of_a_case_follow_each_other_in_an_order_of_their_own",
-        ),
-        violation(
-            "runs take one core each and go side by side",
-            f"{_DRIVER}/driver/resources.py",
-            "if any(self._rooms.values()) else self.all_cores",
-            "if any(self._rooms.values()) else 1",
-            "tests/workflow/test_workflow.py::test_runs_never_overlap_and_repeats_are_interleaved",
-        ),
-    ),
-    claim(
-        "`repeats: auto` adds repeats until the interval is narrow",
-        violation(
-            "the fixed number is enough",
-            f"{_DRIVER}/plan/repeats.py",
-            "    while count < repeats.at_most and len(ordered) >= count:",
-            "    while count < repeats.at_least and len(ordered) >= count:",
-            f"{_TESTS}/config/test_repeats.py"
-            "::test_narrow_intervals_are_enough_and_wide_ones_ask_for_twice_as_many",
-        ),
-    ),
+STATISTICS = (
     claim(
         "Intervals cover the median as often as they say, and need six repeats",
         violation(
@@ -103,10 +49,10 @@ REPEATS = (
     claim(
         "Intervals of ratios cover the factor as often as they say",
         violation(
-            "both tails are given to each side",
+            "only the wider of both sides counts",
             _INTERVALS,
-            "tail = (1 - _exact(confidence)) / 2 * sum(counts)",
-            "tail = (1 - _exact(confidence)) * sum(counts)",
+            "math.hypot(",
+            "max(",
             f"{_OF_INTERVALS}::test_the_interval_of_a_ratio_covers_it_as_often_as_it_says",
         ),
     ),
@@ -164,7 +110,7 @@ REPEATS = (
             _DESCRIPTIVE,
             "math.ceil(_exact(fraction) * len(values))",
             "math.floor(_exact(fraction) * len(values))",
-            f"{_OF_STATISTICS}::test_percentile_is_a_value_that_occurred_and_rises",
+            f"{_OF_STATISTICS}::test_a_percentile_is_the_smallest_value_with_its_part_at_or_below",
         ),
         violation(
             "one step above is enough",
@@ -289,8 +235,7 @@ FLAGS = (
             _GROUPING,
             " or shape.modes(values) else",
             " else",
-            f"{_TESTS}/records/test_peers.py"
-            "::test_two_modes_are_named_and_their_median_is_not_believed",
+            f"{_TESTS}/records/test_peers.py::test_two_modes_within_a_narrow_interval_are_noisy",
         ),
     ),
     claim(
@@ -398,7 +343,6 @@ VERIFICATION = (
             "        error = relative(array, expected[name], share)\n",
             "        error = relative(array, array, share)\n",
             f"{_OF_ERRORS}::test_the_worst_array_and_all_together_are_told",
-            f"{_OF_PARITY}::test_finds_a_missing_activation",
         ),
     ),
     claim(
@@ -408,7 +352,7 @@ VERIFICATION = (
             f"{_DRIVER}/features/audit/lint.py",
             "    if not figures.apart(printed.interval, found):\n",
             "    if printed.value == above.value / (under.value or 1):\n",
-            f"{_OF_LINT}::test_rounding_is_never_called_an_error",
+            f"{_OF_LINT}::test_so_much_is_found_and_no_more[nvidia-mxnet-resnet50]",
         ),
         violation(
             "falling percentiles are accepted",
