@@ -296,6 +296,20 @@ answer(known=[kernels(8, 0), kernels(8, 6), kernels(9, 0)], size=os.environ["CUD
     assert "is built for sm_60, sm_70, sm_80, compute_90; the device is" in found["newer"]
 
 
+@pytest.mark.parametrize("run", ["jax"], indirect=True)
+def test_jax_compiles_with_its_options_for_several_gpus(run: ForkServer) -> None:
+    (found,) = run(f"""
+import importlib
+from harness.measuring.loading import PACKAGE
+adapter = started({MODEL!r}, compiler="jit", rank_context=CUDA)
+options = importlib.import_module(PACKAGE + ".parallel.data_parallel").options_of(adapter._device)
+program = jax.jit(lambda x: x + 1).lower(1.0).compile(compiler_options=options)
+answer(options=options, value=float(program(1.0)))
+""")
+    assert found["options"] == {"xla_gpu_enable_latency_hiding_scheduler": True}
+    assert found["value"] == 2.0
+
+
 @pytest.fixture(scope="module")
 def oneflow(fork_servers: ForkServers) -> ForkServer:
     return on_gpu(fork_servers, "oneflow")
