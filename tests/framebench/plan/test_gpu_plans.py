@@ -170,7 +170,7 @@ def test_hidden_gpus_are_said_and_no_cpu_takes_their_place(
     assert "on cuda: 2 device(s)" in text
     assert "6 more GPU(s) are hidden by CUDA_VISIBLE_DEVICES" in text
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    with pytest.raises(ConfigError, match="hides all 8 GPUs; allowed: .*, or cpu"):
+    with pytest.raises(ConfigError, match=r"hides all 8 GPUs; allowed: .*, or cpu"):
         on(tmp_path, monkeypatch, listed)
     assert on(tmp_path, monkeypatch, listed, accelerator="cpu").place.accelerator == "cpu"
 
