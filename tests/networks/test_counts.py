@@ -114,5 +114,5 @@ def test_each_can_be_made_small(name: str) -> None:
         layer.op for layer in networks.describe(MODELS[name]).layers
     } - {"adaptive_average_pool"}
     assert not kinds(networks.describe(MODELS[name])) - kinds(network)
-    assert small["trainable_parameters"] < 300_000
-    assert networks.forward_multiply_adds(network, training=True) < 60e6
+    assert small["trainable_parameters"] < 700_000
+    assert networks.forward_multiply_adds(network, training=True) < 70e6
