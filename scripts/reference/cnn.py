@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,8 @@ LIFT, NEGATED = 2.0, 0.15
 SPREAD = 0.4
 #: The most by which what goes into a ReLU without batch normalisation differs from its lift.
 REACH = 1.6
+#: The least by which a sum in front of a ReLU is above or below zero.
+APART = 0.5
 #: That of a ReLU6 is lifted higher, so that neither of its jumps is near, and every so many
 #: channels beyond the second.
 LIFT6, EVERY, BEYOND = 3.0, 7, 6.0
@@ -45,7 +48,7 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     many to the other side that gradients differ by a hundredth. So biases lift most channels above
     zero, and a part below. Convolutions whose weights add up to zero do not see that lift: a
     variance computed as the difference of two large means would lose digits. What is added to a
-    shortcut in front of a ReLU is small, and the smaller the more there are.
+    shortcut in front of a ReLU varies little, and the less the more there are.
     """
     network = describe(model_config)
     uses = _uses(network)
@@ -97,8 +100,7 @@ def _normalisation(
     users = uses[layer.name]
     spread, lift, negated = SPREAD, 0.1, 0.0
     if any(user.op in RECTIFIERS for user in users):
-        # to a channel that is zero, what is added would lie around the jump of the next ReLU
-        negated = 0.0 if _is_shortcut(users[0], uses) else NEGATED
+        negated = NEGATED
         lift = LIFT6 if users[0].op == "relu6" else LIFT
     elif any(user.op == "add" and _is_rectified(user, uses) for user in users):
         (added,) = (user for user in users if user.op == "add")
@@ -121,16 +123,6 @@ def _uses(network: LayerGraph) -> dict[str, list[Layer]]:
     return uses
 
 
-def _is_shortcut(layer: Layer, uses: dict[str, list[Layer]]) -> bool:
-    """Return whether a layer's output goes, directly or through max pools, into a sum before a
-    ReLU."""
-    return any(
-        (user.op == "add" and _is_rectified(user, uses))
-        or (user.op == "max_pool" and _is_shortcut(user, uses))
-        for user in uses[layer.name]
-    )
-
-
 def _is_rectified(layer: Layer, uses: dict[str, list[Layer]]) -> bool:
     return any(user.op in RECTIFIERS for user in uses[layer.name])
 
@@ -138,21 +130,31 @@ def _is_rectified(layer: Layer, uses: dict[str, list[Layer]]) -> bool:
 def calibrated(weights: dict[str, Any], batch: dict[str, Any], hyper: dict[str, Any]) -> Any:
     """Return the drawn ``weights`` with what takes a pass over a batch to know: running statistics
     near the batch's own, and matmuls in front of a ReLU, without batch normalisation between, that
-    keep away from its jump. In a chain of such layers, nothing that is drawn alone neither explodes
-    nor dies. Float32 arrays by name."""
+    keep away from its jump, as sums do. In a chain of such layers, nothing that is drawn alone
+    neither explodes nor dies. Float32 arrays by name."""
     network = _network(batch, hyper)
     uses = _uses(network)
     weights = {name: array.astype(np.float64) for name, array in weights.items()}
 
+    sums = itertools.count()
+
     def settle(layer: Layer, inputs: list[Array]) -> None:
         if layer.op == "batch_norm":
             _settle_statistics(weights, layer.name, inputs[0])
+            if _is_rectified(layer, uses):
+                bias = weights[f"{layer.name}.bias"]
+                below = _with_both_sides(bias < 0)
+                weights[f"{layer.name}.bias"] = np.where(below, -abs(bias), abs(bias))
             if any(user.op == "relu6" for user in uses[layer.name]):
                 weights[f"{layer.name}.bias"][::EVERY] += BEYOND
         elif f"{layer.name}.bias" in weights and _is_rectified(layer, uses):
             _settle_product(weights, layer, inputs[0])
+        elif layer.op == "add" and _is_rectified(layer, uses):
+            shift = _shift_of_sum(inputs, next(sums))
+            weights[f"{layer.inputs[0]}.bias"] += shift
+            inputs[0] = inputs[0] + shift
 
-    _run(network, weights, batch, True, None, settle)
+    run_layers(network, weights, batch, True, None, settle)
     return {name: array.astype(np.float32) for name, array in weights.items()}
 
 
@@ -174,9 +176,28 @@ def _settle_product(weights: dict[str, Array], layer: Layer, x: Array) -> None:
     # of a batch's few features the mean is no property of the channel
     means = y.mean(axis=(0, 1, 2)) if y.ndim == 4 else np.zeros(y.shape[-1])
     scale = REACH / abs(y - means).max()
-    below = numpy.random.RandomState(len(layer.name)).random_sample(len(means)) < NEGATED
+    random = numpy.random.RandomState(len(layer.name))
+    below = _with_both_sides(random.random_sample(len(means)) < NEGATED)
     weights[weight] = scale * weights[weight]
     weights[bias] = np.where(below, -LIFT, LIFT) - scale * means
+
+
+def _with_both_sides(below: Array) -> Array:
+    """Return which channels a ReLU makes zero: at least the last one of several, and not the
+    first one where all were."""
+    places, alike = numpy.arange(len(below)), below.all() or not below.any()
+    return np.where(alike, (places > 0) & (places == len(below) - 1), below)
+
+
+def _shift_of_sum(inputs: list[Array], place: int) -> Array:
+    """Return what is to be added to each channel of a sum, number ``place`` of the network, so that
+    it is below zero in every so many channels, others than in the sum before, and above in the
+    rest, also where a ReLU before has left only zeros."""
+    total: Array = inputs[0] + inputs[1]
+    axes = tuple(range(total.ndim - 1))
+    below = (numpy.arange(total.shape[-1]) + place) % EVERY == 0
+    lift = np.maximum(0.0, APART - total.min(axis=axes))
+    return np.where(below, -APART - total.max(axis=axes), lift)
 
 
 def forward(
@@ -188,7 +209,7 @@ def forward(
 ) -> list[Array]:
     """Return logits (batch, classes), in training with those of the auxiliary heads. ``dropout``:
     None is none."""
-    return _run(_network(batch, hyper), weights, batch, training, dropout)
+    return run_layers(_network(batch, hyper), weights, batch, training, dropout)
 
 
 def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
@@ -203,7 +224,7 @@ def _network(batch: dict[str, Any], hyper: dict[str, Any]) -> LayerGraph:
     return describe_images(hyper, SampleShape(*batch["images"].shape[1:]))
 
 
-def _run(
+def run_layers(
     network: LayerGraph,
     weights: dict[str, Array],
     batch: dict[str, Any],

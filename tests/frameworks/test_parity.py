@@ -109,15 +109,14 @@ def quantities(mode: str, precision: str) -> set[str]:
     return both | (training if mode == "train" else set())
 
 
-def test_finds_a_missing_activation(forked: ForkServer, tmp_path: Path) -> None:
-    """Fail if a missing activation is not found.
-    After a residual it changes few values; only a deep network has enough."""
-    facts = small(RESNET, blocks=[3, 4, 6, 3])
-    compute.write(facts, None, 0, tmp_path / "reference")
+def test_finds_a_missing_activation(
+    forked: ForkServer, references: dict[str, Path], tmp_path: Path
+) -> None:
+    """Fail if missing activations behind sums are not found."""
     relu = '"relu": lambda layer: nn.ReLU(),'
     without = '"relu": lambda layer: nn.Identity() if layer.name.endswith(".relu") else nn.ReLU(),'
     adapter = plant(tmp_path, [("models/cnn.py", relu, without)])
-    errors = errors_of(forked, tmp_path / "reference", adapter)
+    errors = errors_of(forked, references[RESNET], adapter)
     assert beyond(errors), errors
 
 

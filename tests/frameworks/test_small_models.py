@@ -9,7 +9,7 @@ from typing import Any
 
 import networks
 import pytest
-from reference import compute
+from reference import cnn, compute
 
 from .blocks import kinds_of_layer
 from .cnns import CNNS
@@ -60,6 +60,26 @@ def test_a_lost_stage_block_or_residual_is_found() -> None:
     small = compute.reduced(CNNS["mobilenet_v2"])
     small["hyperparameters"]["stages"][2][2] = 1  # block of the third stage, without a residual
     assert lost_layers(CNNS["mobilenet_v2"], small)
+
+
+@pytest.mark.parametrize("model", ["resnet18", "resnet50_v1.5", "mobilenet_v2", "digits_resnet"])
+def test_each_activation_has_values_on_both_sides_of_its_jumps(model: str) -> None:
+    """Fail if an activation of the comparison changes nothing: one that is missing is not found."""
+    facts = compute.parity_model_config(compute.reduced(CNNS[model]), with_dropout=False)
+    hyper, drawn = facts["hyperparameters"], compute.draw(cnn.parameters(facts), 0)
+    batch = compute.make_batch(facts["inputs"], 2, None, 0, 0)
+    weights = cnn.calibrated(drawn, batch, hyper)
+    one_sided = []
+
+    def before(layer: networks.Layer, inputs: list[Any]) -> None:
+        if layer.op in cnn.RECTIFIERS:
+            lowest, highest = inputs[0].min(), inputs[0].max()
+            if not lowest < 0 < highest or (layer.op == "relu6" and highest < 6):
+                one_sided.append(layer.name)
+
+    network = networks.describe(facts)
+    cnn.run_layers(network, weights, batch, True, None, before)
+    assert not one_sided
 
 
 def shapes(facts: dict[str, Any]) -> dict[str, set[tuple[int, ...]]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
-from . import branches, generation
+from . import branches, generation, stages
 from .planted import PlantedMistake
 
 FRAMEWORKS = ("jax", "mxnet", "oneflow", "paddle", "pytorch", "tensorflow", "tensorflow1")
@@ -16,4 +16,5 @@ FRAMEWORKS = ("jax", "mxnet", "oneflow", "paddle", "pytorch", "tensorflow", "ten
 def of_framework(framework: str) -> Sequence[PlantedMistake]:
     """Return the mistakes in the adapter of ``framework``."""
     found: Sequence[PlantedMistake] = importlib.import_module(f"{__name__}.{framework}").MISTAKES
-    return [*found, *branches.MISTAKES[framework], *generation.MISTAKES.get(framework, ())]
+    shared = [*branches.MISTAKES[framework], *stages.MISTAKES[framework]]
+    return [*found, *shared, *generation.MISTAKES.get(framework, ())]
