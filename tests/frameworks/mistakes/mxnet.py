@@ -434,6 +434,6 @@ MISTAKES = [
             "0.5 * x * (1 + F.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x * x * x)))",
         ),
         precision="amp",
-        missed="less than bfloat16 rounds; found in fp32, which runs the same code",
+        missed="moves the loss by 1e-4, bfloat16 by 2e-4; found in fp32, which runs the same code",
     ),
 ]
